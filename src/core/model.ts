@@ -1,0 +1,261 @@
+/**
+ * The nouns. Everything else in the project is a verb over these; spec names stay on disk and on the wire, and only
+ * the store and the tools translate. This file imports nothing.
+ */
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [field: string]: Json | undefined;
+}
+
+declare const brand: unique symbol;
+export type ConversationId = number & { readonly [brand]: "conversation" };
+export type MessageId = number & { readonly [brand]: "message" };
+export type SummaryId = `sum_${string}`;
+export type FileId = `file_${string}`;
+export type GrantId = `grant_${string}`;
+
+/** UTC with milliseconds, `2026-02-17T07:37:00.000Z`: equal instants are equal strings, and order is string order. */
+export type Timestamp = string & { readonly [brand]: "timestamp" };
+
+export const isSummaryId = (text: string): text is SummaryId => /^sum_[0-9a-f]{16}$/.test(text);
+export const isFileId = (text: string): text is FileId => /^file_[0-9a-f]{16}$/.test(text);
+
+// ── Conversations ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Kept with the conversation by every write, so that asking costs nothing however long it is. */
+export interface Totals {
+  /** Messages stored, and their estimated tokens, wherever they are now. */
+  readonly messages: number;
+  readonly messageTokens: number;
+  readonly summaries: number;
+  /** What the context holds now: its items, its tokens, and how much of that is raw messages. */
+  readonly contextItems: number;
+  readonly contextTokens: number;
+  readonly contextMessages: number;
+  readonly contextMessageTokens: number;
+}
+
+/** A segment: what was said between two resets of one session. All segments of an agent and session key are a family. */
+export interface Conversation {
+  readonly id: ConversationId;
+  readonly sessionId: string;
+  readonly sessionKey: string | null;
+  readonly agentId: string | null;
+  /** The newest segment of its session key, the one that the host is writing to. */
+  readonly active: boolean;
+  /** Hidden from recall because the host deleted the session. */
+  readonly hidden: boolean;
+  readonly title: string | null;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
+  /** Time of the newest message, or null in an empty conversation. */
+  readonly lastMessageAt: Timestamp | null;
+  readonly totals: Totals;
+  /** Grows by one with every write to the conversation. */
+  readonly revision: number;
+  /** Opaque position in the host's transcript up to which everything is stored. */
+  readonly hostCursor: string | null;
+}
+
+// ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const roles = ["system", "user", "assistant", "tool"] as const;
+/** What the store can tell apart. The host's own word for it survives in the envelope. */
+export type Role = (typeof roles)[number];
+
+export const partTypes = [
+  "text",
+  "reasoning",
+  "tool",
+  "patch",
+  "file",
+  "subtask",
+  "compaction",
+  "step_start",
+  "step_finish",
+  "snapshot",
+  "agent",
+  "retry",
+] as const;
+export type PartType = (typeof partTypes)[number];
+
+/** One structured block of a message, from which the original block is rebuilt exactly. */
+export interface Part {
+  readonly type: PartType;
+  /** What the block says. The message's text is these, joined by newlines; the text is stored only there. */
+  readonly text: string | null;
+  /** Text that belongs to the block but is not said: reasoning, or text that a database cannot hold as it is. */
+  readonly kept: string | null;
+  readonly toolCallId: string | null;
+  readonly toolName: string | null;
+  /** What rebuilding needs beyond the fields above; null for blocks of the plainest shape. JSON text. */
+  readonly metadata: string | null;
+}
+
+/** Why a stored message is outside the context: on a branch that the host left, or a note that is not content. */
+export type Aside = "branch" | "note";
+
+/** A message ready to be stored. */
+export interface NewMessage {
+  /** The host's identity of it, unique in its conversation. Content is never identity. */
+  readonly key: string;
+  readonly role: Role;
+  readonly parts: readonly Part[];
+  /** Estimated tokens of what the model would see. */
+  readonly tokens: number;
+  readonly at: Timestamp;
+  /** The original message without its content. JSON text; null means `{"role":…,"content":…}` and nothing else. */
+  readonly envelope: string | null;
+  /** The transcript line around the message, without the message. JSON text; null if there was none. */
+  readonly entry: string | null;
+  /** Key of the transcript entry this one continues; undefined where the host keeps no tree. */
+  readonly parentKey?: string | null;
+  readonly aside?: Aside;
+}
+
+/** A message as it stands in the store. */
+export interface Message {
+  readonly id: MessageId;
+  readonly conversation: ConversationId;
+  readonly seq: number;
+  readonly key: string;
+  readonly role: Role;
+  readonly text: string;
+  readonly parts: readonly Part[];
+  readonly tokens: number;
+  readonly at: Timestamp;
+  readonly envelope: string | null;
+  readonly entry: string | null;
+  readonly aside: Aside | null;
+}
+
+/** A line of a transcript that is not a message: kept, outside the context, so that nothing of the file is lost. */
+export interface NewEntry {
+  readonly key: string;
+  readonly type: string;
+  readonly at: Timestamp | null;
+  /** The whole line as JSON text. */
+  readonly raw: string;
+  readonly parentKey?: string | null;
+}
+
+export interface Entry extends NewEntry {
+  /** The `seq` of the message it follows; 0 at the start. */
+  readonly afterSeq: number;
+}
+
+// ── Summaries and the context ────────────────────────────────────────────────────────────────────────────────────────
+
+export const levels = ["normal", "aggressive", "extractive", "truncated"] as const;
+/** How a summary's text was made. Anything below normal can be redone later. */
+export type Level = (typeof levels)[number];
+
+export interface Ref {
+  readonly kind: "message" | "summary";
+  readonly id: MessageId | SummaryId;
+}
+export type MessageRef = { readonly kind: "message"; readonly id: MessageId };
+export type SummaryRef = { readonly kind: "summary"; readonly id: SummaryId };
+
+/** One place of the context. The ordinal is an order, not an index: there are gaps. */
+export type ContextItem = (MessageRef | SummaryRef) & {
+  readonly ordinal: number;
+  readonly tokens: number;
+  /** Depth of a summary; -1 for a raw message. */
+  readonly depth: number;
+};
+
+/** Text that stands for its sources: a leaf (depth 0) of messages, or a condensed one of summaries one depth below. */
+export interface Summary {
+  readonly id: SummaryId;
+  readonly conversation: ConversationId;
+  readonly depth: number;
+  readonly text: string;
+  readonly tokens: number;
+  readonly level: Level;
+  /** Time range of the messages below it. */
+  readonly earliestAt: Timestamp | null;
+  readonly latestAt: Timestamp | null;
+  /** Summaries below it, counted through. */
+  readonly descendants: number;
+  readonly fileIds: readonly FileId[];
+  readonly model: string | null;
+  readonly createdAt: Timestamp;
+  /** Grows with every rewrite; a rewrite planned against an older one is stale. */
+  readonly revision: number;
+  /** The `previous_context` its prompt was given; null when none was, or when it was not recorded. */
+  readonly previousContext: string | null;
+  /** The summary of an earlier segment whose text this one carries over; such a one has no sources of its own. */
+  readonly carriedFrom: SummaryId | null;
+  /** Why its text no longer fits its sources, if it does not. */
+  readonly rewriteReason: string | null;
+}
+
+/** A summary about to be folded in. Depth, time range and descendants follow from the run it replaces. */
+export interface NewSummary {
+  readonly text: string;
+  readonly tokens: number;
+  readonly level: Level;
+  readonly model: string | null;
+  readonly previousContext: string | null;
+  readonly fileIds: readonly FileId[];
+}
+
+/** What a summary was made from, in order: messages of a leaf, summaries of a condensed one. */
+export interface Sources {
+  readonly messages: readonly MessageId[];
+  readonly summaries: readonly SummaryId[];
+}
+
+// ── Files, grants, usage, journal ────────────────────────────────────────────────────────────────────────────────────
+
+export interface StoredFile {
+  readonly id: FileId;
+  readonly conversation: ConversationId;
+  readonly name: string | null;
+  readonly mimeType: string | null;
+  readonly bytes: number;
+  readonly lines: number | null;
+  /** Where the content lies, relative to the files folder; never taken from a caller. */
+  readonly storageUri: string;
+  readonly exploration: string | null;
+  readonly createdAt: Timestamp;
+}
+
+/** What a delegate may read, how much of it, and until when. */
+export interface Grant {
+  readonly id: GrantId;
+  readonly conversations: readonly ConversationId[];
+  readonly tokenCap: number;
+  readonly tokensUsed: number;
+  readonly issuedAt: Timestamp;
+  readonly expiresAt: Timestamp;
+  readonly revokedAt: Timestamp | null;
+  readonly parent: GrantId | null;
+}
+
+/** One model call, whatever became of it. */
+export interface Usage {
+  readonly at: Timestamp;
+  readonly conversation: ConversationId | null;
+  readonly purpose: string;
+  readonly provider: string | null;
+  readonly model: string | null;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly result: string;
+  readonly durationMs: number;
+}
+
+/** One applied change with what it was before, so that it can be shown and undone. */
+export interface JournalEntry {
+  readonly id: number;
+  readonly at: Timestamp;
+  readonly operation: string;
+  readonly conversation: ConversationId | null;
+  readonly subject: string;
+  /** JSON text, in the shape the operation needs to revert itself. */
+  readonly before: string;
+  readonly after: string;
+}

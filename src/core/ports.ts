@@ -1,0 +1,350 @@
+/**
+ * The contracts between the core and the world. A port says what it promises: whether it may throw, whether it is
+ * atomic, what may be absent. Everything nondeterministic comes through here, so a seed replays a whole run.
+ */
+
+import type {
+  ContextItem,
+  Conversation,
+  ConversationId,
+  Entry,
+  FileId,
+  Grant,
+  GrantId,
+  JournalEntry,
+  Message,
+  MessageId,
+  NewEntry,
+  NewMessage,
+  NewSummary,
+  Role,
+  Sources,
+  StoredFile,
+  Summary,
+  SummaryId,
+  Timestamp,
+  Totals,
+  Usage,
+} from "./model.ts";
+
+export interface Clock {
+  /** The current time. Never goes backwards within a process. */
+  now(): Timestamp;
+}
+
+// ── The store ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Identity of a session. Several conversations can carry the same: its segments. */
+export interface SessionIdentity {
+  readonly sessionId: string;
+  readonly sessionKey?: string | null;
+  readonly agentId?: string | null;
+}
+
+export interface ConversationFilter {
+  readonly sessionId?: string;
+  readonly sessionKey?: string;
+  readonly agentId?: string;
+  /** The family of this conversation: all segments of its agent and session key, itself included. */
+  readonly familyOf?: ConversationId;
+  /** Only the segment that the host is writing to. */
+  readonly active?: boolean;
+  readonly includeHidden?: boolean;
+  readonly limit?: number;
+}
+
+export interface AppendOptions {
+  /** Position in the host's transcript that this append reaches; stored in the same transaction. */
+  readonly hostCursor?: string;
+  /** The host's key of a whole turn. An append that names one already stored writes nothing. */
+  readonly turnKey?: string;
+}
+
+export interface Appended {
+  /** Ids of the messages that were new, in order. */
+  readonly messages: readonly MessageId[];
+  /** How many entries outside the context were new. */
+  readonly entries: number;
+  /** How many were already stored under their key. */
+  readonly duplicates: number;
+  /** Keys already stored with another content. What was stored stays. */
+  readonly differing: readonly string[];
+  /** Whether the named turn had been stored before. */
+  readonly turn: "new" | "duplicate" | "unnamed";
+}
+
+/** One thing of a transcript, in the order in which the host wrote it. */
+export type Appendable = { readonly kind: "message"; readonly message: NewMessage } | { readonly kind: "entry"; readonly entry: NewEntry };
+
+/** A write planned from a read that no longer holds is stale, and has changed nothing. */
+export type Written<T = unknown> = ({ readonly kind: "written" } & T) | { readonly kind: "stale"; readonly reason: string };
+
+export interface ContextWindow {
+  /** Only items with a smaller (larger) ordinal. */
+  readonly before?: number;
+  readonly after?: number;
+  readonly limit?: number;
+  /** Which end a limit keeps; the result is oldest first either way. */
+  readonly keep?: "oldest" | "newest";
+}
+
+export type MessageSelection =
+  | { readonly ids: readonly MessageId[] }
+  | {
+      readonly conversation: ConversationId;
+      readonly afterSeq?: number;
+      readonly beforeSeq?: number;
+      /** `since` is inclusive, `before` is exclusive. */
+      readonly since?: Timestamp;
+      readonly before?: Timestamp;
+      readonly role?: Role;
+      readonly limit?: number;
+      readonly keep?: "oldest" | "newest";
+    };
+
+export type SummarySelection =
+  | { readonly ids: readonly SummaryId[] }
+  | { readonly conversation: ConversationId; readonly depth?: number; readonly limit?: number };
+
+export interface DissolvePlan {
+  readonly conversation: ConversationId;
+  readonly summary: SummaryId;
+  readonly ordinal: number;
+}
+
+export interface RewritePlan {
+  readonly summary: SummaryId;
+  readonly revision: number;
+}
+
+export type Transplanted =
+  | Written<{ readonly contextItems: number; readonly summaries: number; readonly messages: number }>
+  /** The target already holds these summaries' texts. */
+  | { readonly kind: "duplicate"; readonly existing: readonly SummaryId[] }
+  /** The source's context has no summary. */
+  | { readonly kind: "empty" };
+
+/** What a removal would touch. Computed by the store, shown to the operator, and checked again when applied. */
+export interface ForgetPlan {
+  readonly target: { readonly kind: "message"; readonly id: MessageId } | { readonly kind: "secret"; readonly text: string };
+  readonly messages: readonly MessageId[];
+  /** Summaries whose text holds the secret or that stand for a forgotten message; they are marked for rewrite. */
+  readonly summaries: readonly SummaryId[];
+  readonly files: readonly FileId[];
+  readonly journal: readonly number[];
+  readonly entries: number;
+}
+
+export interface NewFile {
+  readonly conversation: ConversationId;
+  readonly name: string | null;
+  readonly mimeType: string | null;
+  readonly content: string;
+  readonly exploration: string | null;
+}
+
+export interface NewGrant {
+  readonly conversations: readonly ConversationId[];
+  readonly tokenCap: number;
+  readonly expiresAt: Timestamp;
+  readonly parent: GrantId | null;
+}
+
+export type Spent =
+  | { readonly kind: "granted"; readonly remaining: number }
+  | { readonly kind: "refused"; readonly reason: "unknown" | "expired" | "revoked" | "exhausted" | "foreign" };
+
+export interface UsageTotals {
+  readonly calls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly failures: number;
+}
+
+/** Everything about one conversation that can be wrong, without texts: what `inspect` reads. */
+export interface Skeleton {
+  readonly conversation: Conversation;
+  /** Totals as the rows themselves add up. */
+  readonly recounted: Totals;
+  readonly context: readonly ContextItem[];
+  /** Parallel arrays over all messages, by seq. */
+  readonly messageIds: readonly number[];
+  readonly messageSeqs: readonly number[];
+  readonly messageTimes: readonly string[];
+  /** Messages outside the invariant: notes, branches the host left. */
+  readonly asides: ReadonlySet<number>;
+  /** Messages deep-copied from another conversation: their order comes from the context. */
+  readonly copies: ReadonlySet<number>;
+  readonly summaries: readonly SummaryFacts[];
+  readonly sources: ReadonlyMap<SummaryId, Sources>;
+  /** References to rows that do not exist, or that belong to another conversation. */
+  readonly dangling: readonly DanglingReference[];
+  readonly search: {
+    readonly missing: readonly string[];
+    readonly pending: number;
+  };
+  /** File ids whose content cannot be read back. */
+  readonly missingFiles: readonly FileId[];
+}
+
+export interface SummaryFacts {
+  readonly id: SummaryId;
+  readonly depth: number;
+  readonly kind: "leaf" | "condensed";
+  readonly tokens: number;
+  readonly level: Summary["level"];
+  readonly earliestAt: string | null;
+  readonly latestAt: string | null;
+  readonly descendants: number;
+  readonly carriedFrom: SummaryId | null;
+  readonly rewriteReason: string | null;
+  readonly empty: boolean;
+}
+
+export interface DanglingReference {
+  readonly table: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface StoreStatus {
+  readonly path: string;
+  readonly schemaVersion: number;
+  readonly bytes: number;
+  readonly conversations: number;
+  readonly messages: number;
+  readonly summaries: number;
+  readonly files: number;
+  /** Rows that search reads one by one because they are not indexed yet. */
+  readonly unindexed: number;
+  /** Search entries whose row is gone. */
+  readonly orphanedSearchEntries: number;
+}
+
+/**
+ * Every message, summary and context of one database.
+ *
+ * Every method is atomic, and no transaction is visible outside. A method throws `LcmError`: `not_found` for an id that
+ * does not exist where one is required, `unavailable` when the database stays locked, `corrupt` when it cannot be read.
+ * Work depends on what a call touches, never on how long the conversation is.
+ */
+export interface Store {
+  // Reads.
+  conversation(id: ConversationId): Promise<Conversation | null>;
+  /** Newest activity first. */
+  conversations(filter?: ConversationFilter): Promise<readonly Conversation[]>;
+  /** The ordered refs that the model sees, oldest first. */
+  context(conversation: ConversationId, window?: ContextWindow): Promise<readonly ContextItem[]>;
+  /** By seq; for ids, in the order asked, absent ones left out. */
+  messages(selection: MessageSelection): Promise<readonly Message[]>;
+  /** Lines of the transcript that are no messages, with `from <= afterSeq < to`. */
+  entries(conversation: ConversationId, from: number, to: number): Promise<readonly Entry[]>;
+  /** For ids, in the order asked, absent ones left out; else by depth, then time. */
+  summaries(selection: SummarySelection): Promise<readonly Summary[]>;
+  /** What each was made from, in order. */
+  sources(ids: readonly SummaryId[]): Promise<ReadonlyMap<SummaryId, Sources>>;
+  /** The summaries made from each. */
+  derived(ids: readonly SummaryId[]): Promise<ReadonlyMap<SummaryId, readonly SummaryId[]>>;
+  /** The summaries that stand for a message, its leaf first, then what was made from it. */
+  coveredBy(message: MessageId): Promise<readonly SummaryId[]>;
+  /** These and every summary below them, each once, deepest last. */
+  closure(ids: readonly SummaryId[]): Promise<readonly SummaryId[]>;
+  search(request: SearchRequest, limits?: SearchLimits): Promise<SearchResult>;
+  file(id: FileId): Promise<StoredFile | null>;
+  files(conversation: ConversationId): Promise<readonly StoredFile[]>;
+  /** The content of a stored file. */
+  fileContent(id: FileId): Promise<string>;
+  grant(id: GrantId): Promise<Grant | null>;
+  usageSince(since: Timestamp): Promise<UsageTotals>;
+  /** Newest first. */
+  journal(conversation: ConversationId | null, limit: number): Promise<readonly JournalEntry[]>;
+  status(): Promise<StoreStatus>;
+  skeleton(conversation: ConversationId): Promise<Skeleton>;
+  planForget(conversation: ConversationId | null, target: ForgetPlan["target"]): Promise<ForgetPlan>;
+
+  // Writes.
+  /** The active segment of this session, made if there is none. */
+  open(session: SessionIdentity): Promise<Conversation>;
+  /** A new, empty segment of this session; the previous one is no longer active. */
+  openSegment(session: SessionIdentity): Promise<Conversation>;
+  setTitle(conversation: ConversationId, title: string | null): Promise<void>;
+  /** Hides a conversation from recall, or shows it again. Deletes nothing. */
+  setHidden(conversation: ConversationId, hidden: boolean): Promise<void>;
+  /** Idempotent by key. What is new is stored, appears in the context, and counts in the totals, or nothing is. */
+  append(conversation: ConversationId, entries: readonly Appendable[], options?: AppendOptions): Promise<Appended>;
+  /** Replaces a run of the context by one summary that stands for exactly that run. */
+  fold(conversation: ConversationId, run: readonly ContextItem[], summary: NewSummary): Promise<Written<{ readonly summary: SummaryId }>>;
+  /** Puts a summary's sources back in its place. The summary's row stays. */
+  dissolve(plan: DissolvePlan): Promise<Written<{ readonly items: number; readonly shifted: number }>>;
+  /** New text for a summary, its id, sources and place unchanged. */
+  rewrite(plan: RewritePlan, text: NewSummary): Promise<Written<{ readonly revision: number }>>;
+  /** Deep copy of the source's summaries, and all below them, in front of the target's context. */
+  transplant(source: ConversationId, target: ConversationId): Promise<Transplanted>;
+  /** Removes what the plan names; stale if the rows have changed since. */
+  forget(conversation: ConversationId | null, plan: ForgetPlan): Promise<Written<{ readonly removed: number }>>;
+  saveFile(file: NewFile): Promise<StoredFile>;
+  issueGrant(grant: NewGrant): Promise<Grant>;
+  /** Takes tokens from a grant for reading one conversation, or says why not. */
+  spendGrant(id: GrantId, conversation: ConversationId, tokens: number): Promise<Spent>;
+  revokeGrant(id: GrantId): Promise<void>;
+  /** Revokes every grant that has run out; tells how many. */
+  sweepGrants(): Promise<number>;
+  recordUsage(usage: Usage): Promise<void>;
+  /** Indexes up to this many rows for search; tells how many remain. */
+  index(rowsMax: number): Promise<number>;
+
+  /** A consistent copy of the database and its files, made while others write. The copy's path and size. */
+  backup(to: string): Promise<{ readonly path: string; readonly bytes: number; readonly files: number }>;
+  close(): Promise<void>;
+}
+
+// ── Search ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface SearchRequest {
+  readonly pattern: string;
+  readonly mode: "regex" | "full_text";
+  readonly scope: "messages" | "summaries" | "both";
+  /** Conversations to search; undefined for all that are not hidden. */
+  readonly conversations?: readonly ConversationId[];
+  /** `since` is inclusive, `before` is exclusive. Summaries match by overlap of their range. */
+  readonly since?: Timestamp;
+  readonly before?: Timestamp;
+  readonly sort: "recency" | "relevance" | "hybrid";
+  /** 1 to 200. */
+  readonly limit: number;
+}
+
+export interface SearchLimits {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export type SearchHit = {
+  readonly conversation: ConversationId;
+  /** The text around the match, cut from the stored text. */
+  readonly snippet: string;
+  readonly at: Timestamp;
+  /** Comparable within one result only; 0 for regex hits. */
+  readonly score: number;
+} & (
+  | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
+  | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number }
+);
+
+/** Why a result may be less than everything that matches. A result without one of these is complete. */
+export type SearchCaveat =
+  /** More matched than were asked for. */
+  | { readonly kind: "limit"; readonly limit: number }
+  /** Stopped by the time limit after this many rows; `of` is how many there were to look at. */
+  | { readonly kind: "time"; readonly timeoutMs: number; readonly scanned: number; readonly of: number }
+  /** Only the newest matches of frequent words were ranked. */
+  | { readonly kind: "newest_ranked"; readonly ranked: number }
+  /** No row held every word; these hold some of them. */
+  | { readonly kind: "partial_match"; readonly missing: readonly string[] }
+  /** Search is still being built; this many rows are not in it yet. */
+  | { readonly kind: "unindexed"; readonly rows: number };
+
+export interface SearchResult {
+  readonly hits: readonly SearchHit[];
+  readonly caveats: readonly SearchCaveat[];
+}

@@ -1,0 +1,212 @@
+/**
+ * The tables, as a fresh database gets them. The spec's tables and names, plus what we need; a database of the older
+ * program is rebuilt to exactly these (see migrate.ts), so that every statement in this folder knows one schema.
+ *
+ * Text is stored once: a message's `content` is its parts' texts joined by newlines, and a part keeps only the length
+ * of its own. Ordinals of the context are an order with gaps, not an index.
+ */
+
+export const schemaVersion = 1;
+
+/** "LCM1": tells our files from any other SQLite file. */
+export const applicationId = 0x4c434d31;
+
+export const tables = {
+  conversations: `
+    CREATE TABLE conversations (
+      conversation_id INTEGER PRIMARY KEY AUTOINCREMENT,
+      session_id TEXT NOT NULL,
+      session_key TEXT,
+      agent_id TEXT,
+      active INTEGER NOT NULL DEFAULT 1,
+      hidden INTEGER NOT NULL DEFAULT 0,
+      title TEXT,
+      created_at TEXT NOT NULL,
+      updated_at TEXT NOT NULL,
+      last_message_at TEXT,
+      message_count INTEGER NOT NULL DEFAULT 0,
+      message_tokens INTEGER NOT NULL DEFAULT 0,
+      summary_count INTEGER NOT NULL DEFAULT 0,
+      context_items INTEGER NOT NULL DEFAULT 0,
+      context_tokens INTEGER NOT NULL DEFAULT 0,
+      context_messages INTEGER NOT NULL DEFAULT 0,
+      context_message_tokens INTEGER NOT NULL DEFAULT 0,
+      next_seq INTEGER NOT NULL DEFAULT 1,
+      head_key TEXT,
+      host_cursor TEXT,
+      revision INTEGER NOT NULL DEFAULT 0
+    )`,
+  messages: `
+    CREATE TABLE messages (
+      message_id INTEGER PRIMARY KEY AUTOINCREMENT,
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      seq INTEGER NOT NULL,
+      role TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant', 'tool')),
+      content TEXT NOT NULL,
+      token_count INTEGER NOT NULL,
+      created_at TEXT NOT NULL,
+      stored_at TEXT NOT NULL,
+      message_key TEXT NOT NULL,
+      parent_key TEXT,
+      envelope TEXT,
+      entry TEXT,
+      aside TEXT CHECK (aside IN ('branch', 'note')),
+      copied_from INTEGER,
+      UNIQUE (conversation_id, seq),
+      UNIQUE (conversation_id, message_key)
+    )`,
+  message_parts: `
+    CREATE TABLE message_parts (
+      message_id INTEGER NOT NULL REFERENCES messages(message_id) ON DELETE RESTRICT,
+      ordinal INTEGER NOT NULL,
+      part_id TEXT GENERATED ALWAYS AS (message_id || '.' || ordinal) VIRTUAL,
+      part_type TEXT NOT NULL CHECK (part_type IN (
+        'text', 'reasoning', 'tool', 'patch', 'file', 'subtask', 'compaction', 'step_start', 'step_finish', 'snapshot',
+        'agent', 'retry'
+      )),
+      text_length INTEGER,
+      text_content TEXT,
+      tool_call_id TEXT,
+      tool_name TEXT,
+      metadata TEXT,
+      PRIMARY KEY (message_id, ordinal)
+    ) WITHOUT ROWID`,
+  summaries: `
+    CREATE TABLE summaries (
+      summary_id TEXT PRIMARY KEY,
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      kind TEXT NOT NULL CHECK (kind IN ('leaf', 'condensed')),
+      depth INTEGER NOT NULL DEFAULT 0,
+      content TEXT NOT NULL,
+      token_count INTEGER NOT NULL,
+      earliest_at TEXT,
+      latest_at TEXT,
+      descendant_count INTEGER NOT NULL DEFAULT 0,
+      created_at TEXT NOT NULL,
+      updated_at TEXT NOT NULL,
+      file_ids TEXT NOT NULL DEFAULT '[]',
+      model TEXT,
+      level TEXT NOT NULL DEFAULT 'normal' CHECK (level IN ('normal', 'aggressive', 'extractive', 'truncated')),
+      revision INTEGER NOT NULL DEFAULT 0,
+      previous_context TEXT,
+      carried_from TEXT,
+      rewrite_reason TEXT,
+      search_id INTEGER NOT NULL
+    )`,
+  summary_messages: `
+    CREATE TABLE summary_messages (
+      summary_id TEXT NOT NULL REFERENCES summaries(summary_id) ON DELETE CASCADE,
+      message_id INTEGER NOT NULL REFERENCES messages(message_id) ON DELETE RESTRICT,
+      ordinal INTEGER NOT NULL,
+      PRIMARY KEY (summary_id, message_id)
+    ) WITHOUT ROWID`,
+  summary_parents: `
+    CREATE TABLE summary_parents (
+      summary_id TEXT NOT NULL REFERENCES summaries(summary_id) ON DELETE CASCADE,
+      parent_summary_id TEXT NOT NULL REFERENCES summaries(summary_id) ON DELETE RESTRICT,
+      ordinal INTEGER NOT NULL,
+      PRIMARY KEY (summary_id, parent_summary_id)
+    ) WITHOUT ROWID`,
+  context_items: `
+    CREATE TABLE context_items (
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      ordinal INTEGER NOT NULL,
+      item_type TEXT NOT NULL CHECK (item_type IN ('message', 'summary')),
+      message_id INTEGER REFERENCES messages(message_id) ON DELETE RESTRICT,
+      summary_id TEXT REFERENCES summaries(summary_id) ON DELETE RESTRICT,
+      PRIMARY KEY (conversation_id, ordinal),
+      CHECK ((item_type = 'message') = (message_id IS NOT NULL) AND (item_type = 'summary') = (summary_id IS NOT NULL))
+    ) WITHOUT ROWID`,
+  large_files: `
+    CREATE TABLE large_files (
+      file_id TEXT PRIMARY KEY,
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      file_name TEXT,
+      mime_type TEXT,
+      byte_size INTEGER,
+      line_count INTEGER,
+      storage_uri TEXT NOT NULL,
+      exploration_summary TEXT,
+      created_at TEXT NOT NULL
+    )`,
+  expansion_grants: `
+    CREATE TABLE expansion_grants (
+      grant_id TEXT PRIMARY KEY,
+      conversation_ids TEXT NOT NULL,
+      token_cap INTEGER NOT NULL,
+      tokens_used INTEGER NOT NULL DEFAULT 0,
+      issued_at TEXT NOT NULL,
+      expires_at TEXT NOT NULL,
+      revoked_at TEXT,
+      parent_grant_id TEXT REFERENCES expansion_grants(grant_id)
+    )`,
+  transcript_entries: `
+    CREATE TABLE transcript_entries (
+      entry_id INTEGER PRIMARY KEY AUTOINCREMENT,
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      entry_key TEXT NOT NULL,
+      parent_key TEXT,
+      after_seq INTEGER NOT NULL,
+      entry_type TEXT NOT NULL,
+      created_at TEXT,
+      raw TEXT NOT NULL,
+      UNIQUE (conversation_id, entry_key)
+    )`,
+  turns: `
+    CREATE TABLE turns (
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      turn_key TEXT NOT NULL,
+      PRIMARY KEY (conversation_id, turn_key)
+    ) WITHOUT ROWID`,
+  model_usage: `
+    CREATE TABLE model_usage (
+      usage_id INTEGER PRIMARY KEY AUTOINCREMENT,
+      at TEXT NOT NULL,
+      conversation_id INTEGER,
+      purpose TEXT NOT NULL,
+      provider TEXT,
+      model TEXT,
+      input_tokens INTEGER NOT NULL,
+      output_tokens INTEGER NOT NULL,
+      result TEXT NOT NULL,
+      duration_ms INTEGER NOT NULL
+    )`,
+  journal: `
+    CREATE TABLE journal (
+      journal_id INTEGER PRIMARY KEY AUTOINCREMENT,
+      at TEXT NOT NULL,
+      operation TEXT NOT NULL,
+      conversation_id INTEGER,
+      subject TEXT NOT NULL,
+      before_json TEXT NOT NULL,
+      after_json TEXT NOT NULL
+    )`,
+  search_progress: `
+    CREATE TABLE search_progress (
+      source TEXT PRIMARY KEY CHECK (source IN ('messages', 'summaries')),
+      indexed_upto INTEGER NOT NULL
+    ) WITHOUT ROWID`,
+} as const;
+
+/** Contentless: the index holds no text, and snippets are cut from the rows. automerge and crisismerge as measured. */
+export const searchTables = [
+  `CREATE VIRTUAL TABLE messages_fts USING fts5(text, content='', contentless_delete=1, tokenize='porter unicode61')`,
+  `CREATE VIRTUAL TABLE summaries_fts USING fts5(text, content='', contentless_delete=1, tokenize='porter unicode61')`,
+  `INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 8)`,
+  `INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 1000)`,
+  `INSERT INTO search_progress (source, indexed_upto) VALUES ('messages', 0), ('summaries', 0)`,
+] as const;
+
+export const indexes = [
+  `CREATE UNIQUE INDEX conversations_active_session_key_idx ON conversations (session_key) WHERE session_key IS NOT NULL AND active = 1`,
+  `CREATE INDEX conversations_session_id_idx ON conversations (session_id, active)`,
+  `CREATE INDEX conversations_session_key_idx ON conversations (session_key, conversation_id)`,
+  `CREATE UNIQUE INDEX summaries_search_id_idx ON summaries (search_id)`,
+  `CREATE INDEX summaries_conv_depth_idx ON summaries (conversation_id, depth, earliest_at)`,
+  `CREATE INDEX summary_messages_message_idx ON summary_messages (message_id)`,
+  `CREATE INDEX summary_parents_parent_summary_idx ON summary_parents (parent_summary_id)`,
+  `CREATE INDEX context_items_summary_idx ON context_items (summary_id) WHERE summary_id IS NOT NULL`,
+  `CREATE INDEX large_files_conv_idx ON large_files (conversation_id, created_at)`,
+  `CREATE INDEX transcript_entries_order_idx ON transcript_entries (conversation_id, after_seq, entry_id)`,
+  `CREATE INDEX model_usage_at_idx ON model_usage (at)`,
+] as const;

@@ -1,0 +1,57 @@
+/**
+ * Operations are written once, as scripts: generators that yield statements and receive rows. A runner decides how a
+ * statement reaches a database (SQLite answers at once; another would await), and wraps the whole script in one
+ * transaction. So an operation cannot leak a transaction, and reads like the prose of what it does.
+ */
+
+export type Value = null | number | string | Uint8Array;
+export type Row = Readonly<Record<string, Value>>;
+
+export interface Statement {
+  /** Identity of the statement: the same call site gives the same object, so runners cache by it. */
+  readonly parts: readonly string[];
+  readonly values: readonly Value[];
+}
+
+export type Script<T> = Generator<Statement, T, readonly Row[]>;
+
+export const sql = (parts: TemplateStringsArray, ...values: readonly Value[]): Statement => ({ parts, values });
+
+/** The rows of a statement, each decoded. */
+export function* all<T>(statement: Statement, decode: (row: Row) => T): Script<readonly T[]> {
+  const rows = yield statement;
+  return rows.map(decode);
+}
+
+/** The first row of a statement, decoded; null when there is none. */
+export function* first<T>(statement: Statement, decode: (row: Row) => T): Script<T | null> {
+  const rows = yield statement;
+  const row = rows[0];
+  return row === undefined ? null : decode(row);
+}
+
+/** The one number a statement answers with; 0 when it answers with nothing. */
+export function* count(statement: Statement): Script<number> {
+  const rows = yield statement;
+  const row = rows[0];
+  return row === undefined ? 0 : Number(Object.values(row)[0] ?? 0);
+}
+
+// ── Reading a row ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const text = (row: Row, column: string): string => {
+  const value = row[column];
+  if (typeof value !== "string") throw new TypeError(`column ${column} holds ${typeof value}, not text`);
+  return value;
+};
+
+export const textOrNull = (row: Row, column: string): string | null => {
+  const value = row[column];
+  return value === null || value === undefined ? null : text(row, column);
+};
+
+export const int = (row: Row, column: string): number => {
+  const value = row[column];
+  if (typeof value !== "number") throw new TypeError(`column ${column} holds ${typeof value}, not a number`);
+  return value;
+};
