@@ -217,6 +217,14 @@ export interface StoreStatus {
   readonly files: number;
   /** Rows that search reads one by one because they are not indexed yet. */
   readonly unindexed: number;
+}
+
+/** What a look at the whole file finds, beyond any one conversation. */
+export interface Integrity {
+  /** Sentences of the database engine itself; none when the file is sound. */
+  readonly problems: readonly string[];
+  /** Rows that refer to rows which do not exist. */
+  readonly dangling: readonly DanglingReference[];
   /** Search entries whose row is gone. */
   readonly orphanedSearchEntries: number;
 }
@@ -259,6 +267,8 @@ export interface Store {
   /** Newest first. */
   journal(conversation: ConversationId | null, limit: number): Promise<readonly JournalEntry[]>;
   status(): Promise<StoreStatus>;
+  /** Reads the whole file. */
+  integrity(): Promise<Integrity>;
   skeleton(conversation: ConversationId): Promise<Skeleton>;
   planForget(conversation: ConversationId | null, target: ForgetPlan["target"]): Promise<ForgetPlan>;
 

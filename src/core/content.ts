@@ -1,0 +1,248 @@
+/**
+ * A host's message taken apart for storing, and put together again exactly as it came.
+ *
+ * What a message says goes into its text, once; what is left of each block and of the message around them is kept as
+ * JSON with holes where the text was. Reading fills the holes. Kinds of block that do not exist yet, odd contents and
+ * text that a database cannot hold survive because whatever is not understood is kept whole.
+ */
+
+import { assert, LcmError } from "./errors.ts";
+import type { Json, JsonObject, Message, NewMessage, Part, PartType, Role, Timestamp } from "./model.ts";
+import { estimateTokens } from "./text.ts";
+
+/** A message as the host has it: a role, and anything else. */
+export type HostMessage = JsonObject;
+
+export interface MessageOrigin {
+  readonly key: string;
+  readonly at: Timestamp;
+  readonly parentKey?: string | null;
+  /** The transcript line around the message, with `message` still in it. */
+  readonly entry?: JsonObject;
+}
+
+/** Takes a host's message apart. Throws `invalid` for what is no message at all. */
+export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
+  if (!isObject(raw) || typeof raw["role"] !== "string") {
+    throw new LcmError("invalid", "a message is a JSON object with a role", {
+      hint: 'for example {"role":"user","content":"hello"}',
+    });
+  }
+  const parts = [...contentToParts(raw["content"]), ...callsToParts(raw["tool_calls"])];
+  return {
+    key: origin.key,
+    role: roleOf(raw["role"]),
+    parts,
+    tokens: estimateMessageTokens(parts),
+    at: origin.at,
+    envelope: envelopeOf(raw),
+    entry: origin.entry === undefined ? null : JSON.stringify({ ...origin.entry, message: null }),
+    ...(origin.parentKey === undefined ? {} : { parentKey: origin.parentKey }),
+  };
+}
+
+/** The message exactly as the host sent it. */
+export function messageFromStore(message: Pick<Message, "role" | "parts" | "envelope">): HostMessage {
+  const blocks = message.parts.filter((part) => !isCall(part)).map(partToBlock);
+  if (message.envelope === null) return { role: message.role, content: blockText(blocks[0] ?? "") };
+  const envelope = parseObject(message.envelope);
+  const raw: Record<string, Json> = {};
+  for (const [field, value] of Object.entries(envelope)) {
+    if (value === undefined) continue;
+    if (field === "content") raw[field] = fillContent(value, blocks);
+    else if (field === "tool_calls" && value === hole.calls) raw[field] = message.parts.filter(isCall).map(partToBlock);
+    else raw[field] = value;
+  }
+  return raw;
+}
+
+/** The whole transcript line, or the bare message where there was no line around it. */
+export function entryFromStore(message: Pick<Message, "role" | "parts" | "envelope" | "entry">): JsonObject {
+  const raw = messageFromStore(message);
+  return message.entry === null ? raw : { ...parseObject(message.entry), message: raw };
+}
+
+/** The text of a message: what its parts say, in order. The store keeps exactly this. */
+export const textOfParts = (parts: readonly Part[]): string =>
+  parts.length === 1 ? (parts[0]?.text ?? "") : said(parts).join("\n");
+
+const said = (parts: readonly Part[]): readonly string[] =>
+  parts.map((part) => part.text).filter((text) => text !== null);
+
+// ── Roles and the envelope ───────────────────────────────────────────────────────────────────────────────────────────
+
+/** What stands in the envelope where the content was. A content that is neither text nor blocks stays, in an array. */
+const hole = { text: "text", blocks: "blocks", calls: "calls" } as const;
+
+function roleOf(role: string): Role {
+  switch (role) {
+    case "user":
+    case "assistant":
+    case "tool":
+      return role;
+    case "toolResult":
+    case "function":
+      return "tool";
+    default:
+      return "system";
+  }
+}
+
+function envelopeOf(raw: JsonObject): string | null {
+  const content = raw["content"];
+  const fields = Object.keys(raw);
+  const plain = fields.length === 2 && fields[0] === "role" && fields[1] === "content";
+  if (plain && typeof content === "string" && raw["role"] === roleOf(raw["role"] as string)) return null;
+  const envelope: Record<string, Json | undefined> = { ...raw };
+  if (content !== undefined) {
+    envelope["content"] = typeof content === "string" ? hole.text : Array.isArray(content) ? hole.blocks : [content];
+  }
+  if (Array.isArray(raw["tool_calls"])) envelope["tool_calls"] = hole.calls;
+  return JSON.stringify(envelope);
+}
+
+function fillContent(marker: Json, blocks: readonly Json[]): Json {
+  if (marker === hole.blocks) return blocks;
+  if (marker === hole.text) return blockText(blocks[0] ?? "");
+  assert(Array.isArray(marker), "an odd content is kept inside an array");
+  return marker[0] ?? null;
+}
+
+const blockText = (block: Json): string => {
+  if (typeof block === "string") return block;
+  const text = isObject(block) ? block["text"] : undefined;
+  return typeof text === "string" ? text : "";
+};
+
+// ── Blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function contentToParts(content: Json | undefined): readonly Part[] {
+  if (typeof content === "string") return [textPart(content, null, content)];
+  if (!Array.isArray(content)) return [];
+  return content.map(blockToPart);
+}
+
+function blockToPart(block: Json): Part {
+  if (!isObject(block)) return whole("agent", block, typeof block === "string" ? block : null);
+  const { type, text } = block;
+  if (type === "thinking" && typeof block["thinking"] === "string") return thinkingPart(block, block["thinking"]);
+  if (type === "toolCall" || type === "tool_use") return toolCallPart(block);
+  if (type === "tool_result") return toolResultPart(block);
+  if (typeof text === "string") return textPart(text, isPlainText(block) ? null : { ...block, text: null }, block);
+  return whole(typeof type === "string" && /image|file|audio|document/.test(type) ? "file" : "agent", block, null);
+}
+
+const isPlainText = (block: JsonObject): boolean => block["type"] === "text" && Object.keys(block).length === 2;
+
+/** `rest` is the block with a hole for its text; null when nothing but the text would be left to know. */
+function textPart(text: string, rest: JsonObject | null, block: Json): Part {
+  if (!isStorable(text)) return whole("text", block, storable(text));
+  return { ...emptyPart, type: "text", text, metadata: rest === null ? null : JSON.stringify({ rest }) };
+}
+
+function thinkingPart(block: JsonObject, thinking: string): Part {
+  if (!isStorable(thinking)) return whole("reasoning", block, null);
+  const rest = Object.keys(block).length === 2 ? null : { ...block, thinking: null };
+  return { ...emptyPart, type: "reasoning", kept: thinking, metadata: rest && JSON.stringify({ rest }) };
+}
+
+/** A call reads `name {arguments}`: found by search, read by a summariser, and parsed again when the call is rebuilt. */
+function toolCallPart(block: JsonObject): Part {
+  const { id, name } = block;
+  const field = block["type"] === "toolCall" ? "arguments" : "input";
+  const input = block[field];
+  if (typeof id !== "string" || typeof name !== "string" || !isObject(input)) return whole("tool", block, null);
+  const text = `${name} ${JSON.stringify(input)}`;
+  const part = { ...emptyPart, type: "tool", toolCallId: id, toolName: name } as const;
+  if (!isStorable(text) || !isStorable(id)) return { ...whole("tool", block, storable(text)), toolName: storable(name) };
+  const plain = field === "arguments" && Object.keys(block).join() === "type,id,name,arguments";
+  return { ...part, text, metadata: plain ? null : JSON.stringify({ rest: { ...block, [field]: null } }) };
+}
+
+function toolResultPart(block: JsonObject): Part {
+  const { tool_use_id: id, content } = block;
+  const text = typeof content === "string" ? content : Array.isArray(content) ? content.map(blockText).join("\n") : null;
+  const part = whole("text", block, text);
+  return typeof id === "string" && isStorable(id) ? { ...part, toolCallId: id } : part;
+}
+
+/** Calls that stand beside the content, in a field of their own. */
+function callsToParts(calls: Json | undefined): readonly Part[] {
+  if (!Array.isArray(calls)) return [];
+  return calls.map((call): Part => {
+    const target = isObject(call) && isObject(call["function"]) ? call["function"] : {};
+    const { name, arguments: input } = target;
+    const said = [name, input].filter((value) => typeof value === "string").join(" ");
+    const id = isObject(call) ? call["id"] : undefined;
+    return {
+      ...emptyPart,
+      type: "tool",
+      text: storable(said),
+      toolCallId: typeof id === "string" && isStorable(id) ? id : null,
+      toolName: typeof name === "string" ? storable(name) : null,
+      metadata: JSON.stringify({ field: "tool_calls", raw: call }),
+    };
+  });
+}
+
+const emptyPart = { text: null, kept: null, toolCallId: null, toolName: null, metadata: null } as const;
+
+const whole = (type: PartType, block: Json, text: string | null): Part => ({
+  ...emptyPart,
+  type,
+  text: text === null ? null : storable(text),
+  metadata: JSON.stringify({ raw: block }),
+});
+
+/** SQLite's text is UTF-8 without NUL: half a surrogate pair would come back as another character. */
+const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\0");
+const storable = (text: string): string => (isStorable(text) ? text : text.toWellFormed().replaceAll("\0", " "));
+
+const isCall = (part: Part): boolean => part.metadata !== null && part.metadata.startsWith('{"field":"tool_calls"');
+
+function partToBlock(part: Part): Json {
+  const metadata = part.metadata === null ? {} : parseObject(part.metadata);
+  const { raw, rest } = metadata;
+  if (raw !== undefined) return raw;
+  const text = part.text ?? part.kept ?? "";
+  switch (part.type) {
+    case "tool": {
+      const input: Json = JSON.parse(text.slice((part.toolName ?? "").length + 1));
+      if (!isObject(rest)) return { type: "toolCall", id: part.toolCallId, name: part.toolName, arguments: input };
+      return { ...rest, [rest["type"] === "toolCall" ? "arguments" : "input"]: input };
+    }
+    case "reasoning":
+      return isObject(rest) ? { ...rest, thinking: text } : { type: "thinking", thinking: text };
+    default:
+      return isObject(rest) ? { ...rest, text } : { type: "text", text };
+  }
+}
+
+// ── Tokens ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Role, separators and the like, which every provider adds around a message. */
+const messageOverheadTokens = 4;
+/** What providers charge for a picture of ordinary size, whatever its bytes. */
+const imageTokens = 1_600;
+
+export function estimateMessageTokens(parts: readonly Part[]): number {
+  let tokens = messageOverheadTokens;
+  for (const part of parts) {
+    if (part.type === "file") tokens += imageTokens;
+    else if (part.text !== null) tokens += estimateTokens(part.text);
+    else if (part.kept !== null) tokens += estimateTokens(part.kept);
+    else if (part.metadata !== null) tokens += estimateTokens(part.metadata);
+  }
+  return tokens;
+}
+
+// ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function parseObject(text: string): JsonObject {
+  const value: Json = JSON.parse(text);
+  assert(isObject(value), "stored metadata is a JSON object");
+  return value;
+}

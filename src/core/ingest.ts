@@ -1,0 +1,123 @@
+/**
+ * Transcripts in and out. Importing streams a file into the store in batches, each of them atomic and idempotent, so
+ * that it can be broken off anywhere and run again; exporting writes the same lines back.
+ */
+
+import type { Conversation, ConversationId, Json, Timestamp } from "./model.ts";
+import type { Appendable, Clock, Store } from "./ports.ts";
+import { entryToLine, messageToLine, readTranscriptLine, readTranscriptValue } from "./transcript.ts";
+import type { TranscriptLine } from "./transcript.ts";
+
+/** A line of text, or an entry already parsed out of a larger document; `position` counts from 1. */
+export type SourceLine = { readonly position: number } & ({ readonly text: string } | { readonly value: Json });
+
+export interface ImportTarget {
+  /** Used where the file does not name its session. */
+  readonly fallbackSessionId: string;
+  /** Overrides what the file says. */
+  readonly sessionId?: string;
+  readonly sessionKey?: string;
+  readonly agentId?: string;
+}
+
+export interface ImportReport {
+  /** Null when the file held nothing that could be stored. */
+  readonly conversation: Conversation | null;
+  readonly messages: number;
+  readonly entries: number;
+  readonly duplicates: number;
+  /** Lines whose key is already stored with another content; what was stored stays. */
+  readonly differing: readonly { readonly position: number; readonly key: string }[];
+  readonly malformed: readonly { readonly position: number; readonly reason: string }[];
+}
+
+const linesPerBatch = 256;
+const charactersPerBatch = 4_000_000;
+
+export async function importTranscript(
+  deps: { readonly store: Store; readonly clock: Clock },
+  source: AsyncIterable<SourceLine>,
+  target: ImportTarget,
+  onProgress: (position: number) => void = () => undefined,
+): Promise<ImportReport> {
+  const { store } = deps;
+  const now = deps.clock.now();
+  const report = { messages: 0, entries: 0, duplicates: 0 };
+  const differing: { position: number; key: string }[] = [];
+  const malformed: { position: number; reason: string }[] = [];
+  let conversation: Conversation | null = null;
+  let sessionId: string | null = target.sessionId ?? null;
+  let batch: { readonly item: Appendable; readonly position: number }[] = [];
+  let characters = 0;
+
+  const flush = async (): Promise<void> => {
+    if (batch.length === 0) return;
+    conversation ??= await openTarget(store, sessionId ?? target.fallbackSessionId, target);
+    const appended = await store.append(conversation.id, batch.map((line) => line.item));
+    report.messages += appended.messages.length;
+    report.entries += appended.entries;
+    report.duplicates += appended.duplicates;
+    const differs = new Set(appended.differing);
+    for (const { item, position } of batch) if (differs.has(keyOf(item))) differing.push({ position, key: keyOf(item) });
+    batch = [];
+    characters = 0;
+  };
+
+  for await (const line of source) {
+    const read = readLine(line, now);
+    onProgress(line.position);
+    switch (read.kind) {
+      case "blank":
+        continue;
+      case "malformed":
+        malformed.push({ position: line.position, reason: read.reason });
+        continue;
+      case "item":
+        sessionId ??= read.sessionId;
+        batch.push({ item: read.item, position: line.position });
+        characters += "text" in line ? line.text.length : 0;
+    }
+    if (batch.length >= linesPerBatch || characters >= charactersPerBatch) await flush();
+  }
+  await flush();
+  return { conversation, ...report, differing, malformed };
+}
+
+const readLine = (line: SourceLine, now: Timestamp): TranscriptLine =>
+  "text" in line ? readTranscriptLine(line.text, line.position, now) : readTranscriptValue(line.value, line.position, now);
+
+const keyOf = (item: Appendable): string => (item.kind === "message" ? item.message.key : item.entry.key);
+
+/** A session imported before is continued, also if it is no longer the one that the host writes to. */
+async function openTarget(store: Store, sessionId: string, target: ImportTarget): Promise<Conversation> {
+  const [known] = await store.conversations({ sessionId, includeHidden: true, limit: 1 });
+  if (known !== undefined && (target.sessionKey === undefined || known.sessionKey === target.sessionKey)) return known;
+  return await store.open({ sessionId, sessionKey: target.sessionKey ?? null, agentId: target.agentId ?? null });
+}
+
+const messagesPerPage = 500;
+
+/** Every line of a conversation's transcript, in the order it came in. */
+export async function* exportTranscript(store: Store, conversation: ConversationId): AsyncGenerator<string> {
+  for (let afterSeq = 0; ; ) {
+    const messages = await store.messages({ conversation, afterSeq, limit: messagesPerPage });
+    const isLast = messages.length < messagesPerPage;
+    const upto = isLast ? Number.MAX_SAFE_INTEGER : (messages.at(-1)?.seq ?? afterSeq);
+    const entries = await store.entries(conversation, afterSeq, upto);
+    let next = 0;
+    const entriesBefore = function* (seq: number): Generator<string> {
+      for (; next < entries.length; next++) {
+        const entry = entries[next];
+        if (entry === undefined || entry.afterSeq >= seq) return;
+        yield entryToLine(entry);
+      }
+    };
+    for (const message of messages) {
+      yield* entriesBefore(message.seq);
+      yield messageToLine(message);
+      afterSeq = message.seq;
+    }
+    yield* entriesBefore(upto);
+    if (isLast) return;
+  }
+}

@@ -1,0 +1,494 @@
+/**
+ * Every setting, once. The parser, the JSON schema of the plugin's config and the page in docs/ are made from this
+ * table, so a setting cannot exist in one of them and be missing in another.
+ *
+ * Nothing here touches the world: the environment comes in as a record, and paths stay the strings they were given as.
+ * Where `null` is the default, the sentence says what its absence means.
+ */
+
+import { assert, assertNever, LcmError } from "./errors.ts";
+import type { Json, JsonObject } from "./model.ts";
+
+/** Far above any use, so that "never" can be written as a number, and far below where numbers lose precision. */
+const wholeMax = 1_000_000_000;
+
+/** Timers overflow at about 24 days; an hour is more than anybody waits. */
+const timeoutSecondsMax = 3_600;
+
+const minutesOfYear = 525_600;
+
+export const settings = {
+  enabled: {
+    env: "LCM_ENABLED",
+    kind: "boolean",
+    default: true,
+    sentence: "When false, nothing is stored or compacted, no tool answers, and the host's messages pass through.",
+  },
+  databasePath: {
+    env: "LCM_DATABASE_PATH",
+    kind: "path",
+    default: null,
+    example: "/var/lib/openclaw/lcm.db",
+    sentence: "The SQLite database; when not set, `lcm.db` in the state directory.",
+  },
+  contextThreshold: {
+    env: "LCM_CONTEXT_THRESHOLD",
+    kind: "number",
+    default: 0.75,
+    bounds: [0, 1],
+    sentence: "The part of the prompt budget that the context may fill before a full sweep runs.",
+  },
+  freshTailCount: {
+    env: "LCM_FRESH_TAIL_COUNT",
+    kind: "integer",
+    default: 32,
+    bounds: [0, wholeMax],
+    sentence:
+      "How many of the newest raw messages are never folded; more where a tool result would lose its call otherwise.",
+  },
+  leafMinFanout: {
+    env: "LCM_LEAF_MIN_FANOUT",
+    kind: "integer",
+    default: 8,
+    bounds: [2, wholeMax],
+    sentence: "How many leaves in a row it takes to condense them into a summary of depth 1.",
+  },
+  condensedMinFanout: {
+    env: "LCM_CONDENSED_MIN_FANOUT",
+    kind: "integer",
+    default: 4,
+    bounds: [2, wholeMax],
+    sentence: "How many condensed summaries of one depth in a row it takes to condense them into one a depth above.",
+  },
+  condensedMinFanoutHard: {
+    env: "LCM_CONDENSED_MIN_FANOUT_HARD",
+    kind: "integer",
+    default: 2,
+    bounds: [2, wholeMax],
+    sentence: "What both fanouts are lowered to in a forced sweep, so it may not exceed either.",
+  },
+  incrementalMaxDepth: {
+    env: "LCM_INCREMENTAL_MAX_DEPTH",
+    kind: "integer",
+    default: 0,
+    bounds: [-1, wholeMax],
+    sentence:
+      "The deepest summary that compaction between turns may make: 0 is leaves only, 1 condenses them, -1 is no limit.",
+  },
+  leafChunkTokens: {
+    env: "LCM_LEAF_CHUNK_TOKENS",
+    kind: "integer",
+    default: 20_000,
+    bounds: [2, wholeMax],
+    sentence:
+      "How many tokens of raw messages a leaf pass takes at most, and how many outside the fresh tail start one.",
+  },
+  leafTargetTokens: {
+    env: "LCM_LEAF_TARGET_TOKENS",
+    kind: "integer",
+    default: 1_200,
+    bounds: [1, wholeMax],
+    sentence: "The length in tokens that a leaf should have, which must be below `leafChunkTokens`.",
+  },
+  condensedTargetTokens: {
+    env: "LCM_CONDENSED_TARGET_TOKENS",
+    kind: "integer",
+    default: 2_000,
+    bounds: [1, wholeMax],
+    sentence: "The length in tokens that a condensed summary should have.",
+  },
+  maxExpandTokens: {
+    env: "LCM_MAX_EXPAND_TOKENS",
+    kind: "integer",
+    default: 4_000,
+    bounds: [1, wholeMax],
+    sentence: "How many tokens of stored text one expansion may read, and how much of a file is described at once.",
+  },
+  largeFileTokenThreshold: {
+    env: "LCM_LARGE_FILE_TOKEN_THRESHOLD",
+    kind: "integer",
+    default: 25_000,
+    bounds: [1, wholeMax],
+    sentence:
+      "A file inside a message is stored on its own, and replaced by a short reference, above this many tokens.",
+  },
+  summaryModel: {
+    env: "LCM_SUMMARY_MODEL",
+    kind: "string",
+    default: null,
+    example: "anthropic/claude-sonnet-4-20250514",
+    sentence: "The model that writes summaries outside of a host; when not set, the one in OpenClaw's config.",
+  },
+  summaryProvider: {
+    env: "LCM_SUMMARY_PROVIDER",
+    kind: "string",
+    default: null,
+    example: "anthropic",
+    sentence:
+      "The provider of that model; when not set, the one its name begins with, else the one in OpenClaw's config.",
+  },
+  newSessionRetainDepth: {
+    env: "LCM_NEW_SESSION_RETAIN_DEPTH",
+    kind: "integer",
+    default: 2,
+    bounds: [-1, wholeMax],
+    sentence: "Summaries of at least this depth are carried over when `/new` opens a segment; -1 carries none.",
+    why: "One person wants a clean start where another wants to go on, and both say `/new`.",
+  },
+  promptDir: {
+    env: "LCM_PROMPT_DIR",
+    kind: "path",
+    default: null,
+    example: "/etc/openclaw/lcm-prompts",
+    sentence: "The folder of files that replace built-in prompts; when not set, `lcm-prompts` in the state directory.",
+    why: "Prompts are reviewed and shared like source code, so they may have to lie where that is kept.",
+  },
+  customInstructions: {
+    env: "LCM_CUSTOM_INSTRUCTIONS",
+    kind: "string",
+    default: null,
+    example: "Always keep invoice numbers.",
+    sentence: "Text that is added to every summary prompt; when not set, none.",
+    why: "What must never be dropped differs by field of work, and a whole prompt file is much to keep for one line.",
+  },
+  timezone: {
+    env: "LCM_TIMEZONE",
+    kind: "zone",
+    default: "UTC",
+    sentence: "The time zone of the timestamps in the text that is given to be summarised.",
+    why: 'A summary that says "this morning" is right only in the zone its people live in, which no row tells.',
+  },
+  scopePolicy: {
+    env: "LCM_SCOPE_POLICY",
+    kind: "choice",
+    default: "agent",
+    choices: ["own", "agent", "all"],
+    sentence:
+      "How far tools may read when asked to: `own` family, same `agent` or `all`, the default of command line and MCP.",
+    why: "Only the operator knows whether those who share a database may read each other.",
+  },
+  ignoreSessionPatterns: {
+    env: "LCM_IGNORE_SESSION_PATTERNS",
+    kind: "list",
+    default: [],
+    example: ["agent:*:cron:*"],
+    sentence:
+      "Sessions whose key matches one of these, `*` standing for any characters, are left to the host entirely.",
+    why: "Which sessions are noise, or too private to keep, depends on how an operator names and uses them.",
+  },
+  spendCeilingCalls: {
+    env: "LCM_SPEND_CEILING_CALLS",
+    kind: "integer",
+    default: 120,
+    bounds: [0, wholeMax],
+    sentence: "How many model calls a spend window allows; then passes wait, and overflow is met without a model.",
+    why: "What a call costs differs a hundredfold between models, so no one ceiling fits all purses.",
+  },
+  spendWindowMinutes: {
+    env: "LCM_SPEND_WINDOW_MINUTES",
+    kind: "integer",
+    default: 60,
+    bounds: [1, minutesOfYear],
+    sentence: "How long a spend window is.",
+    why: "Quotas of providers run by the minute, the hour or the day, and the ceiling is only of use in their measure.",
+  },
+  expandTimeoutSeconds: {
+    env: "LCM_EXPAND_TIMEOUT_SECONDS",
+    kind: "integer",
+    default: 120,
+    bounds: [1, timeoutSecondsMax],
+    sentence: "How long an expansion query may take before it answers with what it has.",
+    why: "A model on the operator's own machine can need many times what a hosted one does.",
+  },
+  searchTimeoutSeconds: {
+    env: "LCM_SEARCH_TIMEOUT_SECONDS",
+    kind: "integer",
+    default: 10,
+    bounds: [1, timeoutSecondsMax],
+    sentence: "How long a search may run before it stops and says how far it got.",
+    why: "The same pattern takes a hundred times longer on a large database and a slow disk.",
+  },
+} as const satisfies Readonly<Record<string, Setting>>;
+
+/** One row of the table. `why` is owed by every setting that the specification does not name. */
+export type Setting = { readonly env: `LCM_${string}`; readonly sentence: string; readonly why?: string } & (
+  | { readonly kind: "boolean"; readonly default: boolean }
+  | { readonly kind: "integer" | "number"; readonly default: number; readonly bounds: Bounds }
+  | { readonly kind: "string" | "path"; readonly default: null; readonly example: string }
+  | { readonly kind: "zone"; readonly default: string }
+  | { readonly kind: "choice"; readonly default: string; readonly choices: readonly string[] }
+  | { readonly kind: "list"; readonly default: readonly string[]; readonly example: readonly string[] }
+);
+
+/** Both ends are allowed. */
+type Bounds = readonly [least: number, most: number];
+
+export type SettingKey = keyof typeof settings;
+
+export type Settings = { readonly [K in SettingKey]: ValueOf<(typeof settings)[K]> };
+
+type ValueOf<S extends Setting> = S extends { readonly choices: readonly (infer Choice)[] }
+  ? Choice
+  : S["kind"] extends "boolean"
+    ? boolean
+    : S["kind"] extends "integer" | "number"
+      ? number
+      : S["kind"] extends "list"
+        ? readonly string[]
+        : S["default"] extends null
+          ? string | null
+          : string;
+
+type Value = boolean | number | string | null | readonly string[];
+
+export type SettingSource = "environment" | "plugin config" | "default";
+
+export interface ResolvedSettings {
+  readonly values: Settings;
+  readonly sources: Readonly<Record<SettingKey, SettingSource>>;
+  /** Keys of the plugin config that mean nothing to us. Older configs have some, so they are told, not refused. */
+  readonly unknownKeys: readonly string[];
+}
+
+/**
+ * Environment, then plugin config, then default. An empty variable is one that is not set. Throws `invalid` for the
+ * first wrong value.
+ *
+ * A host that fills the schema's defaults into the config makes every default look written by the operator: give it the
+ * config as it was written.
+ */
+export function resolveSettings(given: {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly config: Readonly<Record<string, unknown>>;
+}): ResolvedSettings {
+  const values: Record<string, Value> = {};
+  const sources: Record<string, SettingSource> = {};
+  for (const [key, setting] of rows) {
+    const text = given.env[setting.env];
+    const written = given.config[key];
+    if (text !== undefined && text.trim() !== "") {
+      values[key] = accept(key, setting, "environment", text, fromText(setting, text));
+      sources[key] = "environment";
+    } else if (written !== undefined && !(written === null && setting.default === null)) {
+      values[key] = accept(key, setting, "plugin config", written, written);
+      sources[key] = "plugin config";
+    } else {
+      values[key] = setting.default;
+      sources[key] = "default";
+    }
+  }
+  assert(isSettings(values) && namesEverySetting(sources), "the table makes every setting");
+  checkTogether(values, sources);
+  return { values, sources, unknownKeys: Object.keys(given.config).filter((key) => !Object.hasOwn(settings, key)) };
+}
+
+const rows: readonly (readonly [key: string, setting: Setting])[] = Object.entries(settings);
+
+/** What a variable's text stands for, not yet checked; undefined when it cannot stand for anything. */
+function fromText(setting: Setting, text: string): unknown {
+  const word = text.trim();
+  switch (setting.kind) {
+    case "boolean":
+      return booleanWords.get(word.toLowerCase());
+    case "integer":
+      return /^-?\d+$/.test(word) ? Number(word) : undefined;
+    case "number":
+      return /^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word) ? Number(word) : undefined;
+    case "zone":
+    case "choice":
+      return word;
+    case "string":
+    case "path":
+      return text;
+    case "list":
+      return word.split(/\s*,\s*/).filter(isFilled);
+    default:
+      return assertNever(setting);
+  }
+}
+
+const booleanWords: ReadonlyMap<string, boolean> = new Map([
+  ...["true", "1", "yes", "on"].map((word) => [word, true] as const),
+  ...["false", "0", "no", "off"].map((word) => [word, false] as const),
+]);
+
+function accept(key: string, setting: Setting, source: SettingSource, given: unknown, value: unknown): Value {
+  if (fits(setting, value)) return value;
+  const hint = `for example ${assignment(source, key, setting, exampleOf(setting))}`;
+  const wrong = `${nameIn(source, key, setting)} is ${show(given)}, but must be ${expectation(setting)}`;
+  throw new LcmError("invalid", wrong, { hint });
+}
+
+/** The one rule for what a setting may be; the JSON schema says the same, save for time zones. */
+function fits(setting: Setting, value: unknown): value is Value {
+  switch (setting.kind) {
+    case "boolean":
+      return typeof value === "boolean";
+    case "integer":
+      return Number.isInteger(value) && isWithin(setting.bounds, value);
+    case "number":
+      return isWithin(setting.bounds, value);
+    case "string":
+    case "path":
+      return value === null || isFilled(value);
+    case "zone":
+      return isFilled(value) && isZone(value);
+    case "choice":
+      return typeof value === "string" && setting.choices.includes(value);
+    case "list":
+      return Array.isArray(value) && value.every(isFilled);
+    default:
+      return assertNever(setting);
+  }
+}
+
+const isWithin = ([least, most]: Bounds, value: unknown): boolean =>
+  typeof value === "number" && value >= least && value <= most;
+
+const isFilled = (value: unknown): value is string => typeof value === "string" && /\S/.test(value);
+
+function isZone(name: string): boolean {
+  // The default needs no look into the zone tables, the first of which costs more than all the rest here.
+  if (name === settings.timezone.default) return true;
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    // A RangeError is how the language says that it knows no such zone; the caller says it better.
+    return false;
+  }
+}
+
+const isSettings = (values: Readonly<Record<string, Value>>): values is Settings =>
+  rows.every(([key, setting]) => fits(setting, values[key]));
+
+const namesEverySetting = <T>(record: Readonly<Record<string, T>>): record is Readonly<Record<SettingKey, T>> =>
+  rows.every(([key]) => Object.hasOwn(record, key));
+
+// ── Settings that limit each other ───────────────────────────────────────────────────────────────────────────────────
+
+const limits = [
+  { lower: "condensedMinFanoutHard", relation: "at most", upper: "condensedMinFanout" },
+  { lower: "condensedMinFanoutHard", relation: "at most", upper: "leafMinFanout" },
+  { lower: "leafTargetTokens", relation: "below", upper: "leafChunkTokens" },
+] as const;
+
+function checkTogether(values: Settings, sources: ResolvedSettings["sources"]): void {
+  for (const { lower, relation, upper } of limits) {
+    const [low, high] = [values[lower], values[upper]];
+    if (low < high || (low === high && relation === "at most")) continue;
+
+    const told = (key: SettingKey): string => `${nameIn(sources[key], key, settings[key])} (${sources[key]})`;
+    // One of the two was set by somebody, and that is where a remedy can be written.
+    const remedySource = sources[lower] === "default" ? sources[upper] : sources[lower];
+    const remedy = Math.max(settings[lower].bounds[0], Math.min(settings[lower].default, Math.floor(high / 2)));
+    const hint = `for example ${assignment(remedySource, lower, settings[lower], remedy)}`;
+    const wrong = `${told(lower)} is ${low}, but must be ${relation} ${told(upper)}, which is ${high}`;
+    throw new LcmError("invalid", wrong, { hint });
+  }
+}
+
+// ── Saying it ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** As the one who set it knows it. */
+const nameIn = (source: SettingSource, key: string, setting: Setting): string =>
+  source === "environment" ? setting.env : key;
+
+function assignment(source: SettingSource, key: string, setting: Setting, value: Value): string {
+  if (source === "environment") return `${setting.env}=${String(value)}`;
+  return `"${key}": ${JSON.stringify(value)}`;
+}
+
+const exampleOf = (setting: Setting): Value => ("example" in setting ? setting.example : setting.default);
+
+function expectation(setting: Setting): string {
+  switch (setting.kind) {
+    case "boolean":
+      return "true or false (a variable may also say 1 or 0, yes or no, on or off)";
+    case "integer":
+      return `a whole number from ${setting.bounds.join(" to ")}`;
+    case "number":
+      return `a number from ${setting.bounds.join(" to ")}`;
+    case "string":
+      return "text, not blank";
+    case "path":
+      return "a path, not blank";
+    case "zone":
+      return "a time zone by its IANA name";
+    case "choice":
+      return `one of ${setting.choices.join(", ")}`;
+    case "list":
+      return "a list of texts, none blank (a variable separates them by commas)";
+    default:
+      return assertNever(setting);
+  }
+}
+
+const shownCharsMax = 80;
+
+function show(value: unknown): string {
+  const text = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? typeof value);
+  return text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}…` : text;
+}
+
+// ── What is made from the table ──────────────────────────────────────────────────────────────────────────────────────
+
+/** For the plugin's manifest. Unknown keys are allowed, because configs written for the older program hold some. */
+export function settingsJsonSchema(): JsonObject {
+  const properties = rows.map(([key, setting]): [string, Json] => [
+    key,
+    { description: setting.sentence, ...shape(setting), default: setting.default },
+  ]);
+  return { type: "object", additionalProperties: true, properties: Object.fromEntries(properties) };
+}
+
+function shape(setting: Setting): JsonObject {
+  switch (setting.kind) {
+    case "boolean":
+      return { type: "boolean" };
+    case "integer":
+    case "number":
+      return { type: setting.kind, minimum: setting.bounds[0], maximum: setting.bounds[1] };
+    case "string":
+    case "path":
+      return { type: ["string", "null"], pattern: "\\S" };
+    case "zone":
+      return { type: "string", pattern: "\\S" };
+    case "choice":
+      return { type: "string", enum: setting.choices };
+    case "list":
+      return { type: "array", items: { type: "string", pattern: "\\S" } };
+    default:
+      return assertNever(setting);
+  }
+}
+
+/** The page for operators. */
+export function settingsMarkdown(): string {
+  const table = rows.map(([key, setting]) => {
+    const preset = setting.default === null ? "not set" : `\`${JSON.stringify(setting.default)}\``;
+    return `| \`${key}\` | \`${setting.env}\` | ${preset} | ${expectation(setting)} | ${setting.sentence} |`;
+  });
+  const reasons = rows.flatMap(([key, { why }]) => (why === undefined ? [] : [`- \`${key}\`: ${why}`]));
+  return `# Settings
+
+Each setting can be given as an environment variable or in the plugin's config: the variable wins, then the config, then
+the default. An empty variable counts as not set. A wrong value is an error that names the setting, the value and what
+it may be. Keys that are not listed here are tolerated, and \`lcm doctor\` reports them.
+
+\`\`\`json
+{ "plugins": { "entries": { "lossless-claw": { "config": { "incrementalMaxDepth": 1 } } } } }
+\`\`\`
+
+The state directory is \`OPENCLAW_STATE_DIR\`, or \`~/.openclaw\` when that is not set.
+
+| Key | Variable | Default | Value | What it does |
+| --- | --- | --- | --- | --- |
+${table.join("\n")}
+
+## Why a default cannot do
+
+These are not in the specification; each is here because no one value is right for everybody.
+
+${reasons.join("\n")}
+`;
+}

@@ -1,0 +1,166 @@
+/**
+ * Forgetting in the rows: finding everything that holds a message or a secret, and blotting it out everywhere in one
+ * transaction. Search entries are rebuilt from what is left; the runner then scrubs the pages (see sqlite.ts).
+ */
+
+import { LcmError } from "../core/errors.ts";
+import { forgetMessage, forgottenMark, formsOf, redactJson, redactMessage, redactText } from "../core/forget.ts";
+import type { Redacted } from "../core/forget.ts";
+import type { ConversationId, Message, MessageId, SummaryId } from "../core/model.ts";
+import type { ForgetPlan, Written } from "../core/ports.ts";
+import { estimateTokens } from "../core/text.ts";
+import { writeJournal } from "./ledger.ts";
+import { coveredBy, messages, summaries } from "./read.ts";
+import { reindexSummary } from "./rewrite.ts";
+import { asMessage, asSummary } from "./rows.ts";
+import { all, count, int, sql, text } from "./script.ts";
+import type { Script } from "./script.ts";
+import { reindexRow } from "./search.ts";
+import { adjustTotals } from "./totals.ts";
+import type { ScriptDeps } from "./totals.ts";
+
+/** Everything in the rows; the files folder is looked through by whoever owns it. */
+export function* planForget(scope: ConversationId | null, target: ForgetPlan["target"]): Script<ForgetPlan> {
+  return target.kind === "message" ? yield* planMessage(scope, target.id) : yield* planSecret(scope, target.text);
+}
+
+function* planMessage(scope: ConversationId | null, id: MessageId): Script<ForgetPlan> {
+  const [message] = yield* messages({ ids: [id] });
+  if (message === undefined || (scope !== null && message.conversation !== scope)) {
+    throw new LcmError("not_found", `there is no message ${id}${scope === null ? "" : ` in conversation ${scope}`}`);
+  }
+  const above = yield* coveredBy(id);
+  const journal = yield* all(
+    sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${JSON.stringify(above)}))
+        ORDER BY journal_id`,
+    (row) => int(row, "journal_id"),
+  );
+  return { target: { kind: "message", id }, messages: [id], summaries: above, files: [], journal, entries: 0 };
+}
+
+const secretLengthMin = 4;
+
+function* planSecret(scope: ConversationId | null, secret: string): Script<ForgetPlan> {
+  if (secret.length < secretLengthMin) {
+    throw new LcmError("invalid", `a secret to forget has at least ${secretLengthMin} characters`, {
+      hint: "a shorter one would blot out parts of unrelated words",
+    });
+  }
+  const forms = JSON.stringify(formsOf(secret));
+  const messageIds = yield* all(
+    sql`SELECT DISTINCT m.message_id FROM messages m, json_each(${forms}) f
+        WHERE (${scope} IS NULL OR m.conversation_id = ${scope}) AND (
+          instr(m.content, f.value) OR instr(coalesce(m.envelope, ''), f.value) OR instr(coalesce(m.entry, ''), f.value)
+          OR EXISTS (SELECT 1 FROM message_parts p WHERE p.message_id = m.message_id AND (
+               instr(coalesce(p.text_content, ''), f.value) OR instr(coalesce(p.metadata, ''), f.value)
+               OR instr(coalesce(p.tool_call_id, ''), f.value) OR instr(coalesce(p.tool_name, ''), f.value))))
+        ORDER BY m.message_id`,
+    (row) => asMessage(int(row, "message_id")),
+  );
+  const summaryIds = yield* all(
+    sql`SELECT DISTINCT s.summary_id, s.search_id FROM summaries s, json_each(${forms}) f
+        WHERE (${scope} IS NULL OR s.conversation_id = ${scope})
+          AND (instr(s.content, f.value) OR instr(coalesce(s.previous_context, ''), f.value)) ORDER BY s.search_id`,
+    (row) => asSummary(text(row, "summary_id")),
+  );
+  const journal = yield* all(
+    sql`SELECT DISTINCT j.journal_id FROM journal j, json_each(${forms}) f
+        WHERE (${scope} IS NULL OR j.conversation_id = ${scope})
+          AND (instr(j.before_json, f.value) OR instr(j.after_json, f.value)) ORDER BY j.journal_id`,
+    (row) => int(row, "journal_id"),
+  );
+  const entries = yield* count(
+    sql`SELECT count(DISTINCT e.entry_id) FROM transcript_entries e, json_each(${forms}) f
+        WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`,
+  );
+  return { target: { kind: "secret", text: secret }, messages: messageIds, summaries: summaryIds, files: [], journal, entries };
+}
+
+export function* forget(
+  deps: ScriptDeps,
+  scope: ConversationId | null,
+  plan: ForgetPlan,
+): Script<Written<{ readonly removed: number }>> {
+  const present = yield* planForget(scope, plan.target);
+  if (!isSamePlan(present, plan)) return { kind: "stale", reason: "other rows hold it now than when this was planned" };
+  const { target } = plan;
+  for (const id of plan.messages) {
+    const [message] = yield* messages({ ids: [id] });
+    if (message === undefined) continue;
+    const left = target.kind === "message" ? forgetMessage(message) : redactMessage(message, target.text);
+    yield* replaceMessage(deps, message, left);
+  }
+  for (const id of plan.summaries) yield* forgetInSummary(deps, id, target);
+  for (const id of plan.journal) yield* forgetInJournal(id, target);
+  if (target.kind === "secret") yield* forgetInEntries(scope, target.text);
+  yield* writeJournal(deps, {
+    operation: "forget",
+    conversation: scope,
+    subject: target.kind === "message" ? `message ${target.id}` : "a secret",
+    before: {},
+    after: { messages: plan.messages, summaries: plan.summaries, files: plan.files, journal: plan.journal },
+  });
+  return { kind: "written", removed: plan.messages.length + plan.summaries.length + plan.journal.length + plan.entries };
+}
+
+const isSamePlan = (a: ForgetPlan, b: ForgetPlan): boolean =>
+  a.entries === b.entries &&
+  a.messages.join() === b.messages.join() &&
+  a.summaries.join() === b.summaries.join() &&
+  a.journal.join() === b.journal.join();
+
+function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script<void> {
+  yield sql`UPDATE messages SET content = ${left.text}, token_count = ${left.tokens}, envelope = ${left.envelope},
+              entry = ${left.entry} WHERE message_id = ${old.id}`;
+  yield sql`DELETE FROM message_parts WHERE message_id = ${old.id}`;
+  let ordinal = 0;
+  for (const part of left.parts) {
+    yield sql`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id,
+                                         tool_name, metadata)
+              VALUES (${old.id}, ${ordinal++}, ${part.type}, ${part.text === null ? null : part.text.length},
+                      ${part.kept}, ${part.toolCallId}, ${part.toolName}, ${part.metadata})`;
+  }
+  yield* reindexRow("messages", old.id, left.text, old.conversation);
+  const change = left.tokens - old.tokens;
+  const shown = yield* count(
+    sql`SELECT count(*) FROM context_items WHERE conversation_id = ${old.conversation} AND message_id = ${old.id}`,
+  );
+  yield* adjustTotals(deps, old.conversation, {
+    messageTokens: change,
+    contextTokens: shown * change,
+    contextMessageTokens: shown * change,
+  });
+}
+
+function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["target"]): Script<void> {
+  const [summary] = yield* summaries({ ids: [id] });
+  if (summary === undefined) return;
+  const blot = (words: string): string => (target.kind === "secret" ? redactText(words, target.text) : words);
+  const content = blot(summary.text);
+  const tokens = content === summary.text ? summary.tokens : estimateTokens(content);
+  const previous = summary.previousContext === null ? null : blot(summary.previousContext);
+  const reason = target.kind === "message" ? `message ${target.id} was forgotten` : "a secret was forgotten";
+  yield sql`UPDATE summaries SET content = ${content}, token_count = ${tokens}, previous_context = ${previous},
+              rewrite_reason = ${reason}, revision = revision + 1, updated_at = ${deps.now()}
+            WHERE summary_id = ${id}`;
+  yield* reindexSummary(id);
+  const shown = yield* count(sql`SELECT count(*) FROM context_items WHERE summary_id = ${id}`);
+  yield* adjustTotals(deps, summary.conversation, { contextTokens: shown * (tokens - summary.tokens) });
+}
+
+function* forgetInJournal(id: number, target: ForgetPlan["target"]): Script<void> {
+  const [row] = yield sql`SELECT before_json, after_json FROM journal WHERE journal_id = ${id}`;
+  if (row === undefined) return;
+  const blot = (json: string): string =>
+    target.kind === "secret" ? redactJson(json, target.text) : JSON.stringify({ text: forgottenMark });
+  yield sql`UPDATE journal SET before_json = ${blot(text(row, "before_json"))},
+              after_json = ${blot(text(row, "after_json"))} WHERE journal_id = ${id}`;
+}
+
+function* forgetInEntries(scope: ConversationId | null, secret: string): Script<void> {
+  const rows = yield sql`SELECT DISTINCT e.entry_id, e.raw FROM transcript_entries e, json_each(${JSON.stringify(formsOf(secret))}) f
+    WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`;
+  for (const row of rows) {
+    yield sql`UPDATE transcript_entries SET raw = ${redactJson(text(row, "raw"), secret)} WHERE entry_id = ${int(row, "entry_id")}`;
+  }
+}

@@ -1,0 +1,253 @@
+/** What can be asked of the store: one script per question of the port, none of which changes anything. */
+
+import { LcmError } from "../core/errors.ts";
+import type {
+  ContextItem,
+  Conversation,
+  ConversationId,
+  Entry,
+  FileId,
+  Grant,
+  GrantId,
+  JournalEntry,
+  Message,
+  MessageId,
+  Sources,
+  StoredFile,
+  Summary,
+  SummaryId,
+  Timestamp,
+} from "../core/model.ts";
+import type { ContextWindow, ConversationFilter, MessageSelection, SummarySelection, UsageTotals } from "../core/ports.ts";
+import {
+  asMessage,
+  asSummary,
+  toContextItem,
+  toConversation,
+  toEntry,
+  toGrant,
+  toJournalEntry,
+  toMessage,
+  toStoredFile,
+  toSummary,
+} from "./rows.ts";
+import { all, first, int, sql, text } from "./script.ts";
+import type { Row, Script } from "./script.ts";
+
+/** SQLite's way of saying "no limit". */
+const unlimited = -1;
+const lowest = Number.MIN_SAFE_INTEGER;
+const highest = Number.MAX_SAFE_INTEGER;
+
+export function* conversation(id: ConversationId): Script<Conversation | null> {
+  return yield* first(sql`SELECT * FROM conversations WHERE conversation_id = ${id}`, toConversation);
+}
+
+/** The conversation, or `not_found`. */
+export function* mustHave(id: ConversationId): Script<Conversation> {
+  const found = yield* conversation(id);
+  if (found === null) {
+    throw new LcmError("not_found", `there is no conversation ${id}`, { hint: "`lcm conversations` lists them" });
+  }
+  return found;
+}
+
+export function* conversations(filter: ConversationFilter = {}): Script<readonly Conversation[]> {
+  const family = filter.familyOf === undefined ? null : yield* mustHave(filter.familyOf);
+  const sessionKey = filter.sessionKey ?? family?.sessionKey ?? null;
+  const sessionId = filter.sessionId ?? (family !== null && family.sessionKey === null ? family.sessionId : null);
+  const agent = filter.agentId ?? null;
+  return yield* all(
+    sql`SELECT * FROM conversations
+        WHERE (${sessionKey} IS NULL OR session_key = ${sessionKey})
+          AND (${sessionId} IS NULL OR session_id = ${sessionId})
+          AND (${family === null ? 0 : 1} = 0 OR ${sessionKey} IS NOT NULL OR session_key IS NULL)
+          AND (${agent} IS NULL OR agent_id = ${agent})
+          AND (${filter.active === undefined ? null : Number(filter.active)} IS NULL
+               OR active = ${filter.active === undefined ? null : Number(filter.active)})
+          AND (${filter.includeHidden === true ? 1 : 0} = 1 OR hidden = 0)
+        ORDER BY coalesce(last_message_at, updated_at) DESC, conversation_id DESC
+        LIMIT ${filter.limit ?? unlimited}`,
+    toConversation,
+  );
+}
+
+export function* context(id: ConversationId, window: ContextWindow = {}): Script<readonly ContextItem[]> {
+  yield* mustHave(id);
+  const after = window.after ?? lowest;
+  const before = window.before ?? highest;
+  const limit = window.limit ?? unlimited;
+  if (window.keep !== "newest") {
+    return yield* all(
+      sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count) AS token_count,
+                 coalesce(s.depth, -1) AS depth
+          FROM context_items c
+          LEFT JOIN messages m ON m.message_id = c.message_id
+          LEFT JOIN summaries s ON s.summary_id = c.summary_id
+          WHERE c.conversation_id = ${id} AND c.ordinal > ${after} AND c.ordinal < ${before}
+          ORDER BY c.ordinal LIMIT ${limit}`,
+      toContextItem,
+    );
+  }
+  const newestFirst = yield* all(
+    sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count) AS token_count,
+               coalesce(s.depth, -1) AS depth
+        FROM context_items c
+        LEFT JOIN messages m ON m.message_id = c.message_id
+        LEFT JOIN summaries s ON s.summary_id = c.summary_id
+        WHERE c.conversation_id = ${id} AND c.ordinal > ${after} AND c.ordinal < ${before}
+        ORDER BY c.ordinal DESC LIMIT ${limit}`,
+    toContextItem,
+  );
+  return newestFirst.toReversed();
+}
+
+export function* messages(selection: MessageSelection): Script<readonly Message[]> {
+  if ("ids" in selection) {
+    const rows = yield sql`SELECT * FROM messages WHERE message_id IN (SELECT value FROM json_each(${JSON.stringify(selection.ids)}))`;
+    const found = yield* withParts(rows);
+    const byId = new Map(found.map((message) => [message.id, message]));
+    return selection.ids.map((id) => byId.get(id)).filter((message) => message !== undefined);
+  }
+  const { conversation: id, afterSeq = lowest, beforeSeq = highest, since = "", before = "~", role = null } = selection;
+  const limit = selection.limit ?? unlimited;
+  if (selection.keep === "newest") {
+    const rows = yield sql`SELECT * FROM messages
+      WHERE conversation_id = ${id} AND seq > ${afterSeq} AND seq < ${beforeSeq}
+        AND created_at >= ${since} AND created_at < ${before} AND (${role} IS NULL OR role = ${role})
+      ORDER BY seq DESC LIMIT ${limit}`;
+    return yield* withParts(rows.toReversed());
+  }
+  const rows = yield sql`SELECT * FROM messages
+    WHERE conversation_id = ${id} AND seq > ${afterSeq} AND seq < ${beforeSeq}
+      AND created_at >= ${since} AND created_at < ${before} AND (${role} IS NULL OR role = ${role})
+    ORDER BY seq LIMIT ${limit}`;
+  return yield* withParts(rows);
+}
+
+function* withParts(rows: readonly Row[]): Script<readonly Message[]> {
+  const ids = JSON.stringify(rows.map((row) => int(row, "message_id")));
+  const parts = yield sql`SELECT * FROM message_parts
+    WHERE message_id IN (SELECT value FROM json_each(${ids})) ORDER BY message_id, ordinal`;
+  const partsOf = Map.groupBy(parts, (part) => int(part, "message_id"));
+  return rows.map((row) => toMessage(row, partsOf.get(int(row, "message_id")) ?? []));
+}
+
+export function* entries(id: ConversationId, from: number, to: number): Script<readonly Entry[]> {
+  return yield* all(
+    sql`SELECT * FROM transcript_entries
+        WHERE conversation_id = ${id} AND after_seq >= ${from} AND after_seq < ${to} ORDER BY after_seq, entry_id`,
+    toEntry,
+  );
+}
+
+export function* summaries(selection: SummarySelection): Script<readonly Summary[]> {
+  if ("ids" in selection) {
+    const found = yield* all(
+      sql`SELECT * FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${JSON.stringify(selection.ids)}))`,
+      toSummary,
+    );
+    const byId = new Map(found.map((summary) => [summary.id, summary]));
+    return selection.ids.map((id) => byId.get(id)).filter((summary) => summary !== undefined);
+  }
+  const depth = selection.depth ?? null;
+  return yield* all(
+    sql`SELECT * FROM summaries WHERE conversation_id = ${selection.conversation} AND (${depth} IS NULL OR depth = ${depth})
+        ORDER BY depth, earliest_at, created_at, search_id LIMIT ${selection.limit ?? unlimited}`,
+    toSummary,
+  );
+}
+
+export function* sources(ids: readonly SummaryId[]): Script<ReadonlyMap<SummaryId, Sources>> {
+  const asked = JSON.stringify(ids);
+  const messageRows = yield sql`SELECT summary_id, message_id FROM summary_messages
+    WHERE summary_id IN (SELECT value FROM json_each(${asked})) ORDER BY summary_id, ordinal`;
+  const summaryRows = yield sql`SELECT summary_id, parent_summary_id FROM summary_parents
+    WHERE summary_id IN (SELECT value FROM json_each(${asked})) ORDER BY summary_id, ordinal`;
+  return groupSources(ids, messageRows, summaryRows);
+}
+
+export function groupSources(
+  ids: readonly SummaryId[],
+  messageRows: readonly Row[],
+  summaryRows: readonly Row[],
+): ReadonlyMap<SummaryId, Sources> {
+  const found = new Map<SummaryId, { messages: MessageId[]; summaries: SummaryId[] }>();
+  for (const id of ids) found.set(id, { messages: [], summaries: [] });
+  for (const row of messageRows) found.get(asSummary(text(row, "summary_id")))?.messages.push(asMessage(int(row, "message_id")));
+  for (const row of summaryRows) {
+    found.get(asSummary(text(row, "summary_id")))?.summaries.push(asSummary(text(row, "parent_summary_id")));
+  }
+  return found;
+}
+
+export function* derived(ids: readonly SummaryId[]): Script<ReadonlyMap<SummaryId, readonly SummaryId[]>> {
+  const rows = yield sql`SELECT p.parent_summary_id, p.summary_id FROM summary_parents p
+    WHERE p.parent_summary_id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) ORDER BY p.summary_id`;
+  const found = new Map<SummaryId, SummaryId[]>(ids.map((id) => [id, []]));
+  for (const row of rows) {
+    found.get(asSummary(text(row, "parent_summary_id")))?.push(asSummary(text(row, "summary_id")));
+  }
+  return found;
+}
+
+export function* coveredBy(message: MessageId): Script<readonly SummaryId[]> {
+  return yield* all(
+    sql`WITH RECURSIVE above(summary_id) AS (
+          SELECT summary_id FROM summary_messages WHERE message_id = ${message}
+          UNION
+          SELECT p.summary_id FROM summary_parents p JOIN above a ON p.parent_summary_id = a.summary_id
+        )
+        SELECT s.summary_id FROM above JOIN summaries s USING (summary_id) ORDER BY s.depth, s.search_id`,
+    (row) => asSummary(text(row, "summary_id")),
+  );
+}
+
+export function* closure(ids: readonly SummaryId[]): Script<readonly SummaryId[]> {
+  return yield* all(
+    sql`WITH RECURSIVE below(summary_id) AS (
+          SELECT value FROM json_each(${JSON.stringify(ids)})
+          UNION
+          SELECT p.parent_summary_id FROM summary_parents p JOIN below b ON p.summary_id = b.summary_id
+        )
+        SELECT s.summary_id FROM below JOIN summaries s USING (summary_id) ORDER BY s.depth DESC, s.search_id`,
+    (row) => asSummary(text(row, "summary_id")),
+  );
+}
+
+export function* file(id: FileId): Script<StoredFile | null> {
+  return yield* first(sql`SELECT * FROM large_files WHERE file_id = ${id}`, toStoredFile);
+}
+
+export function* files(id: ConversationId): Script<readonly StoredFile[]> {
+  return yield* all(
+    sql`SELECT * FROM large_files WHERE conversation_id = ${id} ORDER BY created_at, file_id`,
+    toStoredFile,
+  );
+}
+
+export function* grant(id: GrantId): Script<Grant | null> {
+  return yield* first(sql`SELECT * FROM expansion_grants WHERE grant_id = ${id}`, toGrant);
+}
+
+export function* usageSince(since: Timestamp): Script<UsageTotals> {
+  const totals = yield* first(
+    sql`SELECT count(*) AS calls, coalesce(sum(input_tokens), 0) AS input, coalesce(sum(output_tokens), 0) AS output,
+               coalesce(sum(result <> 'ok'), 0) AS failures
+        FROM model_usage WHERE at >= ${since}`,
+    (row) => ({
+      calls: int(row, "calls"),
+      inputTokens: int(row, "input"),
+      outputTokens: int(row, "output"),
+      failures: int(row, "failures"),
+    }),
+  );
+  return totals ?? { calls: 0, inputTokens: 0, outputTokens: 0, failures: 0 };
+}
+
+export function* journal(id: ConversationId | null, limit: number): Script<readonly JournalEntry[]> {
+  return yield* all(
+    sql`SELECT * FROM journal WHERE ${id} IS NULL OR conversation_id = ${id} ORDER BY journal_id DESC LIMIT ${limit}`,
+    toJournalEntry,
+  );
+}

@@ -1,0 +1,178 @@
+/** From rows to the nouns of the core: the one place where the spec's column names become our words. */
+
+import { levels, partTypes, roles } from "../core/model.ts";
+import type {
+  Aside,
+  ContextItem,
+  Conversation,
+  ConversationId,
+  Entry,
+  FileId,
+  Grant,
+  GrantId,
+  JournalEntry,
+  Message,
+  MessageId,
+  Part,
+  StoredFile,
+  Summary,
+  SummaryId,
+  Timestamp,
+} from "../core/model.ts";
+import { int, text, textOrNull } from "./script.ts";
+import type { Row } from "./script.ts";
+
+export const asConversation = (id: number): ConversationId => id as ConversationId;
+export const asMessage = (id: number): MessageId => id as MessageId;
+export const asSummary = (id: string): SummaryId => id as SummaryId;
+
+const time = (row: Row, column: string): Timestamp => text(row, column) as Timestamp;
+const timeOrNull = (row: Row, column: string): Timestamp | null => textOrNull(row, column) as Timestamp | null;
+
+/** A word of a closed list, as the table's CHECK promises. */
+function oneOf<T extends string>(allowed: readonly T[], value: string): T {
+  const found = allowed.find((word) => word === value);
+  if (found === undefined) throw new TypeError(`${value} is none of ${allowed.join(", ")}`);
+  return found;
+}
+
+export const toConversation = (row: Row): Conversation => ({
+  id: asConversation(int(row, "conversation_id")),
+  sessionId: text(row, "session_id"),
+  sessionKey: textOrNull(row, "session_key"),
+  agentId: textOrNull(row, "agent_id"),
+  active: int(row, "active") === 1,
+  hidden: int(row, "hidden") === 1,
+  title: textOrNull(row, "title"),
+  createdAt: time(row, "created_at"),
+  updatedAt: time(row, "updated_at"),
+  lastMessageAt: timeOrNull(row, "last_message_at"),
+  totals: {
+    messages: int(row, "message_count"),
+    messageTokens: int(row, "message_tokens"),
+    summaries: int(row, "summary_count"),
+    contextItems: int(row, "context_items"),
+    contextTokens: int(row, "context_tokens"),
+    contextMessages: int(row, "context_messages"),
+    contextMessageTokens: int(row, "context_message_tokens"),
+  },
+  revision: int(row, "revision"),
+  hostCursor: textOrNull(row, "host_cursor"),
+});
+
+export function toContextItem(row: Row): ContextItem {
+  const place = { ordinal: int(row, "ordinal"), tokens: int(row, "token_count"), depth: int(row, "depth") };
+  const summary = textOrNull(row, "summary_id");
+  return summary === null
+    ? { kind: "message", id: asMessage(int(row, "message_id")), ...place }
+    : { kind: "summary", id: asSummary(summary), ...place };
+}
+
+/** A message and the rows of its parts, in order. The parts' texts are cut out of the message's. */
+export function toMessage(row: Row, parts: readonly Row[]): Message {
+  const content = text(row, "content");
+  return {
+    id: asMessage(int(row, "message_id")),
+    conversation: asConversation(int(row, "conversation_id")),
+    seq: int(row, "seq"),
+    key: text(row, "message_key"),
+    role: oneOf(roles, text(row, "role")),
+    text: content,
+    parts: toParts(content, parts),
+    tokens: int(row, "token_count"),
+    at: time(row, "created_at"),
+    envelope: textOrNull(row, "envelope"),
+    entry: textOrNull(row, "entry"),
+    aside: textOrNull(row, "aside") as Aside | null,
+  };
+}
+
+function toParts(content: string, rows: readonly Row[]): readonly Part[] {
+  // Messages of the older program may have no parts: their text is all there is.
+  if (rows.length === 0) return content === "" ? [] : [{ ...plain, text: content }];
+  let from = 0;
+  return rows.map((row) => {
+    const length = row["text_length"];
+    const said = typeof length === "number" ? content.slice(from, from + length) : null;
+    if (said !== null) from += said.length + 1;
+    return {
+      type: oneOf(partTypes, text(row, "part_type")),
+      text: said,
+      kept: textOrNull(row, "text_content"),
+      toolCallId: textOrNull(row, "tool_call_id"),
+      toolName: textOrNull(row, "tool_name"),
+      metadata: textOrNull(row, "metadata"),
+    };
+  });
+}
+
+const plain: Part = { type: "text", text: null, kept: null, toolCallId: null, toolName: null, metadata: null };
+
+export const toEntry = (row: Row): Entry => ({
+  key: text(row, "entry_key"),
+  type: text(row, "entry_type"),
+  at: timeOrNull(row, "created_at"),
+  raw: text(row, "raw"),
+  parentKey: textOrNull(row, "parent_key"),
+  afterSeq: int(row, "after_seq"),
+});
+
+export const toSummary = (row: Row): Summary => ({
+  id: asSummary(text(row, "summary_id")),
+  conversation: asConversation(int(row, "conversation_id")),
+  depth: int(row, "depth"),
+  text: text(row, "content"),
+  tokens: int(row, "token_count"),
+  level: oneOf(levels, text(row, "level")),
+  earliestAt: timeOrNull(row, "earliest_at"),
+  latestAt: timeOrNull(row, "latest_at"),
+  descendants: int(row, "descendant_count"),
+  fileIds: toFileIds(text(row, "file_ids")),
+  model: textOrNull(row, "model"),
+  createdAt: time(row, "created_at"),
+  revision: int(row, "revision"),
+  previousContext: textOrNull(row, "previous_context"),
+  carriedFrom: textOrNull(row, "carried_from") as SummaryId | null,
+  rewriteReason: textOrNull(row, "rewrite_reason"),
+});
+
+const toFileIds = (json: string): readonly FileId[] => {
+  const value: unknown = JSON.parse(json);
+  return Array.isArray(value) ? value.filter((id): id is FileId => typeof id === "string") : [];
+};
+
+export const toStoredFile = (row: Row): StoredFile => ({
+  id: text(row, "file_id") as FileId,
+  conversation: asConversation(int(row, "conversation_id")),
+  name: textOrNull(row, "file_name"),
+  mimeType: textOrNull(row, "mime_type"),
+  bytes: Number(row["byte_size"] ?? 0),
+  lines: row["line_count"] === null ? null : int(row, "line_count"),
+  storageUri: text(row, "storage_uri"),
+  exploration: textOrNull(row, "exploration_summary"),
+  createdAt: time(row, "created_at"),
+});
+
+export const toGrant = (row: Row): Grant => {
+  const conversations: unknown = JSON.parse(text(row, "conversation_ids"));
+  return {
+    id: text(row, "grant_id") as GrantId,
+    conversations: Array.isArray(conversations) ? conversations.filter((id) => typeof id === "number").map(asConversation) : [],
+    tokenCap: int(row, "token_cap"),
+    tokensUsed: int(row, "tokens_used"),
+    issuedAt: time(row, "issued_at"),
+    expiresAt: time(row, "expires_at"),
+    revokedAt: timeOrNull(row, "revoked_at"),
+    parent: textOrNull(row, "parent_grant_id") as GrantId | null,
+  };
+};
+
+export const toJournalEntry = (row: Row): JournalEntry => ({
+  id: int(row, "journal_id"),
+  at: time(row, "at"),
+  operation: text(row, "operation"),
+  conversation: row["conversation_id"] === null ? null : asConversation(int(row, "conversation_id")),
+  subject: text(row, "subject"),
+  before: text(row, "before_json"),
+  after: text(row, "after_json"),
+});

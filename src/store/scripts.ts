@@ -1,0 +1,68 @@
+/**
+ * Every operation of the port as a script, in one place: `reads` change nothing, `writes` run alone. The types below
+ * hold this list and the port together: an operation missing here, or with another signature, does not compile.
+ */
+
+import type { Store } from "../core/ports.ts";
+import { dissolve } from "./dissolve.ts";
+import { forget, planForget } from "./forget.ts";
+import * as ledger from "./ledger.ts";
+import * as read from "./read.ts";
+import { rewrite } from "./rewrite.ts";
+import type { Script } from "./script.ts";
+import { indexBatch } from "./search.ts";
+import type { ScriptDeps } from "./totals.ts";
+import { transplant } from "./transplant.ts";
+import { integrity, skeleton, status } from "./verify.ts";
+import * as write from "./write.ts";
+
+/** What a store does with more than rows: with its files folder, its clock or its own file. */
+type BeyondRows = "search" | "fileContent" | "saveFile" | "status" | "skeleton" | "planForget" | "forget" | "backup" | "close";
+
+type ScriptOf<Method> = Method extends (...args: infer Args) => Promise<infer Result> ? (...args: Args) => Script<Result> : never;
+type PortScripts = { readonly [Name in Exclude<keyof Store, BeyondRows>]: ScriptOf<Store[Name]> };
+
+const reads = {
+  conversation: read.conversation,
+  conversations: read.conversations,
+  context: read.context,
+  messages: read.messages,
+  entries: read.entries,
+  summaries: read.summaries,
+  sources: read.sources,
+  derived: read.derived,
+  coveredBy: read.coveredBy,
+  closure: read.closure,
+  file: read.file,
+  files: read.files,
+  grant: read.grant,
+  usageSince: read.usageSince,
+  journal: read.journal,
+  integrity,
+} as const;
+
+const writesWith = (deps: ScriptDeps) =>
+  ({
+    open: (session) => write.open(deps, session),
+    openSegment: (session) => write.openSegment(deps, session),
+    setTitle: (id, title) => write.setTitle(deps, id, title),
+    setHidden: (id, hidden) => write.setHidden(deps, id, hidden),
+    append: (id, entries, options) => write.append(deps, id, entries, options),
+    fold: (id, run, summary) => write.fold(deps, id, run, summary),
+    dissolve: (plan) => dissolve(deps, plan),
+    rewrite: (plan, draft) => rewrite(deps, plan, draft),
+    transplant: (source, target) => transplant(deps, source, target),
+    issueGrant: (grant) => ledger.issueGrant(deps, grant),
+    spendGrant: (id, conversation, tokens) => ledger.spendGrant(deps, id, conversation, tokens),
+    revokeGrant: (id) => ledger.revokeGrant(deps, id),
+    sweepGrants: () => ledger.sweepGrants(deps),
+    recordUsage: ledger.recordUsage,
+    index: indexBatch,
+  }) satisfies Omit<PortScripts, keyof typeof reads>;
+
+/** The rows' part of what also touches files or the clock. */
+export const beyond = { status, skeleton, planForget, forget, recordFile: ledger.recordFile } as const;
+
+export const createScripts = (deps: ScriptDeps) => ({ reads: reads satisfies Partial<PortScripts>, writes: writesWith(deps) });
+
+export type Scripts = ReturnType<typeof createScripts>;

@@ -1,0 +1,364 @@
+/**
+ * The store on one SQLite file, in this thread. A script runs from its first statement to its last without leaving the
+ * thread, so nothing can interleave and no mutex exists. When another process holds the write lock, waiting happens
+ * between attempts and not inside SQLite: the event loop stays free, and reads go on meanwhile.
+ */
+
+import { randomBytes } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DatabaseSync } from "node:sqlite";
+import { LcmError } from "../core/errors.ts";
+import { formsOf, redactText } from "../core/forget.ts";
+import type { FileId, StoredFile, Timestamp } from "../core/model.ts";
+import type { ForgetPlan, Store } from "../core/ports.ts";
+import { backUp } from "./backup.ts";
+import { hasContent, readContent, rewriteContent, saveContent } from "./files.ts";
+import { identify, messageOf, migrate } from "./migrate.ts";
+import { toStoredFile } from "./rows.ts";
+import { all, sql } from "./script.ts";
+import type { Row, Script, Statement } from "./script.ts";
+import { beyond, createScripts } from "./scripts.ts";
+import { indexBatch, search } from "./search.ts";
+import { unindexedRows } from "./verify.ts";
+
+export interface SqliteOptions {
+  readonly path: string;
+  /** Where large files lie; `lcm-files` beside the database unless said otherwise. */
+  readonly filesDir?: string;
+  readonly readOnly?: boolean;
+  /** How long a write may wait for another process before it is `unavailable`. */
+  readonly busyTimeoutMs?: number;
+  /** Indexing and checkpoints between the calls; off where a caller does it all by hand. */
+  readonly housekeeping?: boolean;
+  readonly now?: () => Timestamp;
+  readonly hex16?: () => string;
+}
+
+const busyTimeoutMsDefault = 60_000;
+const searchTimeoutMsDefault = 10_000;
+
+export const systemNow = (): Timestamp => new Date().toISOString() as Timestamp;
+const randomHex16 = (): string => randomBytes(8).toString("hex");
+
+export const defaultFilesDir = (path: string): string => join(dirname(path), "lcm-files");
+
+/** Opens the database, making it if there is none. A file of the older program must be adopted first. */
+export async function openSqlite(options: SqliteOptions): Promise<Store> {
+  const { path, readOnly = false, now = systemNow, hex16 = randomHex16 } = options;
+  const busyTimeoutMs = options.busyTimeoutMs ?? busyTimeoutMsDefault;
+  const filesDir = options.filesDir ?? defaultFilesDir(path);
+  const db = await retryWhileBusy(busyTimeoutMs, () => connect(path, readOnly));
+  const runner = createRunner(db);
+  const deps = { now, hex16 };
+  const scripts = createScripts(deps);
+
+  let writing: Promise<unknown> = Promise.resolve();
+  const housekeeper = options.housekeeping === false || readOnly ? null : createHousekeeper(db, runner, () => writing);
+
+  const read = async <T>(script: () => Script<T>): Promise<T> =>
+    await retryWhileBusy(busyTimeoutMs, () => runner.atomically("BEGIN", script()));
+  const write = async <T>(script: () => Script<T>): Promise<T> => {
+    const result = writing.then(() => retryWhileBusy(busyTimeoutMs, () => runner.atomically("BEGIN IMMEDIATE", script())));
+    writing = result.catch(() => undefined); // Its caller hears of it; the next write does not wait for a reason.
+    const written = await result;
+    housekeeper?.wake();
+    return written;
+  };
+
+  const fileOf = async (id: FileId): Promise<StoredFile> => {
+    const file = await read(() => scripts.reads.file(id));
+    if (file === null) throw new LcmError("not_found", `there is no stored file ${id}`);
+    return file;
+  };
+
+  const holders = async (plan: ForgetPlan, scope: number | null): Promise<readonly StoredFile[]> => {
+    if (plan.target.kind === "message") return [];
+    const forms = formsOf(plan.target.text);
+    const files = await read(() =>
+      all(sql`SELECT * FROM large_files WHERE ${scope} IS NULL OR conversation_id = ${scope} ORDER BY file_id`, toStoredFile),
+    );
+    const found: StoredFile[] = [];
+    for (const file of files) {
+      const content = (await hasContent(filesDir, file)) ? await readContent(filesDir, file) : "";
+      if (forms.some((form) => content.includes(form) || (file.exploration ?? "").includes(form))) found.push(file);
+    }
+    return found;
+  };
+
+  const planForget: Store["planForget"] = async (scope, target) => {
+    const plan = await read(() => beyond.planForget(scope, target));
+    return { ...plan, files: (await holders(plan, scope)).map((file) => file.id) };
+  };
+
+  return {
+    ...mapScripts(scripts.reads, read),
+    ...mapScripts(scripts.writes, write),
+    async search(request, limits = {}) {
+      limits.signal?.throwIfAborted();
+      const deadlineMs = performance.now() + (limits.timeoutMs ?? searchTimeoutMsDefault);
+      return await read(() => search(request, { deadlineMs, nowMs: () => performance.now() }));
+    },
+    async fileContent(id) {
+      return await readContent(filesDir, await fileOf(id));
+    },
+    async saveFile(file) {
+      const id: FileId = `file_${hex16()}`;
+      const { content, ...described } = file;
+      const saved = await saveContent(filesDir, file.conversation, id, file.name, content);
+      return await write(() => beyond.recordFile(deps, { ...described, id, ...saved }));
+    },
+    async status() {
+      return { path, ...(await read(() => beyond.status())) };
+    },
+    async skeleton(id) {
+      const bones = await read(() => beyond.skeleton(id));
+      const files = await read(() => scripts.reads.files(id));
+      const present = await Promise.all(files.map((file) => hasContent(filesDir, file)));
+      return { ...bones, missingFiles: files.filter((_, index) => !present[index]).map((file) => file.id) };
+    },
+    planForget,
+    async forget(scope, plan) {
+      const files = await holders(plan, scope);
+      if (files.map((file) => file.id).join() !== plan.files.join()) {
+        return { kind: "stale", reason: "other files hold it now than when this was planned" };
+      }
+      const outcome = await write(() => beyond.forget(deps, scope, plan));
+      if (outcome.kind === "stale" || plan.target.kind === "message") return await scrubbed(outcome);
+      const { text } = plan.target;
+      for (const file of files) {
+        await rewriteContent(filesDir, file, redactText(await readContent(filesDir, file), text));
+        await write(() => forgetInFileRow(file, text));
+      }
+      return await scrubbed({ ...outcome, removed: outcome.removed + files.length });
+    },
+    async backup(to) {
+      await writing;
+      return await backUp(path, filesDir, to);
+    },
+    async close() {
+      housekeeper?.stop();
+      await writing;
+      runner.forgetStatements();
+      db.close();
+    },
+  };
+
+  /** What was forgotten must not linger in free pages, in the index's old segments or in the log. */
+  async function scrubbed<T extends { readonly kind: string }>(outcome: T): Promise<T> {
+    if (outcome.kind === "stale") return outcome;
+    await retryWhileBusy(busyTimeoutMs, () => {
+      db.exec("INSERT INTO messages_fts (messages_fts) VALUES ('optimize')");
+      db.exec("INSERT INTO summaries_fts (summaries_fts) VALUES ('optimize')");
+      db.exec("VACUUM");
+      db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    });
+    return outcome;
+  }
+}
+
+function* forgetInFileRow(file: StoredFile, secret: string): Script<void> {
+  const exploration = file.exploration === null ? null : redactText(file.exploration, secret);
+  yield sql`UPDATE large_files SET exploration_summary = ${exploration} WHERE file_id = ${file.id}`;
+}
+
+// ── Connecting ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function connect(path: string, readOnly: boolean): DatabaseSync {
+  const kind = identify(path);
+  if (kind === "older_program") {
+    throw new LcmError("conflict", `${path} was made by an older lossless-claw`, {
+      hint: `\`lcm adopt --db ${path}\` moves it over; a backup is made first`,
+    });
+  }
+  if (readOnly && !existsSync(path)) throw new LcmError("not_found", `there is no database at ${path}`);
+  if (kind === "empty") mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const isNew = !existsSync(path);
+  const db = new DatabaseSync(path, { readOnly, timeout: 10 });
+  try {
+    if (isNew) {
+      chmodSync(path, 0o600);
+      db.exec("PRAGMA page_size = 8192");
+    }
+    if (!readOnly) {
+      db.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0");
+      if (kind !== "current") migrate(db, path);
+    }
+    db.exec("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY");
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+const sqliteBusy = 5;
+const sqliteLocked = 6;
+
+const isBusy = (error: unknown): boolean => {
+  const code = errcodeOf(error);
+  return code !== null && ((code & 0xff) === sqliteBusy || (code & 0xff) === sqliteLocked);
+};
+
+const errcodeOf = (error: unknown): number | null =>
+  error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode : null;
+
+/** Tries again while another process holds the lock, for as long as allowed, without holding up this thread. */
+async function retryWhileBusy<T>(timeoutMs: number, attempt: () => T): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error)) throw translate(error);
+      if (performance.now() >= deadline) {
+        throw new LcmError("unavailable", `the database has been locked by another process for ${timeoutMs} ms`, {
+          cause: error,
+          hint: "end the process that holds it, or try again when it is done",
+        });
+      }
+    }
+    await sleep(pause);
+  }
+}
+
+/** SQLite's own errors as ours; everything else is somebody else's and passes through. */
+function translate(error: unknown): unknown {
+  const code = errcodeOf(error);
+  if (code === null) return error;
+  const reason = messageOf(error);
+  switch (code & 0xff) {
+    case 11: // CORRUPT
+    case 26: // NOTADB
+      return new LcmError("corrupt", `the database is damaged: ${reason}`, {
+        cause: error,
+        hint: "`lcm restore` puts a backup in its place",
+      });
+    case 13: // FULL
+    case 10: // IOERR
+      return new LcmError("unavailable", `the disk refused: ${reason}`, { cause: error });
+    case 8: // READONLY
+    case 14: // CANTOPEN
+    case 3: // PERM
+      return new LcmError("denied", `the database cannot be opened for this: ${reason}`, { cause: error });
+    default:
+      return error;
+  }
+}
+
+// ── Running scripts ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface Runner {
+  atomically<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", script: Script<T>): T;
+  forgetStatements(): void;
+}
+
+export function createRunner(db: DatabaseSync): Runner {
+  const prepared = new Map<readonly string[], (values: Statement["values"]) => readonly Row[]>();
+  const nothing: readonly Row[] = [];
+
+  const prepare = (parts: readonly string[]): ((values: Statement["values"]) => readonly Row[]) => {
+    const statement = db.prepare(parts.join("?"));
+    const answers = statement.columns().length > 0;
+    const execute = answers
+      ? (values: Statement["values"]) => statement.all(...values) as readonly Row[]
+      : (values: Statement["values"]) => (statement.run(...values), nothing);
+    prepared.set(parts, execute);
+    return execute;
+  };
+
+  const run = <T>(script: Script<T>): T => {
+    let step = script.next();
+    while (step.done !== true) {
+      const { parts, values } = step.value;
+      step = script.next((prepared.get(parts) ?? prepare(parts))(values));
+    }
+    return step.value;
+  };
+
+  const begin = { BEGIN: db.prepare("BEGIN"), "BEGIN IMMEDIATE": db.prepare("BEGIN IMMEDIATE") } as const;
+  const commit = db.prepare("COMMIT");
+  return {
+    atomically(kind, script) {
+      begin[kind].run();
+      try {
+        const result = run(script);
+        commit.run();
+        return result;
+      } catch (error) {
+        if (db.isTransaction) db.exec("ROLLBACK");
+        throw error;
+      }
+    },
+    forgetStatements: () => prepared.clear(),
+  };
+}
+
+type Bound<Scripts> = {
+  readonly [Name in keyof Scripts]: Scripts[Name] extends (...args: infer Args) => Script<infer Result>
+    ? (...args: Args) => Promise<Result>
+    : never;
+};
+
+function mapScripts<Scripts extends Readonly<Record<string, (...args: never[]) => Script<unknown>>>>(
+  scripts: Scripts,
+  run: <T>(script: () => Script<T>) => Promise<T>,
+): Bound<Scripts> {
+  const bound = Object.entries(scripts).map(([name, script]) => [
+    name,
+    async (...args: never[]) => await run(() => script(...args)),
+  ]);
+  return Object.fromEntries(bound) as Bound<Scripts>;
+}
+
+// ── Housekeeping ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const rowsPerBatch = 256;
+const batchesPerCheckpoint = 8;
+
+interface Housekeeper {
+  /** After a write: see soon whether there is something to do. */
+  wake(): void;
+  stop(): void;
+}
+
+/** Indexes in batches and moves the log into the file, between calls and never inside one. */
+function createHousekeeper(db: DatabaseSync, runner: Runner, writes: () => Promise<unknown>): Housekeeper {
+  let stopped = false;
+  let scheduled = false;
+  let batches = 0;
+
+  const tend = async (): Promise<void> => {
+    await writes();
+    scheduled = false;
+    if (stopped || db.isTransaction) return;
+    try {
+      const waiting = runner.atomically("BEGIN", unindexedRows());
+      if (waiting < rowsPerBatch) return;
+      const left = runner.atomically("BEGIN IMMEDIATE", indexBatch(rowsPerBatch));
+      batches += 1;
+      if (batches % batchesPerCheckpoint === 0) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      if (left >= rowsPerBatch) schedule();
+    } catch (error) {
+      // Another process is writing: the rows stay in the unindexed tail, which search reads too, until the next write.
+      if (!isBusy(error)) throw error;
+    }
+  };
+  const schedule = (): void => {
+    if (scheduled || stopped) return;
+    scheduled = true;
+    setImmediate(() => void tend()).unref();
+  };
+  return {
+    wake: schedule,
+    stop() {
+      stopped = true;
+    },
+  };
+}
+
+/** Removes a database and its companions; for tests and the demo. */
+export const removeDatabase = (path: string): void => {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+};

@@ -1,0 +1,34 @@
+/** The running totals of a conversation, moved by every write in its own transaction: nothing is ever counted again. */
+
+import type { ConversationId, Timestamp } from "../core/model.ts";
+import { sql } from "./script.ts";
+import type { Script } from "./script.ts";
+
+/** What scripts need from outside: the time, and fresh hexadecimal digits for an id. */
+export interface ScriptDeps {
+  readonly now: () => Timestamp;
+  readonly hex16: () => string;
+}
+
+export interface TotalsChange {
+  messages?: number;
+  messageTokens?: number;
+  summaries?: number;
+  contextItems?: number;
+  contextTokens?: number;
+  contextMessages?: number;
+  contextMessageTokens?: number;
+}
+
+export function* adjustTotals(deps: ScriptDeps, id: ConversationId, by: TotalsChange): Script<void> {
+  yield sql`UPDATE conversations SET
+      message_count = message_count + ${by.messages ?? 0},
+      message_tokens = message_tokens + ${by.messageTokens ?? 0},
+      summary_count = summary_count + ${by.summaries ?? 0},
+      context_items = context_items + ${by.contextItems ?? 0},
+      context_tokens = context_tokens + ${by.contextTokens ?? 0},
+      context_messages = context_messages + ${by.contextMessages ?? 0},
+      context_message_tokens = context_message_tokens + ${by.contextMessageTokens ?? 0},
+      updated_at = ${deps.now()}, revision = revision + 1
+    WHERE conversation_id = ${id}`;
+}

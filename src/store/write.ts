@@ -1,0 +1,311 @@
+/**
+ * What changes a conversation while it is lived: opening it, appending to it, folding it. Each is one transaction, and
+ * each keeps the running totals, so that nothing ever has to be counted again.
+ */
+
+import { textOfParts } from "../core/content.ts";
+import { LcmError } from "../core/errors.ts";
+import type {
+  ContextItem,
+  Conversation,
+  ConversationId,
+  MessageId,
+  NewEntry,
+  NewMessage,
+  NewSummary,
+  SummaryId,
+  Timestamp,
+} from "../core/model.ts";
+import type { Appendable, Appended, AppendOptions, SessionIdentity, Written } from "../core/ports.ts";
+import { rewind } from "./branch.ts";
+import { mustHave } from "./read.ts";
+import { asMessage, asSummary, toContextItem, toConversation } from "./rows.ts";
+import { all, count, first, int, sql, text } from "./script.ts";
+import type { Script } from "./script.ts";
+import { adjustTotals } from "./totals.ts";
+import type { ScriptDeps } from "./totals.ts";
+
+// ── Opening ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function* open(deps: ScriptDeps, session: SessionIdentity): Script<Conversation> {
+  const active = yield* findActive(session);
+  return active ?? (yield* insertConversation(deps, session));
+}
+
+export function* openSegment(deps: ScriptDeps, session: SessionIdentity): Script<Conversation> {
+  const previous = yield* findActive(session);
+  if (previous !== null) {
+    yield sql`UPDATE conversations SET active = 0, updated_at = ${deps.now()}, revision = revision + 1
+              WHERE conversation_id = ${previous.id}`;
+  }
+  return yield* insertConversation(deps, session);
+}
+
+function* findActive({ sessionId, sessionKey }: SessionIdentity): Script<Conversation | null> {
+  if (typeof sessionKey === "string") {
+    return yield* first(
+      sql`SELECT * FROM conversations WHERE session_key = ${sessionKey} AND active = 1`,
+      toConversation,
+    );
+  }
+  return yield* first(
+    sql`SELECT * FROM conversations WHERE session_id = ${sessionId} AND session_key IS NULL AND active = 1
+        ORDER BY conversation_id DESC LIMIT 1`,
+    toConversation,
+  );
+}
+
+function* insertConversation(deps: ScriptDeps, session: SessionIdentity): Script<Conversation> {
+  if (session.sessionId === "") throw new LcmError("invalid", "a conversation needs a session id that is not empty");
+  const now = deps.now();
+  const key = session.sessionKey ?? null;
+  const agent = session.agentId ?? agentOf(key);
+  const made = yield* first(
+    sql`INSERT INTO conversations (session_id, session_key, agent_id, created_at, updated_at)
+        VALUES (${session.sessionId}, ${key}, ${agent}, ${now}, ${now}) RETURNING *`,
+    toConversation,
+  );
+  if (made === null) throw new LcmError("corrupt", "the database did not return the conversation it stored");
+  return made;
+}
+
+/** `agent:main:telegram:…` names its agent. */
+const agentOf = (sessionKey: string | null): string | null => /^agent:([^:]+)/.exec(sessionKey ?? "")?.[1] ?? null;
+
+export function* setTitle(deps: ScriptDeps, id: ConversationId, title: string | null): Script<void> {
+  yield* mustHave(id);
+  yield sql`UPDATE conversations SET title = ${title}, updated_at = ${deps.now()}, revision = revision + 1
+            WHERE conversation_id = ${id}`;
+}
+
+export function* setHidden(deps: ScriptDeps, id: ConversationId, hidden: boolean): Script<void> {
+  yield* mustHave(id);
+  yield sql`UPDATE conversations SET hidden = ${Number(hidden)}, updated_at = ${deps.now()}, revision = revision + 1
+            WHERE conversation_id = ${id}`;
+}
+
+// ── Appending ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function* append(
+  deps: ScriptDeps,
+  id: ConversationId,
+  appended: readonly Appendable[],
+  options: AppendOptions = {},
+): Script<Appended> {
+  const place = yield* first(
+    sql`SELECT next_seq, head_key, last_message_at,
+               (SELECT seq FROM sqlite_sequence WHERE name = 'messages') AS last_id,
+               (SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}) AS last_ordinal
+        FROM conversations WHERE conversation_id = ${id}`,
+    (row) => ({
+      seq: int(row, "next_seq"),
+      head: row["head_key"] as string | null,
+      latest: (row["last_message_at"] ?? "") as string,
+      lastId: (row["last_id"] ?? 0) as number,
+      ordinal: (row["last_ordinal"] ?? 0) as number,
+    }),
+  );
+  if (place === null) throw new LcmError("not_found", `there is no conversation ${id}`);
+  if (options.turnKey !== undefined && (yield* isStoredTurn(id, options.turnKey))) {
+    return { messages: [], entries: 0, duplicates: appended.length, differing: [], turn: "duplicate" };
+  }
+  const known = yield* storedKeys(id, appended);
+  const now = deps.now();
+  const totals = { messages: 0, messageTokens: 0, contextItems: 0, contextTokens: 0 };
+  const stored: MessageId[] = [];
+  const differing: string[] = [];
+  let entryCount = 0;
+  for (const item of appended) {
+    const { key, parentKey } = item.kind === "message" ? item.message : item.entry;
+    const same = known.get(key);
+    if (same !== undefined) {
+      if (!same.has(contentOf(item))) differing.push(key);
+      continue;
+    }
+    known.set(key, new Set([contentOf(item)]));
+    if (typeof parentKey === "string" && place.head !== null && parentKey !== place.head) {
+      const moved = yield* rewind(deps, id, parentKey);
+      if (moved !== null) place.ordinal = moved.lastOrdinal;
+    }
+    place.head = key;
+    if (item.kind === "entry") {
+      yield* insertEntry(id, item.entry, place.seq - 1);
+      entryCount += 1;
+      continue;
+    }
+    const { message } = item;
+    const messageId = asMessage(++place.lastId);
+    yield* insertMessage(messageId, id, place.seq++, message, now);
+    stored.push(messageId);
+    totals.messages += 1;
+    totals.messageTokens += message.tokens;
+    if (message.at > place.latest) place.latest = message.at;
+    if (message.aside !== undefined) continue;
+    yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, message_id)
+              VALUES (${id}, ${++place.ordinal}, 'message', ${messageId})`;
+    totals.contextItems += 1;
+    totals.contextTokens += message.tokens;
+  }
+  if (options.turnKey !== undefined) {
+    yield sql`INSERT INTO turns (conversation_id, turn_key) VALUES (${id}, ${options.turnKey})`;
+  }
+  yield sql`UPDATE conversations SET
+      message_count = message_count + ${totals.messages},
+      message_tokens = message_tokens + ${totals.messageTokens},
+      context_items = context_items + ${totals.contextItems},
+      context_tokens = context_tokens + ${totals.contextTokens},
+      context_messages = context_messages + ${totals.contextItems},
+      context_message_tokens = context_message_tokens + ${totals.contextTokens},
+      next_seq = ${place.seq}, head_key = ${place.head},
+      last_message_at = ${place.latest === "" ? null : place.latest},
+      host_cursor = coalesce(${options.hostCursor ?? null}, host_cursor),
+      updated_at = ${now}, revision = revision + 1
+    WHERE conversation_id = ${id}`;
+  return {
+    messages: stored,
+    entries: entryCount,
+    duplicates: appended.length - stored.length - entryCount,
+    differing,
+    turn: options.turnKey === undefined ? "unnamed" : "new",
+  };
+}
+
+function* isStoredTurn(id: ConversationId, turnKey: string): Script<boolean> {
+  return (yield* count(sql`SELECT 1 FROM turns WHERE conversation_id = ${id} AND turn_key = ${turnKey}`)) === 1;
+}
+
+/** Keys already taken, each with the contents it may come with again. */
+function* storedKeys(id: ConversationId, appended: readonly Appendable[]): Script<Map<string, ReadonlySet<string>>> {
+  const keys = JSON.stringify(appended.map((item) => (item.kind === "message" ? item.message.key : item.entry.key)));
+  const rows = yield sql`SELECT message_key AS key, content, aside FROM messages
+      WHERE conversation_id = ${id} AND message_key IN (SELECT value FROM json_each(${keys}))
+    UNION ALL SELECT entry_key, raw, NULL FROM transcript_entries
+      WHERE conversation_id = ${id} AND entry_key IN (SELECT value FROM json_each(${keys}))`;
+  return new Map(rows.map((row) => [text(row, "key"), new Set([text(row, "content")])]));
+}
+
+const contentOf = (item: Appendable): string =>
+  item.kind === "message" ? textOfParts(item.message.parts) : item.entry.raw;
+
+function* insertMessage(
+  messageId: MessageId,
+  id: ConversationId,
+  seq: number,
+  message: NewMessage,
+  now: Timestamp,
+): Script<void> {
+  yield sql`INSERT INTO messages (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at,
+                                  message_key, parent_key, envelope, entry, aside)
+            VALUES (${messageId}, ${id}, ${seq}, ${message.role}, ${textOfParts(message.parts)}, ${message.tokens},
+                    ${message.at}, ${now}, ${message.key}, ${message.parentKey ?? null}, ${message.envelope},
+                    ${message.entry}, ${message.aside ?? null})`;
+  let ordinal = 0;
+  for (const part of message.parts) {
+    yield sql`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id,
+                                         tool_name, metadata)
+              VALUES (${messageId}, ${ordinal++}, ${part.type}, ${part.text === null ? null : part.text.length},
+                      ${part.kept}, ${part.toolCallId}, ${part.toolName}, ${part.metadata})`;
+  }
+}
+
+function* insertEntry(id: ConversationId, entry: NewEntry, afterSeq: number): Script<void> {
+  yield sql`INSERT INTO transcript_entries (conversation_id, entry_key, parent_key, after_seq, entry_type, created_at, raw)
+            VALUES (${id}, ${entry.key}, ${entry.parentKey ?? null}, ${afterSeq}, ${entry.type}, ${entry.at}, ${entry.raw})`;
+}
+
+// ── Folding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function* fold(
+  deps: ScriptDeps,
+  id: ConversationId,
+  run: readonly ContextItem[],
+  summary: NewSummary,
+): Script<Written<{ readonly summary: SummaryId }>> {
+  const head = run[0];
+  const tail = run.at(-1);
+  if (head === undefined || tail === undefined) throw new LcmError("invalid", "a run to fold holds at least one item");
+  yield* mustHave(id);
+  const shown = yield* itemsBetween(id, head.ordinal, tail.ordinal);
+  if (!isSameRun(shown, run)) return { kind: "stale", reason: "the context has changed where the run was" };
+  const depth = head.depth;
+  if (shown.some((item) => item.depth !== depth)) {
+    throw new LcmError("invalid", "a run to fold is all messages, or all summaries of one depth");
+  }
+  const tokens = shown.reduce((sum, item) => sum + item.tokens, 0);
+  if (summary.tokens >= tokens) {
+    throw new LcmError("invalid", `a summary of ${summary.tokens} tokens does not shorten a run of ${tokens}`);
+  }
+  const summaryId = yield* insertSummary(deps, id, depth + 1, shown, summary);
+  yield sql`DELETE FROM context_items
+            WHERE conversation_id = ${id} AND ordinal BETWEEN ${head.ordinal} AND ${tail.ordinal}`;
+  yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id)
+            VALUES (${id}, ${head.ordinal}, 'summary', ${summaryId})`;
+  const isLeaf = depth === -1;
+  yield* adjustTotals(deps, id, {
+    summaries: 1,
+    contextItems: 1 - shown.length,
+    contextTokens: summary.tokens - tokens,
+    contextMessages: isLeaf ? -shown.length : 0,
+    contextMessageTokens: isLeaf ? -tokens : 0,
+  });
+  return { kind: "written", summary: summaryId };
+}
+
+export function* itemsBetween(id: ConversationId, from: number, to: number): Script<readonly ContextItem[]> {
+  return yield* all(
+    sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count) AS token_count,
+               coalesce(s.depth, -1) AS depth
+        FROM context_items c
+        LEFT JOIN messages m ON m.message_id = c.message_id
+        LEFT JOIN summaries s ON s.summary_id = c.summary_id
+        WHERE c.conversation_id = ${id} AND c.ordinal BETWEEN ${from} AND ${to} ORDER BY c.ordinal`,
+    toContextItem,
+  );
+}
+
+const isSameRun = (shown: readonly ContextItem[], run: readonly ContextItem[]): boolean =>
+  shown.length === run.length && shown.every((item, index) => item.id === run[index]?.id && item.kind === run[index].kind);
+
+function* insertSummary(
+  deps: ScriptDeps,
+  id: ConversationId,
+  depth: number,
+  run: readonly ContextItem[],
+  summary: NewSummary,
+): Script<SummaryId> {
+  const summaryId = yield* freshSummaryId(deps);
+  const sourceIds = JSON.stringify(run.map((item) => item.id));
+  const now = deps.now();
+  const isLeaf = depth === 0;
+  const range = isLeaf
+    ? sql`SELECT min(created_at) AS earliest, max(created_at) AS latest, 0 AS below FROM messages
+          WHERE message_id IN (SELECT value FROM json_each(${sourceIds}))`
+    : sql`SELECT min(earliest_at) AS earliest, max(latest_at) AS latest, sum(descendant_count + 1) AS below FROM summaries
+          WHERE summary_id IN (SELECT value FROM json_each(${sourceIds}))`;
+  const [facts] = yield range;
+  yield sql`INSERT INTO summaries (summary_id, conversation_id, kind, depth, content, token_count, earliest_at, latest_at,
+                                   descendant_count, created_at, updated_at, file_ids, model, level, previous_context,
+                                   search_id)
+            VALUES (${summaryId}, ${id}, ${isLeaf ? "leaf" : "condensed"}, ${depth}, ${summary.text}, ${summary.tokens},
+                    ${facts?.["earliest"] ?? null}, ${facts?.["latest"] ?? null}, ${facts?.["below"] ?? 0}, ${now}, ${now},
+                    ${JSON.stringify(summary.fileIds)}, ${summary.model}, ${summary.level}, ${summary.previousContext},
+                    (SELECT coalesce(max(search_id), 0) + 1 FROM summaries))`;
+  if (isLeaf) {
+    yield sql`INSERT INTO summary_messages (summary_id, message_id, ordinal)
+              SELECT ${summaryId}, value, key FROM json_each(${sourceIds})`;
+  } else {
+    yield sql`INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal)
+              SELECT ${summaryId}, value, key FROM json_each(${sourceIds})`;
+  }
+  return summaryId;
+}
+
+/** Sixteen digits collide once in a great while; then the next sixteen are taken. */
+export function* freshSummaryId(deps: ScriptDeps): Script<SummaryId> {
+  const triesMax = 8;
+  for (let tries = 0; tries < triesMax; tries++) {
+    const candidate = asSummary(`sum_${deps.hex16()}`);
+    if ((yield* count(sql`SELECT 1 FROM summaries WHERE summary_id = ${candidate}`)) === 0) return candidate;
+  }
+  throw new LcmError("unavailable", `no free summary id in ${triesMax} tries`, { hint: "the source of ids repeats itself" });
+}
