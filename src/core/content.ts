@@ -45,15 +45,14 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
 export function messageFromStore(message: Pick<Message, "role" | "parts" | "envelope">): HostMessage {
   const blocks = message.parts.filter((part) => !isCall(part)).map(partToBlock);
   if (message.envelope === null) return { role: message.role, content: blockText(blocks[0] ?? "") };
-  const envelope = parseObject(message.envelope);
-  const raw: Record<string, Json> = {};
-  for (const [field, value] of Object.entries(envelope)) {
-    if (value === undefined) continue;
-    if (field === "content") raw[field] = fillContent(value, blocks);
-    else if (field === "tool_calls" && value === hole.calls) raw[field] = message.parts.filter(isCall).map(partToBlock);
-    else raw[field] = value;
-  }
-  return raw;
+  const calls = (): Json => message.parts.filter(isCall).map(partToBlock);
+  // Entries, not assignment: a field may be called __proto__.
+  return Object.fromEntries(
+    Object.entries(parseObject(message.envelope)).map(([field, value = null]) => {
+      if (field === "content") return [field, fillContent(value, blocks)];
+      return [field, field === "tool_calls" && value === hole.calls ? calls() : value];
+    }),
+  );
 }
 
 /** The whole transcript line, or the bare message where there was no line around it. */

@@ -1,0 +1,112 @@
+/**
+ * `npm run bench [-- 1k 10k 100k 1m]`: what storing and finding costs at each size, and how it grows.
+ *
+ * Each size is imported in a process of its own (for its memory) and measured in another. Compare ratios and CPU within
+ * one run: machines are noisy. The floor is the same rows inserted with bare prepared statements in the same run.
+ */
+
+import { spawnSync } from "node:child_process";
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import { cpus, tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { corpusEntry } from "./corpus.ts";
+import type { Imported, Measured } from "./stage.ts";
+
+const sizes = new Map([["1k", 1_000], ["10k", 10_000], ["100k", 100_000], ["1m", 1_000_000]]);
+const asked = process.argv.slice(2).map((name) => name.toLowerCase());
+const chosen = [...sizes].filter(([name]) => asked.length === 0 || asked.includes(name));
+if (chosen.length === 0) {
+  console.error(`unknown size: ${asked.join(" ")}; choose from ${[...sizes.keys()].join(" ")}`);
+  process.exit(2);
+}
+
+const folder = mkdtempSync(join(tmpdir(), "lcm-bench-"));
+const results: { name: string; n: number; imported: Imported; measured: Measured }[] = [];
+try {
+  for (const [name, n] of chosen) {
+    const transcript = join(folder, `${name}.jsonl`);
+    process.stderr.write(`${name}: writing the transcript …`);
+    writeTranscript(transcript, n);
+    process.stderr.write(" importing …");
+    const imported = stage<Imported>("import", join(folder, `${name}.db`), transcript, n);
+    rmSync(transcript);
+    process.stderr.write(" measuring …\n");
+    const measured = stage<Measured>("measure", join(folder, `${name}.db`), transcript, n);
+    results.push({ name, n, imported, measured });
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(join(folder, `${name}.db${suffix}`), { force: true });
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+report();
+
+function writeTranscript(path: string, n: number): void {
+  const file = openSync(path, "w");
+  let lines: string[] = [];
+  for (let index = 0; index < n; index++) {
+    lines.push(JSON.stringify(corpusEntry(index)));
+    if (lines.length === 2_000 || index === n - 1) {
+      writeSync(file, `${lines.join("\n")}\n`);
+      lines = [];
+    }
+  }
+  closeSync(file);
+}
+
+function stage<T>(name: string, database: string, transcript: string, n: number): T {
+  const script = fileURLToPath(new URL("./stage.ts", import.meta.url));
+  const child = spawnSync(process.execPath, [script, name, database, transcript, String(n)], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+    maxBuffer: 1 << 26,
+  });
+  if (child.status !== 0) throw new Error(`${name} of ${n} failed with ${child.status}`);
+  return JSON.parse(child.stdout) as T;
+}
+
+function report(): void {
+  const columns = results.map(({ name }) => name);
+  const row = (label: string, cell: (result: (typeof results)[number]) => string): readonly string[] => [label, ...results.map(cell)];
+  const ms = (value: number): string => (value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(3));
+  const pair = ({ p50, p95 }: { p50: number; p95: number }): string => `${ms(p50)} / ${ms(p95)}`;
+  const table = [
+    ["", ...columns],
+    row("import: CPU s", ({ imported }) => imported.cpuS.toFixed(2)),
+    row("import: wall s", ({ imported }) => imported.wallS.toFixed(2)),
+    row("import: peak RSS MB", ({ imported }) => imported.peakRssMb.toFixed(0)),
+    row("file over raw text", ({ imported }) => `${imported.sizeRatio.toFixed(2)}×`),
+    row("append of a turn: CPU µs", ({ measured }) => measured.append.cpuUs.toFixed(0)),
+    row("  wall ms p50 / p99", ({ measured }) => `${ms(measured.append.p50)} / ${ms(measured.append.p99)}`),
+    row("  with its share of indexing: CPU µs", ({ measured }) => measured.append.cpuWithIndexUs.toFixed(0)),
+    row("floor, bare statements: CPU µs", ({ measured }) => measured.floor.cpuUs.toFixed(0)),
+    row("  append over floor", ({ measured }) => `${(measured.append.cpuUs / measured.floor.cpuUs).toFixed(2)}×`),
+    row("  with indexing over floor", ({ measured }) => `${(measured.append.cpuWithIndexUs / measured.floor.cpuUs).toFixed(2)}×`),
+    row("open, worker included: ms", ({ measured }) => ms(measured.openMs)),
+    row("rare term: ms p50 / p95", ({ measured }) => pair(measured.rare)),
+    row("  right after the import: ms", ({ imported }) => ms(imported.rareAfterImportMs)),
+    row("mid term: ms p50 / p95", ({ measured }) => pair(measured.mid)),
+    row("common term: ms p50 / p95", ({ measured }) => pair(measured.common)),
+    row("question, whole store: ms p50 / p95", ({ measured }) => pair(measured.question)),
+    row("question, one conversation: ms p50 / p95", ({ measured }) => pair(measured.questionInOne)),
+    row("regex without match: ms", ({ measured }) => ms(measured.regexNoMatchMs)),
+    row("regex without literal, no match: ms", ({ measured }) => ms(measured.regexNoLiteralMs)),
+    row("regex, oldest message: ms", ({ measured }) => ms(measured.regexOldestMs)),
+    row("runaway regex: new reader after ms", ({ measured }) => ms(measured.runawayMs)),
+  ];
+  const widths = table[0]?.map((_, column) => Math.max(...table.map((cells) => cells[column]?.length ?? 0))) ?? [];
+  for (const cells of table) {
+    console.log(cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart((widths[column] ?? 0) + 2))).join(""));
+  }
+  const first = results[0];
+  const last = results.at(-1);
+  if (first !== undefined && last !== undefined && first !== last) {
+    console.log(`\nappend grows ${(last.measured.append.cpuUs / first.measured.append.cpuUs).toFixed(2)}× from ${first.name} to ${last.name}`);
+  }
+  console.log(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.versions.node}`);
+  const out = fileURLToPath(new URL("./out/", import.meta.url));
+  mkdirSync(out, { recursive: true });
+  writeFileSync(join(out, "latest.json"), JSON.stringify(results, null, 2));
+  console.log(`figures: bench/out/latest.json (${statSync(join(out, "latest.json")).size} bytes)`);
+}

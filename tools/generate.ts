@@ -1,0 +1,173 @@
+/**
+ * Writes the pages and files that repeat what the source already says, so that nobody keeps them in step by hand.
+ *
+ *     node tools/generate.ts            writes them
+ *     node tools/generate.ts --check    writes nothing; lists what is stale, and exits with 1 if anything is
+ */
+
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+import { settingsJsonSchema, settingsMarkdown } from "../src/core/settings.ts";
+import { applicationId, indexes, schemaVersion, searchTables, tables } from "../src/store/schema.ts";
+
+/** Every generated file, by its path from the root of the repository. A new one is a line here. */
+const generators: Readonly<Record<string, () => string>> = {
+  "docs/settings.md": () => page("src/core/settings.ts", settingsMarkdown()),
+  "docs/settings.schema.json": () => `${JSON.stringify(settingsJsonSchema(), null, 2)}\n`,
+  "docs/schema.md": () => page("src/store/schema.ts", schemaMarkdown()),
+};
+
+/** Generates, or checks, under a root; tells the exit status. */
+export function generate(options: {
+  readonly root: string;
+  readonly check: boolean;
+  readonly print: (line: string) => void;
+}): 0 | 1 {
+  const stale = staleFiles(options.root);
+  for (const { path, text } of stale) {
+    if (options.check) {
+      options.print(`stale: ${path}`);
+    } else {
+      const target = join(options.root, path);
+      mkdirSync(dirname(target), { recursive: true });
+      writeFileSync(target, text);
+      options.print(`wrote ${path}`);
+    }
+  }
+  if (options.check && stale.length > 0) options.print("run `npm run generate` to bring them up to date");
+  return options.check && stale.length > 0 ? 1 : 0;
+}
+
+/** What differs from the source, or is missing, with the text that it should have. */
+export function staleFiles(root: string): readonly { readonly path: string; readonly text: string }[] {
+  return Object.entries(generators)
+    .map(([path, make]) => ({ path, text: make() }))
+    .filter(({ path, text }) => readIfThere(join(root, path)) !== text);
+}
+
+function readIfThere(path: string): string | null {
+  try {
+    // Git may have checked the file out with the line ends of its platform.
+    return readFileSync(path, "utf8").replaceAll("\r\n", "\n");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+const page = (source: string, text: string): string =>
+  `<!-- Made by tools/generate.ts from ${source}. Edit that, then run \`npm run generate\`. -->\n\n${text}`;
+
+// ── The database ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** One sentence per table. A table without one does not compile. */
+const purposes: Readonly<Record<keyof typeof tables, string>> = {
+  conversations:
+    "A segment of a session, from one reset to the next, with running totals, so that its size is known uncounted.",
+  messages:
+    "Every message the host sent, once, by its key; `envelope` and `entry` are what it had besides its text and parts.",
+  message_parts:
+    "The blocks that a message is rebuilt from, in order; what one says is `text_length` of the message's `content`.",
+  summaries:
+    "The nodes of the summary graph: a leaf stands for messages, a condensed one for summaries one depth below.",
+  summary_messages: "The messages that a leaf was made from, in order.",
+  summary_parents: "The summaries that a condensed summary was made from, in order; `parent_summary_id` is the source.",
+  context_items:
+    "What the model sees of a conversation: messages and summaries, by an ordinal that is an order with gaps.",
+  large_files: "Files that were too large to stay in their message; the content lies in the files folder.",
+  expansion_grants: "What a delegate may read: which conversations, how many tokens, until when.",
+  transcript_entries:
+    "Lines of the host's transcript that are no messages, kept so that the transcript can be given back whole.",
+  turns: "The turns already stored, by the host's key, so that a repeated one writes nothing.",
+  model_usage: "Every model call with what it was for, what it took and what became of it.",
+  journal: "Every change an operator applied, with what was there before, so that it can be shown and undone.",
+  search_progress: "Up to which row the search index is built.",
+};
+
+const searchPurpose =
+  "The full-text index over a prepared form of the text. It holds no text itself; what it finds is read from the rows.";
+
+function schemaMarkdown(): string {
+  const database = new DatabaseSync(":memory:");
+  try {
+    // SQLite reads its own language better than we would; and a schema it refuses is found here.
+    for (const statement of [...Object.values(tables), ...searchTables, ...indexes]) database.exec(statement);
+    const sections = Object.entries(tables).map(
+      ([table, definition]) => `## ${table}\n\n${purposeOf(table)}\n\n${columnsOf(database, table, definition)}`,
+    );
+    return `# The database
+
+One SQLite file. Its \`user_version\` is ${schemaVersion}.
+Its \`application_id\`, 0x${applicationId.toString(16)}, tells it from other SQLite files.
+Times are text in UTC with milliseconds, \`2026-02-17T07:37:00.000Z\`, so that their order is the order of the text.
+
+${sections.join("\n\n")}
+
+## Search
+
+${searchPurpose}
+
+${fenced(searchTables.filter((statement) => statement.startsWith("CREATE")))}
+
+## Indexes
+
+${fenced(indexes)}
+`;
+  } finally {
+    database.close();
+  }
+}
+
+const purposeOf = (table: string): string => new Map(Object.entries(purposes)).get(table) ?? "";
+
+const fenced = (statements: readonly string[]): string =>
+  `\`\`\`sql\n${statements.map((s) => `${s};`).join("\n")}\n\`\`\``;
+
+function columnsOf(database: DatabaseSync, table: string, definition: string): string {
+  const references = new Map(
+    database
+      .prepare(`SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)`)
+      .all(table)
+      .map((row) => [String(row["from"]), `references \`${String(row["table"])}.${String(row["to"])}\``]),
+  );
+  const choices = new Map(
+    [...definition.matchAll(/CHECK \((\w+) IN \(([^)]+)\)\)/g)].map(([, column = "", values = ""]) => [
+      column,
+      `one of ${values
+        .trim()
+        .split(/,\s*/)
+        .map((value) => `\`${value.replaceAll("'", "")}\``)
+        .join(", ")}`,
+    ]),
+  );
+  const lines = database
+    .prepare(`SELECT name, type, "notnull" AS required, dflt_value AS preset, pk, hidden FROM pragma_table_xinfo(?)`)
+    .all(table)
+    .map((row) => {
+      const name = String(row["name"]);
+      const isKey = Number(row["pk"]) > 0;
+      const notes = [
+        isKey ? "primary key" : null,
+        Number(row["hidden"]) > 0 ? "computed" : null,
+        references.get(name) ?? null,
+        choices.get(name) ?? null,
+        row["preset"] === null ? null : `default \`${String(row["preset"])}\``,
+      ].filter((note) => note !== null);
+      const absent = isKey || Number(row["required"]) > 0 || Number(row["hidden"]) > 0 ? "" : "yes";
+      return `| \`${name}\` | ${String(row["type"]).toLowerCase()} | ${absent} | ${notes.join("; ")} |`;
+    });
+  const unique = [...definition.matchAll(/UNIQUE \(([^)]+)\)/g)].map(
+    ([, columns = ""]) => `\n\nUnique: \`${columns}\`.`,
+  );
+  return ["| Column | Type | Null | Notes |", "| --- | --- | --- | --- |", ...lines].join("\n") + unique.join("");
+}
+
+if (import.meta.main) {
+  process.exitCode = generate({
+    root: join(import.meta.dirname, ".."),
+    check: process.argv.includes("--check"),
+    print: console.log,
+  });
+}

@@ -1,0 +1,69 @@
+/**
+ * `npm test`: every check there is, the quick ones first. A stage that passes says so in one line; the first that fails
+ * shows what it has to say, and ends it.
+ */
+
+import { spawnSync } from "node:child_process";
+import { globSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+
+interface Stage {
+  readonly name: string;
+  /** One line on what was found good, or null after it has shown what was not. */
+  readonly check: () => string | null | Promise<string | null>;
+}
+
+const stages: readonly Stage[] = [
+  { name: "types", check: () => command("tsc -p .") },
+  { name: "lint", check: () => command("oxlint") },
+  { name: "format", check: () => command("oxfmt --check .") },
+  { name: "unused", check: () => command("knip") },
+  { name: "generated", check: () => command("node tools/generate.ts --check") },
+  { name: "tests", check: runTests },
+];
+
+/** A test file that takes longer hangs. */
+const fileTimeoutMs = 15 * 60_000;
+
+// Off the full hour and with a summer time, unless a zone is asked for: a mistake about time zones shows here first.
+process.env["TZ"] ??= "America/St_Johns";
+
+for (const { name, check } of stages) {
+  const started = performance.now();
+  const good = await check();
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (good === null) {
+    console.error(`✗ ${name} failed after ${seconds} s`);
+    process.exit(1);
+  }
+  console.log(`✓ ${[name.padEnd(10), `${seconds} s`.padStart(8), good].join(" ").trimEnd()}`);
+}
+
+function command(line: string): string | null {
+  const { status, stdout, stderr } = spawnSync(line, { shell: true, encoding: "utf8" });
+  if (status === 0) return "";
+  process.stderr.write(`$ ${line}\n${stdout}${stderr}`);
+  return null;
+}
+
+/** Shows what fails as it fails, and which tests were skipped and why; what passes is only counted. */
+async function runTests(): Promise<string | null> {
+  const files = globSync(["src/**/*.test.ts", "test/**/*.test.ts"]).toSorted();
+  const events = run({ files, concurrency: availableParallelism(), timeout: fileTimeoutMs });
+  let summary = "";
+  let isGood = false;
+  events.on("test:pass", ({ name, skip }) => {
+    if (skip !== undefined) console.log(`  skipped: ${name}${typeof skip === "string" ? ` (${skip})` : ""}`);
+  });
+  events.on("test:summary", ({ counts, file, success }) => {
+    // Each file has a summary of its own; the last one, without a file, is of them all.
+    if (file !== undefined) return;
+    isGood = success;
+    summary = `${counts.tests} tests in ${files.length} files, ${counts.skipped} skipped`;
+  });
+  const failures = events.filter(({ type }) => type === "test:fail" || type === "test:stderr").compose(new spec());
+  for await (const text of failures) process.stderr.write(text);
+  return isGood ? summary : null;
+}
