@@ -15,7 +15,7 @@ import { reindexSummary } from "./rewrite.ts";
 import { asMessage, asSummary } from "./rows.ts";
 import { all, count, int, sql, text } from "./script.ts";
 import type { Script } from "./script.ts";
-import { reindexRow } from "./search.ts";
+import { reindexRow } from "./indexing.ts";
 import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
 

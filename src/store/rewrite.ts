@@ -7,7 +7,7 @@ import { writeJournal } from "./ledger.ts";
 import { summaries } from "./read.ts";
 import { count, sql } from "./script.ts";
 import type { Script } from "./script.ts";
-import { reindexRow } from "./search.ts";
+import { reindexRow } from "./indexing.ts";
 import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
 

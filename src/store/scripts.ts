@@ -10,7 +10,7 @@ import * as ledger from "./ledger.ts";
 import * as read from "./read.ts";
 import { rewrite } from "./rewrite.ts";
 import type { Script } from "./script.ts";
-import { indexBatch } from "./search.ts";
+import { indexBatch } from "./indexing.ts";
 import type { ScriptDeps } from "./totals.ts";
 import { transplant } from "./transplant.ts";
 import { integrity, skeleton, status } from "./verify.ts";

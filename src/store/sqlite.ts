@@ -15,13 +15,13 @@ import type { FileId, StoredFile, Timestamp } from "../core/model.ts";
 import type { ForgetPlan, Store } from "../core/ports.ts";
 import { backUp } from "./backup.ts";
 import { hasContent, readContent, rewriteContent, saveContent } from "./files.ts";
+import { indexBatch, unindexedRows } from "./indexing.ts";
 import { identify, messageOf, migrate } from "./migrate.ts";
 import { toStoredFile } from "./rows.ts";
 import { all, sql } from "./script.ts";
 import type { Row, Script, Statement } from "./script.ts";
 import { beyond, createScripts } from "./scripts.ts";
-import { indexBatch, search } from "./search.ts";
-import { unindexedRows } from "./verify.ts";
+import { search } from "./search.ts";
 
 export interface SqliteOptions {
   readonly path: string;

@@ -3,6 +3,7 @@
 import type { ConversationId, SummaryId } from "../core/model.ts";
 import { levels } from "../core/model.ts";
 import type { DanglingReference, Integrity, Skeleton, StoreStatus, SummaryFacts } from "../core/ports.ts";
+import { unindexedRows } from "./indexing.ts";
 import { context, groupSources, mustHave } from "./read.ts";
 import { asSummary } from "./rows.ts";
 import { schemaVersion } from "./schema.ts";
@@ -151,16 +152,6 @@ export function* status(): Script<Omit<StoreStatus, "path">> {
   );
   const unindexed = yield* unindexedRows();
   return { schemaVersion, bytes: 0, conversations: 0, messages: 0, summaries: 0, files: 0, ...found, unindexed };
-}
-
-/** Counted from ids, so that asking is free; ids skipped by a crashed write count too, and vanish with the next batch. */
-export function* unindexedRows(): Script<number> {
-  return yield* count(
-    sql`SELECT max(0, coalesce((SELECT max(message_id) FROM messages), 0)
-                 - (SELECT indexed_upto FROM search_progress WHERE source = 'messages'))
-             + max(0, coalesce((SELECT max(search_id) FROM summaries), 0)
-                 - (SELECT indexed_upto FROM search_progress WHERE source = 'summaries'))`,
-  );
 }
 
 export function* integrity(): Script<Integrity> {

@@ -1,0 +1,172 @@
+/**
+ * How well a stored text answers a query: BM25 over the words of words.ts, and what tells the turns of a conversation
+ * apart from loose documents. A reply is found through its question, a turn through the turns around it, and both
+ * through who speaks and when. Pure: rows come in, scores go out.
+ */
+
+import type { Query, Term } from "./words.ts";
+import { eachWord, stem } from "./words.ts";
+
+/** Where one term stands in a text. */
+export interface Match {
+  readonly term: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What a text holds of a query. */
+export interface Reading {
+  /** In words. */
+  readonly length: number;
+  /** How often each term occurs. */
+  readonly counts: readonly number[];
+  readonly matches: readonly Match[];
+}
+
+/** A reader of texts that remembers what it made of each word, for the length of one search. */
+export function createReader(terms: readonly Term[]): (text: string) => Reading {
+  const stems: { readonly stem: string; readonly prefix: boolean }[] = [];
+  const numberOf = (wanted: string, prefix: boolean): number => {
+    const known = stems.findIndex((one) => one.stem === wanted && one.prefix === prefix);
+    return known >= 0 ? known : stems.push({ stem: wanted, prefix }) - 1;
+  };
+  const rows = terms.flatMap((term, index) =>
+    term.alternatives.map((row) => ({
+      term: index,
+      stems: row.map((wanted, at) => numberOf(wanted, term.prefix && at === row.length - 1)),
+    })),
+  );
+  const known = new Map<string, readonly number[]>();
+  const none: readonly number[] = [];
+  const numbersOf = (word: string): readonly number[] => {
+    const stemmed = stem(word);
+    const found = stems.flatMap((one, number) => (one.prefix ? stemmed.startsWith(one.stem) : stemmed === one.stem) ? [number] : []);
+    return found.length === 0 ? none : found;
+  };
+
+  return (text) => {
+    const spots: { readonly place: number; readonly stems: readonly number[]; readonly from: number; readonly to: number }[] = [];
+    let length = 0;
+    eachWord(text, (word, from, to) => {
+      let found = known.get(word);
+      if (found === undefined) known.set(word, (found = numbersOf(word)));
+      if (found !== none) spots.push({ place: length, stems: found, from, to });
+      length += 1;
+    });
+
+    const counts = terms.map(() => 0);
+    const matches: Match[] = [];
+    for (const row of rows) {
+      let count = 0;
+      for (const [index, first] of spots.entries()) {
+        const isHere = row.stems.every((wanted, at) => {
+          const spot = spots[index + at];
+          return spot !== undefined && spot.place === first.place + at && spot.stems.includes(wanted);
+        });
+        if (!isHere) continue;
+        count += 1;
+        matches.push({ term: row.term, from: first.from, to: spots[index + row.stems.length - 1]?.to ?? first.to });
+      }
+      counts[row.term] = Math.max(counts[row.term] ?? 0, count);
+    }
+    return { length, counts, matches };
+  };
+}
+
+/** How much a term tells, from how many of the rows hold it. */
+export const weightOf = (holding: number, rows: number): number =>
+  Math.log(1 + (Math.max(rows, holding) - holding + 0.5) / (holding + 0.5));
+
+const saturation = 1.2;
+const lengthShare = 0.75;
+
+/** BM25. */
+export function ownScore(reading: Reading, weights: readonly number[], meanLength: number): number {
+  const damping = saturation * (1 - lengthShare + (lengthShare * reading.length) / meanLength);
+  return reading.counts.reduce((score, count, term) => score + ((weights[term] ?? 0) * count * (saturation + 1)) / (count + damping), 0);
+}
+
+/** The stretch of a text, at most so wide, that holds the most telling terms. */
+export function bestStretch(reading: Reading, weights: readonly number[], width: number): { readonly from: number; readonly to: number } {
+  const matches = reading.matches.toSorted((one, other) => one.from - other.from).slice(0, matchesMax);
+  let best = { from: 0, to: 0, worth: 0 };
+  for (const [index, first] of matches.entries()) {
+    const here = new Map<number, Match>();
+    for (const match of matches.slice(index)) {
+      if (match.to - first.from > width && match !== first) break;
+      if (!here.has(match.term)) here.set(match.term, match);
+    }
+    const worth = [...here.keys()].reduce((sum, term) => sum + (weights[term] ?? 0), 0);
+    if (worth > best.worth) best = { from: first.from, to: Math.max(...[...here.values()].map((match) => match.to)), worth };
+  }
+  return { from: best.from, to: best.to };
+}
+
+/** A text that repeats a word thousands of times has its best stretch near the start, or nowhere in particular. */
+const matchesMax = 200;
+
+// ── Conversations ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface Turn {
+  readonly conversation: number;
+  readonly seq: number;
+  readonly text: string;
+  readonly at: string;
+  /** The `name` field of the message, if the host gave one. */
+  readonly name: string | null;
+  /** What BM25 says of its own text. */
+  readonly own: number;
+}
+
+export const neighboursEachSide = 3;
+const replyShare = 0.5;
+const neighbourShare = 0.25;
+const speakerFactor = 1.3;
+
+/** The score of each turn among the turns around it. Turns that are not given count as unrelated. */
+export function scoreTurns(turns: readonly Turn[], query: Query): readonly number[] {
+  const places = new Map(turns.map((turn) => [`${turn.conversation} ${turn.seq}`, turn]));
+  const dateScore = createDateScore(turns, query);
+  return turns.map((turn) => {
+    const near = (offset: number): Turn | undefined => places.get(`${turn.conversation} ${turn.seq + offset}`);
+    const before = near(-1);
+    const reply = before !== undefined && asks(before.text) ? replyShare * before.own : 0;
+    let best = 0;
+    for (let offset = -neighboursEachSide; offset <= neighboursEachSide; offset++) {
+      if (offset !== 0) best = Math.max(best, near(offset)?.own ?? 0);
+    }
+    const score = turn.own + reply + neighbourShare * best;
+    return score === 0 ? 0 : (score + dateScore(turn)) * (isNamed(turn, query) ? speakerFactor : 1);
+  });
+}
+
+const asks = (text: string): boolean => /[?？]/.test(text);
+
+/** Whether the query names the speaker: `Name: …`, or the message's own name. */
+function isNamed(turn: Turn, query: Query): boolean {
+  const speaker = turn.name ?? /^\s*(\p{Lu}[\p{L}\p{M}'’. -]{0,40}):\s/u.exec(turn.text)?.[1];
+  if (speaker === undefined) return false;
+  let named = false;
+  eachWord(speaker, (word) => {
+    if (query.mentioned.has(word)) named = true;
+  });
+  return named;
+}
+
+const months = "january february march april may june july august september october november december".split(" ");
+
+/** When a query names a month or a year, the day of a turn is searched like a field of it. */
+function createDateScore(turns: readonly Turn[], query: Query): (turn: Turn) => number {
+  const wanted = [...query.mentioned].filter((word) => /^(?:19|20)\d\d$/.test(word) || months.some((month) => isMonth(word, month)));
+  if (wanted.length === 0) return () => 0;
+  const days = [...query.mentioned].filter((word) => /^(?:[1-9]|[12]\d|3[01])$/.test(word));
+  const fields = [...wanted, ...days];
+  const holds = (turn: Turn, word: string): boolean => {
+    const [year = "", month = "", day = ""] = turn.at.slice(0, 10).split("-");
+    return word === year || word === String(Number(day)) || isMonth(word, months[Number(month) - 1] ?? "");
+  };
+  const weights = fields.map((word) => weightOf(turns.filter((turn) => holds(turn, word)).length, turns.length));
+  return (turn) => fields.reduce((sum, word, index) => sum + (holds(turn, word) ? (weights[index] ?? 0) : 0), 0);
+}
+
+const isMonth = (word: string, month: string): boolean => word.length >= 3 && month.startsWith(word);
