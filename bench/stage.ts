@@ -208,7 +208,7 @@ function measureFloor(): Measured["floor"] {
   let seq = 1;
   const rows = Array.from({ length: turnsMeasured + warmUp }, (_, index) => {
     const messages = turn(n + 4 * index).map((message) => ({
-      row: [++id, made, seq++, message.role, textOfParts(message.parts), message.tokens, message.at, now, message.key, null, message.envelope, message.entry, null] as const,
+      row: [++id, made, seq++, message.role, textOfParts(message.parts), message.tokens, message.at, Date.parse(now), message.key, null, message.envelope, message.entry, null] as const,
       parts: message.parts.map((part, ordinal) => [id, ordinal, part.type, part.text?.length ?? null, part.kept, part.toolCallId, part.toolName, part.metadata] as const),
       item: [made, seq, id] as const,
     }));

@@ -84,10 +84,21 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
     );
   });
 
-  it("the transcript line around a message", () => {
-    const entry = { type: "message", id: "e1", parentId: null, message: { role: "user", content: "hi" }, timestamp: "2026-01-01T00:00:00Z" };
-    const stored = messageToStore(entry.message, { ...origin, entry });
-    assert.equal(JSON.stringify(entryFromStore(stored)), JSON.stringify(entry));
+  it("the transcript line around a message, short where it can be", () => {
+    const message = { role: "user", content: "hi" };
+    const lines: JsonObject[] = [
+      { type: "message", id: "k", parentId: null, message, timestamp: "2026-01-01T00:00:00Z" },
+      { type: "message", id: "k", parentId: "p", timestamp: "2026-02-17T07:36:59.993Z", message },
+      { type: "message", id: "k", parentId: null, timestamp: "2026-02-17T07:37:00.000Z", message },
+      { message, type: "message" },
+      { type: "message", id: "other", timestamp: 5, extra: { a: [1] }, message },
+      { type: "message", timestamp: "2026-02-17T07:37:00.000Z", message, id: "k" },
+    ];
+    for (const entry of lines) {
+      const stored = messageToStore(entry["message"] ?? null, { ...origin, parentKey: "p", entry });
+      assert.equal(JSON.stringify(entryFromStore({ parentKey: null, ...stored })), JSON.stringify(entry));
+    }
+    assert.equal(messageToStore(message, { ...origin, parentKey: "p", entry: lines[1] ?? {} }).entry, "yipt-7m");
   });
 });
 

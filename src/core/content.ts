@@ -8,7 +8,7 @@
 
 import { assert, LcmError } from "./errors.ts";
 import type { Json, JsonObject, Message, NewMessage, Part, PartType, Role, Timestamp } from "./model.ts";
-import { estimateTokens } from "./text.ts";
+import { estimateTokens, parseTimestamp } from "./text.ts";
 
 /** A message as the host has it: a role, and anything else. */
 export type HostMessage = JsonObject;
@@ -36,7 +36,7 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
     tokens: estimateMessageTokens(parts),
     at: origin.at,
     envelope: envelopeOf(raw),
-    entry: origin.entry === undefined ? null : JSON.stringify({ ...origin.entry, message: null }),
+    entry: origin.entry === undefined ? null : shortenEntry(origin.entry, origin),
     ...(origin.parentKey === undefined ? {} : { parentKey: origin.parentKey }),
   };
 }
@@ -56,9 +56,9 @@ export function messageFromStore(message: Pick<Message, "role" | "parts" | "enve
 }
 
 /** The whole transcript line, or the bare message where there was no line around it. */
-export function entryFromStore(message: Pick<Message, "role" | "parts" | "envelope" | "entry">): JsonObject {
+export function entryFromStore(message: Pick<Message, "role" | "parts" | "envelope" | "entry" | "key" | "parentKey" | "at">): JsonObject {
   const raw = messageFromStore(message);
-  return message.entry === null ? raw : { ...parseObject(message.entry), message: raw };
+  return message.entry === null ? raw : restoreEntry(message.entry, message, raw);
 }
 
 /** The text of a message: what its parts say, in order. The store keeps exactly this. */
@@ -112,6 +112,57 @@ const blockText = (block: Json): string => {
   const text = isObject(block) ? block["text"] : undefined;
   return typeof text === "string" ? text : "";
 };
+
+// ── The line around a message ────────────────────────────────────────────────────────────────────────────────────────
+
+type Known = Pick<MessageOrigin, "key" | "at" | "parentKey">;
+
+/**
+ * Most lines say what their message's row says too: then one letter per field is enough (`type`, `id`, `parentId`, a
+ * `timestamp` as milliseconds from the message's own, `message`). Any other line is kept as JSON without its message.
+ */
+function shortenEntry(entry: JsonObject, known: Known): string {
+  const letters = Object.entries(entry).map(([field, value]) => letterOf(field, value, known));
+  return letters.includes(null) ? JSON.stringify({ ...entry, message: null }) : letters.join("");
+}
+
+function letterOf(field: string, value: Json | undefined, known: Known): string | null {
+  switch (field) {
+    case "type":
+      return value === "message" ? "y" : null;
+    case "id":
+      return value === known.key ? "i" : null;
+    case "parentId":
+      return value === null ? "n" : value === known.parentKey ? "p" : null;
+    case "timestamp":
+      return typeof value === "string" && parseTimestamp(value) === value ? `t${Date.parse(value) - Date.parse(known.at)}` : null;
+    case "message":
+      return "m";
+    default:
+      return null;
+  }
+}
+
+function restoreEntry(entry: string, known: Known, message: JsonObject): JsonObject {
+  if (entry.startsWith("{")) return { ...parseObject(entry), message };
+  const fields = (entry.match(/[yinpm]|t-?\d+/g) ?? []).map((letter): readonly [string, Json] => {
+    switch (letter[0]) {
+      case "y":
+        return ["type", "message"];
+      case "i":
+        return ["id", known.key];
+      case "n":
+        return ["parentId", null];
+      case "p":
+        return ["parentId", known.parentKey ?? null];
+      case "m":
+        return ["message", message];
+      default:
+        return ["timestamp", new Date(Date.parse(known.at) + Number(letter.slice(1))).toISOString()];
+    }
+  });
+  return Object.fromEntries(fields);
+}
 
 // ── Blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

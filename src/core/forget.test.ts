@@ -7,7 +7,7 @@ import type { ConversationId, JsonObject, Message, MessageId, Timestamp } from "
 
 function stored(raw: JsonObject): Message {
   const message = messageToStore(raw, { key: "k", at: "2026-01-01T00:00:00.000Z" as Timestamp, entry: { type: "message", id: "k", note: "n", message: raw } });
-  return { ...message, id: 1 as MessageId, conversation: 1 as ConversationId, seq: 1, text: textOfParts(message.parts), aside: null };
+  return { ...message, id: 1 as MessageId, conversation: 1 as ConversationId, seq: 1, parentKey: null, text: textOfParts(message.parts), aside: null };
 }
 
 describe("forgetting", () => {

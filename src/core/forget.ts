@@ -18,18 +18,20 @@ export function forgetMessage(message: Message): Redacted {
     return isObject(value) ? Object.fromEntries(fields.filter((field) => field in value).map((field) => [field, value[field]])) : {};
   };
   const envelope = { ...keep(message.envelope, ["role", "toolCallId", "toolName", "tool_call_id", "isError", "timestamp"]) };
-  const entry = keep(message.entry, ["type", "id", "parentId", "timestamp"]);
+  const isShort = message.entry === null || !message.entry.startsWith("{");
+  const entry = isShort ? {} : keep(message.entry, ["type", "id", "parentId", "timestamp"]);
   return redacted(
     [{ type: "text", text: forgottenMark, kept: null, toolCallId: null, toolName: null, metadata: null }],
     JSON.stringify({ role: message.role, ...envelope, content: "text" }),
-    message.entry === null ? null : JSON.stringify({ ...entry, message: null }),
+    isShort ? message.entry : JSON.stringify({ ...entry, message: null }),
   );
 }
 
 /** The same message with every occurrence of a secret blotted out, also inside JSON and in JSON inside JSON. */
 export function redactMessage(message: Message, secret: string): Redacted {
   const parts = message.parts.map((part) => redactPart(part, secret));
-  return redacted(parts, redactJson(message.envelope, secret), redactJson(message.entry, secret));
+  const entry = message.entry?.startsWith("{") === true ? redactJson(message.entry, secret) : message.entry;
+  return redacted(parts, redactJson(message.envelope, secret), entry);
 }
 
 const redacted = (parts: readonly Part[], envelope: string | null, entry: string | null): Redacted => ({

@@ -107,7 +107,7 @@ export interface NewMessage {
   readonly at: Timestamp;
   /** The original message without its content. JSON text; null means `{"role":…,"content":…}` and nothing else. */
   readonly envelope: string | null;
-  /** The transcript line around the message, without the message. JSON text; null if there was none. */
+  /** The transcript line around the message, without the message: see content.ts; null if there was none. */
   readonly entry: string | null;
   /** Key of the transcript entry this one continues; undefined where the host keeps no tree. */
   readonly parentKey?: string | null;
@@ -127,6 +127,7 @@ export interface Message {
   readonly at: Timestamp;
   readonly envelope: string | null;
   readonly entry: string | null;
+  readonly parentKey: string | null;
   readonly aside: Aside | null;
 }
 

@@ -103,7 +103,7 @@ const expressions: Partial<Record<TableName, Readonly<Record<string, (columns: R
   },
   messages: {
     created_at: () => "lcm_time(created_at)",
-    stored_at: () => "lcm_time(created_at)",
+    stored_at: () => "lcm_ms(created_at)",
     message_key: (columns) => {
       const given = ["transcript_entry_id", "stable_event_key"].filter((column) => columns.has(column));
       const key = given.length === 0 ? "NULL" : given.length === 1 ? given[0] : `coalesce(${given.join(", ")})`;
@@ -134,6 +134,7 @@ const expressions: Partial<Record<TableName, Readonly<Record<string, (columns: R
 function defineFunctions(db: DatabaseSync): void {
   const pure = { deterministic: true } as const;
   db.function("lcm_time", pure, (value) => parseTimestamp(String(value)) ?? "1970-01-01T00:00:00.000Z");
+  db.function("lcm_ms", pure, (value) => Date.parse(parseTimestamp(String(value)) ?? "1970-01-01T00:00:00.000Z"));
   db.function("lcm_tokens", pure, (value) => estimateTokens(String(value)));
   db.function("lcm_message_tokens", pure, (value) => estimateMessageTokens([textPart(String(value))]));
   db.function("lcm_agent", pure, (key) => /^agent:([^:]+)/.exec(String(key ?? ""))?.[1] ?? null);

@@ -7,11 +7,15 @@
 import type { Query, Term } from "./words.ts";
 import { eachWord, stem } from "./words.ts";
 
-/** Where one term stands in a text. */
-export interface Match {
-  readonly term: number;
+/** A part of a text, from one character to before another. */
+export interface Stretch {
   readonly from: number;
   readonly to: number;
+}
+
+/** Where one term stands in a text. */
+interface Match extends Stretch {
+  readonly term: number;
 }
 
 /** What a text holds of a query. */
@@ -87,7 +91,7 @@ export function ownScore(reading: Reading, weights: readonly number[], meanLengt
 }
 
 /** The stretch of a text, at most so wide, that holds the most telling terms. */
-export function bestStretch(reading: Reading, weights: readonly number[], width: number): { readonly from: number; readonly to: number } {
+export function bestStretch(reading: Reading, weights: readonly number[], width: number): Stretch {
   const matches = reading.matches.toSorted((one, other) => one.from - other.from).slice(0, matchesMax);
   let best = { from: 0, to: 0, worth: 0 };
   for (const [index, first] of matches.entries()) {
@@ -170,3 +174,14 @@ function createDateScore(turns: readonly Turn[], query: Query): (turn: Turn) => 
 }
 
 const isMonth = (word: string, month: string): boolean => word.length >= 3 && month.startsWith(word);
+
+/** What the newest gains over the oldest in the order "hybrid". */
+const recencyShare = 0.15;
+
+/** A factor for each time: mild, and by place between the oldest and the newest, so that it needs no clock. */
+export function recencyBoosts(times: readonly string[]): readonly number[] {
+  const moments = times.map((at) => Date.parse(at));
+  const oldest = moments.reduce((one, other) => Math.min(one, other), Infinity);
+  const span = moments.reduce((one, other) => Math.max(one, other), -Infinity) - oldest;
+  return moments.map((moment) => (span > 0 ? 1 + (recencyShare * (moment - oldest)) / span : 1));
+}

@@ -83,6 +83,7 @@ export function toMessage(row: Row, parts: readonly Row[]): Message {
     at: time(row, "created_at"),
     envelope: textOrNull(row, "envelope"),
     entry: textOrNull(row, "entry"),
+    parentKey: textOrNull(row, "parent_key"),
     aside: textOrNull(row, "aside") as Aside | null,
   };
 }

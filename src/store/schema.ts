@@ -45,7 +45,7 @@ export const tables = {
       content TEXT NOT NULL,
       token_count INTEGER NOT NULL,
       created_at TEXT NOT NULL,
-      stored_at TEXT NOT NULL,
+      stored_at INTEGER NOT NULL,
       message_key TEXT NOT NULL,
       parent_key TEXT,
       envelope TEXT,

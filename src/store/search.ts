@@ -13,7 +13,7 @@ import type { ConversationId, Timestamp } from "../core/model.ts";
 import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../core/ports.ts";
 import { excerpt } from "../core/text.ts";
 import { compilePattern } from "./pattern.ts";
-import { bestStretch, createReader, neighboursEachSide, ownScore, scoreTurns, weightOf } from "./ranking.ts";
+import { bestStretch, createReader, neighboursEachSide, ownScore, recencyBoosts, scoreTurns, weightOf } from "./ranking.ts";
 import type { Reading, Stretch } from "./ranking.ts";
 import { asConversation, asMessage, asSummary } from "./rows.ts";
 import { all, count, first, int, sql, text, textOrNull } from "./script.ts";
@@ -110,23 +110,6 @@ function* scanRows(
 
 // ── By words ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function* searchByWords(request: SearchRequest, deadline: Deadline, timeoutMs: number): Script<SearchResult> {
-  const query = parseQuery(request.pattern);
-  const scope = yield* openScope(request);
-  const search: WordSearch = { request, query, scope, deadline, terms: [...query.phrases, ...query.words, ...query.pieces] };
-  const answer = request.sort === "recency" ? yield* findNewest(search) : yield* findBest(search);
-
-  const { limit } = request;
-  const caveats: SearchCaveat[] = [];
-  const shown = answer.hits.slice(0, limit);
-  if (answer.hits.length > limit) caveats.push({ kind: "limit", limit });
-  if (answer.read < answer.toRead) caveats.push({ kind: "time", timeoutMs, scanned: answer.read, of: answer.toRead });
-  if (answer.newestOf !== null) caveats.push({ kind: "newest_ranked", ranked: answer.newestOf });
-  if (answer.missing !== null && shown.length > 0) caveats.push({ kind: "partial_match", missing: answer.missing });
-  if (answer.unindexed > 0) caveats.push({ kind: "unindexed", rows: answer.unindexed });
-  return { hits: shown, caveats };
-}
-
 interface WordSearch {
   readonly request: SearchRequest;
   readonly query: Query;
@@ -134,19 +117,119 @@ interface WordSearch {
   readonly deadline: Deadline;
   /** Phrases, words and pieces, in this order; readings count them by position. */
   readonly terms: readonly Term[];
+  readonly read: (text: string) => Reading;
 }
 
 interface Answer {
-  /** Best first, more than the limit if there are more. */
+  /** In order, and one more than the limit if there are more. */
   readonly hits: readonly SearchHit[];
-  /** Of the rows that were worth reading, how many the time was enough for. */
-  readonly read: number;
-  readonly toRead: number;
-  /** How many rows were ranked, if only the newest were. */
-  readonly newestOf: number | null;
-  /** Words that no row holds, or an empty list if no row holds them all; null if a row does. */
+  readonly collected: Collected;
+  /** Null when every word was found; empty when each was, but not together. */
   readonly missing: readonly string[] | null;
-  readonly unindexed: number;
+}
+
+function* searchByWords(request: SearchRequest, deadline: Deadline, timeoutMs: number): Script<SearchResult> {
+  const query = parseQuery(request.pattern);
+  const scope = yield* openScope(request);
+  const terms = [...query.phrases, ...query.words, ...query.pieces];
+  const search: WordSearch = { request, query, scope, deadline, terms, read: createReader(terms) };
+  const { hits, collected, missing } = request.sort === "recency" ? yield* findNewest(search) : yield* findBest(search);
+
+  const caveats: SearchCaveat[] = [];
+  if (hits.length > request.limit) caveats.push({ kind: "limit", limit: request.limit });
+  if (collected.isLate) caveats.push({ kind: "time", timeoutMs, scanned: collected.read, of: collected.picked });
+  if (collected.isCut) caveats.push({ kind: "newest_ranked", ranked: collected.picked });
+  if (missing !== null && hits.length > 0) caveats.push({ kind: "partial_match", missing });
+  if (collected.unindexed > 0) caveats.push({ kind: "unindexed", rows: collected.unindexed });
+  return { hits: hits.slice(0, request.limit), caveats };
+}
+
+/** Newest first: rows that hold every word; if there are none, rows that hold some. */
+function* findNewest(search: WordSearch): Script<Answer> {
+  const all = yield* findHolding(search, "all");
+  return all.hits.length > 0 || search.query.phrases.length + search.query.words.length < 2 ? all : yield* findHolding(search, "some");
+}
+
+const newestMax = 2_000;
+
+function* findHolding(search: WordSearch, which: "all" | "some"): Script<Answer> {
+  const { query, scope, request } = search;
+  const isEnough = (reading: Reading): boolean => {
+    const held = query.words.filter((word) => countOf(search, reading, word) > 0).length;
+    return which === "all" ? held === query.words.length : held > 0 || query.phrases.length > 0;
+  };
+  const words = query.words.map((word) => word.match);
+  const match = allOf([...matchesOf(search), ...(which === "all" ? words : query.phrases.length > 0 ? [] : [anyOf(words)])]);
+  const most = isNarrowed(scope) ? postingsMax : newestMax;
+  const collected = yield* collect(search, isEnough, request.limit + 1, function* (source) {
+    const ids = yield* idsOf(source.newest(match, most));
+    return { ids, holding: [], isCut: ids.length === most };
+  });
+  const candidates = collected.candidates.toSorted((one, other) => byRecency(one.found, other.found));
+  const weights = search.terms.map(() => 1);
+  const lacking = query.words.filter((word) => !candidates.some(({ reading }) => countOf(search, reading, word) > 0));
+  return {
+    hits: candidates.slice(0, request.limit + 1).map(({ found, reading }) => hitOf(found, bestStretch(reading, weights, snippetWidth), 0)),
+    // What is older than enough newer ones is not missed.
+    collected: { ...collected, isCut: collected.isCut && candidates.length <= request.limit },
+    missing: which === "all" ? null : lacking.map((word) => word.text),
+  };
+}
+
+/** How many rows are scored from their text. */
+const candidatesMax = 400;
+
+/** Best first: rows that hold any of the words. */
+function* findBest(search: WordSearch): Script<Answer> {
+  const { query, scope, request, terms } = search;
+  const collected = yield* collect(search, (reading) => reading.matches.length > 0, candidatesMax, (source, extent) => gather(source, extent, search));
+  const weights = collected.holding.map((rows) => weightOf(rows, scope.rows));
+  const ranked: Scored[] = [];
+  for (const source of scope.sources) {
+    const candidates = collected.candidates.filter(({ found }) => found.source === source.name);
+    const meanLength = candidates.reduce((sum, { reading }) => sum + reading.length, 0) / candidates.length;
+    const score = (candidate: Candidate): Scored => ({ ...candidate, score: ownScore(candidate.reading, weights, meanLength) });
+    const scored = candidates.map(score);
+    ranked.push(...(source === messages ? yield* scoreAmongTurns(scored, score, search) : scored));
+  }
+  const boosts = request.sort === "hybrid" ? recencyBoosts(ranked.map(({ found }) => found.at)) : [];
+  const unknown = query.words.filter((word) => collected.holding[terms.indexOf(word)] === 0);
+  return {
+    hits: ranked
+      .map((row, at) => ({ ...row, score: row.score * (boosts[at] ?? 1) }))
+      .sort((one, other) => other.score - one.score || byRecency(one.found, other.found))
+      .slice(0, request.limit + 1)
+      .map(({ found, reading, score }) => hitOf(found, bestStretch(reading, weights, snippetWidth), score)),
+    collected,
+    missing: unknown.length > 0 ? unknown.map((word) => word.text) : null,
+  };
+}
+
+type Scored = Candidate & { readonly score: number };
+
+/** How many of the best rows lend a part of their score to the turns around them. */
+const lendersMax = 80;
+
+function* scoreAmongTurns(candidates: readonly Scored[], score: (candidate: Candidate) => Scored, search: WordSearch): Script<readonly Scored[]> {
+  const { query, scope } = search;
+  const here = new Set(candidates.map(({ found }) => `${found.conversation} ${found.seq}`));
+  const around: (readonly [number, number])[] = [];
+  for (const { found } of candidates.toSorted((one, other) => other.score - one.score).slice(0, lendersMax)) {
+    for (let seq = found.seq - neighboursEachSide; seq <= found.seq + neighboursEachSide; seq++) {
+      const place = `${found.conversation} ${seq}`;
+      if (!here.has(place)) around.push([found.conversation, seq]);
+      here.add(place);
+    }
+  }
+  const neighbours = yield* all(turnsAt(JSON.stringify(around)), toFound);
+  const turns = [...candidates, ...neighbours.map((found) => score({ found, reading: search.read(found.text) }))];
+  const scores = scoreTurns(turns.map(({ found, score: own }) => ({ ...found, own })), query);
+  // A turn without any of the words is an answer only to a question; to a word or a phrase it is a stray.
+  const isQuestion = query.phrases.length === 0 && query.words.length > 1;
+  return turns.flatMap((turn, at) => {
+    const isShown = turn.reading.matches.length > 0 || isQuestion;
+    return isShown && isWithin(turn.found.at, scope.filter) ? [{ ...turn, score: scores[at] ?? 0 }] : [];
+  }).filter((turn) => turn.score > 0);
 }
 
 /** A row and what it holds of the query. */
@@ -155,109 +238,375 @@ interface Candidate {
   readonly reading: Reading;
 }
 
-// Newest first: rows that hold every word; if there are none, rows that hold some.
-
-function* findNewest(search: WordSearch): Script<Answer> {
-  const full = yield* findHolding(search, "all");
-  const { phrases, words } = search.query;
-  return full.hits.length > 0 || phrases.length + words.length === 1 ? full : yield* findHolding(search, "some");
+/** Rows worth reading, most promising first. */
+interface Picked {
+  readonly ids: readonly number[];
+  /** How many rows hold each term. */
+  readonly holding: readonly number[];
+  /** Whether older rows were left out. */
+  readonly isCut: boolean;
 }
 
-const newestMax = 2_000;
+interface Collected {
+  readonly candidates: readonly Candidate[];
+  readonly holding: readonly number[];
+  readonly picked: number;
+  readonly read: number;
+  readonly isLate: boolean;
+  readonly isCut: boolean;
+  /** Rows outside the index that were not read either. */
+  readonly unindexed: number;
+}
 
-function* findHolding(search: WordSearch, which: "all" | "some"): Script<Answer> {
-  const { query, scope, request, terms } = search;
-  const read = createReader(terms);
-  const holds = ({ reading }: Candidate): boolean => {
-    const has = (_: Term, at: number): boolean => (reading.counts[at] ?? 0) > 0;
-    const hasWord = (word: Term, at: number): boolean => has(word, query.phrases.length + at);
-    return query.phrases.every(has) && (which === "all" ? query.words.every(hasWord) : query.phrases.length > 0 || query.words.some(hasWord));
-  };
-  const words = which === "all" ? query.words.map((word) => word.match) : query.phrases.length > 0 ? [] : [anyOf(query.words)];
-  const match = allOf([...scope.words, ...query.phrases.map((phrase) => phrase.match), ...words]);
-  const isNarrowed = scope.filter.since !== earliest || scope.filter.before !== latest || scope.words.length === 0;
-
+/** Reads, of every source, rows that were picked through the index until there are enough, and rows that are not in it. */
+function* collect(
+  search: WordSearch,
+  isEnough: (reading: Reading) => boolean,
+  enough: number,
+  pick: (source: Source, extent: Extent) => Script<Picked>,
+): Script<Collected> {
+  const { query, scope, deadline } = search;
   const candidates: Candidate[] = [];
-  const tally = { read: 0, toRead: 0, unindexed: 0, newestOf: 0, isCut: false };
-  for (const source of scope.sources) {
-    const extent = yield* extentOf(source);
-    const tail = yield* readTail(source, extent, search, read);
-    const most = isNarrowed ? postingsMax : newestMax;
-    const ids = yield* idsOf(source.newest(match, most));
-    const loaded = yield* readRows(source, ids, request.limit + 1, search, read);
-    candidates.push(...tail.candidates.filter(holds), ...loaded.candidates);
-    tally.read += loaded.read;
-    tally.toRead += loaded.toRead;
-    tally.unindexed += tail.unread;
-    tally.newestOf += ids.length;
-    tally.isCut ||= ids.length === most && loaded.candidates.length <= request.limit;
-  }
-  candidates.sort((one, other) => byRecency(one.found, other.found));
-  const weights = terms.map(() => 1);
-  const shown = candidates.slice(0, request.limit);
-  const isHeld = (word: Term): boolean => shown.some(({ reading }) => (reading.counts[terms.indexOf(word)] ?? 0) > 0);
-  return {
-    ...tally,
-    hits: candidates.slice(0, request.limit + 1).map(({ found, reading }) => hitOf(found, bestStretch(reading, weights, snippetWidth), 0)),
-    newestOf: tally.isCut ? tally.newestOf : null,
-    missing: which === "all" ? null : query.words.filter((word) => !isHeld(word)).map((word) => word.text),
+  const holding = search.terms.map(() => 0);
+  let picked = 0;
+  let read = 0;
+  let unindexed = 0;
+  let isCut = false;
+  let isLate = false;
+  const consider = (rows: readonly Found[]): readonly Candidate[] => {
+    const considered = rows.map((found) => ({ found, reading: search.read(found.text) }));
+    const kept = considered.filter(({ reading }) => isEnough(reading) && query.phrases.every((phrase) => countOf(search, reading, phrase) > 0));
+    candidates.push(...kept);
+    return kept;
   };
-}
 
-// Best first: rows that hold any of the words.
-
-/** How many rows are scored from their text, and how many of those lend a part of their score to the turns around. */
-const candidatesMax = 400;
-const lendersMax = 80;
-/** What the newest row gains over the oldest in the order "hybrid". */
-const recencyShare = 0.15;
-
-function* findBest(search: WordSearch): Script<Answer> {
-  const { query, scope, request, terms } = search;
-  const read = createReader(terms);
-  const holding = terms.map(() => 0);
-  const scored: Scored[] = [];
-  const tally = { read: 0, toRead: 0, unindexed: 0, newestOf: 0, isCut: false };
-  const isWanted = ({ reading }: Candidate): boolean =>
-    reading.matches.length > 0 && query.phrases.every((_, at) => (reading.counts[at] ?? 0) > 0);
-
-  const perSource: (readonly Candidate[])[] = [];
   for (const source of scope.sources) {
     const extent = yield* extentOf(source);
-    const gathered = yield* gather(source, extent, search);
-    const loaded = yield* readRows(source, gathered.ids, candidatesMax, search, read);
-    const tail = yield* readTail(source, extent, search, read);
-    const held = tail.candidates.filter(isWanted);
-    for (const at of terms.keys()) {
-      holding[at] = (holding[at] ?? 0) + (gathered.holding[at] ?? 0) + held.filter(({ reading }) => (reading.counts[at] ?? 0) > 0).length;
+    const chosen = yield* pick(source, extent);
+    for (const [at, rows] of chosen.holding.entries()) holding[at] = (holding[at] ?? 0) + rows;
+    picked += chosen.ids.length;
+    isCut ||= chosen.isCut;
+
+    let at = 0;
+    // Rows can be hidden, or of another time. Far down the list, what was asked for is enough.
+    for (let kept = 0; at < chosen.ids.length && kept < (at < 10 * enough ? enough : search.request.limit + 1); at += rowsPerRead) {
+      if (at > 0 && deadline.nowMs() >= deadline.deadlineMs) {
+        isLate = true;
+        break;
+      }
+      const ids = JSON.stringify(chosen.ids.slice(at, at + rowsPerRead));
+      kept += consider(yield* all(source.rows(ids, anyText, scope.filter), toFound)).length;
     }
-    perSource.push([...loaded.candidates.filter(isWanted), ...held]);
-    tally.read += loaded.read;
-    tally.toRead += loaded.toRead;
-    tally.unindexed += tail.unread;
-    tally.newestOf += gathered.ids.length;
-    tally.isCut ||= gathered.isCut;
+    read += Math.min(at, chosen.ids.length);
+
+    const tailFrom = Math.max(extent.indexedUpto, extent.newest - tailMax);
+    let to = extent.newest;
+    while (to > tailFrom && deadline.nowMs() < deadline.deadlineMs) {
+      const from = Math.max(tailFrom, to - rowsPerRead);
+      const kept = consider(yield* all(source.between(from + 1, to, anyText, scope.filter), toFound));
+      for (const term of search.terms.keys()) holding[term] = (holding[term] ?? 0) + kept.filter(({ reading }) => (reading.counts[term] ?? 0) > 0).length;
+      to = from;
+    }
+    unindexed += Math.max(0, to - extent.indexedUpto);
   }
-  const weights = holding.map((rows) => weightOf(rows, scope.rows));
-  for (const candidates of perSource) {
-    const meanLength = candidates.reduce((sum, { reading }) => sum + reading.length, 0) / candidates.length;
-    const own = candidates.map((candidate) => ({ ...candidate, own: ownScore(candidate.reading, weights, meanLength) }));
-    if (own[0]?.found.source === "summaries") scored.push(...own.map((candidate) => ({ ...candidate, score: candidate.own })));
-    else scored.push(...(yield* scoreAmongTurns(own, (reading) => ownScore(reading, weights, meanLength), search, read)));
+  return { candidates, holding, picked, read, isLate, isCut, unindexed };
+}
+
+const rowsPerRead = 200;
+const tailMax = 2_000;
+
+const countOf = (search: WordSearch, reading: Reading, term: Term): number => reading.counts[search.terms.indexOf(term)] ?? 0;
+
+// ── Looking words up ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** How many ids of rows are fetched for one search: about 20 ms of them. */
+const postingsMax = 200_000;
+const probeRows = 128;
+
+/** Rows that hold any of the words, ranked by the weights of the words they hold. */
+function* gather(source: Source, extent: Extent, search: WordSearch): Script<Picked> {
+  const { query, scope, terms } = search;
+  const required = matchesOf(search);
+  // All phrases are one lookup, since every row holds them all.
+  const lookups = [
+    ...(query.phrases.length > 0 ? [{ match: allOf(required), terms: query.phrases }] : []),
+    ...[...query.words, ...query.pieces].map((term) => ({ match: allOf([...required, term.match]), terms: [term] })),
+  ];
+  const probed: { readonly match: string; readonly terms: readonly Term[]; readonly newest: readonly number[]; readonly rows: number }[] = [];
+  for (const lookup of lookups) {
+    const newest = yield* idsOf(source.newest(lookup.match, probeRows));
+    const last = newest.at(-1);
+    const isAll = newest.length < probeRows || last === undefined;
+    // As frequent among the older rows as among the newest.
+    probed.push({ ...lookup, newest, rows: isAll ? newest.length : Math.round((probeRows * extent.indexedUpto) / (extent.indexedUpto - last + 1)) });
   }
 
-  const times = scored.map(({ found }) => Date.parse(found.at));
-  const oldest = times.reduce((one, other) => Math.min(one, other), Infinity);
-  const span = times.reduce((one, other) => Math.max(one, other), -Infinity) - oldest;
-  const ranked = scored
-    .map((row, at) => ({ ...row, score: request.sort === "hybrid" && span > 0 ? row.score * (1 + (recencyShare * ((times[at] ?? 0) - oldest)) / span) : row.score }))
-    .filter(({ score }) => score > 0)
-    .sort((one, other) => other.score - one.score || byRecency(one.found, other.found));
-  const unknown = query.words.filter((word) => holding[terms.indexOf(word)] === 0);
+  const holding = terms.map(() => 0);
+  const lists: { readonly ids: readonly number[]; readonly weight: number }[] = [];
+  let left = postingsMax;
+  let isCut = false;
+  for (const lookup of probed.toSorted((one, other) => one.rows - other.rows)) {
+    let { rows, newest: ids } = lookup;
+    if (ids.length === probeRows) {
+      // A word that is too common to rank by is left out, unless it is all there is.
+      const isWorthIt = rows <= left || postingsMax - left < candidatesMax;
+      ids = isWorthIt ? yield* idsOf(source.newest(lookup.match, left)) : [];
+      if (isWorthIt && ids.length < left) rows = ids.length;
+      else isCut = true;
+    }
+    left -= ids.length;
+    lists.push({ ids, weight: weightOf(rows, scope.rows) });
+    for (const term of lookup.terms) holding[terms.indexOf(term)] = rows;
+  }
+  return { ids: rankRoughly(lists), holding, isCut };
+}
+
+/** Ids by the sum of the weights of the lists they are in, newest first among equals. Ids in a list descend. */
+function rankRoughly(lists: readonly { readonly ids: readonly number[]; readonly weight: number }[]): readonly number[] {
+  const newest = lists.reduce((most, { ids }) => Math.max(most, ids[0] ?? 0), 0);
+  const oldest = lists.reduce((least, { ids }) => Math.min(least, ids.at(-1) ?? Infinity), newest);
+  const sums = new Float32Array(newest - oldest + 1);
+  const distinct: number[] = [];
+  for (const { ids, weight } of lists) {
+    for (const id of ids) {
+      if (sums[id - oldest] === 0) distinct.push(id);
+      sums[id - oldest] = (sums[id - oldest] ?? 0) + weight;
+    }
+  }
+  // The sum, coarsely, in front of the id: numbers sort many times faster than objects.
+  const total = lists.reduce((sum, { weight }) => sum + weight, 0);
+  const keys = Float64Array.from(distinct, (id) => Math.round(((sums[id - oldest] ?? 0) / total) * 2 ** 20) * 2 ** 32 + id);
+  return Array.from(keys.sort().reverse(), (key) => key % 2 ** 32);
+}
+
+/** What every hit matches: its conversation, and the phrases. */
+const matchesOf = ({ scope, query }: WordSearch): readonly string[] => [...scope.words, ...query.phrases.map((phrase) => phrase.match)];
+
+const allOf = (matches: readonly string[]): string => matches.join(" AND ");
+const anyOf = (matches: readonly string[]): string => `(${matches.join(" OR ")})`;
+
+// ── Where to look ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Scope {
+  readonly sources: readonly Source[];
+  readonly filter: Filter;
+  /** FTS5 expressions that hold in these conversations only; none if there are too many to name. */
+  readonly words: readonly string[];
+  /** How many rows there are to look at, roughly. */
+  readonly rows: number;
+}
+
+/** As values of statements; lists are JSON text. */
+interface Filter {
+  readonly only: string | null;
+  readonly hidden: string;
+  readonly since: string;
+  readonly before: string;
+}
+
+const earliest = "";
+const latest = "~";
+const namedConversationsMax = 500;
+
+function* openScope({ scope, conversations, since, before }: SearchRequest): Script<Scope> {
+  const sources = scope === "both" ? [messages, summaries] : [scope === "messages" ? messages : summaries];
+  const only = conversations === undefined ? null : JSON.stringify(conversations);
+  // Conversations that are asked for by name are searched even if hidden.
+  const hidden = only === null ? yield* idsOf(sql`SELECT json_group_array(conversation_id) AS ids FROM conversations WHERE hidden = 1`) : [];
+  let rows = 0;
+  for (const source of sources) rows += only === null ? (yield* extentOf(source)).newest : yield* count(source.countIn(only));
+  const isNamed = conversations !== undefined && conversations.length <= namedConversationsMax;
   return {
-    ...tally,
-    hits: ranked.slice(0, request.limit + 1).map(({ found, reading, score }) => hitOf(found, bestStretch(reading, weights, snippetWidth), score)),
-    newestOf: tally.isCut ? tally.newestOf : null,
-    missing: unknown.length > 0 ? unknown.map((word) => word.text) : null,
+    sources,
+    filter: { only, hidden: JSON.stringify(hidden), since: since ?? earliest, before: before ?? latest },
+    words: isNamed ? [anyOf(conversations.map((id) => `"${conversationWord(id)}"`))] : [],
+    rows,
   };
 }
+
+const isWithin = (at: string, { since, before }: Filter): boolean => at >= since && at < before;
+
+/** Whether rows that the index finds may be left out by the filter. */
+const isNarrowed = ({ filter, words }: Scope): boolean =>
+  filter.since !== earliest || filter.before !== latest || filter.hidden !== "[]" || (filter.only !== null && words.length === 0);
+
+/** Messages and summaries are asked the same questions. Ids are those of the index. */
+interface Source {
+  readonly name: "messages" | "summaries";
+  readonly extent: () => Statement;
+  /** How many rows these conversations hold; their ids, as JSON. */
+  readonly countIn: (conversations: string) => Statement;
+  readonly idsIn: (conversations: string) => Statement;
+  /** Ids of rows that match an FTS5 expression, newest first, as JSON. */
+  readonly newest: (match: string, most: number) => Statement;
+  readonly rows: (ids: string, like: string, filter: Filter) => Statement;
+  /** Rows from one id to another, both included. */
+  readonly between: (from: number, to: number, like: string, filter: Filter) => Statement;
+}
+
+/** The LIKE pattern of any text. */
+const anyText = "%";
+
+const messageColumns = `message_id AS id, conversation_id, seq, role, content, created_at AS at,
+  CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name`;
+
+const messages = createSource({
+  name: "messages",
+  id: "message_id",
+  total: "message_count",
+  columns: messageColumns,
+  from: "created_at",
+  to: "created_at",
+  only: "aside IS NOT 'note'",
+});
+
+/** A summary is of the time of the messages below it. */
+const summaries = createSource({
+  name: "summaries",
+  id: "search_id",
+  total: "summary_count",
+  columns: "search_id AS id, summary_id, conversation_id, depth, content, coalesce(latest_at, created_at) AS at",
+  from: "coalesce(earliest_at, created_at)",
+  to: "coalesce(latest_at, created_at)",
+  only: "1",
+});
+
+function createSource(of: {
+  readonly name: Source["name"];
+  readonly id: string;
+  readonly total: string;
+  readonly columns: string;
+  readonly from: string;
+  readonly to: string;
+  readonly only: string;
+}): Source {
+  const inList = "IN (SELECT value FROM json_each(?))";
+  const kept = `${of.only} AND ${of.to} >= ? AND ${of.from} < ? AND conversation_id NOT ${inList}
+    AND (? IS NULL OR conversation_id ${inList}) AND content LIKE ? ESCAPE '\\'`;
+  const values = (like: string, { since, before, hidden, only }: Filter): readonly Value[] => [since, before, hidden, only, only, like];
+  const extent = statement(`SELECT indexed_upto, coalesce((SELECT max(${of.id}) FROM ${of.name}), 0) AS newest
+    FROM search_progress WHERE source = '${of.name}'`);
+  const countIn = statement(`SELECT sum(${of.total}) FROM conversations WHERE conversation_id ${inList}`);
+  const idsIn = statement(`SELECT json_group_array(${of.id}) AS ids FROM ${of.name} WHERE conversation_id ${inList}`);
+  const newest = statement(`SELECT json_group_array(rowid) AS ids
+    FROM (SELECT rowid FROM ${of.name}_fts WHERE ${of.name}_fts MATCH ? ORDER BY rowid DESC LIMIT ?)`);
+  const rows = statement(`SELECT ${of.columns} FROM ${of.name} WHERE ${of.id} ${inList} AND ${kept}`);
+  const between = statement(`SELECT ${of.columns} FROM ${of.name} WHERE ${of.id} BETWEEN ? AND ? AND ${kept}`);
+  return {
+    name: of.name,
+    extent: () => extent(),
+    countIn: (conversations) => countIn(conversations),
+    idsIn: (conversations) => idsIn(conversations),
+    newest: (match, most) => newest(match, most),
+    rows: (ids, like, filter) => rows(ids, ...values(like, filter)),
+    between: (from, to, like, filter) => between(from, to, ...values(like, filter)),
+  };
+}
+
+/** Turns by conversation and seq, whenever they were: `[[1, 7], …]`. */
+const turnsAt = (places: string): Statement => turnsAtPlaces(places);
+const turnsAtPlaces = statement(`SELECT ${messageColumns} FROM json_each(?) AS place
+  JOIN messages ON conversation_id = place.value ->> 0 AND seq = place.value ->> 1 WHERE aside IS NOT 'note'`);
+
+/** A statement written once and used with other values: its parts stay the same object, as runners expect. */
+function statement(words: string): (...values: readonly Value[]) => Statement {
+  const parts = words.split("?");
+  return (...values) => ({ parts, values });
+}
+
+interface Extent {
+  /** Rows up to this id are in the index. */
+  readonly indexedUpto: number;
+  readonly newest: number;
+}
+
+function* extentOf(source: Source): Script<Extent> {
+  const found = yield* first(source.extent(), (row) => ({ indexedUpto: int(row, "indexed_upto"), newest: int(row, "newest") }));
+  return found ?? { indexedUpto: 0, newest: 0 };
+}
+
+function* idsOf(query: Statement): Script<readonly number[]> {
+  const ids: unknown = JSON.parse((yield* first(query, (row) => text(row, "ids"))) ?? "[]");
+  return Array.isArray(ids) ? ids : [];
+}
+
+/** One row that may become a hit. */
+interface Found {
+  readonly source: Source["name"];
+  readonly id: number;
+  readonly conversation: ConversationId;
+  /** 0 for a summary, which has no place among the turns. */
+  readonly seq: number;
+  readonly text: string;
+  readonly at: Timestamp;
+  readonly name: string | null;
+  readonly toHit: (shared: Pick<SearchHit, "conversation" | "snippet" | "at" | "score">) => SearchHit;
+}
+
+function toFound(row: Row): Found {
+  const summary = textOrNull(row, "summary_id");
+  const shared = {
+    id: int(row, "id"),
+    conversation: asConversation(int(row, "conversation_id")),
+    text: text(row, "content"),
+    at: text(row, "at") as Timestamp,
+  };
+  if (summary !== null) {
+    const depth = int(row, "depth");
+    return { ...shared, source: "summaries", seq: 0, name: null, toHit: (hit) => ({ ...hit, kind: "summary", id: asSummary(summary), depth }) };
+  }
+  const role = roles.find((known) => known === row["role"]) ?? "user";
+  const seq = int(row, "seq");
+  const name = textOrNull(row, "name");
+  return { ...shared, source: "messages", seq, name, toHit: (hit) => ({ ...hit, kind: "message", id: asMessage(shared.id), role, seq }) };
+}
+
+const hitOf = (found: Found, stretch: Stretch, score: number): SearchHit =>
+  found.toHit({ conversation: found.conversation, snippet: excerpt(found.text, stretch, snippetWidth), at: found.at, score });
+
+const byRecency = (one: Found, other: Found): number => (one.at === other.at ? other.id - one.id : one.at < other.at ? 1 : -1);
+
+// ── The index ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Indexes rows past the watermark, at most so many, and moves it. Tells how many remain. */
+export function* indexBatch(rowsMax: number): Script<number> {
+  const messageRows = yield sql`
+    SELECT message_id AS id, conversation_id, content FROM messages
+    WHERE message_id > (SELECT indexed_upto FROM search_progress WHERE source = 'messages') ORDER BY message_id LIMIT ${rowsMax}`;
+  for (const row of messageRows) yield indexMessage(int(row, "id"), text(row, "content"), int(row, "conversation_id"));
+  const lastMessage = messageRows.at(-1);
+  if (lastMessage !== undefined) yield sql`UPDATE search_progress SET indexed_upto = ${int(lastMessage, "id")} WHERE source = 'messages'`;
+
+  const summaryRows = yield sql`
+    SELECT search_id AS id, conversation_id, content FROM summaries
+    WHERE search_id > (SELECT indexed_upto FROM search_progress WHERE source = 'summaries')
+    ORDER BY search_id LIMIT ${rowsMax - messageRows.length}`;
+  for (const row of summaryRows) yield indexSummary(int(row, "id"), text(row, "content"), int(row, "conversation_id"));
+  const lastSummary = summaryRows.at(-1);
+  if (lastSummary !== undefined) yield sql`UPDATE search_progress SET indexed_upto = ${int(lastSummary, "id")} WHERE source = 'summaries'`;
+
+  let remaining = 0;
+  for (const source of [messages, summaries]) {
+    const { indexedUpto, newest } = yield* extentOf(source);
+    remaining += Math.max(0, newest - indexedUpto);
+  }
+  return remaining;
+}
+
+/** Brings the index up to a row whose text has changed, or that is gone. A row past the watermark is not in it yet. */
+export function* reindexRow(source: Source["name"], id: number, content: string | null, conversation: number): Script<void> {
+  const { indexedUpto } = yield* extentOf(source === "messages" ? messages : summaries);
+  if (id > indexedUpto) return;
+  if (source === "messages") {
+    yield sql`DELETE FROM messages_fts WHERE rowid = ${id}`;
+    if (content !== null) yield indexMessage(id, content, conversation);
+  } else {
+    yield sql`DELETE FROM summaries_fts WHERE rowid = ${id}`;
+    if (content !== null) yield indexSummary(id, content, conversation);
+  }
+}
+
+const indexMessage = (id: number, content: string, conversation: number): Statement =>
+  sql`INSERT INTO messages_fts (rowid, text) VALUES (${id}, ${prepareForIndex(content, conversation)})`;
+const indexSummary = (id: number, content: string, conversation: number): Statement =>
+  sql`INSERT INTO summaries_fts (rowid, text) VALUES (${id}, ${prepareForIndex(content, conversation)})`;

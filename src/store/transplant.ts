@@ -124,7 +124,7 @@ function* copyMessages(
     copyOfMessage.set(original.id, ++messageId);
     yield sql`INSERT INTO messages (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at,
                 message_key, envelope, entry, aside, copied_from)
-              SELECT ${messageId}, ${target}, ${seq++}, role, content, token_count, created_at, ${deps.now()},
+              SELECT ${messageId}, ${target}, ${seq++}, role, content, token_count, created_at, ${Date.parse(deps.now())},
                 ${`copy:${batch}:${original.id}`}, envelope, entry, NULL, message_id
               FROM messages WHERE message_id = ${original.id}`;
     yield sql`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id, tool_name,

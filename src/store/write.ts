@@ -197,7 +197,7 @@ function* insertMessage(
   yield sql`INSERT INTO messages (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at,
                                   message_key, parent_key, envelope, entry, aside)
             VALUES (${messageId}, ${id}, ${seq}, ${message.role}, ${textOfParts(message.parts)}, ${message.tokens},
-                    ${message.at}, ${now}, ${message.key}, ${message.parentKey ?? null}, ${message.envelope},
+                    ${message.at}, ${Date.parse(now)}, ${message.key}, ${message.parentKey ?? null}, ${message.envelope},
                     ${message.entry}, ${message.aside ?? null})`;
   let ordinal = 0;
   for (const part of message.parts) {

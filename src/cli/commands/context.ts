@@ -1,0 +1,204 @@
+/**
+ * What a command gets to work with, and how it ends. The commands are defined once and mounted twice: on `lcm`, and on
+ * a host's own program. So they know no process, no environment and no store; whoever mounts them gives them this.
+ */
+
+import type { Command } from "commander";
+import type { Lcm } from "../../core/lcm.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { ResolvedSettings } from "../../core/settings.ts";
+import { isBrokenPipe, reportFailure } from "../failure.ts";
+import { createProgress } from "../progress.ts";
+import type { Progress } from "../progress.ts";
+import { createPaint } from "../render.ts";
+import type { Paint } from "../render.ts";
+
+/** Where text goes: a terminal, a file or another program. */
+export interface Output {
+  readonly stream: NodeJS.WritableStream;
+  readonly isTerminal: boolean;
+  /** Width of the terminal; null where there is none and no width was asked for. */
+  readonly columns: number | null;
+  readonly colour: boolean;
+}
+
+export interface CommandContext {
+  readonly stdin: NodeJS.ReadableStream;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Whether a person is there to answer a question. */
+  readonly isInteractive: boolean;
+  /** The zone in which times are shown and typed. */
+  readonly zone: string;
+  readonly clock: Clock;
+  /** Whether an unexpected error is shown with its stack. */
+  readonly debug: boolean;
+  settings(): Promise<ResolvedSettings>;
+  /** The database at this path, or the one that the settings name. Touches nothing yet. */
+  database(path: string | undefined): Promise<Database>;
+  /** A yes or no from the person at the terminal. */
+  confirm(question: string): Promise<boolean>;
+  /** Called once, with the exit status. */
+  finish(status: number): void;
+}
+
+/** One database file, from the outside. Methods throw `LcmError`; what is not ours is never touched. */
+export interface Database {
+  readonly path: string;
+  /** Whether there is a file, and whose it is. */
+  kind(): "none" | "ours" | "older_program";
+  /** Reading and searching never make a file: `not_found` where there is none. Searches can be ended at any moment. */
+  open(purpose: "read" | "search" | "write"): Promise<Lcm>;
+  /** Makes a database of the older program ours, after a backup. Does nothing the second time. */
+  adopt(): Promise<Adopted>;
+  /** A whole copy; without a path beside the database, where the newest few are kept. */
+  backup(to: string | undefined): Promise<BackedUp>;
+  /** The copies that lie beside it, oldest first. */
+  backups(): readonly Backup[];
+  /** Looks at a backup, and at what it would replace. */
+  planRestore(from: string): Promise<RestorePlan>;
+  restore(plan: RestorePlan): Promise<Restored>;
+}
+
+export type Adopted =
+  | {
+      readonly kind: "adopted";
+      readonly backup: string;
+      readonly messages: number;
+      readonly parts: number;
+      readonly summaries: number;
+    }
+  | { readonly kind: "unchanged" };
+
+export interface Backup {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export interface BackedUp extends Backup {
+  readonly files: number;
+  /** Older backups that made room for it. */
+  readonly pruned: readonly string[];
+}
+
+/** A database file and what is in it; the counts are null where it must be adopted before it can be read. */
+export interface DatabaseFacts extends Backup {
+  readonly contents: { readonly conversations: number; readonly messages: number; readonly summaries: number } | null;
+}
+
+export interface RestorePlan {
+  readonly from: DatabaseFacts;
+  readonly replaces: DatabaseFacts | null;
+  readonly to: string;
+}
+
+export interface Restored {
+  /** Where what was there before has been put; null when there was nothing. */
+  readonly replaced: string | null;
+  readonly files: number;
+}
+
+// ── One run of a command ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A command under way: its context, with what the options common to all commands say. */
+export interface Session {
+  readonly context: CommandContext;
+  readonly json: boolean;
+  readonly paint: Paint;
+  readonly database: Database;
+  /** A line of the answer. */
+  print(line?: string): void;
+  /** The answer for programs. */
+  printJson(value: unknown): void;
+  /** A line beside the answer: what was left out, what to do next. */
+  note(line: string): void;
+  progress(label: string): Progress;
+}
+
+export interface CommonOptions {
+  readonly db?: string;
+  readonly json?: boolean;
+  readonly color: boolean;
+}
+
+export const exitOk = 0;
+export const exitFindings = 1;
+
+/** What commander calls: runs the command and finishes with its status, whatever happens. */
+export function act<Arguments extends readonly unknown[]>(
+  context: CommandContext,
+  run: (session: Session, command: Command, ...args: Arguments) => Promise<number>,
+): (this: Command) => Promise<void> {
+  return async function action(this: Command): Promise<void> {
+    const common = this.optsWithGlobals<CommonOptions>();
+    const outputs = { stdout: plainIf(!common.color, context.stdout), stderr: plainIf(!common.color, context.stderr) };
+    const given = { ...context, ...outputs };
+    try {
+      const session = createSession(given, common, await context.database(common.db));
+      const args = this.processedArgs as unknown as Arguments; // Their shape is that of the command's definition.
+      context.finish(await run(session, this, ...args));
+    } catch (error) {
+      // Whoever read our output has heard enough.
+      if (isBrokenPipe(error)) context.finish(exitOk);
+      else context.finish(reportFailure(given, common.json === true, error));
+    }
+  };
+}
+
+const plainIf = (plain: boolean, output: Output): Output => (plain ? { ...output, colour: false } : output);
+
+function createSession(context: CommandContext, common: CommonOptions, database: Database): Session {
+  const { stdout, stderr } = context;
+  const json = common.json === true;
+  return {
+    context,
+    json,
+    paint: createPaint(stdout.colour),
+    database,
+    print: (line = "") => void stdout.stream.write(`${line}\n`),
+    printJson: (value) => void stdout.stream.write(`${JSON.stringify(value, null, 2)}\n`),
+    note: (line) => void stderr.stream.write(`${line}\n`),
+    progress: (label) => createProgress(json ? null : stderr, label),
+  };
+}
+
+/** Opens the database for one piece of work and closes it again. An older file is offered to be adopted first. */
+export async function withLcm<T>(
+  session: Session,
+  purpose: "read" | "search" | "write",
+  work: (lcm: Lcm) => Promise<T>,
+): Promise<T> {
+  const { database, context } = session;
+  if (context.isInteractive && !session.json && database.kind() === "older_program") await offerToAdopt(session);
+  const lcm = await database.open(purpose);
+  try {
+    return await work(lcm);
+  } finally {
+    await lcm.close();
+  }
+}
+
+async function offerToAdopt(session: Session): Promise<void> {
+  const { database, context } = session;
+  const question = `${database.path} was made by an older lossless-claw. Move it over now? A backup is made first.`;
+  if (!(await context.confirm(question))) return; // Opening it then says what it is and what to do.
+  const adopted = await database.adopt();
+  if (adopted.kind === "adopted") session.note(`adopted; the backup is ${adopted.backup}`);
+}
+
+/** Brings search up to date with what was stored; tells how many rows that took. */
+export async function indexAll(session: Session, lcm: Lcm): Promise<number> {
+  const rowsPerStep = 1_000;
+  const { unindexed: total } = await lcm.store.status();
+  const progress = session.progress("indexing for search");
+  try {
+    // Others may be writing at the same time; what they add is theirs to index.
+    for (let left = total, done = 0; left > 0 && done < total; done += rowsPerStep) {
+      progress.update({ done: Math.min(done, total), of: total, unit: "rows" });
+      left = await lcm.store.index(rowsPerStep);
+    }
+  } finally {
+    progress.end();
+  }
+  return total;
+}

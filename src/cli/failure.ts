@@ -1,0 +1,68 @@
+/** How a command that failed ends: one line on what happened, one on what to do, and a status that scripts can read. */
+
+import { LcmError } from "../core/errors.ts";
+import type { ErrorCode } from "../core/errors.ts";
+import { createPaint } from "./render.ts";
+
+export const exitInvalid = 2;
+export const exitUnavailable = 6;
+const exitUnexpected = 70;
+
+const statusOf: Readonly<Record<ErrorCode, number>> = {
+  invalid: exitInvalid,
+  not_found: 3,
+  conflict: 4,
+  denied: 5,
+  unavailable: exitUnavailable,
+  corrupt: 7,
+};
+
+interface FailureOutput {
+  readonly stdout: { readonly stream: NodeJS.WritableStream };
+  readonly stderr: { readonly stream: NodeJS.WritableStream; readonly colour: boolean };
+  readonly debug: boolean;
+}
+
+/** Says it on stderr, and for programs on stdout too. Answers the exit status. */
+export function reportFailure(output: FailureOutput, json: boolean, error: unknown): number {
+  const { stdout, stderr, debug } = output;
+  const known = asLcmError(error);
+  const code = known?.code ?? "unexpected";
+  const message = known?.message ?? `unexpected: ${messageOf(error)}`;
+  const hint = known === null ? "LCM_DEBUG=1 shows where it happened; please report it" : known.hint;
+  const paint = createPaint(stderr.colour);
+  stderr.stream.write(`${paint.bad("error:")} ${message}\n`);
+  if (hint !== undefined && !(debug && known === null)) stderr.stream.write(`${paint.soft("hint:")} ${hint}\n`);
+  if (debug) stderr.stream.write(`${error instanceof Error ? (error.stack ?? "") : ""}\n`);
+  if (json) stdout.stream.write(`${JSON.stringify({ error: { code, message, hint } }, null, 2)}\n`);
+  return known === null ? exitUnexpected : statusOf[known.code];
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const systemCodes: ReadonlyMap<string, ErrorCode> = new Map([
+  ["ENOENT", "not_found"],
+  ["EEXIST", "conflict"],
+  ["EISDIR", "invalid"],
+  ["ENOTDIR", "invalid"],
+  ["EACCES", "denied"],
+  ["EPERM", "denied"],
+  ["EROFS", "denied"],
+  ["ENOSPC", "unavailable"],
+  ["EDQUOT", "unavailable"],
+  ["EIO", "unavailable"],
+  ["EMFILE", "unavailable"],
+]);
+
+/** The error as ours, also where the operating system was the one to refuse; null for what nobody expected. */
+function asLcmError(error: unknown): LcmError | null {
+  if (error instanceof LcmError) return error;
+  const code = systemCodes.get(systemCodeOf(error) ?? "");
+  return code === undefined ? null : new LcmError(code, messageOf(error), { cause: error });
+}
+
+const systemCodeOf = (error: unknown): string | null =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
+
+/** The reader of our output is gone, as in `lcm export 1 | head`. That is no failure. */
+export const isBrokenPipe = (error: unknown): boolean => systemCodeOf(error) === "EPIPE";

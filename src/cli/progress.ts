@@ -1,0 +1,73 @@
+/** How far a long piece of work has come: one line that rewrites itself on a terminal, and nothing anywhere else. */
+
+import { formatBytes, formatCount } from "../core/text.ts";
+import { createPaint, cut, widthOf } from "./render.ts";
+
+export interface Progress {
+  /** Cheap enough to be called for every line of a file. */
+  update(state: { readonly done: number; readonly of: number; readonly unit: "bytes" | "rows" | "conversations" }): void;
+  /** Leaves the line empty. */
+  end(): void;
+}
+
+export interface ProgressOutput {
+  readonly stream: NodeJS.WritableStream;
+  readonly isTerminal: boolean;
+  readonly columns: number | null;
+  readonly colour: boolean;
+}
+
+const silent: Progress = { update: () => undefined, end: () => undefined };
+
+const redrawMs = 80;
+/** Work that is over sooner than this needs no bar. */
+const patienceMs = 250;
+const clearLine = "\r\u001b[2K";
+
+export function createProgress(
+  output: ProgressOutput | null,
+  label: string,
+  nowMs: () => number = () => performance.now(),
+): Progress {
+  if (output === null || !output.isTerminal) return silent;
+  const paint = createPaint(output.colour);
+  const startedMs = nowMs();
+  let drawnMs = startedMs + patienceMs - redrawMs;
+  let isShown = false;
+  return {
+    update({ done, of, unit }) {
+      const now = nowMs();
+      if (now - drawnMs < redrawMs) return;
+      drawnMs = now;
+      isShown = true;
+      const share = of > 0 ? Math.min(1, done / of) : 0;
+      const amount = unit === "bytes" ? `${formatBytes(done)} of ${formatBytes(of)}` : `${formatCount(done)} of ${formatCount(of)} ${unit}`;
+      const words = `${String(Math.floor(share * 100)).padStart(3)}%  ${amount}${remaining(now - startedMs, share)}`;
+      const room = (output.columns ?? 80) - 1;
+      const name = cut(label, Math.max(10, room - widthOf(words) - barWidth - 4));
+      const bar = drawBar(share);
+      const line = `${name}  ${paint.good(bar.full)}${paint.soft(bar.empty)}  ${words}`;
+      output.stream.write(clearLine + (widthOf(line) > room ? cut(`${name} ${words}`, room) : line));
+    },
+    end() {
+      if (isShown) output.stream.write(clearLine);
+      isShown = false;
+    },
+  };
+}
+
+const barWidth = 24;
+
+function drawBar(share: number): { readonly full: string; readonly empty: string } {
+  const full = Math.round(share * barWidth);
+  return { full: "█".repeat(full), empty: "░".repeat(barWidth - full) };
+}
+
+const estimateAfterMs = 1_500;
+
+/** Said only once there is something to judge by. */
+function remaining(elapsedMs: number, share: number): string {
+  if (elapsedMs < estimateAfterMs || share <= 0) return "";
+  const seconds = Math.ceil((elapsedMs / share - elapsedMs) / 1_000);
+  return seconds < 60 ? `  ${seconds} s left` : `  ${Math.ceil(seconds / 60)} min left`;
+}

@@ -1,0 +1,194 @@
+/**
+ * Text for a terminal: colours that say something, columns that line up whatever script the text is in, and text of
+ * strangers that cannot move the cursor.
+ */
+
+import { stripVTControlCharacters } from "node:util";
+import picocolors from "picocolors";
+import type { Role, Timestamp } from "../core/model.ts";
+import { formatTimestamp } from "../core/text.ts";
+
+/** Colours by what they mean. */
+export interface Paint {
+  bad(text: string): string;
+  caution(text: string): string;
+  good(text: string): string;
+  /** What is there for whoever looks for it. */
+  soft(text: string): string;
+  strong(text: string): string;
+  match(text: string): string;
+  role(role: Role, text: string): string;
+}
+
+export function createPaint(colour: boolean): Paint {
+  const colours = picocolors.createColors(colour);
+  const byRole = { system: colours.magenta, user: colours.cyan, assistant: colours.green, tool: colours.yellow } as const;
+  return {
+    bad: colours.red,
+    caution: colours.yellow,
+    good: colours.green,
+    soft: colours.dim,
+    strong: colours.bold,
+    match: (text) => colours.bold(colours.red(text)),
+    role: (role, text) => byRole[role](text),
+  };
+}
+
+export const showTime = (at: Timestamp, zone: string): string => formatTimestamp(at, zone);
+
+/** `1 message`, `2 messages`. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${String(count).replace(/\B(?=(\d{3})+(?!\d))/g, ",")} ${count === 1 ? one : many}`;
+
+/** `one`, `one and two`, `one, two and three`. */
+export const listed = (items: readonly string[]): string =>
+  items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
+
+// ── Width ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+/** Scripts whose characters are two columns wide. Emoji are told by their own property. */
+const wide =
+  /^[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18aff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]/u;
+const emoji = /^\p{Emoji_Presentation}|^\p{Emoji}\ufe0f/u;
+const unseen = /^[\p{Cc}\p{Cf}\p{Mn}\p{Me}]+$/u;
+const isPlain = (text: string): boolean => /^[ -~]*$/.test(text);
+
+/** How many columns a text takes. */
+export function widthOf(text: string): number {
+  const bare = stripVTControlCharacters(text);
+  if (isPlain(bare)) return bare.length;
+  let width = 0;
+  for (const { segment } of segmenter.segment(bare)) width += graphemeWidth(segment);
+  return width;
+}
+
+const graphemeWidth = (grapheme: string): number =>
+  unseen.test(grapheme) ? 0 : wide.test(grapheme) || emoji.test(grapheme) ? 2 : 1;
+
+/** The text in at most this many columns; `…` stands for what is missing. */
+export function cut(text: string, columns: number): string {
+  if (text.length <= columns && isPlain(text)) return text;
+  let width = 0;
+  let kept = "";
+  for (const { segment } of segmenter.segment(text)) {
+    const next = width + graphemeWidth(segment);
+    if (next > columns) return dropLast(kept, width, columns);
+    kept += segment;
+    width = next;
+  }
+  return kept;
+}
+
+/** Makes room for the ellipsis; the dropped character may have been two columns wide. */
+function dropLast(kept: string, width: number, columns: number): string {
+  if (columns < 1) return "";
+  const graphemes = Array.from(segmenter.segment(kept), ({ segment }) => segment);
+  let left = width;
+  while (left > columns - 1) left -= graphemeWidth(graphemes.pop() ?? " ");
+  return `${graphemes.join("").trimEnd()}…`;
+}
+
+export const padEnd = (text: string, columns: number): string => text + " ".repeat(Math.max(0, columns - widthOf(text)));
+export const padStart = (text: string, columns: number): string =>
+  " ".repeat(Math.max(0, columns - widthOf(text))) + text;
+
+/** Lines of at most this many columns, broken between words where there are any. */
+export function wrap(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/(?<=\s)/)) {
+    let rest = word;
+    if (line !== "" && widthOf(line + word.trimEnd()) > columns) {
+      lines.push(line.trimEnd());
+      line = "";
+    }
+    while (widthOf(rest.trimEnd()) > columns) {
+      const head = headOf(rest, columns);
+      lines.push(head);
+      rest = rest.slice(head.length);
+    }
+    line += rest;
+  }
+  return line.trim() === "" ? lines : [...lines, line.trimEnd()];
+}
+
+/** At least one character, or wrapping would never end. */
+function headOf(text: string, columns: number): string {
+  let head = "";
+  let width = 0;
+  for (const { segment } of segmenter.segment(text)) {
+    width += graphemeWidth(segment);
+    if (head !== "" && width > columns) break;
+    head += segment;
+  }
+  return head;
+}
+
+// ── Text of strangers ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A stored text must not move the cursor or change a colour: control characters are shown, not sent. */
+export const harmless = (text: string): string =>
+  text.replace(/\r\n/g, "\n").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, showControl);
+
+const showControl = (character: string): string => {
+  const code = character.charCodeAt(0);
+  return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "␡" : "�";
+};
+
+/** The same in one line. */
+export const oneLine = (text: string): string => harmless(text).replace(/\s+/g, " ").trim();
+
+// ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface Column {
+  readonly title: string;
+  readonly align?: "right";
+  /** Takes what the others leave, and is cut where that is not enough. */
+  readonly flexible?: true;
+  readonly paint?: (cell: string, row: number) => string;
+}
+
+const gap = "  ";
+const flexibleMin = 12;
+
+/** Lines of a table no wider than asked, if it can be; null means that nothing is cut. */
+export function table(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width: number | null,
+  paint: Paint,
+): readonly string[] {
+  const widths = columns.map(({ title }, at) => Math.max(widthOf(title), ...rows.map((row) => widthOf(row[at] ?? ""))));
+  const flexible = columns.findIndex((column) => column.flexible === true);
+  const own = widths[flexible];
+  if (width !== null && own !== undefined) {
+    const others = widths.reduce((sum, each) => sum + each, 0) - own + gap.length * (columns.length - 1);
+    widths[flexible] = Math.min(own, Math.max(flexibleMin, width - others));
+  }
+  const line = (cells: readonly string[], painted: (cell: string, at: number) => string): string =>
+    columns
+      .map(({ align }, at) => {
+        const columnWidth = widths[at] ?? 0;
+        const cell = cut(cells[at] ?? "", columnWidth);
+        const fill = " ".repeat(Math.max(0, columnWidth - widthOf(cell)));
+        return align === "right" ? fill + painted(cell, at) : painted(cell, at) + fill;
+      })
+      .join(gap)
+      .trimEnd();
+  const header = line(
+    columns.map(({ title }) => title),
+    (cell) => paint.soft(cell),
+  );
+  const body = rows.map((row, index) => line(row, (cell, at) => columns[at]?.paint?.(cell, index) ?? cell));
+  return [header, ...body];
+}
+
+/** Lines of `name  value`, the values below each other; a value may have several lines. */
+export function facts(pairs: readonly (readonly [name: string, ...values: readonly string[]])[], paint: Paint): readonly string[] {
+  const width = Math.max(...pairs.map(([name]) => widthOf(name)));
+  return pairs.flatMap(([name, ...values]) =>
+    values.map((value, at) => `${paint.soft(padEnd(at === 0 ? name : "", width))}${gap}${value}`.trimEnd()),
+  );
+}

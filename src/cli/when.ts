@@ -1,0 +1,69 @@
+/** A moment as a person types it: in the zone they live in, or so long ago. Everything behind this is UTC. */
+
+import { LcmError } from "../core/errors.ts";
+import type { Timestamp } from "../core/model.ts";
+import { parseTimestamp } from "../core/text.ts";
+
+const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/** `2h` ago, `today`, `yesterday`, or a date with or without a time; without a zone it is in the given one. */
+export function parseWhen(name: string, text: string, zone: string, now: Timestamp): Timestamp {
+  const typed = text.trim();
+  const when = ago(typed, now) ?? dayByName(typed, zone, now) ?? wallTime(typed, zone) ?? parseTimestamp(typed);
+  if (when !== null) return when;
+  throw new LcmError("invalid", `${name} is ${JSON.stringify(text)}, which is no time`, {
+    hint: "for example 2026-02-17, '2026-02-17 15:30', 2026-02-17T15:30:00Z, yesterday, 2h or 7d",
+  });
+}
+
+function ago(text: string, now: Timestamp): Timestamp | null {
+  const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
+  if (count === undefined || unit === undefined) return null;
+  return fromMs(Date.parse(now) - Number(count) * (unitMs[unit] ?? 0));
+}
+
+function dayByName(text: string, zone: string, now: Timestamp): Timestamp | null {
+  if (text !== "today" && text !== "yesterday") return null;
+  const today = new Date(Date.parse(now) + offsetMs(Date.parse(now), zone));
+  const daysBack = text === "today" ? 0 : 1;
+  return fromWall(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() - daysBack), zone);
+}
+
+const wall = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)?$/;
+
+function wallTime(text: string, zone: string): Timestamp | null {
+  if (!wall.test(text)) return null;
+  // Read as if the clock on the wall showed UTC, which also refuses the 31st of February.
+  const read = parseTimestamp(text.length === 10 ? `${text}T00:00:00Z` : `${text.replace(" ", "T")}Z`);
+  return read === null ? null : fromWall(Date.parse(read), zone);
+}
+
+/** The instant at which clocks in the zone show this; where they skip it, the instant they skip to. */
+function fromWall(shownMs: number, zone: string): Timestamp {
+  const first = shownMs - offsetMs(shownMs, zone);
+  return fromMs(shownMs - offsetMs(first, zone));
+}
+
+/** How far the zone's clocks are ahead of UTC at this instant. */
+function offsetMs(instantMs: number, zone: string): number {
+  const format = new Intl.DateTimeFormat("en-US", {
+    timeZone: zone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+  });
+  const part = new Map(format.formatToParts(instantMs).map(({ type, value }) => [type, Number(value)]));
+  const of = (type: Intl.DateTimeFormatPartTypes): number => part.get(type) ?? 0;
+  const shown = Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second"));
+  return shown - Math.floor(instantMs / 1_000) * 1_000;
+}
+
+function fromMs(ms: number): Timestamp {
+  const when = parseTimestamp(new Date(ms).toISOString());
+  if (when === null) throw new LcmError("invalid", "that time is out of range");
+  return when;
+}
