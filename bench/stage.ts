@@ -43,8 +43,6 @@ export interface Measured {
 const clock = { now: (): Timestamp => new Date().toISOString() as Timestamp };
 const [step, database = "", transcript = "", count = "0"] = process.argv.slice(2);
 const n = Number(count);
-const figures = step === "import" ? await measureImport() : await measure();
-console.log(JSON.stringify(figures));
 
 // ── Import ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -255,3 +253,6 @@ async function measureRunaway(store: Store): Promise<number> {
   await store.search({ ...fullText(markers.oldest), conversations: [conversation.id] });
   return performance.now() - start - timeoutMs;
 }
+
+const figures = step === "import" ? await measureImport() : await measure();
+console.log(JSON.stringify(figures));

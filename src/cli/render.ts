@@ -10,14 +10,14 @@ import { formatTimestamp } from "../core/text.ts";
 
 /** Colours by what they mean. */
 export interface Paint {
-  bad(text: string): string;
-  caution(text: string): string;
-  good(text: string): string;
+  readonly bad: (text: string) => string;
+  readonly caution: (text: string) => string;
+  readonly good: (text: string) => string;
   /** What is there for whoever looks for it. */
-  soft(text: string): string;
-  strong(text: string): string;
-  match(text: string): string;
-  role(role: Role, text: string): string;
+  readonly soft: (text: string) => string;
+  readonly strong: (text: string) => string;
+  readonly match: (text: string) => string;
+  readonly role: (role: Role, text: string) => string;
 }
 
 export function createPaint(colour: boolean): Paint {

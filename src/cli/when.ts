@@ -38,7 +38,7 @@ function wallTime(text: string, zone: string): Timestamp | null {
   return read === null ? null : fromWall(Date.parse(read), zone);
 }
 
-/** The instant at which clocks in the zone show this; where they skip it, the instant they skip to. */
+/** The instant at which clocks in the zone show this; where they skip an hour, one on either side of the gap. */
 function fromWall(shownMs: number, zone: string): Timestamp {
   const first = shownMs - offsetMs(shownMs, zone);
   return fromMs(shownMs - offsetMs(first, zone));

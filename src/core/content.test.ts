@@ -62,6 +62,11 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
       { role: "assistant", content: "ok", tool_calls: "odd" },
       { role: "tool", tool_call_id: "c1", content: "42" },
       { role: "developer", content: "be kind" },
+      { content: "role comes last", role: "user" },
+      { role: "user", content: [], timestamp: 1_771_313_820_000 },
+      { role: "user", content: "x", timestamp: 0 },
+      { role: "user", content: "x", timestamp: [0] },
+      { role: "user", content: "x", timestamp: null },
       JSON.parse('{"role":"user","content":"x","__proto__":{"a":1},"constructor":2}') as JsonObject,
     ];
     for (const message of messages) assert.deepEqual(roundTrip(message), message);
@@ -74,7 +79,7 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
       fc.record({ type: fc.constantFrom("text", "thinking", "toolCall", "tool_use", "image", "new"), text: json, thinking: json, id: json, name: json, arguments: json, input: json }, { requiredKeys: ["type"] }) as fc.Arbitrary<Json>,
     );
     const content = fc.oneof(fc.string({ unit: "binary" }), fc.array(block, { maxLength: 6 }), json);
-    const message = fc.record({ role: fc.constantFrom("user", "assistant", "toolResult", "system", "bashExecution"), content, extra: json, tool_calls: fc.option(fc.array(json), { nil: undefined }) }, { requiredKeys: ["role"] });
+    const message = fc.record({ role: fc.constantFrom("user", "assistant", "toolResult", "system", "bashExecution"), content, extra: json, timestamp: fc.oneof(json, fc.constantFrom<Json>(0, 1_771_313_820_000)), tool_calls: fc.option(fc.array(json), { nil: undefined }) }, { requiredKeys: ["role"] });
     fc.assert(
       fc.property(message, (given) => {
         const raw = JSON.parse(JSON.stringify(given)) as JsonObject;

@@ -35,24 +35,25 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
     parts,
     tokens: estimateMessageTokens(parts),
     at: origin.at,
-    envelope: envelopeOf(raw),
+    envelope: envelopeOf(raw, origin.at),
     entry: origin.entry === undefined ? null : shortenEntry(origin.entry, origin),
     ...(origin.parentKey === undefined ? {} : { parentKey: origin.parentKey }),
   };
 }
 
 /** The message exactly as the host sent it. */
-export function messageFromStore(message: Pick<Message, "role" | "parts" | "envelope">): HostMessage {
+export function messageFromStore(message: Pick<Message, "role" | "parts" | "envelope" | "at">): HostMessage {
   const blocks = message.parts.filter((part) => !isCall(part)).map(partToBlock);
   if (message.envelope === null) return { role: message.role, content: blockText(blocks[0] ?? "") };
+  const envelope = parseObject(message.envelope);
   const calls = (): Json => message.parts.filter(isCall).map(partToBlock);
   // Entries, not assignment: a field may be called __proto__.
-  return Object.fromEntries(
-    Object.entries(parseObject(message.envelope)).map(([field, value = null]) => {
-      if (field === "content") return [field, fillContent(value, blocks)];
-      return [field, field === "tool_calls" && value === hole.calls ? calls() : value];
-    }),
-  );
+  const fields = Object.entries(envelope).map(([field, value = null]): readonly [string, Json] => {
+    if (field === "content") return [field, fillContent(value, blocks)];
+    if (field === "timestamp") return [field, fillTime(value, message.at)];
+    return [field, field === "tool_calls" && value === hole.calls ? calls() : value];
+  });
+  return Object.fromEntries("role" in envelope ? fields : [["role", message.role], ...fields]);
 }
 
 /** The whole transcript line, or the bare message where there was no line around it. */
@@ -70,8 +71,8 @@ const said = (parts: readonly Part[]): readonly string[] =>
 
 // ── Roles and the envelope ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** What stands in the envelope where the content was. A content that is neither text nor blocks stays, in an array. */
-const hole = { text: "text", blocks: "blocks", calls: "calls" } as const;
+/** What stands in the envelope for what was taken out. A value that could be mistaken for one of these stays, in an array. */
+const hole = { text: "text", blocks: "blocks", calls: "calls", time: 0 } as const;
 
 function roleOf(role: string): Role {
   switch (role) {
@@ -87,18 +88,25 @@ function roleOf(role: string): Role {
   }
 }
 
-function envelopeOf(raw: JsonObject): string | null {
-  const content = raw["content"];
+/** The message without what its row already says: its content, its role where it comes first, its time. */
+function envelopeOf(raw: JsonObject, at: Timestamp): string | null {
+  const { content, timestamp } = raw;
   const fields = Object.keys(raw);
-  const plain = fields.length === 2 && fields[0] === "role" && fields[1] === "content";
-  if (plain && typeof content === "string" && raw["role"] === roleOf(raw["role"] as string)) return null;
+  const isOrdinary = fields[0] === "role" && raw["role"] === roleOf(String(raw["role"]));
+  if (isOrdinary && fields.length === 2 && typeof content === "string") return null;
   const envelope: Record<string, Json | undefined> = { ...raw };
+  if (isOrdinary) delete envelope["role"];
   if (content !== undefined) {
     envelope["content"] = typeof content === "string" ? hole.text : Array.isArray(content) ? hole.blocks : [content];
   }
+  if (timestamp === Date.parse(at)) envelope["timestamp"] = hole.time;
+  else if (timestamp === hole.time || Array.isArray(timestamp)) envelope["timestamp"] = [timestamp];
   if (Array.isArray(raw["tool_calls"])) envelope["tool_calls"] = hole.calls;
   return JSON.stringify(envelope);
 }
+
+const fillTime = (marker: Json, at: Timestamp): Json =>
+  marker === hole.time ? Date.parse(at) : Array.isArray(marker) ? (marker[0] ?? null) : marker;
 
 function fillContent(marker: Json, blocks: readonly Json[]): Json {
   if (marker === hole.blocks) return blocks;
@@ -135,6 +143,7 @@ function letterOf(field: string, value: Json | undefined, known: Known): string 
     case "parentId":
       return value === null ? "n" : value === known.parentKey ? "p" : null;
     case "timestamp":
+      if (value === known.at) return "t0";
       return typeof value === "string" && parseTimestamp(value) === value ? `t${Date.parse(value) - Date.parse(known.at)}` : null;
     case "message":
       return "m";

@@ -1,31 +1,11 @@
 /** Copies of a database that are whole although others are writing, through SQLite's own backup. */
 
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { LcmError } from "../core/errors.ts";
 import { copyFiles, removeFiles } from "./files.ts";
-import { identify, messageOf } from "./migrate.ts";
-
-/** All pages in one step, under one read of the source: a busy writer cannot make it start over. */
-const pagesPerStep = 1 << 30;
-
-/** Copies the database file alone. */
-export async function copyDatabase(from: string, to: string): Promise<void> {
-  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
-  const source = new DatabaseSync(from, { readOnly: true });
-  try {
-    await backup(source, to, { rate: pagesPerStep });
-    chmodSync(to, 0o600);
-  } catch (cause) {
-    throw new LcmError("unavailable", `no backup could be written to ${to}: ${messageOf(cause)}`, {
-      cause,
-      hint: "check that the folder exists, can be written, and has room",
-    });
-  } finally {
-    source.close();
-  }
-}
+import { checkWhole, identify, messageOf, pragma } from "./migrate.ts";
 
 /** The folder that holds a backup's files, beside the backup. */
 export const filesBeside = (path: string): string => `${path}.files`;
@@ -35,20 +15,68 @@ export async function backUp(
   filesDir: string,
   to: string,
 ): Promise<{ readonly path: string; readonly bytes: number; readonly files: number }> {
-  if (existsSync(to)) throw new LcmError("conflict", `${to} exists already`, { hint: "name another file" });
-  await copyDatabase(path, to);
+  await backUpDatabase(path, to);
   const files = await copyFiles(filesDir, filesBeside(to));
   return { path: to, bytes: statSync(to).size, files };
+}
+
+/** The database alone, as one private file. It gets its name when it is whole: a crash leaves no half of a backup. */
+export async function backUpDatabase(from: string, to: string): Promise<void> {
+  if (existsSync(to)) throw new LcmError("conflict", `${to} exists already`, { hint: "name another file" });
+  const draft = join(dirname(to), `.${basename(to)}.${process.pid}.new`);
+  try {
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+    closeSync(openSync(draft, "wx", 0o600));
+    await copyPages(from, draft);
+    leaveWal(draft);
+    renameSync(draft, to);
+  } catch (cause) {
+    rmSync(draft, { force: true });
+    throw new LcmError("unavailable", `no backup could be written to ${to}: ${messageOf(cause)}`, {
+      cause,
+      hint: "check that the folder exists, can be written, and has room",
+    });
+  }
+}
+
+/** All pages in one step, under one read of the source: a busy writer cannot make it start over. */
+const pagesPerStep = 1 << 30;
+
+async function copyPages(from: string, to: string): Promise<void> {
+  const source = new DatabaseSync(from, { readOnly: true });
+  try {
+    await backup(source, to, { rate: pagesPerStep });
+  } finally {
+    source.close();
+  }
+}
+
+/** A file in WAL mode comes as three as soon as somebody reads it. */
+function leaveWal(path: string): void {
+  const db = new DatabaseSync(path);
+  try {
+    db.exec("PRAGMA journal_mode = DELETE");
+  } finally {
+    db.close();
+  }
 }
 
 /** Names that sort by time: `lcm.db.backup-20261115T083700Z`. */
 export const backupPath = (path: string, now: string): string => `${path}.backup-${now.replace(/[-:]|\.\d+/g, "")}`;
 
-/** Keeps the newest few of our backups of this database. */
+/** The same name, or with a number if there is such a file already. */
+export function unusedPath(wanted: string): string {
+  for (let number = 1; ; number++) {
+    const path = number === 1 ? wanted : `${wanted}-${number}`;
+    if (!existsSync(path)) return path;
+  }
+}
+
+/** Keeps the newest few of our backups of this database, and what it was before it was adopted. */
 export function pruneBackups(path: string, keep: number): readonly string[] {
   const prefix = `${basename(path)}.backup-`;
   const old = readdirSync(dirname(path))
-    .filter((name) => name.startsWith(prefix) && /^\d{8}T\d{6}Z$/.test(name.slice(prefix.length)))
+    .filter((name) => name.startsWith(prefix) && /^\d{8}T\d{6}Z(-\d+)?$/.test(name.slice(prefix.length)))
     .sort()
     .slice(0, -keep)
     .map((name) => join(dirname(path), name));
@@ -70,26 +98,78 @@ export async function restore(
   now: string,
 ): Promise<{ readonly replaced: string | null; readonly files: number }> {
   if (!existsSync(from)) throw new LcmError("not_found", `there is no backup ${from}`);
+  if (resolve(from) === resolve(path)) throw new LcmError("invalid", `${from} is the database itself`);
   if (identify(from) === "empty") throw new LcmError("invalid", `${from} is empty`);
   checkWhole(from);
-  let replaced: string | null = null;
-  if (existsSync(path) && statSync(path).size > 0) {
-    replaced = backupPath(path, now);
-    await backUp(path, filesDir, replaced);
-  }
-  await copyDatabase(from, path);
+  const condition = conditionOf(path);
+  const replaced = condition === "absent" ? null : unusedPath(backupPath(path, now));
+  if (replaced !== null && condition === "whole") await backUp(path, filesDir, replaced);
+  if (replaced !== null && condition === "damaged") await keepBytes(path, filesDir, replaced);
+  await replaceDatabase(from, path, condition);
   if (existsSync(filesBeside(from))) await removeFiles(filesDir);
   const files = await copyFiles(filesBeside(from), filesDir);
   return { replaced, files };
 }
 
-function checkWhole(path: string): void {
+type Condition = "absent" | "whole" | "damaged";
+
+/** Throws for a file that is not ours to replace. */
+function conditionOf(path: string): Condition {
+  try {
+    if (identify(path) === "empty" && !(existsSync(path) && statSync(path).size > 0)) return "absent";
+    checkWhole(path);
+    return "whole";
+  } catch (error) {
+    if (!(error instanceof LcmError)) throw unavailable(path, error);
+    switch (error.code) {
+      case "corrupt":
+        return "damaged";
+      case "conflict": // Made by a newer version of ours; going back from it is what this is for.
+        return "whole";
+      default:
+        throw error;
+    }
+  }
+}
+
+/** What is too damaged to be copied page by page is kept byte by byte: something may yet be recovered from it. */
+async function keepBytes(path: string, filesDir: string, to: string): Promise<void> {
+  for (const suffix of ["", "-wal"]) {
+    if (!existsSync(path + suffix)) continue;
+    copyFileSync(path + suffix, to + suffix);
+    chmodSync(to + suffix, 0o600);
+  }
+  await copyFiles(filesDir, filesBeside(to));
+}
+
+async function replaceDatabase(from: string, path: string, condition: Condition): Promise<void> {
+  try {
+    if (condition === "whole") {
+      // Pages of another size do not go into a log.
+      if (pageSizeOf(from) !== pageSizeOf(path)) leaveWal(path);
+      await copyPages(from, path);
+      return;
+    }
+    // What is damaged cannot be written to either. Nobody can have it open and be well.
+    const fresh = unusedPath(`${path}.new`);
+    await backUpDatabase(from, fresh);
+    for (const suffix of ["-wal", "-shm", "-journal"]) rmSync(path + suffix, { force: true });
+    renameSync(fresh, path);
+  } catch (cause) {
+    throw cause instanceof LcmError ? cause : unavailable(path, cause);
+  }
+}
+
+const unavailable = (path: string, cause: unknown): LcmError =>
+  new LcmError("unavailable", `${path} cannot be replaced: ${messageOf(cause)}`, {
+    cause,
+    hint: "end the programs that have it open, and check that it can be written",
+  });
+
+function pageSizeOf(path: string): number {
   const db = new DatabaseSync(path, { readOnly: true });
   try {
-    const verdict = Object.values(db.prepare("PRAGMA quick_check(1)").get() ?? {})[0];
-    if (verdict !== "ok") throw new Error(String(verdict));
-  } catch (cause) {
-    throw new LcmError("corrupt", `${path} is damaged, and nothing was restored: ${messageOf(cause)}`, { cause });
+    return pragma(db, "page_size");
   } finally {
     db.close();
   }

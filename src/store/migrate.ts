@@ -4,8 +4,9 @@
  * opened for writing, and is not touched.
  */
 
-import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { LcmError } from "../core/errors.ts";
 import { applicationId, indexes, schemaVersion, searchTables, tables } from "./schema.ts";
 
@@ -18,41 +19,133 @@ export type FileKind =
   /** Made by the older program of the same name. */
   | "older_program";
 
-/** Looks without touching. Throws for a file that we must leave alone. */
+/**
+ * Looks without touching. Throws for a file that we must leave alone. A lock that another process holds passes through
+ * as SQLite's own error, for the caller to wait out.
+ */
 export function identify(path: string): FileKind {
-  if (!existsSync(path) || statSync(path).size === 0) return "empty";
+  if (!hasBytes(path)) return "empty";
   if (!hasSqliteHeader(path)) {
     throw new LcmError("invalid", `${path} is not a database`, { hint: "name an lcm.db file with --db" });
   }
-  const db = new DatabaseSync(path, { readOnly: true });
   try {
-    return kindOf(db, path);
+    return look(path, (db) => kindOf(db, path));
   } catch (cause) {
-    if (cause instanceof LcmError) throw cause;
-    throw new LcmError("corrupt", `${path} cannot be read as a database: ${messageOf(cause)}`, {
+    if (cause instanceof LcmError || isBusy(cause)) throw cause;
+    throw unreadable(path, cause);
+  }
+}
+
+/** False for no file, and for one with nothing in it. */
+function hasBytes(path: string): boolean {
+  const found = fileSystem(path, () => statSync(path, { throwIfNoEntry: false }));
+  if (found === undefined) return false;
+  if (found.isFile()) return found.size > 0;
+  throw new LcmError("invalid", `${path} is ${found.isDirectory() ? "a folder" : "not a file"}, not a database`, {
+    hint: "name an lcm.db file with --db",
+  });
+}
+
+function hasSqliteHeader(path: string): boolean {
+  return fileSystem(path, () => {
+    const file = openSync(path, "r");
+    try {
+      const header = Buffer.alloc(16);
+      readSync(file, header, 0, 16, 0);
+      return header.toString("latin1") === "SQLite format 3\0";
+    } finally {
+      closeSync(file);
+    }
+  });
+}
+
+function fileSystem<T>(path: string, ask: () => T): T {
+  try {
+    return ask();
+  } catch (cause) {
+    throw new LcmError("denied", `${path} cannot be read: ${messageOf(cause)}`, {
       cause,
-      hint: "restore a backup with `lcm restore`, or recover the file with the sqlite3 shell's .recover",
+      hint: "check who owns the file and its folder",
     });
+  }
+}
+
+/**
+ * Reads a database and leaves nothing behind, not even the empty log that SQLite puts beside a file in WAL mode. Only
+ * where somebody died while writing, the file is opened for writing: SQLite then undoes what they had begun.
+ */
+function look<T>(path: string, read: (db: DatabaseSync) => T): T {
+  const hasLog = ["-wal", "-journal"].some((suffix) => (statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0);
+  const asItLies = pathToFileURL(path);
+  asItLies.searchParams.set("immutable", "1");
+  if (!hasLog) {
+    try {
+      return readWith(new DatabaseSync(asItLies, { readOnly: true }), read);
+    } catch (error) {
+      // Perhaps somebody began to write this very moment. The way below waits for them; a damaged file fails there too.
+      if (error instanceof LcmError) throw error;
+    }
+  }
+  try {
+    return readWith(new DatabaseSync(path, { readOnly: true }), read);
+  } catch (error) {
+    if (errcodeOf(error) !== sqliteReadonlyRollback) throw error;
+  }
+  try {
+    readWith(new DatabaseSync(asItLies, { readOnly: true }), read);
+  } catch (error) {
+    // What is not ours is told apart before anything in it is undone; half-written pages may not be readable at all.
+    if (error instanceof LcmError) throw error;
+  }
+  return readWith(new DatabaseSync(path), read);
+}
+
+function readWith<T>(db: DatabaseSync, read: (db: DatabaseSync) => T): T {
+  try {
+    return read(db);
   } finally {
     db.close();
   }
 }
 
-function hasSqliteHeader(path: string): boolean {
-  const file = openSync(path, "r");
+const unreadable = (path: string, cause: unknown): LcmError =>
+  isDenied(cause)
+    ? new LcmError("denied", `${path} cannot be opened: ${messageOf(cause)}`, { cause, hint: "check who owns the file and its folder" })
+    : new LcmError("corrupt", `${path} cannot be read as a database: ${messageOf(cause)}`, {
+        cause,
+        hint: "restore a backup with `lcm restore`, or recover the file with the sqlite3 shell's .recover",
+      });
+
+/** Reads every page of a database. Throws `corrupt` for one that is damaged; damaged search can be built again. */
+export function checkWhole(path: string): void {
+  const problems = (db: DatabaseSync): readonly string[] =>
+    db.prepare("PRAGMA quick_check(100)").all().map((row) => String(Object.values(row)[0]));
+  let found: readonly string[];
   try {
-    const header = Buffer.alloc(16);
-    readSync(file, header, 0, 16, 0);
-    return header.toString("latin1") === "SQLite format 3\0";
-  } finally {
-    closeSync(file);
+    found = readWith(new DatabaseSync(path, { readOnly: true }), problems);
+  } catch (cause) {
+    if (isBusy(cause)) throw cause;
+    throw unreadable(path, cause);
   }
+  const damage = found.find((sentence) => sentence !== "ok" && !/inverted index/.test(sentence));
+  if (damage === undefined) return;
+  throw new LcmError("corrupt", `${path} is damaged, and was not touched: ${damage.replaceAll("\n", " ")}`, {
+    hint: "restore a backup with `lcm restore`, or recover the file with the sqlite3 shell's .recover",
+  });
 }
+
+const sqliteReadonlyRollback = 776;
+
+const errcodeOf = (error: unknown): number =>
+  error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode : 0;
+
+const isBusy = (error: unknown): boolean => [5, 6].includes(errcodeOf(error) & 0xff);
+const isDenied = (error: unknown): boolean => [3, 8, 14].includes(errcodeOf(error) & 0xff);
 
 export function kindOf(db: DatabaseSync, path: string): FileKind {
   const version = pragma(db, "user_version");
-  const names = tableNames(db);
-  if (pragma(db, "application_id") === applicationId) {
+  const application = pragma(db, "application_id");
+  if (application === applicationId) {
     if (version > schemaVersion) {
       throw new LcmError("conflict", `${path} was made by a newer lossless-claw (schema ${version}, this one knows ${schemaVersion})`, {
         hint: "update lossless-claw, or restore a backup made by this version",
@@ -60,10 +153,24 @@ export function kindOf(db: DatabaseSync, path: string): FileKind {
     }
     return version === schemaVersion ? "current" : "outdated";
   }
-  if (names.size === 0) return "empty";
-  if (["conversations", "messages", "summaries", "context_items"].every((name) => names.has(name))) return "older_program";
+  if (application === 0 && isOlderProgram(db)) return "older_program";
+  if (application === 0 && tableNames(db).size === 0) return "empty";
   throw new LcmError("invalid", `${path} is a database, but not one of lossless-claw`, { hint: "name an lcm.db file with --db" });
 }
+
+/** Every version of the older program had these; the rest came and went. */
+const olderColumns = {
+  conversations: ["conversation_id", "session_id"],
+  messages: ["message_id", "conversation_id", "seq", "role", "content", "created_at"],
+  summaries: ["summary_id", "conversation_id", "kind", "content", "created_at"],
+  context_items: ["conversation_id", "ordinal", "item_type", "message_id", "summary_id"],
+} as const;
+
+const isOlderProgram = (db: DatabaseSync): boolean =>
+  Object.entries(olderColumns).every(([table, columns]) => {
+    const present = columnsOf(db, table);
+    return columns.every((column) => present.has(column));
+  });
 
 /** Steps from one version of our schema to the next, by the version they lead to. */
 const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map();
@@ -76,7 +183,7 @@ export function migrate(db: DatabaseSync, path: string): void {
     if (kind !== "outdated") return;
     for (let version = pragma(db, "user_version") + 1; version <= schemaVersion; version++) {
       const step = steps.get(version);
-      if (step === undefined) throw new LcmError("corrupt", `there is no step to schema ${version}`);
+      if (step === undefined) throw new LcmError("corrupt", `${path} has schema ${version - 1}, from which no step leads on`);
       step(db);
       db.exec(`PRAGMA user_version = ${version}`);
     }
@@ -113,6 +220,15 @@ export const tableNames = (db: DatabaseSync): ReadonlySet<string> =>
       .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
       .all()
       .map((row) => String(row["name"])),
+  );
+
+/** Columns that can be written, with their declared types; none of a table that does not exist. */
+export const columnsOf = (db: DatabaseSync, table: string): ReadonlyMap<string, string> =>
+  new Map(
+    db
+      .prepare("SELECT name, type FROM pragma_table_xinfo(?) WHERE hidden = 0")
+      .all(table)
+      .map((row) => [String(row["name"]), String(row["type"])]),
   );
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

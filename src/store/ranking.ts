@@ -40,23 +40,26 @@ export function createReader(terms: readonly Term[]): (text: string) => Reading 
       stems: row.map((wanted, at) => numberOf(wanted, term.prefix && at === row.length - 1)),
     })),
   );
-  const known = new Map<string, readonly number[]>();
   const none: readonly number[] = [];
+  const known = new Map<string, readonly number[]>();
   const numbersOf = (word: string): readonly number[] => {
     const stemmed = stem(word);
-    const found = stems.flatMap((one, number) => (one.prefix ? stemmed.startsWith(one.stem) : stemmed === one.stem) ? [number] : []);
+    const found = stems.flatMap((one, number) => ((one.prefix ? stemmed.startsWith(one.stem) : stemmed === one.stem) ? [number] : []));
     return found.length === 0 ? none : found;
   };
+  const opensAsWanted = createOpening(stems.map((one) => one.stem));
 
   return (text) => {
     const spots: { readonly place: number; readonly stems: readonly number[]; readonly from: number; readonly to: number }[] = [];
     let length = 0;
-    eachWord(text, (word, from, to) => {
+    const visit = (word: string, from: number, to: number): void => {
+      const place = length++;
+      if (word === "") return;
       let found = known.get(word);
       if (found === undefined) known.set(word, (found = numbersOf(word)));
-      if (found !== none) spots.push({ place: length, stems: found, from, to });
-      length += 1;
-    });
+      if (found !== none) spots.push({ place, stems: found, from, to });
+    };
+    eachWord(text, visit, opensAsWanted);
 
     const counts = terms.map(() => 0);
     const matches: Match[] = [];
@@ -75,6 +78,18 @@ export function createReader(terms: readonly Term[]): (text: string) => Reading 
     }
     return { length, counts, matches };
   };
+}
+
+/** Stemming changes no letter of a word before the last of its stem, so two letters tell most words apart. */
+function createOpening(stems: readonly string[]): (text: string, from: number) => boolean {
+  const opens = new Uint8Array(128 * 128);
+  const lower = (code: number): number => (code >= 65 && code <= 90 ? code + 32 : code & 127);
+  for (const wanted of stems) {
+    const first = lower(wanted.charCodeAt(0));
+    if (wanted.length > 2) opens[first * 128 + lower(wanted.charCodeAt(1))] = 1;
+    else opens.fill(1, first * 128, first * 128 + 128);
+  }
+  return (text, from) => opens[lower(text.charCodeAt(from)) * 128 + lower(text.charCodeAt(from + 1))] === 1;
 }
 
 /** How much a term tells, from how many of the rows hold it. */

@@ -137,8 +137,8 @@ function* searchByWords(request: SearchRequest, deadline: Deadline, timeoutMs: n
 
   const caveats: SearchCaveat[] = [];
   if (hits.length > request.limit) caveats.push({ kind: "limit", limit: request.limit });
-  if (collected.isLate) caveats.push({ kind: "time", timeoutMs, scanned: collected.read, of: collected.picked });
-  if (collected.isCut) caveats.push({ kind: "newest_ranked", ranked: collected.picked });
+  if (collected.isLate) caveats.push({ kind: "time", timeoutMs, scanned: collected.read, of: collected.ranked });
+  if (collected.isCut) caveats.push({ kind: "newest_ranked", ranked: collected.ranked });
   if (missing !== null && hits.length > 0) caveats.push({ kind: "partial_match", missing });
   if (collected.unindexed > 0) caveats.push({ kind: "unindexed", rows: collected.unindexed });
   return { hits: hits.slice(0, request.limit), caveats };
@@ -163,7 +163,7 @@ function* findHolding(search: WordSearch, which: "all" | "some"): Script<Answer>
   const most = isNarrowed(scope) ? postingsMax : newestMax;
   const collected = yield* collect(search, isEnough, request.limit + 1, function* (source) {
     const ids = yield* idsOf(source.newest(match, most));
-    return { ids, holding: [], isCut: ids.length === most };
+    return { ids: Float64Array.from(ids), ranked: ids.length, holding: [], isCut: ids.length === most };
   });
   const candidates = collected.candidates.toSorted((one, other) => byRecency(one.found, other.found));
   const weights = search.terms.map(() => 1);
@@ -210,26 +210,31 @@ type Scored = Candidate & { readonly score: number };
 /** How many of the best rows lend a part of their score to the turns around them. */
 const lendersMax = 80;
 
+/**
+ * Scores messages among the turns around them. A turn without any of the words can answer a question; to a single word
+ * or a phrase it would be a stray, so then no others are read.
+ */
 function* scoreAmongTurns(candidates: readonly Scored[], score: (candidate: Candidate) => Scored, search: WordSearch): Script<readonly Scored[]> {
   const { query, scope } = search;
-  const here = new Set(candidates.map(({ found }) => `${found.conversation} ${found.seq}`));
-  const around: (readonly [number, number])[] = [];
+  const isQuestion = query.phrases.length === 0 && query.words.length > 1;
+  const neighbours = isQuestion ? yield* all(turnsAt(JSON.stringify(placesAround(candidates))), toFound) : [];
+  const turns = [...candidates, ...neighbours.map((found) => score({ found, reading: search.read(found.text) }))];
+  const scores = scoreTurns(turns.map(({ found, score: own }) => ({ ...found, own })), query);
+  return turns.map((turn, at) => ({ ...turn, score: scores[at] ?? 0 })).filter(({ found, score: sum }) => sum > 0 && isWithin(found.at, scope.filter));
+}
+
+/** Conversation and seq of the turns around the best candidates, without those that are candidates. */
+function placesAround(candidates: readonly Scored[]): readonly (readonly [number, number])[] {
+  const known = new Set(candidates.map(({ found }) => `${found.conversation} ${found.seq}`));
+  const places: (readonly [number, number])[] = [];
   for (const { found } of candidates.toSorted((one, other) => other.score - one.score).slice(0, lendersMax)) {
     for (let seq = found.seq - neighboursEachSide; seq <= found.seq + neighboursEachSide; seq++) {
       const place = `${found.conversation} ${seq}`;
-      if (!here.has(place)) around.push([found.conversation, seq]);
-      here.add(place);
+      if (!known.has(place)) places.push([found.conversation, seq]);
+      known.add(place);
     }
   }
-  const neighbours = yield* all(turnsAt(JSON.stringify(around)), toFound);
-  const turns = [...candidates, ...neighbours.map((found) => score({ found, reading: search.read(found.text) }))];
-  const scores = scoreTurns(turns.map(({ found, score: own }) => ({ ...found, own })), query);
-  // A turn without any of the words is an answer only to a question; to a word or a phrase it is a stray.
-  const isQuestion = query.phrases.length === 0 && query.words.length > 1;
-  return turns.flatMap((turn, at) => {
-    const isShown = turn.reading.matches.length > 0 || isQuestion;
-    return isShown && isWithin(turn.found.at, scope.filter) ? [{ ...turn, score: scores[at] ?? 0 }] : [];
-  }).filter((turn) => turn.score > 0);
+  return places;
 }
 
 /** A row and what it holds of the query. */
@@ -240,7 +245,9 @@ interface Candidate {
 
 /** Rows worth reading, most promising first. */
 interface Picked {
-  readonly ids: readonly number[];
+  readonly ids: Float64Array;
+  /** How many there were to choose them from. */
+  readonly ranked: number;
   /** How many rows hold each term. */
   readonly holding: readonly number[];
   /** Whether older rows were left out. */
@@ -250,7 +257,8 @@ interface Picked {
 interface Collected {
   readonly candidates: readonly Candidate[];
   readonly holding: readonly number[];
-  readonly picked: number;
+  /** Rows that the index found, and how many of them were read. */
+  readonly ranked: number;
   readonly read: number;
   readonly isLate: boolean;
   readonly isCut: boolean;
@@ -268,7 +276,7 @@ function* collect(
   const { query, scope, deadline } = search;
   const candidates: Candidate[] = [];
   const holding = search.terms.map(() => 0);
-  let picked = 0;
+  let ranked = 0;
   let read = 0;
   let unindexed = 0;
   let isCut = false;
@@ -284,7 +292,7 @@ function* collect(
     const extent = yield* extentOf(source);
     const chosen = yield* pick(source, extent);
     for (const [at, rows] of chosen.holding.entries()) holding[at] = (holding[at] ?? 0) + rows;
-    picked += chosen.ids.length;
+    ranked += chosen.ranked;
     isCut ||= chosen.isCut;
 
     let at = 0;
@@ -294,7 +302,7 @@ function* collect(
         isLate = true;
         break;
       }
-      const ids = JSON.stringify(chosen.ids.slice(at, at + rowsPerRead));
+      const ids = JSON.stringify([...chosen.ids.slice(at, at + rowsPerRead)]);
       kept += consider(yield* all(source.rows(ids, anyText, scope.filter), toFound)).length;
     }
     read += Math.min(at, chosen.ids.length);
@@ -309,7 +317,7 @@ function* collect(
     }
     unindexed += Math.max(0, to - extent.indexedUpto);
   }
-  return { candidates, holding, picked, read, isLate, isCut, unindexed };
+  return { candidates, holding, ranked, read, isLate, isCut, unindexed };
 }
 
 const rowsPerRead = 200;
@@ -323,60 +331,108 @@ const countOf = (search: WordSearch, reading: Reading, term: Term): number => re
 const postingsMax = 200_000;
 const probeRows = 128;
 
-/** Rows that hold any of the words, ranked by the weights of the words they hold. */
+/** Rows that hold all the phrases and any of the words, ranked roughly by the weights of the words they hold. */
 function* gather(source: Source, extent: Extent, search: WordSearch): Script<Picked> {
   const { query, scope, terms } = search;
   const required = matchesOf(search);
-  // All phrases are one lookup, since every row holds them all.
-  const lookups = [
-    ...(query.phrases.length > 0 ? [{ match: allOf(required), terms: query.phrases }] : []),
-    ...[...query.words, ...query.pieces].map((term) => ({ match: allOf([...required, term.match]), terms: [term] })),
-  ];
-  const probed: { readonly match: string; readonly terms: readonly Term[]; readonly newest: readonly number[]; readonly rows: number }[] = [];
-  for (const lookup of lookups) {
-    const newest = yield* idsOf(source.newest(lookup.match, probeRows));
-    const last = newest.at(-1);
-    const isAll = newest.length < probeRows || last === undefined;
-    // As frequent among the older rows as among the newest.
-    probed.push({ ...lookup, newest, rows: isAll ? newest.length : Math.round((probeRows * extent.indexedUpto) / (extent.indexedUpto - last + 1)) });
-  }
-
   const holding = terms.map(() => 0);
-  const lists: { readonly ids: readonly number[]; readonly weight: number }[] = [];
+  const lists: Posting[] = [];
   let left = postingsMax;
   let isCut = false;
-  for (const lookup of probed.toSorted((one, other) => one.rows - other.rows)) {
-    let { rows, newest: ids } = lookup;
-    if (ids.length === probeRows) {
-      // A word that is too common to rank by is left out, unless it is all there is.
-      const isWorthIt = rows <= left || postingsMax - left < candidatesMax;
-      ids = isWorthIt ? yield* idsOf(source.newest(lookup.match, left)) : [];
-      if (isWorthIt && ids.length < left) rows = ids.length;
-      else isCut = true;
-    }
+  const add = (ids: readonly number[], rows: number, of: readonly Term[]): void => {
     left -= ids.length;
     lists.push({ ids, weight: weightOf(rows, scope.rows) });
-    for (const term of lookup.terms) holding[terms.indexOf(term)] = rows;
-  }
-  return { ids: rankRoughly(lists), holding, isCut };
-}
+    for (const term of of) holding[terms.indexOf(term)] = rows;
+  };
 
-/** Ids by the sum of the weights of the lists they are in, newest first among equals. Ids in a list descend. */
-function rankRoughly(lists: readonly { readonly ids: readonly number[]; readonly weight: number }[]): readonly number[] {
-  const newest = lists.reduce((most, { ids }) => Math.max(most, ids[0] ?? 0), 0);
-  const oldest = lists.reduce((least, { ids }) => Math.min(least, ids.at(-1) ?? Infinity), newest);
-  const sums = new Float32Array(newest - oldest + 1);
-  const distinct: number[] = [];
-  for (const { ids, weight } of lists) {
-    for (const id of ids) {
-      if (sums[id - oldest] === 0) distinct.push(id);
-      sums[id - oldest] = (sums[id - oldest] ?? 0) + weight;
+  if (query.phrases.length > 0) {
+    const ids = yield* idsOf(source.newest(allOf(required), left));
+    isCut = ids.length === left;
+    add(ids, ids.length, query.phrases);
+  }
+  const probed: { readonly term: Term; readonly newest: readonly number[]; readonly rows: number }[] = [];
+  for (const term of [...query.words, ...query.pieces]) {
+    const newest = yield* idsOf(source.newest(term.match, probeRows));
+    const oldest = newest.length < probeRows ? undefined : newest.at(-1);
+    // A frequent word is taken to be as frequent among the older rows as among the newest.
+    const rows = oldest === undefined ? newest.length : Math.round((probeRows * extent.indexedUpto) / (extent.indexedUpto - oldest + 1));
+    probed.push({ term, newest, rows });
+  }
+  for (const { term, newest, rows } of probed.toSorted((one, other) => one.rows - other.rows)) {
+    const isAll = newest.length < probeRows;
+    if (newest.length === 0 || (isAll && required.length === 0)) add(newest, rows, [term]);
+    else if (rows <= left) {
+      const ids = yield* idsOf(source.holding(allOf([...required, term.match])));
+      add(ids, ids.length, [term]);
+    } else {
+      // Too common to rank by, unless there is little else.
+      isCut = true;
+      const most = postingsMax - left < candidatesMax ? left : 0;
+      const ids = most > 0 ? yield* idsOf(source.newest(allOf([...required, term.match]), most)) : [];
+      add(ids, ids.length < most ? ids.length : Math.round((rows * scope.rows) / extent.indexedUpto), [term]);
     }
   }
-  // The sum, coarsely, in front of the id: numbers sort many times faster than objects.
-  const total = lists.reduce((sum, { weight }) => sum + weight, 0);
-  const keys = Float64Array.from(distinct, (id) => Math.round(((sums[id - oldest] ?? 0) / total) * 2 ** 20) * 2 ** 32 + id);
-  return Array.from(keys.sort().reverse(), (key) => key % 2 ** 32);
+  const ranked = rankRoughly(lists, isNarrowed(scope) ? postingsMax : promisingMax);
+  return { ...ranked, holding, isCut };
+}
+
+/** The rows that hold a word, and what holding it is worth. */
+interface Posting {
+  readonly ids: readonly number[];
+  readonly weight: number;
+}
+
+/** Of these the best are read until there are enough candidates. */
+const promisingMax = 4_000;
+
+/** Ids by the sum of the weights of the words they hold, newest first among equals; and how many there are in all. */
+function rankRoughly(postings: readonly Posting[], most: number): { readonly ids: Float64Array; readonly ranked: number } {
+  const ends = postings.flatMap(({ ids }) => [ids[0] ?? 0, ids.at(-1) ?? 0]).filter((id) => id > 0);
+  const oldest = Math.min(...ends, Infinity);
+  const sums = new Float32Array(ends.length === 0 ? 0 : Math.max(...ends) - oldest + 1);
+  const total = postings.reduce((sum, { weight }) => sum + weight, 0);
+  const distinct = new Float64Array(postings.reduce((sum, { ids }) => sum + ids.length, 0));
+  let ranked = 0;
+  for (const { ids, weight } of postings) {
+    for (const id of ids) {
+      const sum = sums[id - oldest] ?? 0;
+      if (sum === 0) distinct[ranked++] = id;
+      sums[id - oldest] = sum + weight / total;
+    }
+  }
+  // The sum, coarsely, in front of the id, so that numbers are compared.
+  const keys = distinct.subarray(0, ranked);
+  for (let at = 0; at < ranked; at++) {
+    const id = keys[at] ?? 0;
+    keys[at] = Math.round((sums[id - oldest] ?? 0) * 2 ** 20) * 2 ** 32 + id;
+  }
+  const ids = largest(keys, most).sort().reverse();
+  for (let at = 0; at < ids.length; at++) ids[at] = (ids[at] ?? 0) % 2 ** 32;
+  return { ids, ranked };
+}
+
+/** The so many largest of distinct numbers, in no order: quickselect. Sorting them all would take most of a search. */
+function largest(numbers: Float64Array, most: number): Float64Array {
+  let low = 0;
+  let high = numbers.length - 1;
+  const wanted = numbers.length - most;
+  while (wanted > 0 && low < high) {
+    const pivot = numbers[(low + high) >> 1] ?? 0;
+    let left = low;
+    let right = high;
+    while (left <= right) {
+      while ((numbers[left] ?? 0) < pivot) left += 1;
+      while ((numbers[right] ?? 0) > pivot) right -= 1;
+      if (left > right) break;
+      const swapped = numbers[left] ?? 0;
+      numbers[left++] = numbers[right] ?? 0;
+      numbers[right--] = swapped;
+    }
+    if (wanted <= right) high = right;
+    else if (wanted >= left) low = left;
+    else break;
+  }
+  return numbers.subarray(Math.max(0, wanted));
 }
 
 /** What every hit matches: its conversation, and the phrases. */
@@ -437,7 +493,8 @@ interface Source {
   /** How many rows these conversations hold; their ids, as JSON. */
   readonly countIn: (conversations: string) => Statement;
   readonly idsIn: (conversations: string) => Statement;
-  /** Ids of rows that match an FTS5 expression, newest first, as JSON. */
+  /** Ids of rows that match an FTS5 expression, as JSON: all of them, or the newest, newest first. */
+  readonly holding: (match: string) => Statement;
   readonly newest: (match: string, most: number) => Statement;
   readonly rows: (ids: string, like: string, filter: Filter) => Statement;
   /** Rows from one id to another, both included. */
@@ -488,6 +545,7 @@ function createSource(of: {
     FROM search_progress WHERE source = '${of.name}'`);
   const countIn = statement(`SELECT sum(${of.total}) FROM conversations WHERE conversation_id ${inList}`);
   const idsIn = statement(`SELECT json_group_array(${of.id}) AS ids FROM ${of.name} WHERE conversation_id ${inList}`);
+  const holding = statement(`SELECT json_group_array(rowid) AS ids FROM ${of.name}_fts WHERE ${of.name}_fts MATCH ?`);
   const newest = statement(`SELECT json_group_array(rowid) AS ids
     FROM (SELECT rowid FROM ${of.name}_fts WHERE ${of.name}_fts MATCH ? ORDER BY rowid DESC LIMIT ?)`);
   const rows = statement(`SELECT ${of.columns} FROM ${of.name} WHERE ${of.id} ${inList} AND ${kept}`);
@@ -497,6 +555,7 @@ function createSource(of: {
     extent: () => extent(),
     countIn: (conversations) => countIn(conversations),
     idsIn: (conversations) => idsIn(conversations),
+    holding: (match) => holding(match),
     newest: (match, most) => newest(match, most),
     rows: (ids, like, filter) => rows(ids, ...values(like, filter)),
     between: (from, to, like, filter) => between(from, to, ...values(like, filter)),

@@ -11,7 +11,10 @@ import { threadUrl } from "./sqlite-thread.ts";
 import type { Answer, Call, Failure, ThreadOptions, ThreadStart } from "./sqlite-thread.ts";
 
 /** How long past its limit a search may take to come back by itself, with what it has found so far. */
-const graceMs = 30;
+const graceMs = 10;
+
+/** A search that comes this close to its limit has its successor started, so that nobody waits for a thread to start. */
+const headStartMs = 200;
 
 /** Where the search stops by default; the same as in-process. */
 const searchTimeoutMsDefault = 10_000;
@@ -114,12 +117,15 @@ interface Searcher {
 /** One search at a time, so that ending the thread ends only the search that ran too long. */
 function createSearcher(options: ThreadOptions): Searcher {
   let thread: Thread | null = null;
+  let successor: Thread | null = null;
   let turn: Promise<unknown> = Promise.resolve();
   const ready = (): Thread => (thread ??= startThread(options));
+  const prepareSuccessor = (): Thread => (successor ??= startThread(options));
+  /** Nobody waits for the old one, which ends when its statement does. */
   const replace = (): void => {
     const old = thread;
-    // The next one starts now: nobody waits for the old one, which ends when its statement does.
-    thread = startThread(options);
+    thread = prepareSuccessor();
+    successor = null;
     void old?.end();
   };
 
@@ -128,6 +134,7 @@ function createSearcher(options: ThreadOptions): Searcher {
     throwIfCancelled(signal);
     const timeoutMs = limits.timeoutMs ?? searchTimeoutMsDefault;
     const outcome = Promise.withResolvers<SearchResult>();
+    const headStart = setTimeout(prepareSuccessor, timeoutMs - headStartMs);
     const timer = setTimeout(() => {
       replace();
       outcome.resolve({ hits: [], caveats: [{ kind: "time", timeoutMs, scanned: 0, of: 0 }] });
@@ -143,6 +150,7 @@ function createSearcher(options: ThreadOptions): Searcher {
     try {
       return await outcome.promise;
     } finally {
+      clearTimeout(headStart);
       clearTimeout(timer);
       signal?.removeEventListener("abort", cancel);
     }
@@ -157,6 +165,7 @@ function createSearcher(options: ThreadOptions): Searcher {
     },
     stop() {
       void thread?.end();
+      void successor?.end();
     },
   };
 }

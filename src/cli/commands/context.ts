@@ -107,12 +107,12 @@ export interface Session {
   readonly paint: Paint;
   readonly database: Database;
   /** A line of the answer. */
-  print(line?: string): void;
+  readonly print: (line?: string) => void;
   /** The answer for programs. */
-  printJson(value: unknown): void;
+  readonly printJson: (value: unknown) => void;
   /** A line beside the answer: what was left out, what to do next. */
-  note(line: string): void;
-  progress(label: string): Progress;
+  readonly note: (line: string) => void;
+  readonly progress: (label: string) => Progress;
 }
 
 export interface CommonOptions {
@@ -125,9 +125,9 @@ export const exitOk = 0;
 export const exitFindings = 1;
 
 /** What commander calls: runs the command and finishes with its status, whatever happens. */
-export function act<Arguments extends readonly unknown[]>(
+export function act(
   context: CommandContext,
-  run: (session: Session, command: Command, ...args: Arguments) => Promise<number>,
+  run: (session: Session, command: Command, ...args: string[]) => Promise<number>,
 ): (this: Command) => Promise<void> {
   return async function action(this: Command): Promise<void> {
     const common = this.optsWithGlobals<CommonOptions>();
@@ -135,8 +135,7 @@ export function act<Arguments extends readonly unknown[]>(
     const given = { ...context, ...outputs };
     try {
       const session = createSession(given, common, await context.database(common.db));
-      const args = this.processedArgs as unknown as Arguments; // Their shape is that of the command's definition.
-      context.finish(await run(session, this, ...args));
+      context.finish(await run(session, this, ...this.args));
     } catch (error) {
       // Whoever read our output has heard enough.
       if (isBrokenPipe(error)) context.finish(exitOk);

@@ -1,0 +1,40 @@
+/** `lcm adopt`: a database of the older program becomes ours, in place, after a backup. */
+
+import type { Command } from "commander";
+import { plural } from "../render.ts";
+import { act, exitOk, indexAll, withLcm } from "./context.ts";
+import type { CommandContext, Session } from "./context.ts";
+import { examples } from "./options.ts";
+
+export function addAdopt(program: Command, context: CommandContext): void {
+  program
+    .command("adopt")
+    .summary("move a database of lossless-claw 0.1 to 0.15 over to this one")
+    .description(
+      "Move a database of the older lossless-claw (0.1 to 0.15) over, in place. A backup is made beside it first, every row is " +
+        "kept, and search is rebuilt. Doing it twice does nothing.",
+    )
+    .addHelpText("after", examples(["lcm adopt", "the database of this user"], ["lcm adopt --db old/lcm.db", "another one"]))
+    .action(act(context, adoptIt));
+}
+
+async function adoptIt(session: Session): Promise<number> {
+  const { database } = session;
+  const adopted = await database.adopt();
+  const indexed = await withLcm(session, "write", async (lcm) => await indexAll(session, lcm));
+  if (session.json) {
+    session.printJson({ ...adopted, path: database.path, indexed });
+    return exitOk;
+  }
+  if (adopted.kind === "unchanged") {
+    const search = indexed === 0 ? "" : `; ${plural(indexed, "row")} indexed for search`;
+    session.print(`nothing to do: ${database.path} is in the present format${search}`);
+    return exitOk;
+  }
+  session.print(`adopted ${database.path}`);
+  session.print(`  backup   ${adopted.backup}`);
+  session.print(`  kept     ${plural(adopted.messages, "message")}, ${plural(adopted.parts, "part")}, ${plural(adopted.summaries, "summary", "summaries")}`);
+  session.print(`  search   ${plural(indexed, "row")} indexed`);
+  session.note("`lcm doctor` checks that nothing is missing");
+  return exitOk;
+}

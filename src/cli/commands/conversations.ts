@@ -1,0 +1,101 @@
+/** `lcm conversations`: which there are, newest activity first. */
+
+import type { Command } from "commander";
+import type { Conversation } from "../../core/model.ts";
+import type { ConversationFilter } from "../../core/ports.ts";
+import { formatCount } from "../../core/text.ts";
+import { oneLine, plural, showTime, table } from "../render.ts";
+import { act, exitOk, withLcm } from "./context.ts";
+import type { CommandContext, Session } from "./context.ts";
+import { examples, wholeNumber } from "./options.ts";
+
+interface ConversationsOptions {
+  readonly sessionKey?: string;
+  readonly agent?: string;
+  readonly all?: boolean;
+  readonly limit: number;
+}
+
+export function addConversations(program: Command, context: CommandContext): void {
+  program
+    .command("conversations")
+    .summary("list conversations, newest activity first")
+    .description("List conversations, newest activity first.")
+    .option("--session-key <key>", "only the segments of this session key")
+    .option("--agent <id>", "only those of this agent")
+    .option("--all", "also those hidden from recall because their session was deleted")
+    .option("--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 50)
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm conversations", "the 50 most recently active"],
+        ["lcm conversations --session-key agent:main:main", "all segments of one session"],
+        ["lcm conversations --json | jq '.conversations[].id'", "for a script"],
+      ),
+    )
+    .action(act(context, listConversations));
+}
+
+async function listConversations(session: Session, command: Command): Promise<number> {
+  const options = command.opts<ConversationsOptions>();
+  const filter: ConversationFilter = {
+    ...(options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey }),
+    ...(options.agent === undefined ? {} : { agentId: options.agent }),
+    includeHidden: options.all === true,
+  };
+  return await withLcm(session, "read", async (lcm) => {
+    const found = await lcm.store.conversations({ ...filter, limit: options.limit + 1 });
+    const shown = found.slice(0, options.limit);
+    if (session.json) {
+      session.printJson({ conversations: shown, more: found.length > shown.length });
+      return exitOk;
+    }
+    if (shown.length === 0) session.note(noneSentence(options));
+    else for (const line of toTable(session, shown)) session.print(line);
+    if (found.length > shown.length) session.note(`the newest ${plural(shown.length, "conversation")}; --limit shows more`);
+    return exitOk;
+  });
+}
+
+const noneSentence = ({ sessionKey, agent, all }: ConversationsOptions): string => {
+  const narrowed = sessionKey === undefined && agent === undefined ? "there are no conversations yet" : "no conversation is like that";
+  return all === true ? narrowed : `${narrowed}; --all also lists hidden ones`;
+};
+
+function toTable(session: Session, conversations: readonly Conversation[]): readonly string[] {
+  const { paint, context } = session;
+  const rows = conversations.map((conversation) => {
+    const { id, totals, lastMessageAt } = conversation;
+    return [
+      String(id),
+      nameOf(conversation),
+      formatCount(totals.messages),
+      formatCount(totals.summaries),
+      formatCount(totals.messageTokens),
+      formatCount(totals.contextTokens),
+      lastMessageAt === null ? "–" : showTime(lastMessageAt, context.zone),
+    ];
+  });
+  const faded = (cell: string, row: number): string =>
+    conversations[row]?.hidden === true || conversations[row]?.active === false ? paint.soft(cell) : cell;
+  return table(
+    [
+      { title: "id", align: "right", paint: paint.strong },
+      { title: "conversation", flexible: true, paint: faded },
+      { title: "messages", align: "right" },
+      { title: "summaries", align: "right" },
+      { title: "tokens", align: "right" },
+      { title: "in context", align: "right" },
+      { title: "last message", paint: paint.soft },
+    ],
+    rows,
+    context.stdout.isTerminal ? context.stdout.columns : null,
+    paint,
+  );
+}
+
+function nameOf({ title, sessionKey, sessionId, active, hidden }: Conversation): string {
+  const name = oneLine(title ?? sessionKey ?? sessionId);
+  const state = hidden ? " (hidden)" : active ? "" : " (earlier)";
+  return name + state;
+}

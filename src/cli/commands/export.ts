@@ -1,0 +1,84 @@
+/** `lcm export`: a conversation's transcript back out, equal entry by entry to what came in. */
+
+import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Command } from "commander";
+import { LcmError } from "../../core/errors.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import type { ConversationId } from "../../core/model.ts";
+import { plural } from "../render.ts";
+import { act, exitOk, withLcm } from "./context.ts";
+import type { CommandContext, Session } from "./context.ts";
+import { conversationWords, examples } from "./options.ts";
+
+interface ExportOptions {
+  readonly output?: string;
+  readonly force?: boolean;
+}
+
+export function addExport(program: Command, context: CommandContext): void {
+  program
+    .command("export")
+    .summary("write a conversation as JSONL, as it came in")
+    .description("Write a conversation as JSONL: the lines it came from, equal entry by entry.")
+    .argument("<conversation>", conversationWords)
+    .option("-o, --output <file>", "write into this file, readable by you alone, instead of to stdout")
+    .option("--force", "replace the file if there is one")
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm export 3 > session.jsonl", "to stdout"],
+        ["lcm export 3 --output session.jsonl", "to a file that only you can read"],
+        ["lcm export 3 | jq -r 'select(.message).message.role'", "through another program"],
+      ),
+    )
+    .action(act(context, exportOne));
+}
+
+async function exportOne(session: Session, command: Command, name: string): Promise<number> {
+  const { output, force } = command.opts<ExportOptions>();
+  if (output !== undefined && force !== true && existsSync(output)) {
+    throw new LcmError("conflict", `${output} exists already`, { hint: "--force replaces it" });
+  }
+  return await withLcm(session, "read", async (lcm) => {
+    const conversation = await lcm.find(name);
+    const counter = { lines: 0 };
+    const lines = Readable.from(countedLines(lcm, conversation.id, counter));
+    if (output === undefined) {
+      await pipeline(lines, session.context.stdout.stream, { end: false });
+      return exitOk;
+    }
+    await writeWhole(lines, output);
+    if (session.json) session.printJson({ conversation: conversation.id, path: output, lines: counter.lines });
+    else session.print(`${output}: ${plural(counter.lines, "line")} of conversation ${conversation.id}`);
+    return exitOk;
+  });
+}
+
+/** Many lines at a time: a line each would make a write each. */
+const charactersPerWrite = 65_536;
+
+async function* countedLines(lcm: Lcm, conversation: ConversationId, counter: { lines: number }): AsyncGenerator<string> {
+  let text = "";
+  for await (const line of lcm.export(conversation)) {
+    counter.lines += 1;
+    text += `${line}\n`;
+    if (text.length < charactersPerWrite) continue;
+    yield text;
+    text = "";
+  }
+  if (text !== "") yield text;
+}
+
+/** Under another name until it is complete: a file of that name is a whole transcript, or what was there before. */
+async function writeWhole(lines: Readable, path: string): Promise<void> {
+  const partial = `${path}.partial`;
+  try {
+    await pipeline(lines, createWriteStream(partial, { mode: 0o600 }));
+    renameSync(partial, path);
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw error;
+  }
+}

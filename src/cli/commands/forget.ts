@@ -1,0 +1,145 @@
+/**
+ * `lcm forget`: one message, or one secret wherever it stands, taken out of what otherwise never loses anything. No
+ * backup is made, since it would keep what is to be forgotten; the ones that there are get named instead.
+ */
+
+import { text as readAll } from "node:stream/consumers";
+import type { Command } from "commander";
+import { Option } from "commander";
+import { LcmError } from "../../core/errors.ts";
+import { forgottenMark, redactText } from "../../core/forget.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import type { Message, MessageId } from "../../core/model.ts";
+import type { ForgetPlan } from "../../core/ports.ts";
+import { cut, oneLine, plural, widthOf } from "../render.ts";
+import { addApplying, isApplying } from "./applying.ts";
+import { act, exitOk, withLcm } from "./context.ts";
+import type { CommandContext, Session } from "./context.ts";
+import { compact } from "./messages.ts";
+import { conversationWords, examples, wholeNumber } from "./options.ts";
+
+interface ForgetOptions {
+  readonly message?: number;
+  readonly secret?: string;
+  readonly secretStdin?: boolean;
+}
+
+export function addForget(program: Command, context: CommandContext): void {
+  const command = program
+    .command("forget")
+    .summary("remove one message, or one secret wherever it stands")
+    .description(
+      "Remove one message, or one secret wherever it stands: messages, search, summaries (which are marked for rewrite), " +
+        "stored files and the journal. This cannot be undone, and no backup is made.",
+    )
+    .argument("[conversation]", `only in ${conversationWords}`)
+    .addOption(
+      new Option("--message <id>", "the message with this id").argParser(wholeNumber(1, 1e15 - 1)).conflicts(["secret", "secretStdin"]),
+    )
+    .addOption(new Option("--secret <text>", "this text, wherever it stands").conflicts("secretStdin"))
+    .option("--secret-stdin", "the same, read from stdin, so that it is not in the shell's history");
+  addApplying(command)
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm forget --message 1234", "what would be removed"],
+        ["lcm forget --message 1234 --apply", "remove it"],
+        ["pbpaste | lcm forget --secret-stdin --apply", "a password that should not have been said"],
+      ),
+    )
+    .action(act(context, forget));
+}
+
+async function forget(session: Session, command: Command, name?: string): Promise<number> {
+  const applying = isApplying(command);
+  const target = await targetOf(session, command.opts<ForgetOptions>());
+  return await withLcm(session, applying ? "write" : "read", async (lcm) => {
+    const scope = name === undefined ? null : (await lcm.find(name)).id;
+    const plan = await lcm.store.planForget(scope, target);
+    if (!session.json) await printPlan(session, lcm, plan);
+    const mayHold = isEmpty(plan) ? [] : session.database.backups().map(({ path }) => path);
+    if (!applying || isEmpty(plan)) {
+      if (session.json) session.printJson({ dryRun: !applying, applied: false, plan: shownPlan(plan), backups: mayHold });
+      else if (!isEmpty(plan)) session.note("nothing was changed; --apply removes it, for good and without a backup");
+      return exitOk;
+    }
+    const result = await lcm.store.forget(scope, plan);
+    if (result.kind === "stale") {
+      throw new LcmError("conflict", `nothing was removed: ${result.reason}`, { hint: "run it again" });
+    }
+    if (session.json) session.printJson({ dryRun: false, applied: true, plan: shownPlan(plan), result, backups: mayHold });
+    else printResult(session, result.removed, mayHold);
+    return exitOk;
+  });
+}
+
+async function targetOf(session: Session, { message, secret, secretStdin }: ForgetOptions): Promise<ForgetPlan["target"]> {
+  if (message !== undefined) return { kind: "message", id: message as MessageId };
+  const text = secretStdin === true ? await readSecret(session) : secret;
+  if (text !== undefined && text !== "") return { kind: "secret", text };
+  throw new LcmError("invalid", text === "" ? "the secret is empty" : "what is to be forgotten is not said", {
+    hint: "give --message ID, --secret TEXT or --secret-stdin",
+  });
+}
+
+/** A line break at the end is the shell's, not the secret's. */
+async function readSecret({ context, note }: Session): Promise<string> {
+  if (context.isInteractive) note("type the secret, then Enter and Ctrl-D");
+  return (await readAll(context.stdin)).replace(/\r?\n$/, "");
+}
+
+const isEmpty = (plan: ForgetPlan): boolean =>
+  plan.messages.length + plan.summaries.length + plan.files.length + plan.journal.length + plan.entries === 0;
+
+/** What is printed or piped elsewhere must not hold the secret again. */
+const shownPlan = (plan: ForgetPlan): unknown => ({
+  ...plan,
+  target: plan.target.kind === "secret" ? { kind: "secret", characters: plan.target.text.length } : plan.target,
+});
+
+// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const excerptsShown = 10;
+const columnsElsewhere = 120;
+
+async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<void> {
+  const { paint, print, context } = session;
+  if (isEmpty(plan)) return print("nothing holds it");
+  const { messages, summaries, files, journal, entries } = plan;
+  const places = [
+    [messages.length, plural(messages.length, "message")],
+    [summaries.length, `${plural(summaries.length, "summary", "summaries")}, to be rewritten`],
+    [files.length, plural(files.length, "stored file")],
+    [entries, plural(entries, "other line of the transcript", "other lines of the transcript")],
+    [journal.length, plural(journal.length, "journal entry", "journal entries")],
+  ] as const;
+  print(plan.target.kind === "message" ? `message ${plan.target.id} and what was made from it:` : "the secret stands in:");
+  for (const [count, words] of places) if (count > 0) print(`  ${words}`);
+  print();
+  const shown = await lcm.store.messages({ ids: messages.slice(0, excerptsShown) });
+  for (const message of shown) {
+    const name = `message ${message.id}`;
+    const room = Math.max(20, (context.stdout.columns ?? columnsElsewhere) - widthOf(name) - 4);
+    print(`  ${paint.strong(name)}  ${excerptOf(message, plan.target, room)}`);
+  }
+  if (messages.length > shown.length) print(`  and ${plural(messages.length - shown.length, "message")} more`);
+  for (const id of [...summaries, ...files].slice(0, excerptsShown)) print(`  ${paint.strong(id)}`);
+}
+
+function excerptOf(message: Message, target: ForgetPlan["target"], room: number): string {
+  if (target.kind === "message") return cut(compact(message), room);
+  const masked = oneLine(redactText(message.text, target.text));
+  const at = masked.indexOf(forgottenMark);
+  if (at < 0) return "(beside its text)";
+  const from = Math.max(0, at - Math.floor(room / 3));
+  return cut(from === 0 ? masked : `…${masked.slice(from)}`, room);
+}
+
+function printResult({ print, note }: Session, removed: number, mayHold: readonly string[]): void {
+  print(`forgotten in ${plural(removed, "place")}`);
+  if (mayHold.length > 0) {
+    note("backups made before may still hold it; delete them if they must not:");
+    for (const path of mayHold) note(`  ${path}`);
+  }
+  note("transcript files outside of the database were not touched");
+}

@@ -1,0 +1,218 @@
+/** `lcm grep`: finding it again. Whatever was left out is said; "no matches" means that there are none. */
+
+import { runInNewContext } from "node:vm";
+import type { Command } from "commander";
+import { Option } from "commander";
+import type { Lcm } from "../../core/lcm.ts";
+import type { Conversation } from "../../core/model.ts";
+import type { SearchCaveat, SearchHit, SearchResult } from "../../core/ports.ts";
+import type { GrepRequest } from "../../core/recall.ts";
+import { formatCount } from "../../core/text.ts";
+import { exitUnavailable } from "../failure.ts";
+import { listed, oneLine, plural, showTime, wrap } from "../render.ts";
+import { parseWhen } from "../when.ts";
+import { act, exitOk, withLcm } from "./context.ts";
+import type { CommandContext, Session } from "./context.ts";
+import { conversationWords, examples, seconds, wholeNumber } from "./options.ts";
+
+interface GrepOptions {
+  readonly regex?: boolean;
+  readonly fullText?: boolean;
+  readonly conversation?: string;
+  readonly family?: string;
+  readonly scope: "messages" | "summaries" | "both";
+  readonly sort?: "recency" | "relevance" | "hybrid";
+  readonly since?: string;
+  readonly before?: string;
+  readonly limit: number;
+  readonly timeout?: number;
+}
+
+export function addGrep(program: Command, context: CommandContext): void {
+  program
+    .command("grep")
+    .summary("search messages and summaries, by words or by regular expression")
+    .description(
+      "Search messages and summaries. The pattern is words by default, ranked like a search engine would, with " +
+        '"quoted phrases"; with -e it is a regular expression (JavaScript\'s), and small letters match capitals too.',
+    )
+    .argument("<pattern...>", "what to look for; several words need no quotes, and one that begins with - goes after --")
+    .addOption(new Option("-e, --regex", "the pattern is a regular expression").conflicts("fullText"))
+    .option("--full-text", "the pattern is words, which is the default")
+    .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
+    .option("--family <name>", "only in this conversation and the other segments of its session")
+    .addOption(new Option("--scope <where>", "where to look").choices(["messages", "summaries", "both"]).default("both"))
+    .addOption(
+      new Option("--sort <order>", "default: recency for a regular expression, hybrid for words").choices(["recency", "relevance", "hybrid"]),
+    )
+    .option("--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
+    .option("--before <time>", "only before this time")
+    .option("--limit <n>", "how many hits at most, up to 200", wholeNumber(1, 200), 20)
+    .option("--timeout <seconds>", "stop after this long (default: LCM_SEARCH_TIMEOUT_SECONDS, 10)", seconds)
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm grep database migration", "both words, best first"],
+        [`lcm grep '"rate limit"' --since 7d`, "a phrase, of the last week"],
+        [String.raw`lcm grep -e 'ECONN\w+' --conversation 3`, "a regular expression in one conversation"],
+        ["lcm grep 東京 --json", "as JSON"],
+      ),
+    )
+    .action(act(context, grep));
+}
+
+async function grep(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
+  const options = command.opts<GrepOptions>();
+  const pattern = words.join(" ");
+  const mode = options.regex === true ? "regex" : "full_text";
+  const { clock, zone } = session.context;
+  const now = clock.now();
+  const { values: settings } = await session.context.settings();
+  const timeoutMs = (options.timeout ?? settings.searchTimeoutSeconds) * 1_000;
+  return await withLcm(session, "search", async (lcm) => {
+    const request: GrepRequest = {
+      pattern,
+      mode,
+      scope: options.scope,
+      within: await withinOf(lcm, options),
+      limit: options.limit,
+      ...(options.sort === undefined ? {} : { sort: options.sort }),
+      ...(options.since === undefined ? {} : { since: parseWhen("--since", options.since, zone, now) }),
+      ...(options.before === undefined ? {} : { before: parseWhen("--before", options.before, zone, now) }),
+    };
+    const result = await lcm.grep(request, { timeoutMs });
+    const searched = await extentOf(lcm, request);
+    if (session.json) session.printJson({ ...result, searched });
+    else print(session, request, result, searched);
+    // Stopped before anything was found: that is no answer.
+    const isAnswered = result.hits.length > 0 || !result.caveats.some(({ kind }) => kind === "time");
+    return isAnswered ? exitOk : exitUnavailable;
+  });
+}
+
+async function withinOf(lcm: Lcm, { conversation, family }: GrepOptions): Promise<GrepRequest["within"]> {
+  if (conversation !== undefined) return { kind: "conversation", id: (await lcm.find(conversation)).id };
+  if (family !== undefined) return { kind: "family", id: (await lcm.find(family)).id };
+  return { kind: "all" };
+}
+
+interface Extent {
+  readonly conversations: number;
+  readonly messages?: number;
+  readonly summaries?: number;
+}
+
+/** How much was there to be searched. */
+async function extentOf(lcm: Lcm, { within, scope }: GrepRequest): Promise<Extent> {
+  const searched = await conversationsOf(lcm, within);
+  const sum = (of: (conversation: Conversation) => number): number => searched.reduce((total, each) => total + of(each), 0);
+  return {
+    conversations: searched.length,
+    ...(scope === "summaries" ? {} : { messages: sum(({ totals }) => totals.messages) }),
+    ...(scope === "messages" ? {} : { summaries: sum(({ totals }) => totals.summaries) }),
+  };
+}
+
+async function conversationsOf(lcm: Lcm, within: GrepRequest["within"]): Promise<readonly Conversation[]> {
+  switch (within.kind) {
+    case "all":
+      return await lcm.store.conversations();
+    case "family":
+      return await lcm.store.conversations({ familyOf: within.id });
+    case "conversation": {
+      const one = await lcm.store.conversation(within.id);
+      return one === null ? [] : [one];
+    }
+  }
+}
+
+// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function print(session: Session, request: GrepRequest, { hits, caveats }: SearchResult, searched: Extent): void {
+  const highlight = createHighlighter(session, request);
+  for (const hit of hits) for (const line of hitLines(session, hit, highlight)) session.print(line);
+  for (const caveat of caveats) session.note(`${session.paint.caution("note:")} ${caveatSentence(caveat)}`);
+  const range = request.since === undefined && request.before === undefined ? "" : " of that time";
+  if (hits.length > 0) session.note(session.paint.soft(`${plural(hits.length, "hit")} in ${extentWords(searched)}`));
+  else if (!caveats.some(({ kind }) => kind === "time")) session.note(`no matches in ${extentWords(searched)}${range && `, or none${range}`}`);
+}
+
+const extentWords = ({ messages, summaries, conversations }: Extent): string => {
+  const rows = [
+    ...(messages === undefined ? [] : [plural(messages, "message")]),
+    ...(summaries === undefined || (summaries === 0 && messages !== undefined) ? [] : [plural(summaries, "summary", "summaries")]),
+  ];
+  return `${listed(rows)} of ${plural(conversations, "conversation")}`;
+};
+
+const columnsElsewhere = 120;
+const indent = "  ";
+
+function hitLines(session: Session, hit: SearchHit, highlight: (line: string) => string): readonly string[] {
+  const { paint, context } = session;
+  const what = hit.kind === "message" ? paint.role(hit.role, hit.role) : paint.strong(`summary, depth ${hit.depth}`);
+  const id = hit.kind === "message" ? `message ${hit.id}` : hit.id;
+  const width = Math.max(20, (context.stdout.columns ?? columnsElsewhere) - indent.length);
+  const place = paint.soft(`conversation ${hit.conversation}  ${showTime(hit.at, context.zone)}`);
+  return [`${paint.strong(id)}  ${what}  ${place}`, ...wrap(oneLine(hit.snippet), width).map((line) => indent + highlight(line)), ""];
+}
+
+export function caveatSentence(caveat: SearchCaveat): string {
+  switch (caveat.kind) {
+    case "limit":
+      return `more match than the ${caveat.limit} shown; --limit shows more, up to 200`;
+    case "time": {
+      const limit = `stopped at the time limit of ${caveat.timeoutMs / 1_000} s`;
+      const reach = caveat.of === 0 ? "; how far it got is not known" : ` after ${formatCount(caveat.scanned)} of ${formatCount(caveat.of)} rows, newest first`;
+      return `${limit}${reach}: there may be matches that are not shown; --timeout gives it longer`;
+    }
+    case "newest_ranked":
+      return `these words are frequent: only the newest ${formatCount(caveat.ranked)} matches were ranked`;
+    case "partial_match":
+      return `nothing holds all of these words; what is shown lacks some of ${listed(caveat.missing.map((word) => `"${word}"`))}`;
+    case "unindexed":
+      return `search is still being built: ${plural(caveat.rows, "row")} not in it yet`;
+  }
+}
+
+// ── Highlighting ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function createHighlighter(session: Session, { pattern, mode }: GrepRequest): (line: string) => string {
+  if (!session.context.stdout.colour) return (line) => line;
+  const find = mode === "regex" ? patternFinder(pattern) : wordFinder(pattern);
+  const mark = (line: string, [from, to]: readonly [number, number]): string =>
+    line.slice(0, from) + session.paint.match(line.slice(from, to)) + line.slice(to);
+  return (line) => find(line).toReversed().reduce(mark, line);
+}
+
+type Finder = (line: string) => readonly (readonly [from: number, to: number])[];
+
+const highlightMs = 50;
+
+/** The pattern may be one that runs away, also on a short line. Then the line is shown as it is. */
+function patternFinder(pattern: string): Finder {
+  const flags = /\p{Lu}/u.test(pattern.replace(/\\./gs, "")) ? "g" : "gi";
+  const code = "Array.from(line.matchAll(new RegExp(pattern, flags)), (match) => [match.index, match.index + match[0].length])";
+  return (line) => {
+    try {
+      const found: unknown = runInNewContext(code, { line, pattern, flags }, { timeout: highlightMs });
+      return Array.isArray(found) ? found : [];
+    } catch {
+      return []; // Colour is a courtesy; the hit stands without it.
+    }
+  };
+}
+
+/** Words are found in all their forms, so whatever begins like one of them is marked. */
+export function wordFinder(pattern: string): Finder {
+  const words = pattern.match(/[\p{L}\p{N}\p{Emoji_Presentation}][\p{L}\p{N}\p{M}]*/gu) ?? [];
+  const stems = [...new Set(words.map((word) => word.toLowerCase()))].map((word) => {
+    const isLetters = /^[a-z]{5,}$/.test(word);
+    return isLetters ? `${word.replace(/(?:ations?|ing|ies|ed|es|s|e|y)$/, "")}\\p{L}*` : word;
+  });
+  if (stems.length === 0) return () => [];
+  const isScriptWithoutSpaces = /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Emoji_Presentation}/u;
+  const alternatives = stems.map((stem) => (isScriptWithoutSpaces.test(stem) ? stem : `(?<![\\p{L}\\p{N}])${stem}(?![\\p{L}\\p{N}])`));
+  const any = new RegExp(alternatives.join("|"), "giu");
+  return (line) => Array.from(line.matchAll(any), (match) => [match.index, match.index + match[0].length] as const);
+}

@@ -1,0 +1,149 @@
+/** `lcm import`: transcripts in. Whatever could not be stored is named by file and line, and the rest goes on. */
+
+import type { Command } from "commander";
+import { LcmError } from "../../core/errors.ts";
+import type { ImportReport } from "../../core/ingest.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import { findTranscripts, openTranscript, sessionNameOf } from "../files.ts";
+import type { TranscriptFile } from "../files.ts";
+import { plural } from "../render.ts";
+import { act, exitFindings, exitOk, indexAll, withLcm } from "./context.ts";
+import type { CommandContext, Session } from "./context.ts";
+import { examples } from "./options.ts";
+
+interface ImportOptions {
+  readonly session?: string;
+  readonly sessionKey?: string;
+  readonly agent?: string;
+}
+
+export function addImport(program: Command, context: CommandContext): void {
+  program
+    .command("import")
+    .summary("read transcripts in; makes the database if there is none")
+    .description(
+      "Read transcripts in: session files (JSONL), or chats as JSONL or JSON. Importing a file again, or after it has " +
+        "grown, stores only what is new; so an import that was broken off is run again.",
+    )
+    .argument("<path...>", "files, or folders with .jsonl and .json files")
+    .option("--session <id>", "store it as this session, whatever the file says")
+    .option("--session-key <key>", "the session key, such as agent:main:main")
+    .option("--agent <id>", "the agent it belongs to")
+    .addHelpText(
+      "after",
+      `${examples(
+        ["lcm import session.jsonl", "one file"],
+        ["lcm import ~/.openclaw/agents/main/sessions", "every transcript of a folder"],
+        ["lcm import chat.json --session support-42", "under a name of your own"],
+      )}
+
+A chat is one message per line, or a JSON list of them: {"role":"user","content":"hello"}, with "id", "timestamp"
+and "name" if you like. Exit status 1 means that some lines could not be stored; each is named.`,
+    )
+    .action(act(context, importAll));
+}
+
+async function importAll(session: Session, command: Command, ...paths: readonly string[]): Promise<number> {
+  const options = command.opts<ImportOptions>();
+  const files = await findTranscripts(paths);
+  if (options.session !== undefined && files.length > 1) {
+    throw new LcmError("invalid", `--session names one session, and these are ${files.length} files`, {
+      hint: "import them one by one, or leave --session out",
+    });
+  }
+  return await withLcm(session, "write", async (lcm) => {
+    const outcomes: Outcome[] = [];
+    for (const file of files) {
+      const outcome = await importFile(session, lcm, file, options, files.length === 1);
+      outcomes.push(outcome);
+      if (!session.json) printOutcome(session, outcome);
+    }
+    const indexed = await indexAll(session, lcm);
+    if (session.json) session.printJson({ files: outcomes, indexed });
+    return outcomes.every(isClean) ? exitOk : exitFindings;
+  });
+}
+
+type Outcome = { readonly path: string } & (
+  | ({ readonly kind: "imported"; readonly torn: number | null } & ImportReport)
+  /** Found in a folder, and no transcript. */
+  | { readonly kind: "skipped"; readonly reason: string }
+  | { readonly kind: "refused"; readonly reason: string }
+);
+
+const isClean = (outcome: Outcome): boolean =>
+  outcome.kind === "imported" ? outcome.malformed.length + outcome.differing.length === 0 : outcome.kind === "skipped";
+
+async function importFile(
+  session: Session,
+  lcm: Lcm,
+  file: TranscriptFile,
+  options: ImportOptions,
+  isAlone: boolean,
+): Promise<Outcome> {
+  const { path } = file;
+  const progress = session.progress(`importing ${sessionNameOf(path)}`);
+  try {
+    const transcript = await openTranscript(file);
+    const target = {
+      fallbackSessionId: sessionNameOf(path),
+      ...(options.session === undefined ? {} : { sessionId: options.session }),
+      ...(options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey }),
+      ...(options.agent === undefined ? {} : { agentId: options.agent }),
+    };
+    const report = await lcm.import(transcript.lines, target, () =>
+      progress.update({ done: transcript.bytesRead(), of: file.bytes, unit: "bytes" }),
+    );
+    const malformed = [...report.malformed, ...transcript.unreadable].toSorted((a, b) => a.position - b.position);
+    return { kind: "imported", path, ...report, malformed, torn: transcript.tornAt() };
+  } catch (error) {
+    // One file that is no transcript does not keep the others out.
+    if (!(error instanceof LcmError) || error.code !== "invalid" || (isAlone && !file.isFound)) throw error;
+    return { kind: file.isFound ? "skipped" : "refused", path, reason: error.message };
+  } finally {
+    progress.end();
+  }
+}
+
+function printOutcome(session: Session, outcome: Outcome): void {
+  const { paint, print, note } = session;
+  const { path } = outcome;
+  if (outcome.kind === "skipped") return print(`${path}: ${paint.soft(`skipped, ${outcome.reason}`)}`);
+  if (outcome.kind === "refused") return note(`${paint.bad(path)}: ${outcome.reason}`);
+  const { conversation, differing, malformed, torn } = outcome;
+  const place = conversation === null ? "" : paint.soft(`conversation ${conversation.id}: `);
+  print(`${path}: ${place}${counts(outcome)}`);
+  for (const { position, reason } of malformed) {
+    const isTorn = position === torn;
+    note(`${paint.bad(`${path}:${position}:`)} ${isTorn ? "the last line is cut off; import the file again when it is complete" : reason}`);
+  }
+  printDiffering(session, path, differing);
+}
+
+function counts({ messages, entries, duplicates, differing, malformed }: ImportReport): string {
+  const known = duplicates - differing.length;
+  const parts = [
+    plural(messages, "message"),
+    plural(entries, "other entry", "other entries"),
+    `${known.toLocaleString("en-US")} already stored`,
+  ];
+  const problems = [
+    ...(differing.length === 0 ? [] : [`${plural(differing.length, "line")} unlike what is stored`]),
+    ...(malformed.length === 0 ? [] : [`${plural(malformed.length, "line")} not readable`]),
+  ];
+  return [...parts, ...problems].join(", ");
+}
+
+const differingShown = 10;
+
+function printDiffering({ paint, note }: Session, path: string, differing: ImportReport["differing"]): void {
+  for (const { position, key } of differing.slice(0, differingShown)) {
+    const what = key.startsWith("@") ? `line ${position} of this session` : `entry ${key}`;
+    note(`${paint.caution(`${path}:${position}:`)} ${what} is stored with another content, which stays`);
+  }
+  const more = differing.length - differingShown;
+  if (more > 0) note(`${path}: and ${plural(more, "line")} more; --json lists all`);
+  if (differing.length > 0) {
+    note(`${paint.soft("hint:")} if this is another session, give it a name of its own: lcm import ${path} --session NAME`);
+  }
+}

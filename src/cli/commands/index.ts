@@ -1,0 +1,54 @@
+/**
+ * All commands, on any commander program: `lcm` itself, or a group of a host's own (`openclaw lcm …`). Whoever mounts
+ * them gives the context; the program decides how a wrong usage ends.
+ */
+
+import type { Command } from "commander";
+import { addAdopt } from "./adopt.ts";
+import { addBackup } from "./backup.ts";
+import type { CommandContext } from "./context.ts";
+import { addConversations } from "./conversations.ts";
+import { addDoctor } from "./doctor.ts";
+import { addExport } from "./export.ts";
+import { addForget } from "./forget.ts";
+import { addGrep } from "./grep.ts";
+import { addImport } from "./import.ts";
+import { addMessages } from "./messages.ts";
+import { addRestore } from "./restore.ts";
+import { addStatus } from "./status.ts";
+
+export type { CommandContext } from "./context.ts";
+
+const groups = [
+  { heading: "Look:", adders: [addStatus, addConversations, addMessages, addGrep] },
+  { heading: "Bring in and take out:", adders: [addImport, addExport] },
+  { heading: "Look after:", adders: [addDoctor, addBackup, addRestore, addForget, addAdopt] },
+] as const;
+
+export function addCommands(program: Command, context: CommandContext): void {
+  program
+    .option("--db <path>", "the database file (default: LCM_DATABASE_PATH, then lcm.db in the state directory)")
+    .option("--json", "answer as JSON, for programs")
+    .option("--no-color", "no colours; NO_COLOR=1 does the same")
+    .configureHelp({
+      showGlobalOptions: true,
+      visibleGlobalOptions: (command) =>
+        command.parent === program ? program.options.filter(({ long }) => long !== "--version") : [],
+      styleTitle: (title) => `\u001b[1m${title}\u001b[22m`, // Taken out again where there are no colours.
+      subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(" "),
+    })
+    .addHelpText("after", exitStatuses);
+  for (const { heading, adders } of groups) {
+    program.commandsGroup(heading);
+    for (const add of adders) add(program, context);
+  }
+}
+
+const argumentTerm = (argument: Command["registeredArguments"][number]): string => {
+  const name = argument.name() + (argument.variadic ? "…" : "");
+  return argument.required ? `<${name}>` : `[${name}]`;
+};
+
+const exitStatuses = `
+Exit status: 0 ok, 1 findings, 2 invalid, 3 not found, 4 conflict, 5 denied, 6 unavailable, 7 corrupt.
+Times are shown and typed in your own zone (TZ); JSON has UTC.`;

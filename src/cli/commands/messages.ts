@@ -1,0 +1,168 @@
+/** `lcm messages`: what was said, a line each, or whole. */
+
+import type { Command } from "commander";
+import { Option } from "commander";
+import { messageFromStore } from "../../core/content.ts";
+import { roles } from "../../core/model.ts";
+import type { Conversation, Message, Part, Role } from "../../core/model.ts";
+import { harmless, oneLine, padStart, plural, showTime, table, widthOf } from "../render.ts";
+import { parseWhen } from "../when.ts";
+import { act, exitOk, withLcm } from "./context.ts";
+import type { CommandContext, Session } from "./context.ts";
+import { conversationWords, examples, wholeNumber } from "./options.ts";
+
+interface MessagesOptions {
+  readonly since?: string;
+  readonly before?: string;
+  readonly role?: Role;
+  readonly limit: number;
+  readonly fromStart?: boolean;
+  readonly full?: boolean;
+}
+
+export function addMessages(program: Command, context: CommandContext): void {
+  program
+    .command("messages")
+    .summary("show the messages of a conversation")
+    .description("Show the messages of a conversation: the newest 20, unless said otherwise.")
+    .argument("<conversation>", conversationWords)
+    .option("--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
+    .option("--before <time>", "only before this time")
+    .addOption(new Option("--role <role>", "only of this role").choices(roles))
+    .option("--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 20)
+    .option("--from-start", "the oldest instead of the newest")
+    .option("--full", "whole messages, with reasoning, instead of a line each")
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm messages 3", "the newest 20 of conversation 3"],
+        ["lcm messages 3 --from-start --limit 5 --full", "how it began, in full"],
+        ["lcm messages agent:main:main --since 2h --role user", "what was asked in the last two hours"],
+        ["lcm messages 3 --json | jq '.messages[].message'", "the original messages"],
+      ),
+    )
+    .action(act(context, showMessages));
+}
+
+async function showMessages(session: Session, command: Command, name: string): Promise<number> {
+  const options = command.opts<MessagesOptions>();
+  const { clock, zone } = session.context;
+  const now = clock.now();
+  const range = {
+    ...(options.since === undefined ? {} : { since: parseWhen("--since", options.since, zone, now) }),
+    ...(options.before === undefined ? {} : { before: parseWhen("--before", options.before, zone, now) }),
+    ...(options.role === undefined ? {} : { role: options.role }),
+  };
+  return await withLcm(session, "read", async (lcm) => {
+    const conversation = await lcm.find(name);
+    const messages = await lcm.store.messages({
+      conversation: conversation.id,
+      ...range,
+      limit: options.limit,
+      keep: options.fromStart === true ? "oldest" : "newest",
+    });
+    if (session.json) session.printJson({ conversation: conversation.id, messages: messages.map(toJson) });
+    else if (options.full === true) printWhole(session, messages);
+    else for (const line of toTable(session, messages)) session.print(line);
+    if (!session.json) session.note(session.paint.soft(summaryLine(conversation, messages, options)));
+    return exitOk;
+  });
+}
+
+const toJson = (message: Message): unknown => {
+  const { id, seq, key, role, at, tokens, aside } = message;
+  return { id, seq, key, role, at, tokens, aside, message: messageFromStore(message) };
+};
+
+function summaryLine({ id, totals }: Conversation, messages: readonly Message[], options: MessagesOptions): string {
+  const [first, last] = [messages[0], messages.at(-1)];
+  const all = `conversation ${id}, which has ${plural(totals.messages, "message")}`;
+  if (first === undefined || last === undefined) return `no such message in ${all}`;
+  const more = messages.length < options.limit || totals.messages <= options.limit ? "" : "; --limit shows more";
+  return `${plural(messages.length, "message")} of ${all}${more}`;
+}
+
+/** Without a terminal a line is cut here, so that whoever reads it is not flooded; --full and --json have it all. */
+const columnsElsewhere = 120;
+
+function toTable(session: Session, messages: readonly Message[]): readonly string[] {
+  if (messages.length === 0) return [];
+  const { paint, context } = session;
+  return table(
+    [
+      { title: "seq", align: "right", paint: paint.soft },
+      { title: "id", align: "right" },
+      { title: "time", paint: paint.soft },
+      { title: "role", paint: (cell, row) => paint.role(messages[row]?.role ?? "user", cell) },
+      { title: "text", flexible: true, paint: (cell, row) => (isAside(messages[row]) ? paint.soft(cell) : cell) },
+    ],
+    messages.map((message) => [
+      String(message.seq),
+      String(message.id),
+      showTime(message.at, context.zone),
+      message.role,
+      compact(message),
+    ]),
+    context.stdout.columns ?? columnsElsewhere,
+    paint,
+  );
+}
+
+const isAside = (message: Message | undefined): boolean => message !== undefined && message.aside !== null;
+
+/** A message in one line: what it says, and what it calls. */
+export function compact(message: Message): string {
+  const result = message.role === "tool" ? toolNameOf(message) : null;
+  const said = message.parts.map(partInShort).filter((text) => text !== "");
+  const aside = message.aside === "branch" ? "(left branch) " : message.aside === "note" ? "(note) " : "";
+  const text = said.length > 0 ? said.join("  ") : message.parts.length > 0 ? "(thinking)" : oneLine(message.text) || "(empty)";
+  return `${aside}${result === null ? "" : `← ${result}  `}${text}`;
+}
+
+function toolNameOf(message: Message): string | null {
+  const name = messageFromStore(message)["toolName"] ?? message.parts.find((part) => part.toolName !== null)?.toolName;
+  return typeof name === "string" ? oneLine(name) : null;
+}
+
+/** A table cuts it anyway; a megabyte need not be looked through for that. */
+const charactersLookedAt = 2_000;
+
+function partInShort(part: Part): string {
+  const text = oneLine((part.text ?? "").slice(0, charactersLookedAt));
+  switch (part.type) {
+    case "reasoning":
+      return "";
+    case "tool":
+      return `→ ${text || oneLine(part.toolName ?? "a tool")}`;
+    case "text":
+      return text;
+    case "file":
+      return text || "[image or file]";
+    default:
+      return text || `[${part.type}]`;
+  }
+}
+
+function printWhole(session: Session, messages: readonly Message[]): void {
+  const { paint, context } = session;
+  const seqWidth = Math.max(0, ...messages.map(({ seq }) => widthOf(String(seq))));
+  for (const message of messages) {
+    const role = paint.role(message.role, paint.strong(message.role));
+    const facts = `id ${message.id}, ${plural(message.tokens, "token")}`;
+    session.print(`${padStart(String(message.seq), seqWidth)}  ${role}  ${paint.soft(`${showTime(message.at, context.zone)}  ${facts}`)}`);
+    for (const line of wholeLines(session, message)) session.print(`  ${line}`.trimEnd());
+    session.print();
+  }
+}
+
+function wholeLines({ paint }: Session, message: Message): readonly string[] {
+  const lines = (text: string): readonly string[] => harmless(text).split("\n");
+  const blocks = message.parts.map((part): readonly string[] => {
+    if (part.type === "reasoning") return lines(part.kept ?? "(reasoning)").map((line) => paint.soft(line));
+    if (part.type === "tool") return lines(`→ ${part.text ?? part.toolName ?? ""}`);
+    return lines(part.text ?? partInShort(part));
+  });
+  const all = blocks.length > 0 ? blocks.flat() : lines(message.text || "(empty)");
+  const result = message.role === "tool" ? toolNameOf(message) : null;
+  return result === null ? all : [paint.soft(`← ${result}`), ...all];
+}

@@ -1,0 +1,62 @@
+/** `lcm restore`: a backup in the place of the database, which is itself backed up first. */
+
+import type { Command } from "commander";
+import { formatBytes } from "../../core/text.ts";
+import { listed, plural } from "../render.ts";
+import { act, exitOk } from "./context.ts";
+import type { CommandContext, DatabaseFacts, RestorePlan, Session } from "./context.ts";
+import { examples } from "./options.ts";
+import { addApplying, isApplying } from "./applying.ts";
+
+export function addRestore(program: Command, context: CommandContext): void {
+  const command = program
+    .command("restore")
+    .summary("put a backup in the place of the database")
+    .description("Put a backup in the place of the database. What is there now is backed up first.")
+    .argument("<from>", "the backup; `lcm status` names the newest");
+  addApplying(command)
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm restore lcm.db.backup-20260217T073700Z", "what would be replaced"],
+        ["lcm restore lcm.db.backup-20260217T073700Z --apply", "replace it"],
+      ),
+    )
+    .action(act(context, restoreFrom));
+}
+
+async function restoreFrom(session: Session, command: Command, from: string): Promise<number> {
+  const applying = isApplying(command);
+  const plan = await session.database.planRestore(from);
+  if (!session.json) for (const line of planLines(plan)) session.print(line);
+  if (!applying) {
+    if (session.json) session.printJson({ dryRun: true, applied: false, plan });
+    else session.note("nothing was changed; --apply does it, after a backup of what is there now");
+    return exitOk;
+  }
+  const result = await session.database.restore(plan);
+  if (session.json) {
+    session.printJson({ dryRun: false, applied: true, plan, result });
+    return exitOk;
+  }
+  session.print(`restored ${plan.to}`);
+  if (result.files > 0) session.print(`with ${plural(result.files, "stored file")}`);
+  if (result.replaced !== null) session.print(`what was there before is now ${result.replaced}`);
+  if (plan.from.contents === null) session.note("it is of an older format: `lcm adopt` moves it over");
+  return exitOk;
+}
+
+const planLines = ({ from, replaces, to }: RestorePlan): readonly string[] => [
+  `restore   ${factsLine(from)}`,
+  replaces === null ? `to        ${to}, where there is nothing yet` : `replaces  ${factsLine(replaces)}`,
+];
+
+function factsLine({ path, bytes, contents }: DatabaseFacts): string {
+  if (contents === null) return `${path} (${formatBytes(bytes)}, of an older format or not readable)`;
+  const counts = listed([
+    plural(contents.conversations, "conversation"),
+    plural(contents.messages, "message"),
+    plural(contents.summaries, "summary", "summaries"),
+  ]);
+  return `${path} (${formatBytes(bytes)}: ${counts})`;
+}

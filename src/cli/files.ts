@@ -1,0 +1,209 @@
+/**
+ * Transcript files: which ones a person means, and what is in them, line by line at flat memory. Lines may end in CRLF,
+ * a file may begin with a byte-order mark, and the last line may be torn because somebody is still writing it.
+ */
+
+import { isUtf8 } from "node:buffer";
+import { createReadStream } from "node:fs";
+import { open, readdir, readFile, stat } from "node:fs/promises";
+import { basename, extname, join } from "node:path";
+import { LcmError } from "../core/errors.ts";
+import type { SourceLine } from "../core/ingest.ts";
+import type { Json, JsonObject } from "../core/model.ts";
+import { messagesOfDocument } from "../core/transcript.ts";
+
+export interface TranscriptFile {
+  readonly path: string;
+  readonly bytes: number;
+  /** Named by its folder and not by itself, so it may turn out to be something else. */
+  readonly isFound: boolean;
+}
+
+/** The files that these paths mean: a folder stands for the transcripts in it. */
+export async function findTranscripts(paths: readonly string[]): Promise<readonly TranscriptFile[]> {
+  const found: TranscriptFile[] = [];
+  for (const path of paths) {
+    const facts = await stat(path).catch((cause: unknown) => {
+      throw new LcmError("not_found", `there is no file or folder ${path}`, { cause });
+    });
+    if (!facts.isDirectory()) {
+      found.push({ path, bytes: facts.size, isFound: false });
+      continue;
+    }
+    const inside = await transcriptsIn(path);
+    if (inside.length === 0) {
+      throw new LcmError("not_found", `there are no .jsonl or .json files in ${path}`, {
+        hint: "sub-folders are not looked into; name them, or the files",
+      });
+    }
+    found.push(...inside);
+  }
+  return found;
+}
+
+async function transcriptsIn(folder: string): Promise<readonly TranscriptFile[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const files = entries.filter((entry) => !entry.isDirectory() && /\.jsonl?$/i.test(entry.name));
+  const paths = files.map((entry) => join(folder, entry.name)).toSorted();
+  return await Promise.all(paths.map(async (path) => ({ path, bytes: (await stat(path)).size, isFound: true })));
+}
+
+/** Session ids come from inside a file; this is for one that names none. */
+export const sessionNameOf = (path: string): string => basename(path).replace(/\.(jsonl?|txt|ndjson)$/i, "") || "import";
+
+export interface Transcript {
+  readonly lines: AsyncIterable<SourceLine>;
+  /** How many bytes have been read so far. */
+  bytesRead(): number;
+  /** Lines that could not be given on as text, with the reason; complete once all lines are read. */
+  readonly unreadable: readonly { readonly position: number; readonly reason: string }[];
+  /** Where the last line ends in the middle, once all lines are read; null if it does not. */
+  tornAt(): number | null;
+}
+
+export async function openTranscript(file: TranscriptFile): Promise<Transcript> {
+  const document = await readDocument(file);
+  return document === null ? transcriptOfLines(file.path) : transcriptOfDocument(document, file.bytes);
+}
+
+// ── Line by line ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const newline = 0x0a;
+/** A line is parsed as one string, and V8's strings end at half a gigabyte. */
+const lineBytesMax = 256 * 1_048_576;
+const chunkBytes = 1_048_576;
+
+function transcriptOfLines(path: string): Transcript {
+  const unreadable: { position: number; reason: string }[] = [];
+  let bytes = 0;
+  let torn: number | null = null;
+
+  async function* lines(): AsyncGenerator<SourceLine> {
+    let position = 0;
+    let pending: Buffer[] = [];
+    let pendingBytes = 0;
+
+    const finishLine = (last: Buffer): SourceLine | null => {
+      position += 1;
+      const size = pendingBytes + last.length;
+      const line = pending.length === 0 ? last : Buffer.concat([...pending, last]);
+      pending = [];
+      pendingBytes = 0;
+      const reason = size > lineBytesMax ? `the line is longer than ${lineBytesMax / 1_048_576} MB` : isUtf8(line) ? null : "the line is not valid UTF-8";
+      if (reason === null) return { position, text: textOf(line, position) };
+      unreadable.push({ position, reason });
+      return null;
+    };
+
+    for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>) {
+      let start = 0;
+      for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
+        const line = finishLine(chunk.subarray(start, end));
+        bytes += end - start + 1;
+        start = end + 1;
+        if (line !== null) yield line;
+      }
+      const rest = chunk.subarray(start);
+      bytes += rest.length;
+      // Of a line that is too long only the length is kept.
+      if (pendingBytes <= lineBytesMax) pending.push(rest);
+      else pending = [];
+      pendingBytes += rest.length;
+    }
+    if (pendingBytes === 0) return;
+    torn = position + 1;
+    const line = finishLine(Buffer.alloc(0));
+    if (line !== null) yield line;
+  }
+  return { lines: lines(), bytesRead: () => bytes, unreadable, tornAt: () => torn };
+}
+
+const byteOrderMark = "\ufeff";
+
+function textOf(line: Buffer, position: number): string {
+  const text = line.toString("utf8");
+  const whole = text.endsWith("\r") ? text.slice(0, -1) : text;
+  return position === 1 && whole.startsWith(byteOrderMark) ? whole.slice(1) : whole;
+}
+
+// ── A whole document ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface ChatDocument {
+  readonly messages: readonly Json[];
+  /** What the document says besides its messages; null when that is nothing. */
+  readonly about: JsonObject | null;
+}
+
+function transcriptOfDocument({ messages, about }: ChatDocument, bytes: number): Transcript {
+  let position = 0;
+  async function* lines(): AsyncGenerator<SourceLine> {
+    if (about !== null) yield { position, value: about };
+    for (const value of messages) yield { position: ++position, value };
+  }
+  const bytesRead = (): number => Math.round((bytes * position) / Math.max(1, messages.length));
+  return { lines: lines(), bytesRead, unreadable: [], tornAt: () => null };
+}
+
+const headBytes = 65_536;
+
+/** The file as one JSON document with a list of messages; null when it is one value per line. */
+async function readDocument({ path, bytes }: TranscriptFile): Promise<ChatDocument | null> {
+  const head = await readHead(path);
+  if (head.startsWith("[")) return documentOf(await parseWhole(path, bytes));
+  if (extname(path).toLowerCase() === ".jsonl" || !head.startsWith("{")) return null;
+  const isCut = bytes > headBytes && !head.includes("\n");
+  if (isCut && extname(path).toLowerCase() !== ".json") return null;
+  if (isValueAlone(head.split("\n", 1)[0] ?? "") && /\n\s*\S/.test(head)) return null;
+  const value = await parseWhole(path, bytes);
+  return isObject(value) && typeof value["role"] !== "string" && typeof value["type"] !== "string" ? documentOf(value) : null;
+}
+
+async function readHead(path: string): Promise<string> {
+  const file = await open(path, "r");
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    if (bytesRead >= 2 && ["fffe", "feff"].includes(buffer.toString("hex", 0, 2))) {
+      throw new LcmError("invalid", `${path} is UTF-16`, { hint: "convert it first: iconv -f UTF-16 -t UTF-8 FILE" });
+    }
+    const text = buffer.toString("utf8", 0, bytesRead);
+    return (text.startsWith(byteOrderMark) ? text.slice(1) : text).trimStart();
+  } finally {
+    await file.close();
+  }
+}
+
+function isValueAlone(line: string): boolean {
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false; // Then the value goes on over the next lines.
+  }
+}
+
+async function parseWhole(path: string, bytes: number): Promise<Json> {
+  if (bytes > lineBytesMax) {
+    throw new LcmError("invalid", `${path} is one JSON document of more than ${lineBytesMax / 1_048_576} MB`, {
+      hint: "write it with one message per line: jq -c '.[]' FILE > FILE.jsonl",
+    });
+  }
+  const raw = await readFile(path);
+  if (!isUtf8(raw)) throw new LcmError("invalid", `${path} is not valid UTF-8`);
+  const text = raw.toString("utf8");
+  try {
+    const value: Json = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text);
+    return value;
+  } catch (cause) {
+    throw new LcmError("invalid", `${path} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
+function documentOf(value: Json): ChatDocument {
+  const messages = messagesOfDocument(value);
+  if (!isObject(value)) return { messages, about: null };
+  const { messages: _, ...about } = value;
+  if (Object.keys(about).length === 0) return { messages, about: null };
+  return { messages, about: { type: typeof about["id"] === "string" ? "session" : "document", ...about } };
+}
+
+const isObject = (value: Json): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);

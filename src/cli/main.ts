@@ -1,0 +1,122 @@
+/**
+ * The command line as a program: what the terminal is like, what the environment says about it, and how everything that
+ * can happen becomes an exit status. The commands themselves are in commands/.
+ */
+
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { addCommands } from "./commands/index.ts";
+import type { CommandContext, Output } from "./commands/context.ts";
+import type { Timestamp } from "../core/model.ts";
+import { exitInvalid, isBrokenPipe, reportFailure } from "./failure.ts";
+import { createPaint } from "./render.ts";
+
+/** Runs one command. Answers the exit status; throws nothing. */
+export async function main(argv: readonly string[]): Promise<number> {
+  silenceExperiments();
+  let status = 0;
+  const context = createContext((ended) => (status = ended));
+  survivePipes();
+  const program = createProgram(context);
+  try {
+    await program.parseAsync(argv.length === 0 ? ["--help"] : [...argv], { from: "user" });
+    return status;
+  } catch (error) {
+    const json = argv.includes("--json");
+    if (!(error instanceof CommanderError)) return reportFailure(context, json, error);
+    if (error.exitCode === 0) return 0;
+    // Commander has said it already, to people.
+    const message = error.message.replace(/^error: /, "");
+    if (json) context.stdout.stream.write(`${JSON.stringify({ error: { code: "invalid", message } }, null, 2)}\n`);
+    return exitInvalid;
+  }
+}
+
+function createProgram(context: CommandContext): Command {
+  const { stdout, stderr } = context;
+  const program = new Command("lcm")
+    .description("Lossless context management: every message stored once, always one step from being recalled.")
+    .version(version(), "-V, --version", "show the version")
+    .helpOption("-h, --help", "show help; after a command, help for it with examples")
+    .showHelpAfterError("hint: add --help to see what is possible")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void stdout.stream.write(text),
+      writeErr: (text) => void stderr.stream.write(text),
+      getOutHelpWidth: () => Math.min(stdout.columns ?? 100, 100),
+      getErrHelpWidth: () => Math.min(stderr.columns ?? 100, 100),
+      getOutHasColors: () => stdout.colour,
+      getErrHasColors: () => stderr.colour,
+      outputError: (text, write) => write(text.replace(/^error:/, createPaint(stderr.colour).bad("error:"))),
+    });
+  addCommands(program, context);
+  return program.helpCommand("help [command]", "show help for a command");
+}
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  return typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "unknown";
+}
+
+function createContext(finish: (status: number) => void): CommandContext {
+  const { stdin, stdout, stderr, env } = process;
+  const output = (stream: NodeJS.WriteStream): Output => ({
+    stream,
+    isTerminal: stream.isTTY,
+    columns: stream.isTTY ? stream.columns : wholeNumber(env["COLUMNS"]),
+    colour: isColourful(stream),
+  });
+  return {
+    stdin,
+    stdout: output(stdout),
+    stderr: output(stderr),
+    isInteractive: stdin.isTTY && stderr.isTTY,
+    zone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
+    clock: { now: () => new Date().toISOString() as Timestamp },
+    debug: isSet(env["LCM_DEBUG"]),
+    settings: async () => (await opening()).readSettings(),
+    async database(path) {
+      const { createDatabase, databasePath } = await opening();
+      return createDatabase(databasePath(path));
+    },
+    async confirm(question) {
+      const { confirm } = await import("@clack/prompts");
+      const answer = await confirm({ message: question, initialValue: false, output: stderr });
+      return answer === true;
+    },
+    finish,
+  };
+}
+
+/** The database's engine is loaded by the first command that needs it: `--help` answers at once. */
+const opening = async () => await import("./open.ts");
+
+const isSet = (variable: string | undefined): boolean => variable !== undefined && variable !== "" && variable !== "0";
+
+const wholeNumber = (text: string | undefined): number | null =>
+  text !== undefined && /^[1-9]\d{0,4}$/.test(text) ? Number(text) : null;
+
+/** https://no-color.org, and its opposite. */
+function isColourful(stream: NodeJS.WriteStream): boolean {
+  const { env } = process;
+  if ((env["NO_COLOR"] ?? "") !== "") return false;
+  if (isSet(env["FORCE_COLOR"])) return true;
+  return stream.isTTY && env["TERM"] !== "dumb";
+}
+
+/** A reader that went away is no failure, and there is nobody left to tell. */
+function survivePipes(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error) => {
+      if (!isBrokenPipe(error)) throw error;
+    });
+  }
+}
+
+/** Some versions of Node warn that their SQLite is young. That is for us to know, and not for who reads our stderr. */
+function silenceExperiments(): void {
+  process.removeAllListeners("warning");
+  process.on("warning", (warning) => {
+    if (warning.name !== "ExperimentalWarning") process.stderr.write(`${warning.name}: ${warning.message}\n`);
+  });
+}

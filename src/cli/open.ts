@@ -1,0 +1,129 @@
+/**
+ * The composition root: which settings hold, where the database lies, and which store stands behind it. Here alone the
+ * command line meets the environment and the store; everything else works with what it is given.
+ */
+
+import { accessSync, constants, existsSync, readdirSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import { LcmError } from "../core/errors.ts";
+import { createLcm } from "../core/lcm.ts";
+import type { Lcm } from "../core/lcm.ts";
+import type { Clock } from "../core/ports.ts";
+import { resolveSettings } from "../core/settings.ts";
+import type { ResolvedSettings } from "../core/settings.ts";
+import { adopt } from "../store/adopt.ts";
+import { backUp, backupPath, pruneBackups, restore } from "../store/backup.ts";
+import { identify } from "../store/migrate.ts";
+import { openSqliteWorker } from "../store/sqlite-worker.ts";
+import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite.ts";
+import type { Backup, Database, DatabaseFacts } from "./commands/context.ts";
+
+export const systemClock: Clock = { now: systemNow };
+
+/** The command line reads no plugin config: a host that mounts these commands gives its own. */
+export const readSettings = (): ResolvedSettings => resolveSettings({ env: process.env, config: {} });
+
+/** `--db`, then `LCM_DATABASE_PATH`, then `lcm.db` in the state directory. */
+export function databasePath(given: string | undefined): string {
+  const path = given ?? readSettings().values.databasePath ?? join(stateDirectory(), "lcm.db");
+  return resolve(fromHome(path));
+}
+
+const stateDirectory = (): string => fromHome(process.env["OPENCLAW_STATE_DIR"]?.trim() || "~/.openclaw");
+
+/** A variable's `~` has not been seen by a shell. */
+const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? join(homedir(), path.slice(1)) : path);
+
+const backupsKept = 3;
+
+/** Touches nothing before one of its methods is called. */
+export function createDatabase(path: string, clock: Clock = systemClock): Database {
+  const filesDir = defaultFilesDir(path);
+  const missing = (): LcmError =>
+    new LcmError("not_found", `there is no database at ${path}`, {
+      hint: "`lcm import FILE…` makes one out of transcripts; --db or LCM_DATABASE_PATH names another place",
+    });
+  const kind = (): ReturnType<Database["kind"]> => {
+    const found = identify(path);
+    return found === "older_program" ? found : existsSync(path) && found !== "empty" ? "ours" : "none";
+  };
+
+  return {
+    path,
+    kind,
+    async open(purpose) {
+      if (purpose !== "write" && kind() === "none") throw missing();
+      const options = { path, filesDir, readOnly: purpose !== "write" && !isWritable(path) };
+      return createLcm({ clock, store: await (purpose === "search" ? openSqliteWorker(options) : openSqlite(options)) });
+    },
+    async adopt() {
+      if (kind() === "none") throw missing();
+      const backup = backupPath(path, clock.now());
+      return await adopt(path, backup.slice(backup.lastIndexOf("-") + 1));
+    },
+    async backup(to) {
+      if (kind() === "none") throw missing();
+      const made = await backUp(path, filesDir, to === undefined ? backupPath(path, clock.now()) : resolve(to));
+      return { ...made, pruned: to === undefined ? pruneBackups(path, backupsKept) : [] };
+    },
+    backups: () => backupsBeside(path),
+    async planRestore(from) {
+      const source = resolve(from);
+      if (!existsSync(source)) throw new LcmError("not_found", `there is no backup ${source}`, { hint: "`lcm status` lists them" });
+      if (source === path) throw new LcmError("invalid", `${source} is the database itself`, { hint: "name a backup of it" });
+      const replaces = existsSync(path) && statSync(path).size > 0 ? await factsOfDamaged(path, clock) : null;
+      return { from: await factsOf(source, clock), replaces, to: path };
+    },
+    async restore(plan) {
+      return await restore(plan.from.path, plan.to, filesDir, clock.now());
+    },
+  };
+}
+
+/** For a program that brings its own file, such as the demo. */
+export const openLcm = async (path: string): Promise<Lcm> =>
+  createLcm({ clock: systemClock, store: await openSqlite({ path }) });
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false; // Any reason is reason enough to only read it.
+  }
+}
+
+function backupsBeside(path: string): readonly Backup[] {
+  if (!existsSync(dirname(path))) return [];
+  const prefix = `${basename(path)}.backup-`;
+  return readdirSync(dirname(path))
+    .filter((name) => name.startsWith(prefix) && !/(\.files|-wal|-shm|-journal)$/.test(name))
+    .toSorted()
+    .map((name) => join(dirname(path), name))
+    .map((file) => ({ path: file, bytes: statSync(file).size }));
+}
+
+async function factsOf(path: string, clock: Clock): Promise<DatabaseFacts> {
+  const facts = { path, bytes: statSync(path).size };
+  const kind = identify(path);
+  if (kind === "empty") throw new LcmError("invalid", `${path} is empty`, { hint: "name a backup that has something in it" });
+  if (kind !== "current") return { ...facts, contents: null };
+  const lcm = createLcm({ clock, store: await openSqlite({ path, readOnly: true }) });
+  try {
+    const { conversations, messages, summaries } = await lcm.store.status();
+    return { ...facts, contents: { conversations, messages, summaries } };
+  } finally {
+    await lcm.close();
+  }
+}
+
+/** What is to be replaced may be damaged: that is what restoring is for. */
+async function factsOfDamaged(path: string, clock: Clock): Promise<DatabaseFacts> {
+  try {
+    return await factsOf(path, clock);
+  } catch (error) {
+    if (error instanceof LcmError) return { path, bytes: statSync(path).size, contents: null };
+    throw error;
+  }
+}

@@ -1,0 +1,144 @@
+/** What every test of the contract stands on: a fresh store that is watched, and short ways to say what tests say often. */
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { FindingCode } from "../../core/inspect.ts";
+import { LcmError } from "../../core/errors.ts";
+import type { ErrorCode } from "../../core/errors.ts";
+import type { ContextItem, Conversation, ConversationId, NewSummary, SummaryId, Timestamp } from "../../core/model.ts";
+import type { Appended, Store } from "../../core/ports.ts";
+import { checkSound } from "../lossless.ts";
+import { toAppendable } from "../scripted-host.ts";
+import type { ScriptedHost } from "../scripted-host.ts";
+
+/** What the suite must know of a store beyond the port. */
+export interface StoreUnderTest {
+  /** Opens the database at a path, making it if there is none. */
+  readonly open: (path: string) => Promise<Store>;
+  /** Puts a backup in the place of the database at a path. */
+  readonly restore: (from: string, path: string) => Promise<void>;
+}
+
+export interface Ground {
+  readonly store: Store;
+  readonly folder: string;
+  readonly path: string;
+}
+
+/** A test on a fresh store. `expected` is what inspecting may find because the test brings it about. */
+export function onStore(
+  subject: StoreUnderTest,
+  test: (ground: Ground) => Promise<void>,
+  expected: readonly FindingCode[] = [],
+): () => Promise<void> {
+  return async () => {
+    const folder = await mkdtemp(join(tmpdir(), "lcm-contract-"));
+    const path = join(folder, "lcm.db");
+    try {
+      const store = await subject.open(path);
+      try {
+        await test({ store: watched(store, expected), folder, path });
+      } finally {
+        await store.close();
+      }
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  };
+}
+
+const writes: ReadonlySet<unknown> = new Set([
+  "open", "openSegment", "setTitle", "setHidden", "append", "fold", "dissolve", "rewrite", "transplant", "forget",
+  "saveFile", "issueGrant", "spendGrant", "revokeGrant", "sweepGrants", "recordUsage", "index",
+] satisfies readonly (keyof Store)[]);
+
+/** After every write the whole database is inspected, and holds no fewer rows than before. */
+function watched(store: Store, expected: readonly FindingCode[]): Store {
+  let held = { conversations: 0, messages: 0, summaries: 0, files: 0 };
+  const look = async (): Promise<void> => {
+    await checkSound(store, [null], expected);
+    const { conversations, messages, summaries, files } = await store.status();
+    const holds = { conversations, messages, summaries, files };
+    for (const name of ["conversations", "messages", "summaries", "files"] as const) {
+      assert.ok(holds[name] >= held[name], `there were ${held[name]} ${name}, and now there are ${holds[name]}`);
+    }
+    held = holds;
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name);
+      if (!writes.has(name) || typeof method !== "function") return method;
+      return async (...args: readonly unknown[]): Promise<unknown> => {
+        const result: unknown = await Reflect.apply(method, target, args);
+        await look();
+        return result;
+      };
+    },
+  });
+}
+
+export const at = (text: string): Timestamp => text as Timestamp;
+
+/** Hands over everything the host has written; what is stored already stays. */
+export const deliver = async (store: Store, conversation: Conversation, host: ScriptedHost): Promise<Appended> =>
+  await store.append(conversation.id, host.entries.map(toAppendable));
+
+/** One token long, so that it shortens whatever it replaces. */
+export const summary = (text: string, more: Partial<NewSummary> = {}): NewSummary => ({
+  text,
+  tokens: 1,
+  level: "normal",
+  model: null,
+  previousContext: null,
+  fileIds: [],
+  ...more,
+});
+
+/** Folds the items from one place of the context to another, both included, and tells the summary. */
+export async function foldPlaces(
+  store: Store,
+  conversation: ConversationId,
+  [from, to]: readonly [number, number],
+  text: string,
+): Promise<SummaryId> {
+  const run = (await store.context(conversation)).slice(from, to + 1);
+  const outcome = await store.fold(conversation, run, summary(text));
+  assert.ok(outcome.kind === "written", "the fold is written");
+  return outcome.summary;
+}
+
+export async function dissolveAt(store: Store, conversation: ConversationId, id: SummaryId): Promise<void> {
+  const item = await itemOf(store, conversation, id);
+  const outcome = await store.dissolve({ conversation, summary: id, ordinal: item.ordinal });
+  assert.equal(outcome.kind, "written");
+}
+
+export async function itemOf(store: Store, conversation: ConversationId, id: ContextItem["id"]): Promise<ContextItem> {
+  const item = (await store.context(conversation)).find((each) => each.id === id);
+  assert.ok(item !== undefined, `${id} is in the context`);
+  return item;
+}
+
+/** The context by texts: what it says, oldest first. */
+export async function shownTexts(store: Store, conversation: ConversationId): Promise<readonly string[]> {
+  const context = await store.context(conversation);
+  return await Promise.all(
+    context.map(async (item) =>
+      item.kind === "message"
+        ? ((await store.messages({ ids: [item.id] }))[0]?.text ?? "?")
+        : ((await store.summaries({ ids: [item.id] }))[0]?.text ?? "?"),
+    ),
+  );
+}
+
+export const refuses = async (code: ErrorCode, work: () => Promise<unknown>): Promise<void> => {
+  await assert.rejects(work, (error) => {
+    assert.ok(error instanceof LcmError, `expected an LcmError, got ${String(error)}`);
+    assert.equal(error.code, code, error.message);
+    return true;
+  });
+};
+
+export const nowhere = 987_654 as ConversationId;

@@ -1,0 +1,66 @@
+/** Generated files are committed, so that they can be read where the source is not; this is what keeps them true. */
+
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+
+import { generate, staleFiles } from "../tools/generate.ts";
+
+const repository = join(import.meta.dirname, "..");
+
+describe("generated files", () => {
+  it("say what the source says (else run `npm run generate`)", () => {
+    assert.deepEqual(
+      staleFiles(repository).map(({ path }) => path),
+      [],
+    );
+  });
+
+  it("hold JSON where they are named so", () => {
+    const schema: unknown = JSON.parse(readFileSync(join(repository, "docs/settings.schema.json"), "utf8"));
+    assert.ok(typeof schema === "object" && schema !== null && "properties" in schema);
+  });
+});
+
+describe("the generator", () => {
+  let root = "";
+  before(() => {
+    root = mkdtempSync(join(tmpdir(), "lcm-generated-"));
+  });
+  after(() => rmSync(root, { recursive: true }));
+
+  function run(check: boolean): { readonly status: number; readonly lines: readonly string[] } {
+    const lines: string[] = [];
+    const status = generate({ root, check, print: (line) => lines.push(line) });
+    return { status, lines };
+  }
+
+  it("finds missing and stale files, writes exactly those, and then finds nothing", () => {
+    const paths = ["docs/settings.md", "docs/settings.schema.json", "docs/schema.md"];
+    const missing = run(true);
+    assert.equal(missing.status, 1);
+    assert.deepEqual(
+      missing.lines.slice(0, -1),
+      paths.map((path) => `stale: ${path}`),
+    );
+    assert.deepEqual(run(false), { status: 0, lines: paths.map((path) => `wrote ${path}`) });
+    assert.deepEqual(run(true), { status: 0, lines: [] });
+
+    writeFileSync(join(root, "docs/schema.md"), "as it was last year\n");
+    const stale = run(true);
+    assert.equal(stale.status, 1);
+    assert.deepEqual(stale.lines.slice(0, -1), ["stale: docs/schema.md"]);
+    assert.equal(readFileSync(join(root, "docs/schema.md"), "utf8"), "as it was last year\n");
+    assert.deepEqual(run(false), { status: 0, lines: ["wrote docs/schema.md"] });
+    assert.deepEqual(run(false), { status: 0, lines: [] });
+  });
+
+  it("takes line ends of another platform as the same text", () => {
+    run(false);
+    const path = join(root, "docs/settings.md");
+    writeFileSync(path, readFileSync(path, "utf8").replaceAll("\n", "\r\n"));
+    assert.deepEqual(run(true), { status: 0, lines: [] });
+  });
+});
