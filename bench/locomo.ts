@@ -15,7 +15,13 @@ import type { Row, Script, Value } from "../src/store/script.ts";
 import { indexBatch, search } from "../src/store/search.ts";
 
 const cutoffs = [5, 10, 25, 50] as const;
-const categories: Readonly<Record<number, string>> = { 1: "multi-hop", 2: "temporal", 3: "open", 4: "single-hop", 5: "adversarial" };
+const categories: Readonly<Record<number, string>> = {
+  1: "multi-hop",
+  2: "temporal",
+  3: "open",
+  4: "single-hop",
+  5: "adversarial",
+};
 
 interface Turn {
   readonly id: string;
@@ -49,37 +55,53 @@ function measure(samples: readonly Sample[]): void {
       const startedMs = performance.now();
       const found = run(
         search(
-          { pattern: question, mode: "full_text", scope: "messages", conversations: [conversation], sort: "relevance", limit: 50 },
+          {
+            pattern: question,
+            mode: "full_text",
+            scope: "messages",
+            conversations: [conversation],
+            sort: "relevance",
+            limit: 50,
+          },
           { deadlineMs: Infinity, nowMs: () => performance.now() },
         ),
       );
       const ms = performance.now() - startedMs;
       const ranked = found.hits.map((hit) => (hit.kind === "message" ? (sample.turns[hit.seq - 1]?.id ?? "") : ""));
-      const recall = cutoffs.map((k) => evidence.filter((id) => ranked.slice(0, k).includes(id)).length / evidence.length);
+      const recall = cutoffs.map(
+        (k) => evidence.filter((id) => ranked.slice(0, k).includes(id)).length / evidence.length,
+      );
       results.push({ category, recall, ms });
     }
   }
   const report = (name: string, of: typeof results): void => {
-    const recall = cutoffs.map((k, at) => `@${k} ${((of.reduce((sum, { recall }) => sum + (recall[at] ?? 0), 0) / of.length) * 100).toFixed(1)}`);
+    const recall = cutoffs.map(
+      (k, at) => `@${k} ${((of.reduce((sum, { recall }) => sum + (recall[at] ?? 0), 0) / of.length) * 100).toFixed(1)}`,
+    );
     console.log(`${name.padEnd(12)} ${String(of.length).padStart(5)} questions  recall ${recall.join("  ")}`);
   };
   report("all", results);
-  for (const [category, name] of Object.entries(categories)) report(name, results.filter((result) => result.category === Number(category)));
+  for (const [category, name] of Object.entries(categories))
+    report(
+      name,
+      results.filter((result) => result.category === Number(category)),
+    );
   const times = results.map(({ ms }) => ms).sort((one, other) => one - other);
-  console.log(`time         median ${times[times.length >> 1]?.toFixed(1)} ms, p95 ${times[Math.floor(times.length * 0.95)]?.toFixed(1)} ms`);
+  console.log(
+    `time         median ${times[times.length >> 1]?.toFixed(1)} ms, p95 ${times[Math.floor(times.length * 0.95)]?.toFixed(1)} ms`,
+  );
 }
 
 function store(db: DatabaseSync, conversation: number, turns: readonly Turn[]): void {
-  db.prepare("INSERT INTO conversations (conversation_id, session_id, created_at, updated_at, message_count) VALUES (?, ?, '', '', ?)").run(
-    conversation,
-    `locomo-${conversation}`,
-    turns.length,
-  );
+  db.prepare(
+    "INSERT INTO conversations (conversation_id, session_id, created_at, updated_at, message_count) VALUES (?, ?, '', '', ?)",
+  ).run(conversation, `locomo-${conversation}`, turns.length);
   const insert = db.prepare(
     `INSERT INTO messages (conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
      VALUES (?, ?, 'user', ?, 0, ?, ?, ?)`,
   );
-  for (const [index, turn] of turns.entries()) insert.run(conversation, index + 1, turn.text, turn.at, turn.at, turn.id);
+  for (const [index, turn] of turns.entries())
+    insert.run(conversation, index + 1, turn.text, turn.at, turn.at, turn.id);
 }
 
 /** Runs scripts on an open database, with each statement prepared once. */
@@ -91,7 +113,9 @@ function createRunner(db: DatabaseSync): <T>(script: Script<T>) => T {
       const words = step.value.parts.join("?");
       const statement = prepared.get(words) ?? db.prepare(words);
       prepared.set(words, statement);
-      const rows = statement.all(...step.value.values).map((row): Row => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toValue(value)])));
+      const rows = statement
+        .all(...step.value.values)
+        .map((row): Row => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toValue(value)])));
       step = script.next(rows);
     }
     return step.value;
@@ -109,10 +133,12 @@ function readSamples(data: unknown): readonly Sample[] {
     const turns = readTurns(field(sample, "conversation"));
     const known = new Set(turns.map((turn) => turn.id));
     const questions = list(field(sample, "qa")).map((qa) => ({
-      question: String(field(qa, "question")),
+      question: textOf(qa, "question"),
       category: Number(field(qa, "category")),
       // A few ids are malformed; a question without any valid one cannot be measured.
-      evidence: list(field(qa, "evidence")).map(String).filter((id) => known.has(id)),
+      evidence: list(field(qa, "evidence"))
+        .map(String)
+        .filter((id) => known.has(id)),
     }));
     return { turns, questions: questions.filter(({ evidence }) => evidence.length > 0) };
   });
@@ -121,11 +147,15 @@ function readSamples(data: unknown): readonly Sample[] {
 function readTurns(conversation: unknown): readonly Turn[] {
   const turns: Turn[] = [];
   for (let session = 1; field(conversation, `session_${session}_date_time`) !== undefined; session++) {
-    const at = toTimestamp(String(field(conversation, `session_${session}_date_time`)));
+    const at = toTimestamp(textOf(conversation, `session_${session}_date_time`));
     for (const turn of list(field(conversation, `session_${session}`) ?? [])) {
-      const caption = field(turn, "blip_caption");
-      const image = caption === undefined ? "" : ` [image: ${String(caption)}]`;
-      turns.push({ id: String(field(turn, "dia_id")), text: `${String(field(turn, "speaker"))}: ${String(field(turn, "text"))}${image}`, at });
+      const caption = textOf(turn, "blip_caption");
+      const image = caption === "" ? "" : ` [image: ${caption}]`;
+      turns.push({
+        id: textOf(turn, "dia_id"),
+        text: `${textOf(turn, "speaker")}: ${textOf(turn, "text")}${image}`,
+        at,
+      });
     }
   }
   return turns;
@@ -143,4 +173,9 @@ function list(value: unknown): readonly unknown[] {
 
 function field(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
+}
+
+function textOf(value: unknown, name: string): string {
+  const found = field(value, name);
+  return typeof found === "string" ? found : "";
 }

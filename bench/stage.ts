@@ -57,7 +57,6 @@ async function measureImport(): Promise<Imported> {
   await lcm.import(take(lines, long), { fallbackSessionId: "long" });
   const share = Math.ceil((n - long) / 20);
   for (let other = 1; other <= 20; other++) await lcm.import(take(lines, share), { fallbackSessionId: `other-${other}` });
-  while ((await store.index(2_000)) > 0);
   const used = process.cpuUsage(cpu);
   const wallS = (performance.now() - start) / 1_000;
   const rareAfterImportMs = (await timed(store, 9, () => fullText(`${markers.rare}0`))).p50;

@@ -49,7 +49,8 @@ async function transcriptsIn(folder: string): Promise<readonly TranscriptFile[]>
 }
 
 /** Session ids come from inside a file; this is for one that names none. */
-export const sessionNameOf = (path: string): string => basename(path).replace(/\.(jsonl?|txt|ndjson)$/i, "") || "import";
+export const sessionNameOf = (path: string): string =>
+  basename(path).replace(/\.(jsonl?|txt|ndjson)$/i, "") || "import";
 
 export interface Transcript {
   readonly lines: AsyncIterable<SourceLine>;
@@ -89,7 +90,12 @@ function transcriptOfLines(path: string): Transcript {
       const line = pending.length === 0 ? last : Buffer.concat([...pending, last]);
       pending = [];
       pendingBytes = 0;
-      const reason = size > lineBytesMax ? `the line is longer than ${lineBytesMax / 1_048_576} MB` : isUtf8(line) ? null : "the line is not valid UTF-8";
+      const reason =
+        size > lineBytesMax
+          ? `the line is longer than ${lineBytesMax / 1_048_576} MB`
+          : isUtf8(line)
+            ? null
+            : "the line is not valid UTF-8";
       if (reason === null) return { position, text: textOf(line, position) };
       unreadable.push({ position, reason });
       return null;
@@ -155,7 +161,9 @@ async function readDocument({ path, bytes }: TranscriptFile): Promise<ChatDocume
   if (isCut && extname(path).toLowerCase() !== ".json") return null;
   if (isValueAlone(head.split("\n", 1)[0] ?? "") && /\n\s*\S/.test(head)) return null;
   const value = await parseWhole(path, bytes);
-  return isObject(value) && typeof value["role"] !== "string" && typeof value["type"] !== "string" ? documentOf(value) : null;
+  return isObject(value) && typeof value["role"] !== "string" && typeof value["type"] !== "string"
+    ? documentOf(value)
+    : null;
 }
 
 async function readHead(path: string): Promise<string> {
@@ -194,7 +202,9 @@ async function parseWhole(path: string, bytes: number): Promise<Json> {
     const value: Json = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text);
     return value;
   } catch (cause) {
-    throw new LcmError("invalid", `${path} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new LcmError("invalid", `${path} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
   }
 }
 
@@ -206,4 +216,5 @@ function documentOf(value: Json): ChatDocument {
   return { messages, about: { type: typeof about["id"] === "string" ? "session" : "document", ...about } };
 }
 
-const isObject = (value: Json): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -13,7 +13,7 @@ import type { Clock } from "../core/ports.ts";
 import { resolveSettings } from "../core/settings.ts";
 import type { ResolvedSettings } from "../core/settings.ts";
 import { adopt } from "../store/adopt.ts";
-import { backUp, backupPath, pruneBackups, restore } from "../store/backup.ts";
+import { backUp, backupPath, pruneBackups, restore, unusedPath } from "../store/backup.ts";
 import { identify } from "../store/migrate.ts";
 import { openSqliteWorker } from "../store/sqlite-worker.ts";
 import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite.ts";
@@ -55,23 +55,31 @@ export function createDatabase(path: string, clock: Clock = systemClock): Databa
     async open(purpose) {
       if (purpose !== "write" && kind() === "none") throw missing();
       const options = { path, filesDir, readOnly: purpose !== "write" && !isWritable(path) };
-      return createLcm({ clock, store: await (purpose === "search" ? openSqliteWorker(options) : openSqlite(options)) });
+      return createLcm({
+        clock,
+        store: await (purpose === "search" ? openSqliteWorker(options) : openSqlite(options)),
+      });
     },
     async adopt() {
       if (kind() === "none") throw missing();
-      const backup = backupPath(path, clock.now());
-      return await adopt(path, backup.slice(backup.lastIndexOf("-") + 1));
+      return await adopt(path, clock.now());
     },
     async backup(to) {
       if (kind() === "none") throw missing();
-      const made = await backUp(path, filesDir, to === undefined ? backupPath(path, clock.now()) : resolve(to));
+      const made = await backUp(
+        path,
+        filesDir,
+        to === undefined ? unusedPath(backupPath(path, clock.now())) : resolve(to),
+      );
       return { ...made, pruned: to === undefined ? pruneBackups(path, backupsKept) : [] };
     },
     backups: () => backupsBeside(path),
     async planRestore(from) {
       const source = resolve(from);
-      if (!existsSync(source)) throw new LcmError("not_found", `there is no backup ${source}`, { hint: "`lcm status` lists them" });
-      if (source === path) throw new LcmError("invalid", `${source} is the database itself`, { hint: "name a backup of it" });
+      if (!existsSync(source))
+        throw new LcmError("not_found", `there is no backup ${source}`, { hint: "`lcm status` lists them" });
+      if (source === path)
+        throw new LcmError("invalid", `${source} is the database itself`, { hint: "name a backup of it" });
       const replaces = existsSync(path) && statSync(path).size > 0 ? await factsOfDamaged(path, clock) : null;
       return { from: await factsOf(source, clock), replaces, to: path };
     },
@@ -107,7 +115,8 @@ function backupsBeside(path: string): readonly Backup[] {
 async function factsOf(path: string, clock: Clock): Promise<DatabaseFacts> {
   const facts = { path, bytes: statSync(path).size };
   const kind = identify(path);
-  if (kind === "empty") throw new LcmError("invalid", `${path} is empty`, { hint: "name a backup that has something in it" });
+  if (kind === "empty")
+    throw new LcmError("invalid", `${path} is empty`, { hint: "name a backup that has something in it" });
   if (kind !== "current") return { ...facts, contents: null };
   const lcm = createLcm({ clock, store: await openSqlite({ path, readOnly: true }) });
   try {
@@ -118,12 +127,13 @@ async function factsOf(path: string, clock: Clock): Promise<DatabaseFacts> {
   }
 }
 
-/** What is to be replaced may be damaged: that is what restoring is for. */
+/** What is to be replaced may be damaged, or made by a newer version: that is what restoring is for. */
 async function factsOfDamaged(path: string, clock: Clock): Promise<DatabaseFacts> {
   try {
     return await factsOf(path, clock);
   } catch (error) {
-    if (error instanceof LcmError) return { path, bytes: statSync(path).size, contents: null };
-    throw error;
+    const isReplaceable = error instanceof LcmError && (error.code === "corrupt" || error.code === "conflict");
+    if (!isReplaceable) throw error;
+    return { path, bytes: statSync(path).size, contents: null };
   }
 }

@@ -5,7 +5,11 @@ import { createPaint, cut, widthOf } from "./render.ts";
 
 export interface Progress {
   /** Cheap enough to be called for every line of a file. */
-  update(state: { readonly done: number; readonly of: number; readonly unit: "bytes" | "rows" | "conversations" }): void;
+  update(state: {
+    readonly done: number;
+    readonly of: number;
+    readonly unit: "bytes" | "rows" | "conversations";
+  }): void;
   /** Leaves the line empty. */
   end(): void;
 }
@@ -41,7 +45,10 @@ export function createProgress(
       drawnMs = now;
       isShown = true;
       const share = of > 0 ? Math.min(1, done / of) : 0;
-      const amount = unit === "bytes" ? `${formatBytes(done)} of ${formatBytes(of)}` : `${formatCount(done)} of ${formatCount(of)} ${unit}`;
+      const amount =
+        unit === "bytes"
+          ? `${formatBytes(done)} of ${formatBytes(of)}`
+          : `${formatCount(done)} of ${formatCount(of)} ${unit}`;
       const words = `${String(Math.floor(share * 100)).padStart(3)}%  ${amount}${remaining(now - startedMs, share)}`;
       const room = (output.columns ?? 80) - 1;
       const name = cut(label, Math.max(10, room - widthOf(words) - barWidth - 4));

@@ -6,7 +6,7 @@
 import { stripVTControlCharacters } from "node:util";
 import picocolors from "picocolors";
 import type { Role, Timestamp } from "../core/model.ts";
-import { formatTimestamp } from "../core/text.ts";
+import { formatCount, formatTimestamp } from "../core/text.ts";
 
 /** Colours by what they mean. */
 export interface Paint {
@@ -22,7 +22,12 @@ export interface Paint {
 
 export function createPaint(colour: boolean): Paint {
   const colours = picocolors.createColors(colour);
-  const byRole = { system: colours.magenta, user: colours.cyan, assistant: colours.green, tool: colours.yellow } as const;
+  const byRole = {
+    system: colours.magenta,
+    user: colours.cyan,
+    assistant: colours.green,
+    tool: colours.yellow,
+  } as const;
   return {
     bad: colours.red,
     caution: colours.yellow,
@@ -34,11 +39,13 @@ export function createPaint(colour: boolean): Paint {
   };
 }
 
-export const showTime = (at: Timestamp, zone: string): string => formatTimestamp(at, zone);
+/** A time beside many others: to the minute, and without the zone, which is said once. */
+export const clockTime = (at: Timestamp, zone: string): string =>
+  formatTimestamp(at, zone).slice(0, "2026-02-17 15:37".length);
 
-/** `1 message`, `2 messages`. */
+/** `1 message`, `1,234 messages`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
-  `${String(count).replace(/\B(?=(\d{3})+(?!\d))/g, ",")} ${count === 1 ? one : many}`;
+  `${formatCount(count)} ${count === 1 ? one : many}`;
 
 /** `one`, `one and two`, `one, two and three`. */
 export const listed = (items: readonly string[]): string =>
@@ -90,7 +97,8 @@ function dropLast(kept: string, width: number, columns: number): string {
   return `${graphemes.join("").trimEnd()}…`;
 }
 
-export const padEnd = (text: string, columns: number): string => text + " ".repeat(Math.max(0, columns - widthOf(text)));
+export const padEnd = (text: string, columns: number): string =>
+  text + " ".repeat(Math.max(0, columns - widthOf(text)));
 export const padStart = (text: string, columns: number): string =>
   " ".repeat(Math.max(0, columns - widthOf(text))) + text;
 
@@ -186,7 +194,10 @@ export function table(
 }
 
 /** Lines of `name  value`, the values below each other; a value may have several lines. */
-export function facts(pairs: readonly (readonly [name: string, ...values: readonly string[]])[], paint: Paint): readonly string[] {
+export function facts(
+  pairs: readonly (readonly [name: string, ...values: readonly string[]])[],
+  paint: Paint,
+): readonly string[] {
   const width = Math.max(...pairs.map(([name]) => widthOf(name)));
   return pairs.flatMap(([name, ...values]) =>
     values.map((value, at) => `${paint.soft(padEnd(at === 0 ? name : "", width))}${gap}${value}`.trimEnd()),

@@ -2,7 +2,7 @@
 
 import { LcmError } from "../core/errors.ts";
 import type { Timestamp } from "../core/model.ts";
-import { parseTimestamp } from "../core/text.ts";
+import { parseTimestamp, timestampToMs } from "../core/text.ts";
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
@@ -19,12 +19,12 @@ export function parseWhen(name: string, text: string, zone: string, now: Timesta
 function ago(text: string, now: Timestamp): Timestamp | null {
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
   if (count === undefined || unit === undefined) return null;
-  return fromMs(Date.parse(now) - Number(count) * (unitMs[unit] ?? 0));
+  return fromMs(timestampToMs(now) - Number(count) * (unitMs[unit] ?? 0));
 }
 
 function dayByName(text: string, zone: string, now: Timestamp): Timestamp | null {
   if (text !== "today" && text !== "yesterday") return null;
-  const today = new Date(Date.parse(now) + offsetMs(Date.parse(now), zone));
+  const today = new Date(timestampToMs(now) + offsetMs(timestampToMs(now), zone));
   const daysBack = text === "today" ? 0 : 1;
   return fromWall(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() - daysBack), zone);
 }
@@ -35,7 +35,7 @@ function wallTime(text: string, zone: string): Timestamp | null {
   if (!wall.test(text)) return null;
   // Read as if the clock on the wall showed UTC, which also refuses the 31st of February.
   const read = parseTimestamp(text.length === 10 ? `${text}T00:00:00Z` : `${text.replace(" ", "T")}Z`);
-  return read === null ? null : fromWall(Date.parse(read), zone);
+  return read === null ? null : fromWall(timestampToMs(read), zone);
 }
 
 /** The instant at which clocks in the zone show this; where they skip an hour, one on either side of the gap. */
@@ -63,7 +63,7 @@ function offsetMs(instantMs: number, zone: string): number {
 }
 
 function fromMs(ms: number): Timestamp {
-  const when = parseTimestamp(new Date(ms).toISOString());
-  if (when === null) throw new LcmError("invalid", "that time is out of range");
-  return when;
+  const when = parseTimestamp(ms);
+  if (when !== null) return when;
+  throw new LcmError("invalid", "that time is out of range", { hint: "name one between 1970 and 9999" });
 }

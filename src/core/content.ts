@@ -51,7 +51,8 @@ export function messageFromStore(message: Pick<Message, "role" | "parts" | "enve
   const fields = Object.entries(envelope).map(([field, value = null]): readonly [string, Json] => {
     if (field === "content") return [field, fillContent(value, blocks)];
     if (field === "timestamp") return [field, fillTime(value, message.at)];
-    return [field, field === "tool_calls" && value === hole.calls ? calls() : value];
+    if (field === "tool_calls") return [field, fillCalls(value, calls)];
+    return [field, value];
   });
   return Object.fromEntries("role" in envelope ? fields : [["role", message.role], ...fields]);
 }
@@ -102,11 +103,15 @@ function envelopeOf(raw: JsonObject, at: Timestamp): string | null {
   if (timestamp === Date.parse(at)) envelope["timestamp"] = hole.time;
   else if (timestamp === hole.time || Array.isArray(timestamp)) envelope["timestamp"] = [timestamp];
   if (Array.isArray(raw["tool_calls"])) envelope["tool_calls"] = hole.calls;
+  else if (raw["tool_calls"] === hole.calls) envelope["tool_calls"] = [hole.calls];
   return JSON.stringify(envelope);
 }
 
 const fillTime = (marker: Json, at: Timestamp): Json =>
   marker === hole.time ? Date.parse(at) : Array.isArray(marker) ? (marker[0] ?? null) : marker;
+
+const fillCalls = (marker: Json, calls: () => Json): Json =>
+  marker === hole.calls ? calls() : Array.isArray(marker) ? (marker[0] ?? null) : marker;
 
 function fillContent(marker: Json, blocks: readonly Json[]): Json {
   if (marker === hole.blocks) return blocks;

@@ -89,6 +89,7 @@ const kindsByRange: readonly (readonly [from: number, to: number, of: Kind])[] =
   [0x0000, 0xffff, kind.unknown],
   [0x0000, 0x007f, kind.mark],
   [0x0000, 0x001f, kind.symbol],
+  [0x0000, 0x0000, kind.rareSymbol],
   [0x007f, 0x007f, kind.symbol],
   [0x0009, 0x000d, kind.blank],
   [0x000a, 0x000a, kind.newline],
@@ -319,7 +320,7 @@ for (const before of Array(states).keys()) {
   on(from, [lower], letter, due + 97);
   on(from, [upper], capital, due + 101);
   on(from, [accented], letter, due + 137);
-  on(from, [digit], oneDigit, due + 118);
+  on(from, [digit], oneDigit, due + 120);
   on(from, [kind.space], space, due);
   on(from, [kind.blank], blank, due);
   on(from, [kind.newline], newline, due + 100);
@@ -328,13 +329,13 @@ for (const before of Array(states).keys()) {
   on(from, [kind.backslash], escape, due);
   on(from, alphabets, foreignLetter, due + 130);
   on(from, [kind.unknown], open, due + 140);
-  on(from, [han], character, due + 103);
-  on(from, [kana], character, due + 95);
-  on(from, [hangul], syllable, due + 97);
+  on(from, [han], character, due + 102);
+  on(from, [kana], character, due + 97);
+  on(from, [hangul], syllable, due + 100);
   on(from, [kind.wideMark], open, due + 75);
   onTied(from, [kind.wideMark], open, due + 40);
   on(from, [kind.symbol], open, due + 100);
-  onTied(from, [kind.symbol], open, due + 30);
+  onTied(from, [kind.symbol], open, due + 14);
   on(from, [kind.rareSymbol], open, due + 190);
   onTied(from, [kind.rareSymbol], open, due + 100);
   on(from, [kind.rarestSymbol, kind.highHalf], open, due + 290);
@@ -344,13 +345,13 @@ for (const before of Array(states).keys()) {
 }
 
 // White space: the blanks up to a line's end are one piece, else all but the last of them are.
-on([newline], [kind.newline], newline, 6);
+on([newline], [kind.newline], newline, 7);
 on([space, blank], [kind.newline], newline, 100);
 on([spaces, blanks], [kind.newline], newline, 0);
 on([space, blank], [kind.space], spaces, 100);
 on([space, blank], [kind.blank], blanks, 100);
 on([spaces, blanks], [kind.space], spaces, 1);
-on([spaces, blanks], [kind.blank], blanks, 6);
+on([spaces, blanks], [kind.blank], blanks, 7);
 
 // What takes the blank before it along.
 on([space, spaces], [lower], spacedLetter, 100);
@@ -370,8 +371,8 @@ on([blank, blanks], [accented], letter, 150);
 on([blank, blanks], alphabets, foreignLetter, 150);
 
 // Marks. A run of the same mark is one token however long; others grow dear from the fourth on.
-on([mark], [lower], letter, 117);
-on([mark], [upper], capital, 121);
+on([mark], [lower], letter, 119);
+on([mark], [upper], capital, 123);
 on([mark], [accented], letter, 170);
 on([mark], alphabets, foreignLetter, 170);
 for (const quote of [false, true]) {
@@ -381,15 +382,15 @@ for (const quote of [false, true]) {
   on([twoMarks], marks, threeMarks, lean + 15);
   onTied([twoMarks], marks, threeMarks, lean + 5);
   on([threeMarks, manyMarks, marksEscape], marks, manyMarks, lean + 38);
-  onTied([threeMarks, manyMarks, marksEscape], marks, manyMarks, lean + 3);
+  onTied([threeMarks, manyMarks, marksEscape], marks, manyMarks, quote ? 26 : 3);
 }
 on([mark, apostrophe, escape], [kind.backslash], marksEscape, 101);
 on([twoMarks], [kind.backslash], marksEscape, 15);
 on([threeMarks, manyMarks, marksEscape], [kind.backslash], marksEscape, 38);
-onTied([twoMarks, threeMarks, manyMarks, marksEscape], [kind.backslash], marksEscape, 5);
+onTied([twoMarks, threeMarks, manyMarks, marksEscape], [kind.backslash], marksEscape, 26);
 on([mark, apostrophe, escape], [kind.newline], marksNewline, 100);
 on([twoMarks, threeMarks, manyMarks, marksEscape], [kind.newline], marksNewline, 0);
-on([marksNewline], [kind.newline], marksNewline, 6);
+on([marksNewline], [kind.newline], marksNewline, 7);
 on([escape, marksEscape], [lower], escaped, 100);
 on([escaped], [lower], letter, 100);
 
@@ -411,6 +412,7 @@ for (const [at, from] of spacedLetters.entries()) {
   on([from], [accented], spacedLetters[at + 1] ?? longWord, price + 50);
 }
 on([longWord], [lower], longWord, 14);
+onTied([longWord], [lower], longWord, 25);
 on([longWord], [accented], longWord, 55);
 on([...letters, ...spacedLetters, longWord, escaped], [upper], spacedCapital, 97);
 on([capital], [lower], secondLetter, 0);
@@ -447,21 +449,22 @@ onTied([syllablePair], [hangul], syllablePair, 55);
 
 /** Column and price of every pair of ASCII characters in one look, which makes most of the speed. */
 const asciiPairs = new Uint16Array(128 * 128);
+const asciiColumns = Uint16Array.from(kindOf.subarray(0, 128), (column) => column << 8);
 for (let before = 0; before < 128; before++) {
-  for (let unit = 0; unit < 128; unit++) {
-    const column = (kindOf[unit] ?? 0) | (unit === before ? tied : 0);
-    asciiPairs[(before << 7) | unit] = (column << 8) | priceOfLetters(before, unit);
+  asciiPairs.set(asciiColumns, before << 7);
+  asciiPairs[(before << 7) | before] = (asciiColumns[before] ?? 0) | (tied << 8);
+}
+for (const [first, rarities] of letterPairs.entries()) {
+  for (const [second, rarity] of [...rarities].entries()) {
+    if (rarity === ".") continue;
+    const price = rarity === "1" ? 24 : 66;
+    for (const a of ["A", "a"]) {
+      for (const b of ["A", "a"]) {
+        const pair = ((a.charCodeAt(0) + first) << 7) | (b.charCodeAt(0) + second);
+        asciiPairs[pair] = (asciiPairs[pair] ?? 0) | price;
+      }
+    }
   }
-}
-
-function priceOfLetters(before: number, unit: number): number {
-  if (!isLetter(before) || !isLetter(unit)) return 0;
-  const rarity = letterPairs[(before & 31) - 1]?.charAt((unit & 31) - 1);
-  return rarity === "2" ? 66 : rarity === "1" ? 24 : 0;
-}
-
-function isLetter(unit: number): boolean {
-  return kindOf[unit] === lower || kindOf[unit] === upper;
 }
 
 // ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -470,15 +473,14 @@ const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 /** Numbers below it are seconds: as milliseconds they would all lie before March 1973. */
 const secondsBelow = 1e11;
 
-const writtenTime = new RegExp(
-  "^(\\d{4})-(\\d{2})-(\\d{2})" +
-    "(?:[T ](\\d{2}):(\\d{2})(?::(\\d{2})(?:[.,](\\d+))?)?(Z|([+-])(\\d{2}):?(\\d{2})?)?)?$",
-);
+/** Date, clock, second, fraction; sign, hours and minutes of an offset. */
+const writtenTime =
+  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:Z|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
 
 /**
- * The instant that a text or a number names, or null if it names none. Understood are ISO 8601 and SQLite's
- * `2026-02-17 07:37:00`, to the day, the minute, the second or finer, with `Z`, an offset, or nothing, which means UTC;
- * and numbers of milliseconds, or of seconds, since 1970. Digits beyond milliseconds are dropped.
+ * The instant that a text or a number names, or null if it names none from 1970 to 9999. Understood are ISO 8601 and
+ * SQLite's `2026-02-17 07:37:00`, to the day, the minute, the second or finer, with `Z`, an offset, or nothing, which
+ * means UTC; and numbers of milliseconds or of seconds since 1970. Digits beyond milliseconds are dropped.
  */
 export function parseTimestamp(input: string | number): Timestamp | null {
   const ms = typeof input === "number" ? epochToMs(input) : writtenTimeToMs(input);
@@ -493,15 +495,13 @@ function epochToMs(epoch: number): number {
 function writtenTimeToMs(text: string): number {
   const match = writtenTime.exec(text);
   if (match === null) return NaN;
-  const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = "", , sign, offsetHour = 0, offsetMinute = 0] = match;
-  const inRange = Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60 && Number(offsetHour) < 24 && Number(offsetMinute) < 60;
-  if (!inRange || Number(year) < 1969) return NaN;
-  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  // A day or month that does not exist has rolled over into another.
-  if (new Date(midnight).toISOString().slice(0, 10) !== text.slice(0, 10)) return NaN;
-  const offsetMinutes = (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === "-" ? -1 : 1);
-  const minutes = Number(hour) * 60 + Number(minute) - offsetMinutes;
-  return midnight + minutes * 60_000 + Number(second) * 1000 + Number(fraction.slice(0, 3).padEnd(3, "0"));
+  const [, date, clock = "00:00", second = "00", fraction = "", sign, offsetHours = "0", offsetMinutes = "0"] = match;
+  const utc = `${date}T${clock}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}Z`;
+  const ms = Date.parse(utc);
+  // The 30th of February parses as the 2nd of March, and so gives itself away.
+  if (Number.isNaN(ms) || new Date(ms).toISOString() !== utc) return NaN;
+  const offsetMs = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60_000;
+  return sign === "-" ? ms + offsetMs : ms - offsetMs;
 }
 
 export function timestampToMs(timestamp: Timestamp): number {
@@ -538,17 +538,12 @@ interface WallTime {
 /** What calendar and clock show at an instant in a zone. */
 function wallTime(timestamp: Timestamp, zone: string): WallTime {
   if (zone === "UTC") return { date: timestamp.slice(0, 10), time: timestamp.slice(11, 16), zone };
-  const calendar = calendarOf(zone);
   const field: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
-  for (const { type, value } of calendar.formatToParts(timestampToMs(timestamp))) field[type] = value;
-  return {
-    date: `${field.year}-${field.month}-${field.day}`,
-    time: `${field.hour}:${field.minute}`,
-    zone: calendar.resolvedOptions().timeZone,
-  };
+  for (const { type, value } of calendarOf(zone).formatToParts(timestampToMs(timestamp))) field[type] = value;
+  return { date: `${field.year}-${field.month}-${field.day}`, time: `${field.hour}:${field.minute}`, zone };
 }
 
-/** Made once for each zone: making one takes longer than a thousand uses. */
+/** Kept for each zone: to make one takes as long as to use it many times. */
 const calendars = new Map<string, Intl.DateTimeFormat>();
 
 function calendarOf(zone: string): Intl.DateTimeFormat {
@@ -590,13 +585,16 @@ const wordMax = 24;
  */
 export function excerpt(text: string, match: { readonly from: number; readonly to: number }, width: number): string {
   const { from, to } = wholeMatch(text, match);
-  const reach = 4 * width + wordMax;
-  const found = charactersAfter(text.slice(0, to), from, reach);
-  const room = width - found.shown.length;
-  if (found.more || room < 0) return cutEnd({ ...found, more: true }, width);
-
+  const reach = 2 * width + wordMax;
   const before = charactersBefore(text, from, reach);
+  const found = charactersAfter(text.slice(0, to), from, reach);
   const after = charactersAfter(text, to, reach);
+
+  const room = width - found.shown.length;
+  if (found.more || room < 0) {
+    const start = cutStart(before, width > 1 ? 1 : 0);
+    return start + cutEnd({ ...found, more: true }, width - characters(start).length);
+  }
   const half = Math.floor(room / 2);
   const unusedAfter = after.more ? 0 : Math.max(0, room - half - after.shown.length);
   const start = cutStart(before, half + unusedAfter);
@@ -607,7 +605,7 @@ export function excerpt(text: string, match: { readonly from: number; readonly t
 /** The first line that says anything, cut to `width` characters: what to call a text that has no title. */
 export function firstLine(text: string, width: number): string {
   const line = /[^\s\p{Cc}].*/u.exec(text)?.[0] ?? "";
-  return cutEnd(charactersAfter(line, 0, 4 * width + wordMax), width);
+  return cutEnd(charactersAfter(line, 0, 2 * width + wordMax), width);
 }
 
 /** The match within the text, without blanks around it and without half a character. */
@@ -672,11 +670,14 @@ function isInsidePair(text: string, at: number): boolean {
   return kindOf[text.charCodeAt(at)] === kind.lowHalf && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800;
 }
 
-const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+/** Made at first use, which takes longer than all the rest of this file. */
+let graphemes: Intl.Segmenter | undefined;
 
 function characters(line: string): readonly string[] {
   const isPlain = /^[\u0020-\u02ff]*$/.test(line);
-  return isPlain ? line.split("") : Array.from(graphemes.segment(line), ({ segment }) => segment);
+  if (isPlain) return line.split("");
+  graphemes ??= new Intl.Segmenter("en", { granularity: "grapheme" });
+  return Array.from(graphemes.segment(line), ({ segment }) => segment);
 }
 
 // ── Amounts ──────────────────────────────────────────────────────────────────────────────────────────────────────────

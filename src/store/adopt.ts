@@ -1,302 +1,577 @@
 /**
- * Moving in: a database of the older program becomes ours, in place. A backup is made beside it first; then every table
- * is rebuilt to our schema in one transaction, with every row, and every column we do not know, kept. Search is built
- * afterwards in the background. Adopting twice does nothing.
+ * Moving in: a database of the older program becomes ours, in place. A backup is made beside it first; then its tables
+ * are set aside and ours are filled from them, in one transaction, with every row, and every column we do not know, kept.
+ * Search is built afterwards in the background. Adopting twice does nothing.
  *
- * Such files hold any subset of later columns, in any order, and no version number; two formats of time; messages
- * without parts; tool ids only inside metadata; markers in the text where we have a level.
+ * Such files hold any subset of later columns, in any order, and no version number; two formats of time; references to
+ * rows that are gone; markers in the text where we have a level. What a message was, older-message.ts finds out.
  */
 
+import { rmSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { estimateMessageTokens, isObject } from "../core/content.ts";
-import { LcmError } from "../core/errors.ts";
-import type { Json, JsonObject, Part } from "../core/model.ts";
+import type { SQLOutputValue } from "node:sqlite";
+import { assert, LcmError } from "../core/errors.ts";
+import { partTypes, roles } from "../core/model.ts";
+import type { Part, Timestamp } from "../core/model.ts";
 import { estimateTokens, formatBytes, parseTimestamp } from "../core/text.ts";
-import { copyDatabase } from "./backup.ts";
-import { identify, inTransaction, kindOf, messageOf, stampVersion, tableNames } from "./migrate.ts";
+import { backUpDatabase, backupPath, unusedPath } from "./backup.ts";
+import { checkWhole, columnsOf, identify, kindOf, messageOf, stampVersion, tableNames } from "./migrate.ts";
+import { understandMessage } from "./older-message.ts";
+import type { OlderPart } from "./older-message.ts";
 import { indexes, searchTables, tables } from "./schema.ts";
+import { retryWhileBusy } from "./sqlite.ts";
 
 export type Adopted =
   | { readonly kind: "adopted"; readonly backup: string; readonly messages: number; readonly parts: number; readonly summaries: number }
   /** It is ours already. */
   | { readonly kind: "unchanged" };
 
-export async function adopt(path: string, stamp: string): Promise<Adopted> {
-  if (identify(path) !== "older_program") return { kind: "unchanged" };
-  await checkBefore(path);
-  const backup = `${path}.backup-${stamp}`;
-  await copyDatabase(path, backup);
-  const db = new DatabaseSync(path, { timeout: 30_000 });
-  try {
-    db.exec("PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON");
-    inTransaction(db, () => {
-      if (kindOf(db, path) === "older_program") rebuild(db);
-    });
-    db.exec("PRAGMA journal_mode = WAL");
-    const count = (table: string): number => Number(db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
-    return { kind: "adopted", backup, messages: count("messages"), parts: count("message_parts"), summaries: count("summaries") };
-  } finally {
-    db.close();
-  }
+export interface AdoptOptions {
+  /** How long to wait for another process that holds the file. */
+  readonly busyTimeoutMs?: number;
+  /** How many bytes a folder's disk has left. */
+  readonly freeBytes?: (folder: string) => Promise<number>;
 }
 
-/** Nothing is begun that could fail half-way: a damaged file, or a disk that cannot take the backup and the new tables. */
-async function checkBefore(path: string): Promise<void> {
-  const db = new DatabaseSync(path, { readOnly: true });
-  try {
-    const verdict = Object.values(db.prepare("PRAGMA quick_check(1)").get() ?? {})[0];
-    if (verdict !== "ok") throw new Error(String(verdict));
-  } catch (cause) {
-    throw new LcmError("corrupt", `${path} is damaged, and was not touched: ${messageOf(cause)}`, {
-      cause,
-      hint: "recover it with the sqlite3 shell's .recover, then adopt the recovered file",
-    });
-  } finally {
-    db.close();
-  }
-  const { bavail, bsize } = await statfs(dirname(path));
-  const needed = statSync(path).size * 3;
-  if (bavail * bsize < needed) {
-    throw new LcmError("unavailable", `adopting ${path} needs ${formatBytes(needed)} of free disk, and there is ${formatBytes(bavail * bsize)}`);
-  }
-}
+const busyTimeoutMsDefault = 30_000;
 
-function rebuild(db: DatabaseSync): void {
-  defineFunctions(db);
-  for (const name of ["messages_fts", "summaries_fts", "summaries_fts_cjk"]) db.exec(`DROP TABLE IF EXISTS ${name}`);
-  const present = tableNames(db);
-  for (const name of tableOrder) {
-    if (!present.has(name)) {
-      db.exec(tables[name]);
-    } else if (name in expressions) {
-      rebuildTable(db, name);
-    } else {
-      db.exec(`ALTER TABLE ${name} RENAME TO older_${name}`);
-      db.exec(tables[name]);
+/** `now` names the backup. Throws, and leaves the file as it is, for one that is damaged, locked or not ours to adopt. */
+export async function adopt(path: string, now: string, options: AdoptOptions = {}): Promise<Adopted> {
+  const { busyTimeoutMs = busyTimeoutMsDefault, freeBytes = freeBytesOfDisk } = options;
+  const kind = await retryWhileBusy(busyTimeoutMs, () => identify(path));
+  if (kind === "empty") throw new LcmError("not_found", `there is no database at ${path}`, { hint: "name an lcm.db file with --db" });
+  if (kind !== "older_program") return { kind: "unchanged" };
+  await retryWhileBusy(busyTimeoutMs, () => checkWhole(path));
+  await checkSpace(path, freeBytes);
+  const db = await retryWhileBusy(busyTimeoutMs, () => lock(path));
+  try {
+    // Another process may have been here while this one waited.
+    if (kindOf(db, path) !== "older_program") return { kind: "unchanged" };
+    const backup = unusedPath(`${backupPath(path, now)}-older`);
+    await backUpDatabase(path, backup);
+    try {
+      const counts = rebuild(db);
+      db.exec("COMMIT");
+      return { kind: "adopted", backup, ...counts };
+    } catch (cause) {
+      if (db.isTransaction) db.exec("ROLLBACK");
+      rmSync(backup, { force: true });
+      throw new LcmError("unavailable", `${path} could not be adopted, and is as it was: ${messageOf(cause)}`, { cause });
     }
+  } finally {
+    db.close();
   }
-  db.exec("DELETE FROM context_items WHERE message_id IN (SELECT message_id FROM messages WHERE aside = 'note')");
-  describeMessages(db);
-  describeSummaries(db);
-  describeConversations(db);
-  for (const statement of [...indexes, ...searchTables]) db.exec(statement);
-  stampVersion(db);
 }
+
+const freeBytesOfDisk = async (folder: string): Promise<number> => {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
+};
+
+/** The backup, the new tables beside the old, and the log that holds them until they are in the file. */
+async function checkSpace(path: string, freeBytes: (folder: string) => Promise<number>): Promise<void> {
+  const needed = statSync(path).size * 3;
+  const free = await freeBytes(dirname(path));
+  if (free >= needed) return;
+  throw new LcmError("unavailable", `adopting ${path} needs ${formatBytes(needed)} of free disk, and there is ${formatBytes(free)}`, {
+    hint: "make room, or move the file to a larger disk first",
+  });
+}
+
+/**
+ * From here on nobody else writes: the backup is exactly what is rebuilt. In WAL mode others can still read, and a crash
+ * leaves the file itself untouched.
+ */
+function lock(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: 10, enableForeignKeyConstraints: false });
+  try {
+    db.exec("PRAGMA journal_mode = WAL; PRAGMA legacy_alter_table = ON; BEGIN IMMEDIATE");
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+// ── Rebuilding ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type TableName = keyof typeof tables;
-const tableOrder = Object.keys(tables) as readonly TableName[];
+interface Counts {
+  readonly messages: number;
+  readonly parts: number;
+  readonly summaries: number;
+}
 
-/** How our columns come out of theirs. A column not named here is copied if it is there, else left to its default. */
-const expressions: Partial<Record<TableName, Readonly<Record<string, (columns: ReadonlySet<string>) => string>>>> = {
-  conversations: {
-    created_at: () => "lcm_time(created_at)",
-    updated_at: () => "lcm_time(updated_at)",
-    agent_id: (columns) => (columns.has("session_key") ? "lcm_agent(session_key)" : "NULL"),
-    active: (columns) =>
-      columns.has("session_key") && columns.has("active")
-        ? `active = 1 AND (session_key IS NULL OR conversation_id = (SELECT max(o.conversation_id) FROM conversations o
-             WHERE o.session_key = conversations.session_key AND o.active = 1))`
-        : columns.has("active") ? "active" : "1",
-  },
-  messages: {
-    created_at: () => "lcm_time(created_at)",
-    stored_at: () => "lcm_ms(created_at)",
-    message_key: (columns) => {
-      const given = ["transcript_entry_id", "stable_event_key"].filter((column) => columns.has(column));
-      const key = given.length === 0 ? "NULL" : given.length === 1 ? given[0] : `coalesce(${given.join(", ")})`;
-      return `CASE WHEN ${key} IS NULL THEN 'older:' || message_id
-                   WHEN row_number() OVER (PARTITION BY conversation_id, ${key} ORDER BY seq) > 1
-                   THEN ${key} || '#' || message_id ELSE ${key} END`;
-    },
-    aside: () => `CASE WHEN role = 'system' AND EXISTS (SELECT 1 FROM message_parts p
-      WHERE p.message_id = messages.message_id AND p.part_type = 'compaction') THEN 'note' END`,
-    token_count: () => "lcm_message_tokens(content)",
-  },
-  message_parts: {},
-  summaries: {
-    created_at: () => "lcm_time(created_at)",
-    updated_at: () => "lcm_time(created_at)",
-    token_count: () => "lcm_tokens(content)",
-    level: () => "lcm_level(content)",
-    search_id: () => "row_number() OVER (ORDER BY created_at, rowid)",
-    model: (columns) => (columns.has("model") ? "nullif(model, 'unknown')" : "NULL"),
-    depth: (columns) => (columns.has("depth") ? "depth" : "CASE kind WHEN 'leaf' THEN 0 ELSE 1 END"),
-  },
-  summary_messages: {},
-  summary_parents: {},
-  context_items: {},
-  large_files: { created_at: () => "lcm_time(created_at)" },
+function rebuild(db: DatabaseSync): Counts {
+  defineFunctions(db);
+  for (const name of tableNames(db)) if (isSearchTable(db, name)) db.exec(`DROP TABLE ${quoted(name)}`);
+  const aside = setAside(db);
+  for (const statement of Object.values(tables)) db.exec(statement);
+
+  copyConversations(db, aside);
+  const { messages, parts, totals } = copyMessages(db, aside);
+  for (const name of ["summary_messages", "summary_parents", "large_files"] as const) copyTable(db, aside, name);
+  const summaries = copySummaries(db, aside);
+  copyTable(db, aside, "context_items");
+  for (const older of aside.values()) db.exec(`DROP TABLE ${quoted(older)}`);
+  for (const statement of indexes) replaceIndex(db, statement);
+  totalConversations(db, totals);
+  for (const statement of searchTables) db.exec(statement);
+  stampVersion(db);
+  return { messages, parts, summaries };
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** What can be built again from the rows. Its own tables go with it. */
+const isSearchTable = (db: DatabaseSync, name: string): boolean =>
+  /^(messages|summaries)_fts/.test(name) &&
+  /^CREATE VIRTUAL TABLE/i.test(String(db.prepare("SELECT sql FROM sqlite_schema WHERE name = ?").get(name)?.["sql"]));
+
+/** An index of the older program may bear the name of one of ours, on a table that we leave alone. */
+function replaceIndex(db: DatabaseSync, statement: string): void {
+  const [, name = ""] = /INDEX (\w+)/.exec(statement) ?? [];
+  db.exec(`DROP INDEX IF EXISTS ${quoted(name)}`);
+  db.exec(statement);
+}
+
+/** Where the older program's tables are while ours are filled. */
+type Aside = ReadonlyMap<TableName, string>;
+
+/** Which columns of the older program ours take over; all its other columns are kept beside them. */
+const taken = {
+  conversations: ["conversation_id", "session_id", "session_key", "active", "title", "created_at", "updated_at"],
+  messages: ["message_id", "conversation_id", "seq", "role", "content", "token_count", "created_at"],
+  message_parts: ["message_id", "ordinal", "part_type", "text_content", "tool_call_id", "tool_name", "metadata"],
+  summaries: [
+    "summary_id", "conversation_id", "kind", "depth", "content", "token_count", "earliest_at", "latest_at",
+    "descendant_count", "created_at", "file_ids", "model",
+  ],
+  summary_messages: ["summary_id", "message_id", "ordinal"],
+  summary_parents: ["summary_id", "parent_summary_id", "ordinal"],
+  context_items: ["conversation_id", "ordinal", "item_type", "message_id", "summary_id"],
+  large_files: [
+    "file_id", "conversation_id", "file_name", "mime_type", "byte_size", "line_count", "storage_uri", "exploration_summary",
+    "created_at",
+  ],
+} as const satisfies Partial<Record<TableName, readonly string[]>>;
+
+type TakenTable = keyof typeof taken;
+
+const isTaken = (name: TableName): name is TakenTable => name in taken;
+
+/** Makes room for our tables. One that only shares a name with ours stays under another; the rest are still to be read. */
+function setAside(db: DatabaseSync): Aside {
+  const present = tableNames(db);
+  const aside = new Map<TableName, string>();
+  for (const name of Object.keys(tables) as readonly TableName[]) {
+    if (!present.has(name)) continue;
+    let older = `older_${name}`;
+    while (present.has(older)) older = `older_${older}`;
+    db.exec(`ALTER TABLE ${name} RENAME TO ${quoted(older)}`);
+    if (isTaken(name)) aside.set(name, older);
+  }
+  return aside;
+}
+
+// ── Columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Values that our column cannot hold as they are; they are replaced, and kept. */
+const oddValues: Readonly<Record<string, (column: string) => string>> = {
+  created_at: (column) => `lcm_time(${column}) IS NULL`,
+  updated_at: (column) => `lcm_time(${column}) IS NULL`,
+  file_ids: (column) => `NOT json_valid(${column})`,
 };
+
+interface KeptColumn {
+  readonly name: string;
+  /** SQL over a row of the older table. */
+  readonly value: string;
+}
+
+/** Adds to our table what the older one holds beyond it: under its own name, or with `older_` before a name of ours. */
+function keepColumns(db: DatabaseSync, name: TakenTable, older: string): readonly KeptColumn[] {
+  const ours = new Set(db.prepare("SELECT name FROM pragma_table_xinfo(?)").all(name).map((row) => String(row["name"])));
+  const takenOver: ReadonlySet<string> = new Set(taken[name]);
+  const candidates = [...columnsOf(db, older)].flatMap(([column, type]) => {
+    const sql = quoted(column);
+    const odd = oddValues[column]?.(sql);
+    if (!takenOver.has(column)) return [{ name: ours.has(column) ? `older_${column}` : column, type, value: sql }];
+    return odd === undefined ? [] : [{ name: `older_${column}`, type, value: `CASE WHEN ${odd} THEN ${sql} END` }];
+  });
+  if (candidates.length === 0) return [];
+  const used = db.prepare(`SELECT ${candidates.map(({ value }) => `max(${value} IS NOT NULL)`).join(", ")} FROM ${quoted(older)}`).get();
+  const isUsed = Object.values(used ?? {});
+  const kept = candidates.filter((_, index) => isUsed[index] === 1);
+  for (const column of kept) db.exec(`ALTER TABLE ${name} ADD COLUMN ${quoted(column.name)} ${column.type}`);
+  return kept;
+}
+
+/** `INSERT INTO ours (…) SELECT … FROM older AS o`: our columns by the SQL that makes them, then what is kept. */
+function insertFrom(name: TakenTable, older: string, ours: Readonly<Record<string, string>>, kept: readonly KeptColumn[]): string {
+  const columns = [...Object.keys(ours), ...kept.map((column) => quoted(column.name))];
+  const values = [...Object.values(ours), ...kept.map((column) => column.value)];
+  return `INSERT INTO ${name} (${columns.join(", ")}) SELECT ${values.join(", ")} FROM ${quoted(older)} AS o`;
+}
+
+const epoch = "'1970-01-01T00:00:00.000Z'";
 
 function defineFunctions(db: DatabaseSync): void {
   const pure = { deterministic: true } as const;
-  db.function("lcm_time", pure, (value) => parseTimestamp(String(value)) ?? "1970-01-01T00:00:00.000Z");
-  db.function("lcm_ms", pure, (value) => Date.parse(parseTimestamp(String(value)) ?? "1970-01-01T00:00:00.000Z"));
-  db.function("lcm_tokens", pure, (value) => estimateTokens(String(value)));
-  db.function("lcm_message_tokens", pure, (value) => estimateMessageTokens([textPart(String(value))]));
-  db.function("lcm_agent", pure, (key) => /^agent:([^:]+)/.exec(String(key ?? ""))?.[1] ?? null);
-  db.function("lcm_level", pure, (value) => (isTruncated(String(value)) ? "truncated" : "normal"));
+  db.function("lcm_time", pure, (value) => (typeof value === "string" ? parseTimestamp(value) : null));
+  db.function("lcm_tokens", pure, (value) => estimateTokens(asText(value)));
+  db.function("lcm_agent", pure, (key) => /^agent:([^:]+)/.exec(asText(key))?.[1] ?? null);
+  db.function("lcm_level", pure, (value) => (isTruncated(asText(value)) ? "truncated" : "normal"));
 }
 
-const textPart = (text: string): Part => ({ type: "text", text, kept: null, toolCallId: null, toolName: null, metadata: null });
+const asText = (value: SQLOutputValue | undefined): string =>
+  typeof value === "string" ? value : value instanceof Uint8Array ? new TextDecoder().decode(value) : String(value ?? "");
+const asTextOrNull = (value: SQLOutputValue | undefined): string | null => (value === null || value === undefined ? null : asText(value));
 
-/** What the older program wrote where its model had failed it. */
-const isTruncated = (text: string): boolean =>
-  /^\[LCM fallback summary|\[Truncated from \d+ tokens\]|\[Truncated for context management\]/.test(text);
+/** What the older program wrote at an end of the text where its model had failed it. */
+const isTruncated = (text: string): boolean => {
+  const marker = String.raw`\[(LCM fallback summary[^\]]*|Truncated from \d+ tokens|Truncated for context management)\]`;
+  return new RegExp(`^\\s*${marker}|${marker}\\s*$`).test(text);
+};
 
-function rebuildTable(db: DatabaseSync, name: TableName): void {
-  const old = columnsOf(db, name);
-  db.exec(tables[name].replace(`CREATE TABLE ${name} `, `CREATE TABLE new_${name} `));
-  const ours = columnsOf(db, `new_${name}`);
-  const kept = [...old.keys()].filter((column) => !ours.has(column) && hasValues(db, name, column));
-  for (const column of kept) db.exec(`ALTER TABLE new_${name} ADD COLUMN "${column}" ${old.get(column)}`);
-  const given = new Set(old.keys());
-  const target: string[] = [];
-  const source: string[] = [];
-  for (const column of [...ours.keys(), ...kept]) {
-    const expression = expressions[name]?.[column]?.(given) ?? (given.has(column) ? `"${column}"` : null);
-    if (expression === null) continue;
-    target.push(`"${column}"`);
-    source.push(expression);
+// ── Tables that are copied by SQL alone ──────────────────────────────────────────────────────────────────────────────
+
+function copyConversations(db: DatabaseSync, aside: Aside): void {
+  const older = aside.get("conversations");
+  assert(older !== undefined, "every file of the older program has conversations");
+  const has = columnsOf(db, older);
+  const time = (column: string): string => (has.has(column) ? `lcm_time(o.${column})` : "NULL");
+  const active = has.has("active") ? "o.active <> 0" : "TRUE";
+  // Of several active segments of one session, the newest is the one that the host writes to.
+  const isNewest = `row_number() OVER (PARTITION BY o.session_key ORDER BY ${active} DESC, o.conversation_id DESC) = 1`;
+  const createdAt = `coalesce(${time("created_at")}, ${time("updated_at")}, ${epoch})`;
+  const statement = insertFrom("conversations", older, {
+    conversation_id: "o.conversation_id",
+    session_id: "o.session_id",
+    session_key: has.has("session_key") ? "o.session_key" : "NULL",
+    agent_id: has.has("session_key") ? "lcm_agent(o.session_key)" : "NULL",
+    active: has.has("session_key") ? `${active} AND (o.session_key IS NULL OR ${isNewest})` : active,
+    title: has.has("title") ? "o.title" : "NULL",
+    created_at: createdAt,
+    updated_at: `coalesce(${time("updated_at")}, ${createdAt})`,
+  }, keepColumns(db, "conversations", older));
+  db.exec(statement);
+  keepSequence(db, "conversations", older);
+}
+
+function copyTable(db: DatabaseSync, aside: Aside, name: "summary_messages" | "summary_parents" | "large_files" | "context_items"): void {
+  const older = aside.get(name);
+  if (older === undefined) return;
+  const has = columnsOf(db, older);
+  const ours: Record<string, string> = {};
+  for (const column of taken[name]) if (has.has(column)) ours[column] = `o.${column}`;
+  if (name === "large_files") ours["created_at"] = `coalesce(lcm_time(o.created_at), ${epoch})`;
+  // Notes are no content: they are kept, and not shown.
+  const isShown = `NOT EXISTS (SELECT 1 FROM messages m WHERE m.message_id = o.message_id AND m.aside = 'note')`;
+  const where = name === "context_items" ? `WHERE ${isShown}` : "";
+  db.exec(`${insertFrom(name, older, ours, keepColumns(db, name, older))} ${where} ORDER BY 1, 2`);
+}
+
+/** An id that was once given to a row stays taken although the row is gone. */
+function keepSequence(db: DatabaseSync, name: TableName, older: string): void {
+  const given = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = ?").get(older)?.["seq"] ?? 0;
+  const used = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = ?").get(name)?.["seq"] ?? 0;
+  db.prepare("DELETE FROM sqlite_sequence WHERE name = ?").run(name);
+  db.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)").run(name, Math.max(Number(given), Number(used)));
+}
+
+// ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What a conversation's messages add up to. */
+interface MessageTotals {
+  messages: number;
+  tokens: number;
+  nextSeq: number;
+  lastAt: Timestamp | null;
+  /** The time that a message without a readable one gets: that of the one before it. */
+  previousAt: Timestamp;
+}
+
+/** One pass over messages and parts side by side, both by message id. */
+function copyMessages(
+  db: DatabaseSync,
+  aside: Aside,
+): { readonly messages: number; readonly parts: number; readonly totals: ReadonlyMap<number, MessageTotals> } {
+  const older = aside.get("messages");
+  assert(older !== undefined, "every file of the older program has messages");
+  const has = columnsOf(db, older);
+  const entryId = has.has("transcript_entry_id") ? "transcript_entry_id" : "NULL";
+  const eventKey = has.has("stable_event_key") ? "stable_event_key" : "NULL";
+  const rows = db.prepare(`SELECT message_id, conversation_id, seq, role, content, created_at,
+      coalesce(nullif(${entryId}, ''), nullif(${eventKey}, '')) AS key FROM ${quoted(older)} ORDER BY message_id`);
+  const insert = db.prepare(
+    `${insertFrom(
+      "messages",
+      older,
+      {
+        message_id: "o.message_id",
+        conversation_id: "o.conversation_id",
+        seq: "o.seq",
+        role: "o.role",
+        content: "?",
+        token_count: "?",
+        created_at: "?",
+        stored_at: "?",
+        message_key: "?",
+        envelope: "?",
+        aside: "?",
+      },
+      keepColumns(db, "messages", older),
+    )} WHERE o.message_id = ? ON CONFLICT (conversation_id, message_key) DO NOTHING`,
+  );
+  const writePart = createPartWriter(db, aside);
+  const totals = startTotals(db);
+  const groups = partsByMessage(db, aside);
+  let group = groups.next();
+  let messages = 0;
+  let parts = 0;
+  const nextPartsUpTo = (id: number): readonly FiledRow[] => {
+    for (; group.done !== true && group.value.message < id; group = groups.next()) {
+      // Parts of a message that is gone stay as they are.
+      for (const { rowid, part } of group.value.rows) {
+        writePart(rowid, { ...part, text: null, kept: part.text });
+        parts += 1;
+      }
+    }
+    if (group.done === true || group.value.message !== id) return [];
+    const { rows: found } = group.value;
+    group = groups.next();
+    return found;
+  };
+
+  for (const row of rows.iterate()) {
+    const id = Number(row["message_id"]);
+    const conversation = Number(row["conversation_id"]);
+    const total = totals.get(conversation) ?? createTotals("1970-01-01T00:00:00.000Z" as Timestamp);
+    totals.set(conversation, total);
+    const at = parseTimestamp(asText(row["created_at"])) ?? total.previousAt;
+    const role = roles.find((word) => word === row["role"]) ?? "system";
+    const filed = nextPartsUpTo(id);
+    const key = asTextOrNull(row["key"]) ?? `older:${id}`;
+    const understood = understandMessage({ role, content: asText(row["content"]), key, at, parts: filed.map(({ part }) => part) });
+    const isNote = role === "system" && filed.some(({ part }) => part.type === "compaction");
+    const write = (as: string): boolean =>
+      insert.run(understood.content, understood.tokens, at, Date.parse(at), as, understood.envelope, isNote ? "note" : null, id)
+        .changes === 1;
+    // Two columns can name a message, and one message's entry may be another's event.
+    if (!write(key)) write(`${key}#${id}`);
+    for (const [index, part] of understood.parts.entries()) writePart(filed[index]?.rowid ?? 0, part);
+    messages += 1;
+    parts += understood.parts.length;
+    total.messages += 1;
+    total.tokens += understood.tokens;
+    total.nextSeq = Math.max(total.nextSeq, Number(row["seq"]) + 1);
+    total.lastAt = total.lastAt === null || at > total.lastAt ? at : total.lastAt;
+    total.previousAt = at;
   }
-  db.exec(`INSERT INTO new_${name} (${target.join(", ")}) SELECT ${source.join(", ")} FROM ${name}`);
-  db.exec(`DROP TABLE ${name}`);
-  db.exec(`ALTER TABLE new_${name} RENAME TO ${name}`);
+  nextPartsUpTo(Infinity);
+  keepSequence(db, "messages", older);
+  return { messages, parts, totals };
 }
 
-/** Columns that can be written, with their declared types. */
-const columnsOf = (db: DatabaseSync, table: string): ReadonlyMap<string, string> =>
+const createTotals = (previousAt: Timestamp): MessageTotals => ({ messages: 0, tokens: 0, nextSeq: 1, lastAt: null, previousAt });
+
+const startTotals = (db: DatabaseSync): Map<number, MessageTotals> =>
   new Map(
     db
-      .prepare("SELECT name, type FROM pragma_table_xinfo(?) WHERE hidden = 0")
-      .all(table)
-      .map((row) => [String(row["name"]), String(row["type"])]),
+      .prepare("SELECT conversation_id, created_at FROM conversations")
+      .all()
+      .map((row) => [Number(row["conversation_id"]), createTotals(asText(row["created_at"]) as Timestamp)]),
   );
 
-const hasValues = (db: DatabaseSync, table: string, column: string): boolean =>
-  db.prepare(`SELECT 1 FROM ${table} WHERE "${column}" IS NOT NULL LIMIT 1`).get() !== undefined;
+interface FiledRow {
+  readonly rowid: number;
+  readonly part: OlderPart;
+}
 
-/** A message with parts gets the envelope that its parts' metadata speak of, so that it reads back as it came. */
-function describeMessages(db: DatabaseSync): void {
-  const pageSize = 500;
-  const has = columnsOf(db, "message_parts");
-  const page = db.prepare(`SELECT m.message_id, m.role, m.content FROM messages m WHERE m.message_id > ? AND EXISTS (
-    SELECT 1 FROM message_parts p WHERE p.message_id = m.message_id) ORDER BY m.message_id LIMIT ${pageSize}`);
-  const partsOf = db.prepare("SELECT * FROM message_parts WHERE message_id = ? ORDER BY ordinal");
-  const describe = db.prepare("UPDATE messages SET envelope = ?, token_count = max(token_count, ?) WHERE message_id = ?");
-  const complete = db.prepare("UPDATE message_parts SET metadata = ?, tool_call_id = ?, tool_name = ? WHERE message_id = ? AND ordinal = ?");
-  for (let last = 0; ; ) {
-    const rows = page.all(last);
-    for (const row of rows) {
-      const id = Number(row["message_id"]);
-      const parts = partsOf.all(id).map((part) => describePart(part, has.has("tool_input")));
-      const said: Part[] = parts.map((part) => ({ ...textPart(part.text), type: part.isFile ? "file" : "text" }));
-      describe.run(envelopeOf(String(row["role"]), parts), estimateMessageTokens(said), id);
-      for (const part of parts) complete.run(JSON.stringify(part.metadata), part.toolCallId, part.toolName, id, part.ordinal);
-      last = id;
+/** Columns that can tell what a block was where the block itself was not kept. */
+const isTelling = (column: string): boolean => /^(tool|patch|file|subtask|step|snapshot|compaction)_/.test(column);
+
+function* partsByMessage(db: DatabaseSync, aside: Aside): Generator<{ readonly message: number; readonly rows: readonly FiledRow[] }> {
+  const older = aside.get("message_parts");
+  if (older === undefined) return;
+  const has = columnsOf(db, older);
+  const known: readonly string[] = taken.message_parts;
+  const telling = [...has.keys()].filter((column) => isTelling(column) && !known.includes(column) && isFilled(db, "message_parts", column));
+  const columns = [...known.filter((column) => has.has(column)), ...telling].map(quoted);
+  const rows = db.prepare(`SELECT rowid AS part_rowid, ${columns.join(", ")} FROM ${quoted(older)} ORDER BY message_id, ordinal`);
+  let message = 0;
+  let group: FiledRow[] = [];
+  for (const row of rows.iterate()) {
+    const id = Number(row["message_id"]);
+    if (id !== message && group.length > 0) {
+      yield { message, rows: group };
+      group = [];
     }
-    if (rows.length < pageSize) return;
+    message = id;
+    group.push({ rowid: Number(row["part_rowid"]), part: toOlderPart(row, telling) });
   }
+  if (group.length > 0) yield { message, rows: group };
 }
 
-interface OlderPart {
-  readonly ordinal: number;
-  readonly metadata: JsonObject;
-  readonly text: string;
-  readonly isFile: boolean;
-  readonly toolCallId: string | null;
-  readonly toolName: string | null;
-}
+/** Our table has a column of the older program only if there is something in it. */
+const isFilled = (db: DatabaseSync, name: TakenTable, column: string): boolean => columnsOf(db, name).has(column);
 
-function describePart(row: Record<string, unknown>, hasTools: boolean): OlderPart {
-  const column = (name: string): string | null => (typeof row[name] === "string" ? row[name] : null);
-  const stated = parseOr(column("metadata"), {});
-  const metadata = isObject(stated) ? stated : {};
-  const field = (name: string): string | null => (typeof metadata[name] === "string" ? metadata[name] : null);
-  const raw = metadata["raw"] ?? blockFromColumns(column, hasTools);
-  const rawId = isObject(raw) && typeof raw["id"] === "string" ? raw["id"] : null;
+function toOlderPart(row: Record<string, SQLOutputValue>, telling: readonly string[]): OlderPart {
+  const filled = telling.flatMap((column): readonly (readonly [string, string | number])[] => {
+    const value = row[column];
+    return value === null || value === undefined ? [] : [[column, typeof value === "number" ? value : asText(value)]];
+  });
   return {
-    ordinal: Number(row["ordinal"]),
-    metadata: { ...metadata, raw },
-    text: column("text_content") ?? JSON.stringify(raw),
-    isFile: column("part_type") === "file",
-    toolCallId: column("tool_call_id") ?? field("toolCallId") ?? rawId,
-    toolName: column("tool_name") ?? field("toolName"),
+    type: partTypes.find((type) => type === row["part_type"]) ?? "agent",
+    text: asTextOrNull(row["text_content"]),
+    toolCallId: asTextOrNull(row["tool_call_id"]),
+    toolName: asTextOrNull(row["tool_name"]),
+    metadata: asTextOrNull(row["metadata"]),
+    columns: Object.fromEntries(filled),
   };
 }
 
-/** A part stored without its raw block: the block that its columns speak of. */
-function blockFromColumns(column: (name: string) => string | null, hasTools: boolean): Json {
-  const text = column("text_content");
-  switch (column("part_type")) {
-    case "reasoning":
-      return { type: "thinking", thinking: text ?? "" };
-    case "tool":
-      if (text !== null) return { type: "text", text };
-      return {
-        type: "toolCall",
-        id: column("tool_call_id"),
-        name: column("tool_name"),
-        arguments: hasTools ? parseOr(column("tool_input"), {}) : {},
-      };
-    default:
-      return text === null ? { type: column("part_type") } : { type: "text", text };
+function createPartWriter(db: DatabaseSync, aside: Aside): (rowid: number, part: Part) => void {
+  const older = aside.get("message_parts");
+  if (older === undefined) return () => undefined;
+  const insert = db.prepare(
+    `${insertFrom(
+      "message_parts",
+      older,
+      {
+        message_id: "o.message_id",
+        ordinal: "o.ordinal",
+        part_type: "?",
+        text_length: "?",
+        text_content: "?",
+        tool_call_id: "?",
+        tool_name: "?",
+        metadata: "?",
+      },
+      keepColumns(db, "message_parts", older),
+    )} WHERE o.rowid = ?`,
+  );
+  return (rowid, { type, text, kept, toolCallId, toolName, metadata }) => {
+    insert.run(type, text === null ? null : text.length, kept, toolCallId, toolName, metadata, rowid);
+  };
+}
+
+// ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function copySummaries(db: DatabaseSync, aside: Aside): number {
+  const older = aside.get("summaries");
+  assert(older !== undefined, "every file of the older program has summaries");
+  const has = columnsOf(db, older);
+  const insert = db.prepare(
+    `${insertFrom(
+      "summaries",
+      older,
+      {
+        summary_id: "o.summary_id",
+        conversation_id: "o.conversation_id",
+        kind: "o.kind",
+        depth: "?",
+        content: "CAST(o.content AS TEXT)",
+        token_count: "lcm_tokens(o.content)",
+        earliest_at: "?",
+        latest_at: "?",
+        descendant_count: "?",
+        created_at: `coalesce(lcm_time(o.created_at), ?, ${epoch})`,
+        updated_at: `coalesce(lcm_time(o.created_at), ?, ${epoch})`,
+        file_ids: has.has("file_ids") ? "CASE WHEN json_valid(o.file_ids) THEN o.file_ids ELSE '[]' END" : "'[]'",
+        model: has.has("model") ? "nullif(o.model, 'unknown')" : "NULL",
+        level: "lcm_level(o.content)",
+        search_id: "?",
+      },
+      keepColumns(db, "summaries", older),
+    )} WHERE o.summary_id = ?`,
+  );
+  const facts = describeSummaries(db, older);
+  let searchId = 0;
+  for (const [id, { depth, earliestAt, latestAt, descendants }] of facts) {
+    insert.run(depth, earliestAt, latestAt, descendants, latestAt, latestAt, ++searchId, id);
   }
+  return facts.size;
 }
 
-function envelopeOf(role: string, parts: readonly OlderPart[]): string {
-  const stated = parts.map((part) => part.metadata);
-  const find = (name: string): Json | undefined => stated.map((metadata) => metadata[name]).find((value) => value !== undefined);
-  const originalRole = find("originalRole") ?? role;
-  const isResult = originalRole === "toolResult";
-  const toolCallId = isResult ? (find("toolCallId") ?? parts.find((part) => part.toolCallId !== null)?.toolCallId) : undefined;
-  const toolName = isResult ? (find("toolName") ?? parts.find((part) => part.toolName !== null)?.toolName) : undefined;
-  const single = parts.length === 1 && typeof stated[0]?.["raw"] === "string";
-  return JSON.stringify({ role: originalRole, toolCallId, toolName, content: single ? "text" : "blocks", isError: find("isError") });
+interface SummaryFacts {
+  readonly depth: number;
+  readonly earliestAt: string | null;
+  readonly latestAt: string | null;
+  readonly descendants: number;
 }
 
-function parseOr(json: string | null, otherwise: Json): Json {
-  if (json === null) return otherwise;
-  try {
-    return JSON.parse(json) as Json;
-  } catch {
-    return json; // Not JSON after all: kept as the text it is.
+/** Depths, ranges and counts from the links, whatever the columns said; in the order in which the summaries were made. */
+function describeSummaries(db: DatabaseSync, older: string): ReadonlyMap<string, SummaryFacts> {
+  const has = columnsOf(db, older);
+  const column = (name: string, sql: string): string => `${has.has(name) ? sql : "NULL"} AS ${name}`;
+  const rows = db
+    .prepare(`SELECT summary_id, kind, ${column("depth", "depth")}, ${column("earliest_at", "lcm_time(earliest_at)")},
+        ${column("latest_at", "lcm_time(latest_at)")} FROM ${quoted(older)} ORDER BY coalesce(lcm_time(created_at), ''), rowid`)
+    .all();
+  const ranges = new Map(
+    db
+      .prepare(`SELECT l.summary_id, min(m.created_at) AS earliest, max(m.created_at) AS latest
+        FROM summary_messages l JOIN messages m USING (message_id) GROUP BY l.summary_id`)
+      .all()
+      .map((row) => [asText(row["summary_id"]), { earliestAt: asText(row["earliest"]), latestAt: asText(row["latest"]) }]),
+  );
+  const links = db.prepare("SELECT summary_id, parent_summary_id FROM summary_parents").all();
+  const linksOf = Map.groupBy(links, (row) => asText(row["summary_id"]));
+  const stated = new Map(rows.map((row) => [asText(row["summary_id"]), row]));
+  const described = new Map<string, SummaryFacts>();
+
+  const describe = (id: string): SummaryFacts | null => {
+    const known = described.get(id);
+    if (known !== undefined) return known;
+    const row = stated.get(id);
+    if (row === undefined) return null;
+    const isLeaf = row["kind"] === "leaf";
+    const said: SummaryFacts = {
+      depth: isLeaf ? 0 : Math.max(1, Number(row["depth"] ?? 1)),
+      earliestAt: asTextOrNull(row["earliest_at"]),
+      latestAt: asTextOrNull(row["latest_at"]),
+      descendants: 0,
+    };
+    // One that is among its own sources meets this there, and goes no further.
+    described.set(id, said);
+    const below = (linksOf.get(id) ?? []).map((link) => describe(asText(link["parent_summary_id"]))).filter((source) => source !== null);
+    const own = ranges.get(id);
+    const spans = own === undefined ? below : [...below, own];
+    const facts: SummaryFacts = {
+      depth: isLeaf || below.length === 0 ? said.depth : 1 + Math.max(...below.map((source) => source.depth)),
+      earliestAt: spans.length === 0 ? said.earliestAt : lowest(spans.map((span) => span.earliestAt)),
+      latestAt: spans.length === 0 ? said.latestAt : highest(spans.map((span) => span.latestAt)),
+      descendants: below.reduce((sum, source) => sum + source.descendants + 1, 0),
+    };
+    described.set(id, facts);
+    return facts;
+  };
+  const facts = new Map<string, SummaryFacts>();
+  for (const id of stated.keys()) {
+    const found = describe(id);
+    if (found !== null) facts.set(id, found);
   }
+  return facts;
 }
 
-/** Depths, ranges and counts from the links, level by level, whatever the columns said. */
-function describeSummaries(db: DatabaseSync): void {
-  const depthsMax = 64;
-  db.exec(`UPDATE summaries SET descendant_count = 0,
-    earliest_at = (SELECT min(m.created_at) FROM summary_messages l JOIN messages m USING (message_id) WHERE l.summary_id = summaries.summary_id),
-    latest_at = (SELECT max(m.created_at) FROM summary_messages l JOIN messages m USING (message_id) WHERE l.summary_id = summaries.summary_id)
-    WHERE kind = 'leaf'`);
-  const deepen = db.prepare(`UPDATE summaries SET depth = 1 + (SELECT max(s.depth) FROM summary_parents p
-      JOIN summaries s ON s.summary_id = p.parent_summary_id WHERE p.summary_id = summaries.summary_id)
-    WHERE kind = 'condensed' AND depth <= (SELECT max(s.depth) FROM summary_parents p
-      JOIN summaries s ON s.summary_id = p.parent_summary_id WHERE p.summary_id = summaries.summary_id)`);
-  for (let round = 0; round < depthsMax && Number(deepen.run().changes) > 0; round++);
-  const describe = db.prepare(`UPDATE summaries SET
-      earliest_at = (SELECT min(s.earliest_at) FROM summary_parents p JOIN summaries s ON s.summary_id = p.parent_summary_id WHERE p.summary_id = summaries.summary_id),
-      latest_at = (SELECT max(s.latest_at) FROM summary_parents p JOIN summaries s ON s.summary_id = p.parent_summary_id WHERE p.summary_id = summaries.summary_id),
-      descendant_count = coalesce((SELECT sum(s.descendant_count + 1) FROM summary_parents p JOIN summaries s ON s.summary_id = p.parent_summary_id WHERE p.summary_id = summaries.summary_id), 0)
-    WHERE kind = 'condensed' AND depth = ?`);
-  for (let depth = 1; depth <= depthsMax; depth++) describe.run(depth);
-}
+const lowest = (times: readonly (string | null)[]): string | null => times.filter((time) => time !== null).sort()[0] ?? null;
+const highest = (times: readonly (string | null)[]): string | null => times.filter((time) => time !== null).sort().at(-1) ?? null;
 
-function describeConversations(db: DatabaseSync): void {
+// ── Conversations ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function totalConversations(db: DatabaseSync, totals: ReadonlyMap<number, MessageTotals>): void {
+  const update = db.prepare(`UPDATE conversations SET message_count = ?, message_tokens = ?, last_message_at = ?, next_seq = ?
+    WHERE conversation_id = ?`);
+  for (const [id, { messages, tokens, lastAt, nextSeq }] of totals) update.run(messages, tokens, lastAt, nextSeq, id);
   db.exec(`UPDATE conversations SET
-    message_count = (SELECT count(*) FROM messages m WHERE m.conversation_id = conversations.conversation_id),
-    message_tokens = (SELECT coalesce(sum(token_count), 0) FROM messages m WHERE m.conversation_id = conversations.conversation_id),
-    summary_count = (SELECT count(*) FROM summaries s WHERE s.conversation_id = conversations.conversation_id),
-    last_message_at = (SELECT max(m.created_at) FROM messages m WHERE m.conversation_id = conversations.conversation_id),
-    next_seq = (SELECT coalesce(max(m.seq), 0) + 1 FROM messages m WHERE m.conversation_id = conversations.conversation_id)`);
+    summary_count = (SELECT count(*) FROM summaries s WHERE s.conversation_id = conversations.conversation_id)`);
   db.exec(`UPDATE conversations SET
     (context_items, context_tokens, context_messages, context_message_tokens) = (
-      SELECT count(*), coalesce(sum(coalesce(m.token_count, s.token_count)), 0), count(m.message_id), coalesce(sum(m.token_count), 0)
+      SELECT count(*), coalesce(sum(coalesce(m.token_count, s.token_count)), 0), count(c.message_id), coalesce(sum(m.token_count), 0)
       FROM context_items c LEFT JOIN messages m ON m.message_id = c.message_id LEFT JOIN summaries s ON s.summary_id = c.summary_id
       WHERE c.conversation_id = conversations.conversation_id)`);
 }

@@ -30,8 +30,13 @@ export async function saveContent(
   const path = pathInside(folder, storageUri);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await replaceContent(path, content);
-  return { storageUri, bytes: Buffer.byteLength(content), lines: content === "" ? 0 : content.split("\n").length };
+  return { storageUri, ...sizeOf(content) };
 }
+
+const sizeOf = (content: string): Pick<Saved, "bytes" | "lines"> => ({
+  bytes: Buffer.byteLength(content),
+  lines: content === "" ? 0 : content.split("\n").length,
+});
 
 async function replaceContent(path: string, content: string): Promise<void> {
   const draft = `${path}.${process.pid}.new`;
@@ -51,8 +56,10 @@ export async function readContent(folder: string, file: StoredFile): Promise<str
   }
 }
 
-export const rewriteContent = async (folder: string, file: StoredFile, content: string): Promise<void> =>
+export async function rewriteContent(folder: string, file: StoredFile, content: string): Promise<Pick<Saved, "bytes" | "lines">> {
   await replaceContent(pathInside(folder, file.storageUri), content);
+  return sizeOf(content);
+}
 
 export async function hasContent(folder: string, file: StoredFile): Promise<boolean> {
   try {

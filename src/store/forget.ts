@@ -92,7 +92,10 @@ export function* forget(
   }
   for (const id of plan.summaries) yield* forgetInSummary(deps, id, target);
   for (const id of plan.journal) yield* forgetInJournal(id, target);
-  if (target.kind === "secret") yield* forgetInEntries(scope, target.text);
+  if (target.kind === "secret") {
+    yield* forgetInEntries(scope, target.text);
+    yield* forgetInTitles(scope, target.text);
+  }
   yield* writeJournal(deps, {
     operation: "forget",
     conversation: scope,
@@ -162,5 +165,15 @@ function* forgetInEntries(scope: ConversationId | null, secret: string): Script<
     WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`;
   for (const row of rows) {
     yield sql`UPDATE transcript_entries SET raw = ${redactJson(text(row, "raw"), secret)} WHERE entry_id = ${int(row, "entry_id")}`;
+  }
+}
+
+/** A title is often the first thing said. */
+function* forgetInTitles(scope: ConversationId | null, secret: string): Script<void> {
+  const rows = yield sql`SELECT conversation_id, title FROM conversations
+    WHERE (${scope} IS NULL OR conversation_id = ${scope}) AND instr(coalesce(title, ''), ${secret})`;
+  for (const row of rows) {
+    yield sql`UPDATE conversations SET title = ${redactText(text(row, "title"), secret)}, revision = revision + 1
+              WHERE conversation_id = ${int(row, "conversation_id")}`;
   }
 }

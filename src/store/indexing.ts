@@ -5,33 +5,46 @@
  */
 
 import { count, int, sql, text } from "./script.ts";
-import type { Row, Script } from "./script.ts";
+import type { Script, Statement } from "./script.ts";
 import { prepareForIndex } from "./words.ts";
 
 export type Source = "messages" | "summaries";
 
 /** Indexes up to this many rows, oldest first; tells how many remain. */
 export function* indexBatch(rowsMax: number): Script<number> {
-  const messages = yield* watermark("messages");
-  const rows = yield sql`SELECT message_id AS id, conversation_id, content FROM messages
-    WHERE message_id > ${messages} ORDER BY message_id LIMIT ${rowsMax}`;
-  yield* indexRows("messages", rows);
-  const summaries = yield* watermark("summaries");
-  const more = yield sql`SELECT search_id AS id, conversation_id, content FROM summaries
-    WHERE search_id > ${summaries} ORDER BY search_id LIMIT ${rowsMax - rows.length}`;
-  yield* indexRows("summaries", more);
+  const done = yield* indexSource("messages", rowsMax);
+  yield* indexSource("summaries", rowsMax - done);
   return yield* unindexedRows();
 }
 
-function* watermark(source: Source): Script<number> {
-  return yield* count(sql`SELECT indexed_upto FROM search_progress WHERE source = ${source}`);
+/** Rows are read a page at a time, so that a large batch needs no more memory than a small one. */
+const rowsPerPage = 256;
+
+function* indexSource(source: Source, rowsMax: number): Script<number> {
+  let upto = yield* watermark(source);
+  let done = 0;
+  while (done < rowsMax) {
+    const rows = yield nextRows(source, upto, Math.min(rowsPerPage, rowsMax - done));
+    for (const row of rows) {
+      upto = int(row, "id");
+      yield* insertEntry(source, upto, text(row, "content"), int(row, "conversation_id"));
+    }
+    done += rows.length;
+    if (rows.length < rowsPerPage) break;
+  }
+  if (done > 0) yield sql`UPDATE search_progress SET indexed_upto = ${upto} WHERE source = ${source}`;
+  return done;
 }
 
-function* indexRows(source: Source, rows: readonly Row[]): Script<void> {
-  const last = rows.at(-1);
-  if (last === undefined) return;
-  for (const row of rows) yield* insertEntry(source, int(row, "id"), text(row, "content"), int(row, "conversation_id"));
-  yield sql`UPDATE search_progress SET indexed_upto = ${int(last, "id")} WHERE source = ${source}`;
+const nextRows = (source: Source, after: number, limit: number): Statement =>
+  source === "messages"
+    ? sql`SELECT message_id AS id, conversation_id, content FROM messages
+          WHERE message_id > ${after} ORDER BY message_id LIMIT ${limit}`
+    : sql`SELECT search_id AS id, conversation_id, content FROM summaries
+          WHERE search_id > ${after} ORDER BY search_id LIMIT ${limit}`;
+
+function* watermark(source: Source): Script<number> {
+  return yield* count(sql`SELECT indexed_upto FROM search_progress WHERE source = ${source}`);
 }
 
 function* insertEntry(source: Source, id: number, content: string, conversation: number): Script<void> {

@@ -27,7 +27,8 @@ export function compilePattern(pattern: string): Pattern {
   }
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message.replace(/^.*\/[a-z]*: /s, "") : String(error));
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message.replace(/^.*\/[a-z]*: /s, "") : String(error);
 
 const invalid = (pattern: string, reason: string, cause?: unknown): LcmError =>
   new LcmError("invalid", `not a regular expression: ${JSON.stringify(pattern)}: ${reason}`, {
@@ -37,7 +38,9 @@ const invalid = (pattern: string, reason: string, cause?: unknown): LcmError =>
 
 /** Capitals in escapes and group names do not count: \W, \P{Lu}, (?<Name>…). */
 const hasCapital = (pattern: string): boolean =>
-  /\p{Lu}/u.test(pattern.replace(/\\(?:[pPu]\{[^}]*\}|k<[^>]*>|u[0-9a-f]{4}|x[0-9a-f]{2}|c[a-z]|.)|\(\?<[^>=!]+>/gisu, ""));
+  /\p{Lu}/u.test(
+    pattern.replace(/\\(?:[pPu]\{[^}]*\}|k<[^>]*>|u[0-9a-f]{4}|x[0-9a-f]{2}|c[a-z]|.)|\(\?<[^>=!]+>/gisu, ""),
+  );
 
 // ── What must occur ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -119,7 +122,8 @@ function likeOf(literal: string): string {
   const units = Array.from(literal.slice(0, literalMax).toLowerCase(), (character) =>
     /[ks]/.test(character) ? "_" : /[%_\\]/.test(character) ? `\\${character}` : character,
   );
-  const rarity = (unit: string): number => (unit === "_" ? -1 : byFrequency.includes(unit) ? byFrequency.indexOf(unit) : byFrequency.length);
+  const rarity = (unit: string): number =>
+    unit === "_" ? -1 : byFrequency.includes(unit) ? byFrequency.indexOf(unit) : byFrequency.length;
   const starts = [...units.keys()].filter((at) => units.slice(at).filter((unit) => unit !== "_").length >= literalMin);
   const start = starts.sort((one, other) => rarity(units[other] ?? "") - rarity(units[one] ?? ""))[0];
   return start === undefined ? "%" : `%${units.slice(start).join("")}%`;

@@ -44,13 +44,20 @@ export function createReader(terms: readonly Term[]): (text: string) => Reading 
   const known = new Map<string, readonly number[]>();
   const numbersOf = (word: string): readonly number[] => {
     const stemmed = stem(word);
-    const found = stems.flatMap((one, number) => ((one.prefix ? stemmed.startsWith(one.stem) : stemmed === one.stem) ? [number] : []));
+    const found = stems.flatMap((one, number) =>
+      (one.prefix ? stemmed.startsWith(one.stem) : stemmed === one.stem) ? [number] : [],
+    );
     return found.length === 0 ? none : found;
   };
   const opensAsWanted = createOpening(stems.map((one) => one.stem));
 
   return (text) => {
-    const spots: { readonly place: number; readonly stems: readonly number[]; readonly from: number; readonly to: number }[] = [];
+    const spots: {
+      readonly place: number;
+      readonly stems: readonly number[];
+      readonly from: number;
+      readonly to: number;
+    }[] = [];
     let length = 0;
     const visit = (word: string, from: number, to: number): void => {
       const place = length++;
@@ -102,7 +109,10 @@ const lengthShare = 0.75;
 /** BM25. */
 export function ownScore(reading: Reading, weights: readonly number[], meanLength: number): number {
   const damping = saturation * (1 - lengthShare + (lengthShare * reading.length) / meanLength);
-  return reading.counts.reduce((score, count, term) => score + ((weights[term] ?? 0) * count * (saturation + 1)) / (count + damping), 0);
+  return reading.counts.reduce(
+    (score, count, term) => score + ((weights[term] ?? 0) * count * (saturation + 1)) / (count + damping),
+    0,
+  );
 }
 
 /** The stretch of a text, at most so wide, that holds the most telling terms. */
@@ -116,7 +126,8 @@ export function bestStretch(reading: Reading, weights: readonly number[], width:
       if (!here.has(match.term)) here.set(match.term, match);
     }
     const worth = [...here.keys()].reduce((sum, term) => sum + (weights[term] ?? 0), 0);
-    if (worth > best.worth) best = { from: first.from, to: Math.max(...[...here.values()].map((match) => match.to)), worth };
+    if (worth > best.worth)
+      best = { from: first.from, to: Math.max(...[...here.values()].map((match) => match.to)), worth };
   }
   return { from: best.from, to: best.to };
 }
@@ -176,7 +187,9 @@ const months = "january february march april may june july august september octo
 
 /** When a query names a month or a year, the day of a turn is searched like a field of it. */
 function createDateScore(turns: readonly Turn[], query: Query): (turn: Turn) => number {
-  const wanted = [...query.mentioned].filter((word) => /^(?:19|20)\d\d$/.test(word) || months.some((month) => isMonth(word, month)));
+  const wanted = [...query.mentioned].filter(
+    (word) => /^(?:19|20)\d\d$/.test(word) || months.some((month) => isMonth(word, month)),
+  );
   if (wanted.length === 0) return () => 0;
   const days = [...query.mentioned].filter((word) => /^(?:[1-9]|[12]\d|3[01])$/.test(word));
   const fields = [...wanted, ...days];

@@ -13,7 +13,15 @@ import type { ConversationId, Timestamp } from "../core/model.ts";
 import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../core/ports.ts";
 import { excerpt } from "../core/text.ts";
 import { compilePattern } from "./pattern.ts";
-import { bestStretch, createReader, neighboursEachSide, ownScore, recencyBoosts, scoreTurns, weightOf } from "./ranking.ts";
+import {
+  bestStretch,
+  createReader,
+  neighboursEachSide,
+  ownScore,
+  recencyBoosts,
+  scoreTurns,
+  weightOf,
+} from "./ranking.ts";
 import type { Reading, Stretch } from "./ranking.ts";
 import { asConversation, asMessage, asSummary } from "./rows.ts";
 import { all, count, first, int, sql, text, textOrNull } from "./script.ts";
@@ -31,6 +39,7 @@ export function* search(request: SearchRequest, deadline: Deadline): Script<Sear
   if (!Number.isInteger(request.limit) || request.limit < 1 || request.limit > 200) {
     throw new LcmError("invalid", `limit ${request.limit} is not a whole number from 1 to 200`);
   }
+  if (request.conversations?.length === 0) return { hits: [], caveats: [] };
   const timeoutMs = deadline.deadlineMs - deadline.nowMs();
   switch (request.mode) {
     case "regex":
@@ -50,16 +59,18 @@ function* searchByPattern(request: SearchRequest, deadline: Deadline, timeoutMs:
   const hits: PatternHit[] = [];
   let scanned = 0;
   let rows = 0;
+  let isLate = false;
   for (const source of scope.sources) {
     const scan = yield* scanRows(source, scope, regex, like, request.limit + 1, deadline);
     hits.push(...scan.hits);
     scanned += scan.scanned;
     rows += scan.rows;
+    isLate ||= scan.isLate;
   }
   hits.sort((one, other) => byRecency(one.found, other.found));
   const caveats: SearchCaveat[] = [];
   if (hits.length > request.limit) caveats.push({ kind: "limit", limit: request.limit });
-  else if (scanned < rows) caveats.push({ kind: "time", timeoutMs, scanned, of: rows });
+  if (isLate) caveats.push({ kind: "time", timeoutMs, scanned, of: rows });
   return { hits: hits.slice(0, request.limit).map((hit) => hitOf(hit.found, hit.stretch, 0)), caveats };
 }
 
@@ -81,8 +92,16 @@ function* scanRows(
   like: string,
   enough: number,
   deadline: Deadline,
-): Script<{ readonly hits: readonly PatternHit[]; readonly scanned: number; readonly rows: number }> {
-  const ids = scope.filter.only === null ? null : (yield* idsOf(source.idsIn(scope.filter.only))).toSorted((one, other) => one - other);
+): Script<{
+  readonly hits: readonly PatternHit[];
+  readonly scanned: number;
+  readonly rows: number;
+  readonly isLate: boolean;
+}> {
+  const ids =
+    scope.filter.only === null
+      ? null
+      : (yield* idsOf(source.idsIn(scope.filter.only))).toSorted((one, other) => one - other);
   const rows = ids?.length ?? (yield* extentOf(source)).newest;
   const hits: PatternHit[] = [];
   let left = rows;
@@ -90,22 +109,25 @@ function* scanRows(
   while (left > 0 && hits.length < enough && deadline.nowMs() < deadline.deadlineMs) {
     const from = Math.max(0, left - chunkRows);
     const startedMs = deadline.nowMs();
-    const chunk = yield* all(
-      ids === null ? source.between(from + 1, left, like, scope.filter) : source.rows(JSON.stringify(ids.slice(from, left)), like, scope.filter),
-      toFound,
-    );
-    chunkRows = deadline.nowMs() - startedMs > chunkMs ? Math.max(chunkRowsMin, chunkRows >> 1) : Math.min(chunkRowsMax, chunkRows << 1);
+    const chunk = yield ids === null
+      ? source.between(from + 1, left, like, scope.filter)
+      : source.rows(JSON.stringify(ids.slice(from, left)), like, scope.filter);
+    chunkRows =
+      deadline.nowMs() - startedMs > chunkMs
+        ? Math.max(chunkRowsMin, chunkRows >> 1)
+        : Math.min(chunkRowsMax, chunkRows << 1);
     left = from;
-    for (const found of chunk.toSorted((one, other) => other.id - one.id)) {
-      const match = regex.exec(found.text);
-      if (match !== null) hits.push({ found, stretch: { from: match.index, to: match.index + match[0].length } });
+    for (const row of chunk) {
+      const match = regex.exec(text(row, "content"));
+      if (match !== null)
+        hits.push({ found: toFound(row), stretch: { from: match.index, to: match.index + match[0].length } });
       if (hits.length === enough) break;
       if (deadline.nowMs() < deadline.deadlineMs) continue;
-      left = ids === null ? found.id - 1 : ids.indexOf(found.id);
+      left = ids === null ? int(row, "id") - 1 : ids.indexOf(int(row, "id"));
       break;
     }
   }
-  return { hits, scanned: rows - left, rows };
+  return { hits, scanned: rows - left, rows, isLate: left > 0 && hits.length < enough };
 }
 
 // ── By words ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -147,7 +169,9 @@ function* searchByWords(request: SearchRequest, deadline: Deadline, timeoutMs: n
 /** Newest first: rows that hold every word; if there are none, rows that hold some. */
 function* findNewest(search: WordSearch): Script<Answer> {
   const all = yield* findHolding(search, "all");
-  return all.hits.length > 0 || search.query.phrases.length + search.query.words.length < 2 ? all : yield* findHolding(search, "some");
+  return all.hits.length > 0 || search.query.phrases.length + search.query.words.length < 2
+    ? all
+    : yield* findHolding(search, "some");
 }
 
 const newestMax = 2_000;
@@ -159,7 +183,10 @@ function* findHolding(search: WordSearch, which: "all" | "some"): Script<Answer>
     return which === "all" ? held === query.words.length : held > 0 || query.phrases.length > 0;
   };
   const words = query.words.map((word) => word.match);
-  const match = allOf([...matchesOf(search), ...(which === "all" ? words : query.phrases.length > 0 ? [] : [anyOf(words)])]);
+  const match = allOf([
+    ...matchesOf(search),
+    ...(which === "all" ? words : query.phrases.length > 0 ? [] : [anyOf(words)]),
+  ]);
   const most = isNarrowed(scope) ? postingsMax : newestMax;
   const collected = yield* collect(search, isEnough, request.limit + 1, function* (source) {
     const ids = yield* idsOf(source.newest(match, most));
@@ -169,7 +196,9 @@ function* findHolding(search: WordSearch, which: "all" | "some"): Script<Answer>
   const weights = search.terms.map(() => 1);
   const lacking = query.words.filter((word) => !candidates.some(({ reading }) => countOf(search, reading, word) > 0));
   return {
-    hits: candidates.slice(0, request.limit + 1).map(({ found, reading }) => hitOf(found, bestStretch(reading, weights, snippetWidth), 0)),
+    hits: candidates
+      .slice(0, request.limit + 1)
+      .map(({ found, reading }) => hitOf(found, bestStretch(reading, weights, snippetWidth), 0)),
     // What is older than enough newer ones is not missed.
     collected: { ...collected, isCut: collected.isCut && candidates.length <= request.limit },
     missing: which === "all" ? null : lacking.map((word) => word.text),
@@ -182,13 +211,21 @@ const candidatesMax = 400;
 /** Best first: rows that hold any of the words. */
 function* findBest(search: WordSearch): Script<Answer> {
   const { query, scope, request, terms } = search;
-  const collected = yield* collect(search, (reading) => reading.matches.length > 0, candidatesMax, (source, extent) => gather(source, extent, search));
+  const collected = yield* collect(
+    search,
+    (reading) => reading.matches.length > 0,
+    candidatesMax,
+    (source, extent) => gather(source, extent, search),
+  );
   const weights = collected.holding.map((rows) => weightOf(rows, scope.rows));
   const ranked: Scored[] = [];
   for (const source of scope.sources) {
     const candidates = collected.candidates.filter(({ found }) => found.source === source.name);
     const meanLength = candidates.reduce((sum, { reading }) => sum + reading.length, 0) / candidates.length;
-    const score = (candidate: Candidate): Scored => ({ ...candidate, score: ownScore(candidate.reading, weights, meanLength) });
+    const score = (candidate: Candidate): Scored => ({
+      ...candidate,
+      score: ownScore(candidate.reading, weights, meanLength),
+    });
     const scored = candidates.map(score);
     ranked.push(...(source === messages ? yield* scoreAmongTurns(scored, score, search) : scored));
   }
@@ -211,16 +248,24 @@ type Scored = Candidate & { readonly score: number };
 const lendersMax = 80;
 
 /**
- * Scores messages among the turns around them. A turn without any of the words can answer a question; to a single word
- * or a phrase it would be a stray, so then no others are read.
+ * Scores messages among the turns around them. A turn without any of the words can answer a question; to someone who
+ * looks for a word or two it would be a stray, so then no others are read.
  */
-function* scoreAmongTurns(candidates: readonly Scored[], score: (candidate: Candidate) => Scored, search: WordSearch): Script<readonly Scored[]> {
+function* scoreAmongTurns(
+  candidates: readonly Scored[],
+  score: (candidate: Candidate) => Scored,
+  search: WordSearch,
+): Script<readonly Scored[]> {
   const { query, scope } = search;
-  const isQuestion = query.phrases.length === 0 && query.words.length > 1;
-  const neighbours = isQuestion ? yield* all(turnsAt(JSON.stringify(placesAround(candidates))), toFound) : [];
+  const neighbours = query.isQuestion ? yield* all(turnsAt(JSON.stringify(placesAround(candidates))), toFound) : [];
   const turns = [...candidates, ...neighbours.map((found) => score({ found, reading: search.read(found.text) }))];
-  const scores = scoreTurns(turns.map(({ found, score: own }) => ({ ...found, own })), query);
-  return turns.map((turn, at) => ({ ...turn, score: scores[at] ?? 0 })).filter(({ found, score: sum }) => sum > 0 && isWithin(found.at, scope.filter));
+  const scores = scoreTurns(
+    turns.map(({ found, score: own }) => ({ ...found, own })),
+    query,
+  );
+  return turns
+    .map((turn, at) => ({ ...turn, score: scores[at] ?? 0 }))
+    .filter(({ found, score: sum }) => sum > 0 && isWithin(found.at, scope.filter));
 }
 
 /** Conversation and seq of the turns around the best candidates, without those that are candidates. */
@@ -283,7 +328,9 @@ function* collect(
   let isLate = false;
   const consider = (rows: readonly Found[]): readonly Candidate[] => {
     const considered = rows.map((found) => ({ found, reading: search.read(found.text) }));
-    const kept = considered.filter(({ reading }) => isEnough(reading) && query.phrases.every((phrase) => countOf(search, reading, phrase) > 0));
+    const kept = considered.filter(
+      ({ reading }) => isEnough(reading) && query.phrases.every((phrase) => countOf(search, reading, phrase) > 0),
+    );
     candidates.push(...kept);
     return kept;
   };
@@ -297,12 +344,16 @@ function* collect(
 
     let at = 0;
     // Rows can be hidden, or of another time. Far down the list, what was asked for is enough.
-    for (let kept = 0; at < chosen.ids.length && kept < (at < 10 * enough ? enough : search.request.limit + 1); at += rowsPerRead) {
+    for (
+      let kept = 0;
+      at < chosen.ids.length && kept < (at < 10 * enough ? enough : search.request.limit + 1);
+      at += rowsPerRead
+    ) {
       if (at > 0 && deadline.nowMs() >= deadline.deadlineMs) {
         isLate = true;
         break;
       }
-      const ids = JSON.stringify([...chosen.ids.slice(at, at + rowsPerRead)]);
+      const ids = JSON.stringify(Array.from(chosen.ids.slice(at, at + rowsPerRead)));
       kept += consider(yield* all(source.rows(ids, anyText, scope.filter), toFound)).length;
     }
     read += Math.min(at, chosen.ids.length);
@@ -312,7 +363,8 @@ function* collect(
     while (to > tailFrom && deadline.nowMs() < deadline.deadlineMs) {
       const from = Math.max(tailFrom, to - rowsPerRead);
       const kept = consider(yield* all(source.between(from + 1, to, anyText, scope.filter), toFound));
-      for (const term of search.terms.keys()) holding[term] = (holding[term] ?? 0) + kept.filter(({ reading }) => (reading.counts[term] ?? 0) > 0).length;
+      for (const term of search.terms.keys())
+        holding[term] = (holding[term] ?? 0) + kept.filter(({ reading }) => (reading.counts[term] ?? 0) > 0).length;
       to = from;
     }
     unindexed += Math.max(0, to - extent.indexedUpto);
@@ -323,7 +375,8 @@ function* collect(
 const rowsPerRead = 200;
 const tailMax = 2_000;
 
-const countOf = (search: WordSearch, reading: Reading, term: Term): number => reading.counts[search.terms.indexOf(term)] ?? 0;
+const countOf = (search: WordSearch, reading: Reading, term: Term): number =>
+  reading.counts[search.terms.indexOf(term)] ?? 0;
 
 // ── Looking words up ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -355,7 +408,10 @@ function* gather(source: Source, extent: Extent, search: WordSearch): Script<Pic
     const newest = yield* idsOf(source.newest(term.match, probeRows));
     const oldest = newest.length < probeRows ? undefined : newest.at(-1);
     // A frequent word is taken to be as frequent among the older rows as among the newest.
-    const rows = oldest === undefined ? newest.length : Math.round((probeRows * extent.indexedUpto) / (extent.indexedUpto - oldest + 1));
+    const rows =
+      oldest === undefined
+        ? newest.length
+        : Math.round((probeRows * extent.indexedUpto) / (extent.indexedUpto - oldest + 1));
     probed.push({ term, newest, rows });
   }
   for (const { term, newest, rows } of probed.toSorted((one, other) => one.rows - other.rows)) {
@@ -386,7 +442,10 @@ interface Posting {
 const promisingMax = 4_000;
 
 /** Ids by the sum of the weights of the words they hold, newest first among equals; and how many there are in all. */
-function rankRoughly(postings: readonly Posting[], most: number): { readonly ids: Float64Array; readonly ranked: number } {
+function rankRoughly(
+  postings: readonly Posting[],
+  most: number,
+): { readonly ids: Float64Array; readonly ranked: number } {
   const ends = postings.flatMap(({ ids }) => [ids[0] ?? 0, ids.at(-1) ?? 0]).filter((id) => id > 0);
   const oldest = Math.min(...ends, Infinity);
   const sums = new Float32Array(ends.length === 0 ? 0 : Math.max(...ends) - oldest + 1);
@@ -416,7 +475,8 @@ function largest(numbers: Float64Array, most: number): Float64Array {
   let low = 0;
   let high = numbers.length - 1;
   const wanted = numbers.length - most;
-  while (wanted > 0 && low < high) {
+  if (wanted <= 0) return numbers;
+  while (low < high) {
     const pivot = numbers[(low + high) >> 1] ?? 0;
     let left = low;
     let right = high;
@@ -432,11 +492,14 @@ function largest(numbers: Float64Array, most: number): Float64Array {
     else if (wanted >= left) low = left;
     else break;
   }
-  return numbers.subarray(Math.max(0, wanted));
+  return numbers.subarray(wanted);
 }
 
 /** What every hit matches: its conversation, and the phrases. */
-const matchesOf = ({ scope, query }: WordSearch): readonly string[] => [...scope.words, ...query.phrases.map((phrase) => phrase.match)];
+const matchesOf = ({ scope, query }: WordSearch): readonly string[] => [
+  ...scope.words,
+  ...query.phrases.map((phrase) => phrase.match),
+];
 
 const allOf = (matches: readonly string[]): string => matches.join(" AND ");
 const anyOf = (matches: readonly string[]): string => `(${matches.join(" OR ")})`;
@@ -468,9 +531,13 @@ function* openScope({ scope, conversations, since, before }: SearchRequest): Scr
   const sources = scope === "both" ? [messages, summaries] : [scope === "messages" ? messages : summaries];
   const only = conversations === undefined ? null : JSON.stringify(conversations);
   // Conversations that are asked for by name are searched even if hidden.
-  const hidden = only === null ? yield* idsOf(sql`SELECT json_group_array(conversation_id) AS ids FROM conversations WHERE hidden = 1`) : [];
+  const hidden =
+    only === null
+      ? yield* idsOf(sql`SELECT json_group_array(conversation_id) AS ids FROM conversations WHERE hidden = 1`)
+      : [];
   let rows = 0;
-  for (const source of sources) rows += only === null ? (yield* extentOf(source)).newest : yield* count(source.countIn(only));
+  for (const source of sources)
+    rows += only === null ? (yield* extentOf(source)).newest : yield* count(source.countIn(only));
   const isNamed = conversations !== undefined && conversations.length <= namedConversationsMax;
   return {
     sources,
@@ -484,7 +551,10 @@ const isWithin = (at: string, { since, before }: Filter): boolean => at >= since
 
 /** Whether rows that the index finds may be left out by the filter. */
 const isNarrowed = ({ filter, words }: Scope): boolean =>
-  filter.since !== earliest || filter.before !== latest || filter.hidden !== "[]" || (filter.only !== null && words.length === 0);
+  filter.since !== earliest ||
+  filter.before !== latest ||
+  filter.hidden !== "[]" ||
+  (filter.only !== null && words.length === 0);
 
 /** Messages and summaries are asked the same questions. Ids are those of the index. */
 interface Source {
@@ -496,8 +566,8 @@ interface Source {
   /** Ids of rows that match an FTS5 expression, as JSON: all of them, or the newest, newest first. */
   readonly holding: (match: string) => Statement;
   readonly newest: (match: string, most: number) => Statement;
+  /** Rows of these ids, or from one id to another, both included; newest first. */
   readonly rows: (ids: string, like: string, filter: Filter) => Statement;
-  /** Rows from one id to another, both included. */
   readonly between: (from: number, to: number, like: string, filter: Filter) => Statement;
 }
 
@@ -538,9 +608,18 @@ function createSource(of: {
   readonly only: string;
 }): Source {
   const inList = "IN (SELECT value FROM json_each(?))";
-  const kept = `${of.only} AND ${of.to} >= ? AND ${of.from} < ? AND conversation_id NOT ${inList}
-    AND (? IS NULL OR conversation_id ${inList}) AND content LIKE ? ESCAPE '\\'`;
-  const values = (like: string, { since, before, hidden, only }: Filter): readonly Value[] => [since, before, hidden, only, only, like];
+  // What is cheap to check, and leaves out most, comes first.
+  const kept = `${of.only} AND ${of.to} >= ? AND ${of.from} < ? AND content LIKE ? ESCAPE '\\'
+    AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList}) ORDER BY ${of.id} DESC`;
+  const values = (like: string, { since, before, hidden, only }: Filter): readonly Value[] => [
+    since,
+    before,
+    like,
+    hidden,
+    hidden,
+    only,
+    only,
+  ];
   const extent = statement(`SELECT indexed_upto, coalesce((SELECT max(${of.id}) FROM ${of.name}), 0) AS newest
     FROM search_progress WHERE source = '${of.name}'`);
   const countIn = statement(`SELECT sum(${of.total}) FROM conversations WHERE conversation_id ${inList}`);
@@ -580,7 +659,10 @@ interface Extent {
 }
 
 function* extentOf(source: Source): Script<Extent> {
-  const found = yield* first(source.extent(), (row) => ({ indexedUpto: int(row, "indexed_upto"), newest: int(row, "newest") }));
+  const found = yield* first(source.extent(), (row) => ({
+    indexedUpto: int(row, "indexed_upto"),
+    newest: int(row, "newest"),
+  }));
   return found ?? { indexedUpto: 0, newest: 0 };
 }
 
@@ -612,18 +694,36 @@ function toFound(row: Row): Found {
   };
   if (summary !== null) {
     const depth = int(row, "depth");
-    return { ...shared, source: "summaries", seq: 0, name: null, toHit: (hit) => ({ ...hit, kind: "summary", id: asSummary(summary), depth }) };
+    return {
+      ...shared,
+      source: "summaries",
+      seq: 0,
+      name: null,
+      toHit: (hit) => ({ ...hit, kind: "summary", id: asSummary(summary), depth }),
+    };
   }
   const role = roles.find((known) => known === row["role"]) ?? "user";
   const seq = int(row, "seq");
   const name = textOrNull(row, "name");
-  return { ...shared, source: "messages", seq, name, toHit: (hit) => ({ ...hit, kind: "message", id: asMessage(shared.id), role, seq }) };
+  return {
+    ...shared,
+    source: "messages",
+    seq,
+    name,
+    toHit: (hit) => ({ ...hit, kind: "message", id: asMessage(shared.id), role, seq }),
+  };
 }
 
 const hitOf = (found: Found, stretch: Stretch, score: number): SearchHit =>
-  found.toHit({ conversation: found.conversation, snippet: excerpt(found.text, stretch, snippetWidth), at: found.at, score });
+  found.toHit({
+    conversation: found.conversation,
+    snippet: excerpt(found.text, stretch, snippetWidth),
+    at: found.at,
+    score,
+  });
 
-const byRecency = (one: Found, other: Found): number => (one.at === other.at ? other.id - one.id : one.at < other.at ? 1 : -1);
+const byRecency = (one: Found, other: Found): number =>
+  one.at === other.at ? other.id - one.id : one.at < other.at ? 1 : -1;
 
 // ── The index ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -634,7 +734,8 @@ export function* indexBatch(rowsMax: number): Script<number> {
     WHERE message_id > (SELECT indexed_upto FROM search_progress WHERE source = 'messages') ORDER BY message_id LIMIT ${rowsMax}`;
   for (const row of messageRows) yield indexMessage(int(row, "id"), text(row, "content"), int(row, "conversation_id"));
   const lastMessage = messageRows.at(-1);
-  if (lastMessage !== undefined) yield sql`UPDATE search_progress SET indexed_upto = ${int(lastMessage, "id")} WHERE source = 'messages'`;
+  if (lastMessage !== undefined)
+    yield sql`UPDATE search_progress SET indexed_upto = ${int(lastMessage, "id")} WHERE source = 'messages'`;
 
   const summaryRows = yield sql`
     SELECT search_id AS id, conversation_id, content FROM summaries
@@ -642,7 +743,8 @@ export function* indexBatch(rowsMax: number): Script<number> {
     ORDER BY search_id LIMIT ${rowsMax - messageRows.length}`;
   for (const row of summaryRows) yield indexSummary(int(row, "id"), text(row, "content"), int(row, "conversation_id"));
   const lastSummary = summaryRows.at(-1);
-  if (lastSummary !== undefined) yield sql`UPDATE search_progress SET indexed_upto = ${int(lastSummary, "id")} WHERE source = 'summaries'`;
+  if (lastSummary !== undefined)
+    yield sql`UPDATE search_progress SET indexed_upto = ${int(lastSummary, "id")} WHERE source = 'summaries'`;
 
   let remaining = 0;
   for (const source of [messages, summaries]) {
@@ -653,7 +755,12 @@ export function* indexBatch(rowsMax: number): Script<number> {
 }
 
 /** Brings the index up to a row whose text has changed, or that is gone. A row past the watermark is not in it yet. */
-export function* reindexRow(source: Source["name"], id: number, content: string | null, conversation: number): Script<void> {
+export function* reindexRow(
+  source: Source["name"],
+  id: number,
+  content: string | null,
+  conversation: number,
+): Script<void> {
   const { indexedUpto } = yield* extentOf(source === "messages" ? messages : summaries);
   if (id > indexedUpto) return;
   if (source === "messages") {

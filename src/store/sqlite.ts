@@ -17,6 +17,7 @@ import { backUp } from "./backup.ts";
 import { hasContent, readContent, rewriteContent, saveContent } from "./files.ts";
 import { indexBatch, unindexedRows } from "./indexing.ts";
 import { identify, messageOf, migrate } from "./migrate.ts";
+import { mustHave } from "./read.ts";
 import { toStoredFile } from "./rows.ts";
 import { all, sql } from "./script.ts";
 import type { Row, Script, Statement } from "./script.ts";
@@ -55,7 +56,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const scripts = createScripts(deps);
 
   let writing: Promise<unknown> = Promise.resolve();
-  const housekeeper = options.housekeeping === false || readOnly ? null : createHousekeeper(db, runner, () => writing);
+  const tidy = createTidier(db, runner);
+  const housekeeper = options.housekeeping === false || readOnly ? null : createHousekeeper(db, runner, tidy, () => writing);
 
   const read = async <T>(script: () => Script<T>): Promise<T> =>
     await retryWhileBusy(busyTimeoutMs, () => runner.atomically("BEGIN", script()));
@@ -82,7 +84,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     const found: StoredFile[] = [];
     for (const file of files) {
       const content = (await hasContent(filesDir, file)) ? await readContent(filesDir, file) : "";
-      if (forms.some((form) => content.includes(form) || (file.exploration ?? "").includes(form))) found.push(file);
+      const told = [content, file.exploration ?? "", file.name ?? ""];
+      if (forms.some((form) => told.some((words) => words.includes(form)))) found.push(file);
     }
     return found;
   };
@@ -95,8 +98,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   return {
     ...mapScripts(scripts.reads, read),
     ...mapScripts(scripts.writes, write),
+    async index(rowsMax) {
+      await writing;
+      return await retryWhileBusy(busyTimeoutMs, () => tidy(rowsMax));
+    },
     async search(request, limits = {}) {
-      limits.signal?.throwIfAborted();
+      if (limits.signal?.aborted === true) throw new LcmError("unavailable", "the search was cancelled");
       const deadlineMs = performance.now() + (limits.timeoutMs ?? searchTimeoutMsDefault);
       return await read(() => search(request, { deadlineMs, nowMs: () => performance.now() }));
     },
@@ -106,6 +113,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     async saveFile(file) {
       const id: FileId = `file_${hex16()}`;
       const { content, ...described } = file;
+      await read(() => mustHave(file.conversation)); // Before its content lies in the folder, where nobody would find it.
       const saved = await saveContent(filesDir, file.conversation, id, file.name, content);
       return await write(() => beyond.recordFile(deps, { ...described, id, ...saved }));
     },
@@ -128,8 +136,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       if (outcome.kind === "stale" || plan.target.kind === "message") return await scrubbed(outcome);
       const { text } = plan.target;
       for (const file of files) {
-        await rewriteContent(filesDir, file, redactText(await readContent(filesDir, file), text));
-        await write(() => forgetInFileRow(file, text));
+        if (!(await hasContent(filesDir, file))) await write(() => forgetInFileRow(file, file, text));
+        else {
+          const left = await rewriteContent(filesDir, file, redactText(await readContent(filesDir, file), text));
+          await write(() => forgetInFileRow(file, left, text));
+        }
       }
       return await scrubbed({ ...outcome, removed: outcome.removed + files.length });
     },
@@ -158,9 +169,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   }
 }
 
-function* forgetInFileRow(file: StoredFile, secret: string): Script<void> {
-  const exploration = file.exploration === null ? null : redactText(file.exploration, secret);
-  yield sql`UPDATE large_files SET exploration_summary = ${exploration} WHERE file_id = ${file.id}`;
+function* forgetInFileRow(file: StoredFile, left: Pick<StoredFile, "bytes" | "lines">, secret: string): Script<void> {
+  const blot = (words: string | null): string | null => (words === null ? null : redactText(words, secret));
+  yield sql`UPDATE large_files SET exploration_summary = ${blot(file.exploration)}, file_name = ${blot(file.name)},
+              byte_size = ${left.bytes}, line_count = ${left.lines} WHERE file_id = ${file.id}`;
 }
 
 // ── Connecting ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -205,7 +217,7 @@ const errcodeOf = (error: unknown): number | null =>
   error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode : null;
 
 /** Tries again while another process holds the lock, for as long as allowed, without holding up this thread. */
-async function retryWhileBusy<T>(timeoutMs: number, attempt: () => T): Promise<T> {
+export async function retryWhileBusy<T>(timeoutMs: number, attempt: () => T): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
     try {
@@ -261,6 +273,8 @@ export function createRunner(db: DatabaseSync): Runner {
   const prepare = (parts: readonly string[]): ((values: Statement["values"]) => readonly Row[]) => {
     const statement = db.prepare(parts.join("?"));
     const answers = statement.columns().length > 0;
+    // Rowids inside the search index are beyond what a number holds, and `run` tells the last one, wanted or not.
+    if (!answers) statement.setReadBigInts(true);
     const execute = answers
       ? (values: Statement["values"]) => statement.all(...values) as readonly Row[]
       : (values: Statement["values"]) => (statement.run(...values), nothing);
@@ -315,7 +329,21 @@ function mapScripts<Scripts extends Readonly<Record<string, (...args: never[]) =
 // ── Housekeeping ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const rowsPerBatch = 256;
-const batchesPerCheckpoint = 8;
+const rowsPerCheckpoint = 2_048;
+
+/** Indexes a batch, and now and then moves the log into the file. */
+function createTidier(db: DatabaseSync, runner: Runner): (rowsMax: number) => number {
+  let sinceCheckpoint = 0;
+  return (rowsMax) => {
+    const left = runner.atomically("BEGIN IMMEDIATE", indexBatch(rowsMax));
+    sinceCheckpoint += rowsMax;
+    if (sinceCheckpoint >= rowsPerCheckpoint) {
+      db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      sinceCheckpoint = 0;
+    }
+    return left;
+  };
+}
 
 interface Housekeeper {
   /** After a write: see soon whether there is something to do. */
@@ -323,23 +351,23 @@ interface Housekeeper {
   stop(): void;
 }
 
-/** Indexes in batches and moves the log into the file, between calls and never inside one. */
-function createHousekeeper(db: DatabaseSync, runner: Runner, writes: () => Promise<unknown>): Housekeeper {
+/** Tidies in small batches, between calls and never inside one. */
+function createHousekeeper(
+  db: DatabaseSync,
+  runner: Runner,
+  tidy: (rowsMax: number) => number,
+  writes: () => Promise<unknown>,
+): Housekeeper {
   let stopped = false;
   let scheduled = false;
-  let batches = 0;
 
   const tend = async (): Promise<void> => {
     await writes();
     scheduled = false;
     if (stopped || db.isTransaction) return;
     try {
-      const waiting = runner.atomically("BEGIN", unindexedRows());
-      if (waiting < rowsPerBatch) return;
-      const left = runner.atomically("BEGIN IMMEDIATE", indexBatch(rowsPerBatch));
-      batches += 1;
-      if (batches % batchesPerCheckpoint === 0) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
-      if (left >= rowsPerBatch) schedule();
+      if (runner.atomically("BEGIN", unindexedRows()) < rowsPerBatch) return;
+      if (tidy(rowsPerBatch) >= rowsPerBatch) schedule();
     } catch (error) {
       // Another process is writing: the rows stay in the unindexed tail, which search reads too, until the next write.
       if (!isBusy(error)) throw error;

@@ -15,11 +15,12 @@ export function prepareForIndex(text: string, conversation: number): string {
   let copied = 0;
   const parts = new Set<string>();
   eachRun(text, (from, to, shape) => {
+    if (shape === "foreign") {
+      prepared += `${text.slice(copied, from)} `;
+      copied = to;
+    }
     for (const piece of piecesOf(text, from, to, shape)) {
-      if (shape === "foreign") {
-        prepared += `${text.slice(copied, Math.max(copied, from))} ${piece.words.join(" ")} `;
-        copied = to;
-      }
+      if (shape === "foreign") prepared += `${piece.words.join(" ")} `;
       for (const part of piece.parts) parts.add(part);
     }
   });
@@ -32,7 +33,11 @@ export function prepareForIndex(text: string, conversation: number): string {
  * Parts of identifiers come last, as they do in the index, so that they never stand between the words of a phrase.
  * Plain words that do not open as wanted are visited as "": most words of most texts, and cutting them out takes time.
  */
-export function eachWord(text: string, visit: (word: string, from: number, to: number) => void, opensAsWanted?: (text: string, from: number) => boolean): void {
+export function eachWord(
+  text: string,
+  visit: (word: string, from: number, to: number) => void,
+  opensAsWanted?: (text: string, from: number) => boolean,
+): void {
   const parts = new Map<string, Piece>();
   eachRun(
     text,
@@ -77,6 +82,8 @@ export interface Query {
   readonly pieces: readonly Term[];
   /** Every word of the query, lowercase, also those too common to search for. */
   readonly mentioned: ReadonlySet<string>;
+  /** Whether it asks something, rather than naming what to look for. */
+  readonly isQuestion: boolean;
 }
 
 const termsMax = 256;
@@ -99,18 +106,33 @@ export function parseQuery(pattern: string): Query {
 
   const searched = distinct(words.length + phrases.length > 0 ? words : common);
   if (phrases.length + searched.length === 0) {
-    throw new LcmError("invalid", `nothing to search for in ${JSON.stringify(pattern)}: it has no letter, digit or emoji`, {
-      hint: String.raw`give words, such as: database migration "exact phrase"; for punctuation use mode regex, such as: \$\{`,
-    });
+    throw new LcmError(
+      "invalid",
+      `nothing to search for in ${JSON.stringify(pattern)}: it has no letter, digit or emoji`,
+      {
+        hint: String.raw`give words, such as: database migration "exact phrase"; for punctuation use mode regex, such as: \$\{`,
+      },
+    );
   }
   if (phrases.length + searched.length > termsMax) {
-    throw new LcmError("invalid", `${phrases.length + searched.length} words are too many to search for; the most is ${termsMax}`, {
-      hint: "ask with the few words that tell it from the rest, such as: database migration",
-    });
+    throw new LcmError(
+      "invalid",
+      `${phrases.length + searched.length} words are too many to search for; the most is ${termsMax}`,
+      {
+        hint: "ask with the few words that tell it from the rest, such as: database migration",
+      },
+    );
   }
   const mentioned = new Set<string>();
   eachWord(pattern, (word) => mentioned.add(word));
-  return { phrases: distinct(phrases), words: searched, pieces: distinct(pieces), mentioned };
+  const asks = /[?？]/u.test(pattern) || questionWords.some((word) => mentioned.has(word)) || searched.length > 2;
+  return {
+    phrases: distinct(phrases),
+    words: searched,
+    pieces: distinct(pieces),
+    mentioned,
+    isQuestion: asks && phrases.length === 0,
+  };
 }
 
 /** What a query asks for where there is no white space: `word`, `src/a.ts`, `getName`, `migrat*`, `数据库`, `🎉`. */
@@ -152,9 +174,13 @@ const termOf = (text: string, alternatives: readonly (readonly string[])[], pref
   prefix,
 });
 
-const distinct = (terms: readonly Term[]): readonly Term[] => [...new Map(terms.map((term) => [term.match, term])).values()];
+const distinct = (terms: readonly Term[]): readonly Term[] => [
+  ...new Map(terms.map((term) => [term.match, term])).values(),
+];
 
 const isCommon = (term: Term): boolean => commonWords.has(term.text.toLowerCase());
+
+const questionWords = ["how", "what", "when", "where", "which", "who", "whom", "whose", "why"];
 
 /** Words of questions and of every sentence: they tell no row from another. */
 const commonWords: ReadonlySet<string> = new Set(
@@ -236,7 +262,9 @@ function allPieces(text: string): readonly Piece[] {
 
 function piecesOf(text: string, from: number, to: number, shape: Shape): Iterable<Piece> {
   const run = text.slice(from, to);
-  return shape === "foreign" ? fold(run, from) : [{ script: "spaced", words: [run.toLowerCase()], parts: identifierParts(run), from, to }];
+  return shape === "foreign"
+    ? fold(run, from)
+    : [{ script: "spaced", words: [run.toLowerCase()], parts: identifierParts(run), from, to }];
 }
 
 const segments = /\p{RI}{2}|\p{Extended_Pictographic}|[\p{L}\p{N}\p{M}]+/gu;
@@ -258,7 +286,10 @@ function* fold(run: string, start: number): Generator<Piece> {
       continue;
     }
     for (const span of found[0].normalize("NFKC").matchAll(spans)) {
-      const where = span.input.length === to - from ? { from: from + span.index, to: from + span.index + span[0].length } : { from, to };
+      const where =
+        span.input.length === to - from
+          ? { from: from + span.index, to: from + span.index + span[0].length }
+          : { from, to };
       if (span[1] !== undefined) {
         yield { script: "unspaced", words: pairs([...span[1].replace(marks, "")]), parts: [], ...where };
       } else {
@@ -302,16 +333,57 @@ const bySecondLast = (suffixes: readonly Suffix[]): ReadonlyMap<string, readonly
   Map.groupBy(suffixes, ([suffix]) => suffix.at(-2) ?? "");
 
 const step2 = bySecondLast([
-  ["ational", "ate"], ["tional", "tion"], ["enci", "ence"], ["anci", "ance"], ["izer", "ize"], ["logi", "log"], ["bli", "ble"],
-  ["alli", "al"], ["entli", "ent"], ["eli", "e"], ["ousli", "ous"], ["ization", "ize"], ["ation", "ate"], ["ator", "ate"],
-  ["alism", "al"], ["iveness", "ive"], ["fulness", "ful"], ["ousness", "ous"], ["aliti", "al"], ["iviti", "ive"], ["biliti", "ble"],
+  ["ational", "ate"],
+  ["tional", "tion"],
+  ["enci", "ence"],
+  ["anci", "ance"],
+  ["izer", "ize"],
+  ["logi", "log"],
+  ["bli", "ble"],
+  ["alli", "al"],
+  ["entli", "ent"],
+  ["eli", "e"],
+  ["ousli", "ous"],
+  ["ization", "ize"],
+  ["ation", "ate"],
+  ["ator", "ate"],
+  ["alism", "al"],
+  ["iveness", "ive"],
+  ["fulness", "ful"],
+  ["ousness", "ous"],
+  ["aliti", "al"],
+  ["iviti", "ive"],
+  ["biliti", "ble"],
 ]);
 const step3 = bySecondLast([
-  ["ical", "ic"], ["ness", ""], ["icate", "ic"], ["iciti", "ic"], ["ful", ""], ["ative", ""], ["alize", "al"],
+  ["ical", "ic"],
+  ["ness", ""],
+  ["icate", "ic"],
+  ["iciti", "ic"],
+  ["ful", ""],
+  ["ative", ""],
+  ["alize", "al"],
 ]);
 const step4 = bySecondLast([
-  ["al", ""], ["ance", ""], ["ence", ""], ["er", ""], ["ic", ""], ["able", ""], ["ible", ""], ["ant", ""], ["ement", ""],
-  ["ment", ""], ["ent", ""], ["ion", ""], ["ou", ""], ["ism", ""], ["ate", ""], ["iti", ""], ["ous", ""], ["ive", ""], ["ize", ""],
+  ["al", ""],
+  ["ance", ""],
+  ["ence", ""],
+  ["er", ""],
+  ["ic", ""],
+  ["able", ""],
+  ["ible", ""],
+  ["ant", ""],
+  ["ement", ""],
+  ["ment", ""],
+  ["ent", ""],
+  ["ion", ""],
+  ["ou", ""],
+  ["ism", ""],
+  ["ate", ""],
+  ["iti", ""],
+  ["ous", ""],
+  ["ive", ""],
+  ["ize", ""],
 ]);
 
 /** The stem of a lowercase word, equal to that of FTS5's porter in every quirk. */
@@ -326,7 +398,11 @@ export function stem(word: string): string {
 function porter(word: string): string {
   let stem = word;
   if (stem.endsWith("s")) {
-    if (stem.endsWith("es")) stem = stem.slice(0, (stem.length > 4 && stem.endsWith("sses")) || (stem.length > 3 && stem.endsWith("ies")) ? -2 : -1);
+    if (stem.endsWith("es"))
+      stem = stem.slice(
+        0,
+        (stem.length > 4 && stem.endsWith("sses")) || (stem.length > 3 && stem.endsWith("ies")) ? -2 : -1,
+      );
     else if (!stem.endsWith("ss")) stem = stem.slice(0, -1);
   }
   if (stem.length > 3 && stem.endsWith("eed")) {

@@ -14,7 +14,10 @@ export function addAdopt(program: Command, context: CommandContext): void {
       "Move a database of the older lossless-claw (0.1 to 0.15) over, in place. A backup is made beside it first, every row is " +
         "kept, and search is rebuilt. Doing it twice does nothing.",
     )
-    .addHelpText("after", examples(["lcm adopt", "the database of this user"], ["lcm adopt --db old/lcm.db", "another one"]))
+    .addHelpText(
+      "after",
+      examples(["lcm adopt", "the database of this user"], ["lcm adopt --db old/lcm.db", "another one"]),
+    )
     .action(act(context, adoptIt));
 }
 
@@ -33,7 +36,9 @@ async function adoptIt(session: Session): Promise<number> {
   }
   session.print(`adopted ${database.path}`);
   session.print(`  backup   ${adopted.backup}`);
-  session.print(`  kept     ${plural(adopted.messages, "message")}, ${plural(adopted.parts, "part")}, ${plural(adopted.summaries, "summary", "summaries")}`);
+  session.print(
+    `  kept     ${plural(adopted.messages, "message")}, ${plural(adopted.parts, "part")}, ${plural(adopted.summaries, "summary", "summaries")}`,
+  );
   session.print(`  search   ${plural(indexed, "row")} indexed`);
   session.note("`lcm doctor` checks that nothing is missing");
   return exitOk;

@@ -16,7 +16,10 @@ export function addBackup(program: Command, context: CommandContext): void {
         "database, where the newest three are kept.",
     )
     .argument("[to]", "where to; such a copy is never removed")
-    .addHelpText("after", examples(["lcm backup", "beside the database"], ["lcm backup /mnt/usb/lcm-friday.db", "to a place of your own"]))
+    .addHelpText(
+      "after",
+      examples(["lcm backup", "beside the database"], ["lcm backup /mnt/usb/lcm-friday.db", "to a place of your own"]),
+    )
     .action(act(context, backUp));
 }
 

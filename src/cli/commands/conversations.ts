@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import type { Conversation } from "../../core/model.ts";
 import type { ConversationFilter } from "../../core/ports.ts";
 import { formatCount } from "../../core/text.ts";
-import { oneLine, plural, showTime, table } from "../render.ts";
+import { oneLine, plural, clockTime, table } from "../render.ts";
 import { act, exitOk, withLcm } from "./context.ts";
 import type { CommandContext, Session } from "./context.ts";
 import { examples, wholeNumber } from "./options.ts";
@@ -52,15 +52,19 @@ async function listConversations(session: Session, command: Command): Promise<nu
     }
     if (shown.length === 0) session.note(noneSentence(options));
     else for (const line of toTable(session, shown)) session.print(line);
-    if (found.length > shown.length) session.note(`the newest ${plural(shown.length, "conversation")}; --limit shows more`);
+    if (shown.length > 0) session.note(session.paint.soft(footer(session, shown.length, found.length > shown.length)));
     return exitOk;
   });
 }
 
 const noneSentence = ({ sessionKey, agent, all }: ConversationsOptions): string => {
-  const narrowed = sessionKey === undefined && agent === undefined ? "there are no conversations yet" : "no conversation is like that";
+  const narrowed =
+    sessionKey === undefined && agent === undefined ? "there are no conversations yet" : "no conversation is like that";
   return all === true ? narrowed : `${narrowed}; --all also lists hidden ones`;
 };
+
+const footer = ({ context }: Session, shown: number, isCut: boolean): string =>
+  `${isCut ? `the newest ${plural(shown, "conversation")}; --limit shows more; ` : ""}times in ${context.zone}`;
 
 function toTable(session: Session, conversations: readonly Conversation[]): readonly string[] {
   const { paint, context } = session;
@@ -73,7 +77,7 @@ function toTable(session: Session, conversations: readonly Conversation[]): read
       formatCount(totals.summaries),
       formatCount(totals.messageTokens),
       formatCount(totals.contextTokens),
-      lastMessageAt === null ? "–" : showTime(lastMessageAt, context.zone),
+      lastMessageAt === null ? "–" : clockTime(lastMessageAt, context.zone),
     ];
   });
   const faded = (cell: string, row: number): string =>

@@ -59,7 +59,11 @@ async function exportOne(session: Session, command: Command, name: string): Prom
 /** Many lines at a time: a line each would make a write each. */
 const charactersPerWrite = 65_536;
 
-async function* countedLines(lcm: Lcm, conversation: ConversationId, counter: { lines: number }): AsyncGenerator<string> {
+async function* countedLines(
+  lcm: Lcm,
+  conversation: ConversationId,
+  counter: { lines: number },
+): AsyncGenerator<string> {
   let text = "";
   for await (const line of lcm.export(conversation)) {
     counter.lines += 1;

@@ -11,7 +11,7 @@ import { forgottenMark, redactText } from "../../core/forget.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Message, MessageId } from "../../core/model.ts";
 import type { ForgetPlan } from "../../core/ports.ts";
-import { cut, oneLine, plural, widthOf } from "../render.ts";
+import { cut, oneLine, plural } from "../render.ts";
 import { addApplying, isApplying } from "./applying.ts";
 import { act, exitOk, withLcm } from "./context.ts";
 import type { CommandContext, Session } from "./context.ts";
@@ -34,7 +34,9 @@ export function addForget(program: Command, context: CommandContext): void {
     )
     .argument("[conversation]", `only in ${conversationWords}`)
     .addOption(
-      new Option("--message <id>", "the message with this id").argParser(wholeNumber(1, 1e15 - 1)).conflicts(["secret", "secretStdin"]),
+      new Option("--message <id>", "the message with this id")
+        .argParser(wholeNumber(1, 1e15 - 1))
+        .conflicts(["secret", "secretStdin"]),
     )
     .addOption(new Option("--secret <text>", "this text, wherever it stands").conflicts("secretStdin"))
     .option("--secret-stdin", "the same, read from stdin, so that it is not in the shell's history");
@@ -59,7 +61,8 @@ async function forget(session: Session, command: Command, name?: string): Promis
     if (!session.json) await printPlan(session, lcm, plan);
     const mayHold = isEmpty(plan) ? [] : session.database.backups().map(({ path }) => path);
     if (!applying || isEmpty(plan)) {
-      if (session.json) session.printJson({ dryRun: !applying, applied: false, plan: shownPlan(plan), backups: mayHold });
+      if (session.json)
+        session.printJson({ dryRun: !applying, applied: false, plan: shownPlan(plan), backups: mayHold });
       else if (!isEmpty(plan)) session.note("nothing was changed; --apply removes it, for good and without a backup");
       return exitOk;
     }
@@ -67,13 +70,17 @@ async function forget(session: Session, command: Command, name?: string): Promis
     if (result.kind === "stale") {
       throw new LcmError("conflict", `nothing was removed: ${result.reason}`, { hint: "run it again" });
     }
-    if (session.json) session.printJson({ dryRun: false, applied: true, plan: shownPlan(plan), result, backups: mayHold });
+    if (session.json)
+      session.printJson({ dryRun: false, applied: true, plan: shownPlan(plan), result, backups: mayHold });
     else printResult(session, result.removed, mayHold);
     return exitOk;
   });
 }
 
-async function targetOf(session: Session, { message, secret, secretStdin }: ForgetOptions): Promise<ForgetPlan["target"]> {
+async function targetOf(
+  session: Session,
+  { message, secret, secretStdin }: ForgetOptions,
+): Promise<ForgetPlan["target"]> {
   if (message !== undefined) return { kind: "message", id: message as MessageId };
   const text = secretStdin === true ? await readSecret(session) : secret;
   if (text !== undefined && text !== "") return { kind: "secret", text };
@@ -103,27 +110,35 @@ const excerptsShown = 10;
 const columnsElsewhere = 120;
 
 async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<void> {
-  const { paint, print, context } = session;
+  const { print } = session;
   if (isEmpty(plan)) return print("nothing holds it");
   const { messages, summaries, files, journal, entries } = plan;
+  const named = (words: string, ids: readonly (string | number)[]): string => `  ${words}: ${ids.join(", ")}`;
   const places = [
-    [messages.length, plural(messages.length, "message")],
-    [summaries.length, `${plural(summaries.length, "summary", "summaries")}, to be rewritten`],
-    [files.length, plural(files.length, "stored file")],
-    [entries, plural(entries, "other line of the transcript", "other lines of the transcript")],
-    [journal.length, plural(journal.length, "journal entry", "journal entries")],
-  ] as const;
-  print(plan.target.kind === "message" ? `message ${plan.target.id} and what was made from it:` : "the secret stands in:");
-  for (const [count, words] of places) if (count > 0) print(`  ${words}`);
+    ...(messages.length === 0 ? [] : [named(plural(messages.length, "message"), messages)]),
+    ...(summaries.length === 0
+      ? []
+      : [named(`${plural(summaries.length, "summary", "summaries")} to rewrite later`, summaries)]),
+    ...(files.length === 0 ? [] : [named(plural(files.length, "stored file"), files)]),
+    ...(entries === 0 ? [] : [`  ${plural(entries, "other line of the transcript", "other lines of the transcript")}`]),
+    ...(journal.length === 0 ? [] : [`  ${plural(journal.length, "journal entry", "journal entries")}`]),
+  ];
+  print(plan.target.kind === "message" ? "what is to be forgotten stands in" : "the secret stands in");
+  for (const line of places) print(cut(line, columnsOf(session)));
   print();
   const shown = await lcm.store.messages({ ids: messages.slice(0, excerptsShown) });
-  for (const message of shown) {
-    const name = `message ${message.id}`;
-    const room = Math.max(20, (context.stdout.columns ?? columnsElsewhere) - widthOf(name) - 4);
-    print(`  ${paint.strong(name)}  ${excerptOf(message, plan.target, room)}`);
-  }
-  if (messages.length > shown.length) print(`  and ${plural(messages.length - shown.length, "message")} more`);
-  for (const id of [...summaries, ...files].slice(0, excerptsShown)) print(`  ${paint.strong(id)}`);
+  for (const line of excerptLines(session, shown, plan.target)) print(line);
+  if (messages.length > shown.length) print(`  and ${plural(messages.length - shown.length, "more message")}`);
+}
+
+const columnsOf = ({ context }: Session): number => context.stdout.columns ?? columnsElsewhere;
+
+function excerptLines(session: Session, messages: readonly Message[], target: ForgetPlan["target"]): readonly string[] {
+  const width = Math.max(0, ...messages.map(({ id }) => String(id).length));
+  const room = Math.max(20, columnsOf(session) - width - 4);
+  return messages.map(
+    (message) => `  ${session.paint.strong(String(message.id).padStart(width))}  ${excerptOf(message, target, room)}`,
+  );
 }
 
 function excerptOf(message: Message, target: ForgetPlan["target"], room: number): string {

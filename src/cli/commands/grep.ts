@@ -9,7 +9,7 @@ import type { SearchCaveat, SearchHit, SearchResult } from "../../core/ports.ts"
 import type { GrepRequest } from "../../core/recall.ts";
 import { formatCount } from "../../core/text.ts";
 import { exitUnavailable } from "../failure.ts";
-import { listed, oneLine, plural, showTime, wrap } from "../render.ts";
+import { listed, oneLine, plural, clockTime, wrap } from "../render.ts";
 import { parseWhen } from "../when.ts";
 import { act, exitOk, withLcm } from "./context.ts";
 import type { CommandContext, Session } from "./context.ts";
@@ -36,14 +36,23 @@ export function addGrep(program: Command, context: CommandContext): void {
       "Search messages and summaries. The pattern is words by default, ranked like a search engine would, with " +
         '"quoted phrases"; with -e it is a regular expression (JavaScript\'s), and small letters match capitals too.',
     )
-    .argument("<pattern...>", "what to look for; several words need no quotes, and one that begins with - goes after --")
+    .argument(
+      "<pattern...>",
+      "what to look for; several words need no quotes, and one that begins with - goes after --",
+    )
     .addOption(new Option("-e, --regex", "the pattern is a regular expression").conflicts("fullText"))
     .option("--full-text", "the pattern is words, which is the default")
     .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
     .option("--family <name>", "only in this conversation and the other segments of its session")
-    .addOption(new Option("--scope <where>", "where to look").choices(["messages", "summaries", "both"]).default("both"))
     .addOption(
-      new Option("--sort <order>", "default: recency for a regular expression, hybrid for words").choices(["recency", "relevance", "hybrid"]),
+      new Option("--scope <where>", "where to look").choices(["messages", "summaries", "both"]).default("both"),
+    )
+    .addOption(
+      new Option("--sort <order>", "default: recency for a regular expression, hybrid for words").choices([
+        "recency",
+        "relevance",
+        "hybrid",
+      ]),
     )
     .option("--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
     .option("--before <time>", "only before this time")
@@ -105,7 +114,8 @@ interface Extent {
 /** How much was there to be searched. */
 async function extentOf(lcm: Lcm, { within, scope }: GrepRequest): Promise<Extent> {
   const searched = await conversationsOf(lcm, within);
-  const sum = (of: (conversation: Conversation) => number): number => searched.reduce((total, each) => total + of(each), 0);
+  const sum = (of: (conversation: Conversation) => number): number =>
+    searched.reduce((total, each) => total + of(each), 0);
   return {
     conversations: searched.length,
     ...(scope === "summaries" ? {} : { messages: sum(({ totals }) => totals.messages) }),
@@ -133,14 +143,20 @@ function print(session: Session, request: GrepRequest, { hits, caveats }: Search
   for (const hit of hits) for (const line of hitLines(session, hit, highlight)) session.print(line);
   for (const caveat of caveats) session.note(`${session.paint.caution("note:")} ${caveatSentence(caveat)}`);
   const range = request.since === undefined && request.before === undefined ? "" : " of that time";
-  if (hits.length > 0) session.note(session.paint.soft(`${plural(hits.length, "hit")} in ${extentWords(searched)}`));
-  else if (!caveats.some(({ kind }) => kind === "time")) session.note(`no matches in ${extentWords(searched)}${range && `, or none${range}`}`);
+  if (hits.length > 0)
+    session.note(
+      session.paint.soft(`${plural(hits.length, "hit")} in ${extentWords(searched)}; times in ${session.context.zone}`),
+    );
+  else if (!caveats.some(({ kind }) => kind === "time"))
+    session.note(`no matches in ${extentWords(searched)}${range && `, or none${range}`}`);
 }
 
 const extentWords = ({ messages, summaries, conversations }: Extent): string => {
   const rows = [
     ...(messages === undefined ? [] : [plural(messages, "message")]),
-    ...(summaries === undefined || (summaries === 0 && messages !== undefined) ? [] : [plural(summaries, "summary", "summaries")]),
+    ...(summaries === undefined || (summaries === 0 && messages !== undefined)
+      ? []
+      : [plural(summaries, "summary", "summaries")]),
   ];
   return `${listed(rows)} of ${plural(conversations, "conversation")}`;
 };
@@ -153,8 +169,12 @@ function hitLines(session: Session, hit: SearchHit, highlight: (line: string) =>
   const what = hit.kind === "message" ? paint.role(hit.role, hit.role) : paint.strong(`summary, depth ${hit.depth}`);
   const id = hit.kind === "message" ? `message ${hit.id}` : hit.id;
   const width = Math.max(20, (context.stdout.columns ?? columnsElsewhere) - indent.length);
-  const place = paint.soft(`conversation ${hit.conversation}  ${showTime(hit.at, context.zone)}`);
-  return [`${paint.strong(id)}  ${what}  ${place}`, ...wrap(oneLine(hit.snippet), width).map((line) => indent + highlight(line)), ""];
+  const place = paint.soft(`conversation ${hit.conversation}  ${clockTime(hit.at, context.zone)}`);
+  return [
+    `${paint.strong(id)}  ${what}  ${place}`,
+    ...wrap(oneLine(hit.snippet), width).map((line) => indent + highlight(line)),
+    "",
+  ];
 }
 
 export function caveatSentence(caveat: SearchCaveat): string {
@@ -163,7 +183,10 @@ export function caveatSentence(caveat: SearchCaveat): string {
       return `more match than the ${caveat.limit} shown; --limit shows more, up to 200`;
     case "time": {
       const limit = `stopped at the time limit of ${caveat.timeoutMs / 1_000} s`;
-      const reach = caveat.of === 0 ? "; how far it got is not known" : ` after ${formatCount(caveat.scanned)} of ${formatCount(caveat.of)} rows, newest first`;
+      const reach =
+        caveat.of === 0
+          ? "; how far it got is not known"
+          : ` after ${formatCount(caveat.scanned)} of ${formatCount(caveat.of)} rows, newest first`;
       return `${limit}${reach}: there may be matches that are not shown; --timeout gives it longer`;
     }
     case "newest_ranked":
@@ -192,7 +215,8 @@ const highlightMs = 50;
 /** The pattern may be one that runs away, also on a short line. Then the line is shown as it is. */
 function patternFinder(pattern: string): Finder {
   const flags = /\p{Lu}/u.test(pattern.replace(/\\./gs, "")) ? "g" : "gi";
-  const code = "Array.from(line.matchAll(new RegExp(pattern, flags)), (match) => [match.index, match.index + match[0].length])";
+  const code =
+    "Array.from(line.matchAll(new RegExp(pattern, flags)), (match) => [match.index, match.index + match[0].length])";
   return (line) => {
     try {
       const found: unknown = runInNewContext(code, { line, pattern, flags }, { timeout: highlightMs });
@@ -211,8 +235,11 @@ export function wordFinder(pattern: string): Finder {
     return isLetters ? `${word.replace(/(?:ations?|ing|ies|ed|es|s|e|y)$/, "")}\\p{L}*` : word;
   });
   if (stems.length === 0) return () => [];
-  const isScriptWithoutSpaces = /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Emoji_Presentation}/u;
-  const alternatives = stems.map((stem) => (isScriptWithoutSpaces.test(stem) ? stem : `(?<![\\p{L}\\p{N}])${stem}(?![\\p{L}\\p{N}])`));
+  const isScriptWithoutSpaces =
+    /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Emoji_Presentation}/u;
+  const alternatives = stems.map((stem) =>
+    isScriptWithoutSpaces.test(stem) ? stem : `(?<![\\p{L}\\p{N}])${stem}(?![\\p{L}\\p{N}])`,
+  );
   const any = new RegExp(alternatives.join("|"), "giu");
   return (line) => Array.from(line.matchAll(any), (match) => [match.index, match.index + match[0].length] as const);
 }

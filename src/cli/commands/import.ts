@@ -115,7 +115,9 @@ function printOutcome(session: Session, outcome: Outcome): void {
   print(`${path}: ${place}${counts(outcome)}`);
   for (const { position, reason } of malformed) {
     const isTorn = position === torn;
-    note(`${paint.bad(`${path}:${position}:`)} ${isTorn ? "the last line is cut off; import the file again when it is complete" : reason}`);
+    note(
+      `${paint.bad(`${path}:${position}:`)} ${isTorn ? "the last line is cut off; import the file again when it is complete" : reason}`,
+    );
   }
   printDiffering(session, path, differing);
 }
@@ -144,6 +146,8 @@ function printDiffering({ paint, note }: Session, path: string, differing: Impor
   const more = differing.length - differingShown;
   if (more > 0) note(`${path}: and ${plural(more, "line")} more; --json lists all`);
   if (differing.length > 0) {
-    note(`${paint.soft("hint:")} if this is another session, give it a name of its own: lcm import ${path} --session NAME`);
+    note(
+      `${paint.soft("hint:")} if this is another session, give it a name of its own: lcm import ${path} --session NAME`,
+    );
   }
 }

@@ -5,7 +5,8 @@ import { Option } from "commander";
 import { messageFromStore } from "../../core/content.ts";
 import { roles } from "../../core/model.ts";
 import type { Conversation, Message, Part, Role } from "../../core/model.ts";
-import { harmless, oneLine, padStart, plural, showTime, table, widthOf } from "../render.ts";
+import { formatCount } from "../../core/text.ts";
+import { harmless, oneLine, padStart, plural, clockTime, table, widthOf } from "../render.ts";
 import { parseWhen } from "../when.ts";
 import { act, exitOk, withLcm } from "./context.ts";
 import type { CommandContext, Session } from "./context.ts";
@@ -64,7 +65,7 @@ async function showMessages(session: Session, command: Command, name: string): P
     if (session.json) session.printJson({ conversation: conversation.id, messages: messages.map(toJson) });
     else if (options.full === true) printWhole(session, messages);
     else for (const line of toTable(session, messages)) session.print(line);
-    if (!session.json) session.note(session.paint.soft(summaryLine(conversation, messages, options)));
+    if (!session.json) session.note(session.paint.soft(footer(session, conversation, messages, options)));
     return exitOk;
   });
 }
@@ -74,12 +75,16 @@ const toJson = (message: Message): unknown => {
   return { id, seq, key, role, at, tokens, aside, message: messageFromStore(message) };
 };
 
-function summaryLine({ id, totals }: Conversation, messages: readonly Message[], options: MessagesOptions): string {
-  const [first, last] = [messages[0], messages.at(-1)];
-  const all = `conversation ${id}, which has ${plural(totals.messages, "message")}`;
-  if (first === undefined || last === undefined) return `no such message in ${all}`;
+function footer(
+  session: Session,
+  { id, totals }: Conversation,
+  messages: readonly Message[],
+  options: MessagesOptions,
+): string {
+  const all = `${formatCount(totals.messages)} in conversation ${id}`;
+  if (messages.length === 0) return `no such message among the ${all}`;
   const more = messages.length < options.limit || totals.messages <= options.limit ? "" : "; --limit shows more";
-  return `${plural(messages.length, "message")} of ${all}${more}`;
+  return `${plural(messages.length, "message")} of ${all}${more}; times in ${session.context.zone}`;
 }
 
 /** Without a terminal a line is cut here, so that whoever reads it is not flooded; --full and --json have it all. */
@@ -99,7 +104,7 @@ function toTable(session: Session, messages: readonly Message[]): readonly strin
     messages.map((message) => [
       String(message.seq),
       String(message.id),
-      showTime(message.at, context.zone),
+      clockTime(message.at, context.zone),
       message.role,
       compact(message),
     ]),
@@ -115,7 +120,8 @@ export function compact(message: Message): string {
   const result = message.role === "tool" ? toolNameOf(message) : null;
   const said = message.parts.map(partInShort).filter((text) => text !== "");
   const aside = message.aside === "branch" ? "(left branch) " : message.aside === "note" ? "(note) " : "";
-  const text = said.length > 0 ? said.join("  ") : message.parts.length > 0 ? "(thinking)" : oneLine(message.text) || "(empty)";
+  const text =
+    said.length > 0 ? said.join("  ") : message.parts.length > 0 ? "(thinking)" : oneLine(message.text) || "(empty)";
   return `${aside}${result === null ? "" : `← ${result}  `}${text}`;
 }
 
@@ -149,7 +155,9 @@ function printWhole(session: Session, messages: readonly Message[]): void {
   for (const message of messages) {
     const role = paint.role(message.role, paint.strong(message.role));
     const facts = `id ${message.id}, ${plural(message.tokens, "token")}`;
-    session.print(`${padStart(String(message.seq), seqWidth)}  ${role}  ${paint.soft(`${showTime(message.at, context.zone)}  ${facts}`)}`);
+    session.print(
+      `${padStart(String(message.seq), seqWidth)}  ${role}  ${paint.soft(`${clockTime(message.at, context.zone)}  ${facts}`)}`,
+    );
     for (const line of wholeLines(session, message)) session.print(`  ${line}`.trimEnd());
     session.print();
   }

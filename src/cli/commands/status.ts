@@ -5,8 +5,8 @@ import type { Conversation, Timestamp } from "../../core/model.ts";
 import type { StoreStatus, UsageTotals } from "../../core/ports.ts";
 import { settings as settingTable } from "../../core/settings.ts";
 import type { ResolvedSettings } from "../../core/settings.ts";
-import { formatBytes, formatCount, parseTimestamp } from "../../core/text.ts";
-import { facts, plural, showTime } from "../render.ts";
+import { formatBytes, formatCount, formatTimestamp, msToTimestamp, timestampToMs } from "../../core/text.ts";
+import { facts, plural } from "../render.ts";
 import { act, exitOk, withLcm } from "./context.ts";
 import type { Backup, CommandContext, Session } from "./context.ts";
 import { examples } from "./options.ts";
@@ -16,7 +16,10 @@ export function addStatus(program: Command, context: CommandContext): void {
     .command("status")
     .summary("what is stored, how much of it is in context, what is set")
     .description("Show what is stored, how much of it is in context, and which settings are not the default.")
-    .addHelpText("after", examples(["lcm status", "the database of this user"], ["lcm status --db old.db --json", "another one, as JSON"]))
+    .addHelpText(
+      "after",
+      examples(["lcm status", "the database of this user"], ["lcm status --db old.db --json", "another one, as JSON"]),
+    )
     .action(act(context, showStatus));
 }
 
@@ -29,7 +32,14 @@ async function showStatus(session: Session): Promise<number> {
     const store = await lcm.store.status();
     const conversations = await lcm.store.conversations({ includeHidden: true });
     const usage = await lcm.store.usageSince(dayBefore(session.context.clock.now()));
-    const status = { store, totals: totalsOf(conversations), newest: newestOf(conversations), usage, settings, backups };
+    const status = {
+      store,
+      totals: totalsOf(conversations),
+      newest: newestOf(conversations),
+      usage,
+      settings,
+      backups,
+    };
     if (session.json) session.printJson(toJson(status));
     else for (const line of toLines(session, status)) session.print(line);
     return exitOk;
@@ -45,7 +55,7 @@ interface Status {
   readonly backups: readonly Backup[];
 }
 
-const dayBefore = (now: Timestamp): Timestamp => parseTimestamp(new Date(Date.parse(now) - dayMs).toISOString()) ?? now;
+const dayBefore = (now: Timestamp): Timestamp => msToTimestamp(timestampToMs(now) - dayMs);
 
 function totalsOf(conversations: readonly Conversation[]): { tokens: number; contextTokens: number; hidden: number } {
   const sum = (of: (conversation: Conversation) => number): number =>
@@ -97,7 +107,10 @@ function toLines(session: Session, { store, totals, newest, usage, settings, bac
       ["messages", formatCount(store.messages)],
       ["summaries", formatCount(store.summaries)],
       ["files", formatCount(store.files)],
-      ["tokens", `${formatCount(totals.tokens)} stored, ${formatCount(totals.contextTokens)} in context${shareOf(totals)}`],
+      [
+        "tokens",
+        `${formatCount(totals.tokens)} stored, ${formatCount(totals.contextTokens)} in context${shareOf(totals)}`,
+      ],
       ["newest", newestLine(newest, context.zone)],
       ["search", searchLine(session, store)],
       ["model calls", usageLine(session, usage)],
@@ -114,12 +127,10 @@ const shareOf = ({ tokens, contextTokens }: Status["totals"]): string =>
 const newestLine = (newest: Conversation | null, zone: string): string =>
   newest === null || newest.lastMessageAt === null
     ? "no message yet"
-    : `${showTime(newest.lastMessageAt, zone)}, in conversation ${newest.id}`;
+    : `${formatTimestamp(newest.lastMessageAt, zone)}, in conversation ${newest.id}`;
 
 const searchLine = ({ paint }: Session, { unindexed }: StoreStatus): string =>
-  unindexed === 0
-    ? paint.good("up to date")
-    : `${plural(unindexed, "row")} not indexed yet, found all the same`;
+  unindexed === 0 ? paint.good("up to date") : `${plural(unindexed, "row")} not indexed yet, found all the same`;
 
 function usageLine({ paint }: Session, usage: UsageTotals): string {
   if (usage.calls === 0) return "none in the last 24 hours";

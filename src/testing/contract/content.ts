@@ -85,7 +85,7 @@ export function testContent(subject: StoreUnderTest): void {
     it("any JSON at all, as block, as content, as a field of a known block or around the message", onStore(subject, async ({ store }) => {
       const text = fc.oneof(fc.string({ unit: "binary", maxLength: 12 }), fc.string({ maxLength: 12 }), halves);
       const json = fc.jsonValue({ maxDepth: 2, stringUnit: "binary" }).map((value) => JSON.parse(JSON.stringify(value)) as Json);
-      const field = fc.dictionary(text, json, { maxKeys: 3 }) as fc.Arbitrary<JsonObject>;
+      const field = fc.dictionary(text, json, { maxKeys: 3, noNullPrototype: true }) as fc.Arbitrary<JsonObject>;
       const block = fc.oneof(
         json,
         fc.tuple(field, text).map(([more, said]): Json => ({ ...more, type: "text", text: said })),

@@ -72,7 +72,7 @@ export function testFold(subject: StoreUnderTest): void {
     }));
 
     it("of summaries knows its range, its depth, its sources and how many are below", eight(subject, async ({ store, talk }) => {
-      const leaves = [];
+      const leaves: SummaryId[] = [];
       for (let place = 0; place < 4; place++) leaves.push(await foldPlaces(store, talk.id, [place, place + 1], `leaf ${place}`));
       const left = await foldPlaces(store, talk.id, [0, 1], "left");
       const right = await foldPlaces(store, talk.id, [1, 2], "right");
@@ -180,22 +180,6 @@ export function testFold(subject: StoreUnderTest): void {
       assert.deepEqual(await shownTexts(store, talk.id), ["m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"]);
     }));
 
-    it("moves later items only as far as the next gap that takes them", eight(subject, async ({ store, talk }) => {
-      // Condensing leaves a gap behind it; a summary in front of items without gaps has to push.
-      const first = await foldPlaces(store, talk.id, [0, 3], "first");
-      const second = await foldPlaces(store, talk.id, [1, 2], "second");
-      const both = await foldPlaces(store, talk.id, [0, 1], "both");
-      await dissolveAt(store, talk.id, both);
-      const tight = await store.context(talk.id);
-      const gaps = tight.slice(1).map((item, index) => item.ordinal - (tight[index]?.ordinal ?? 0));
-      const { ordinal } = await itemOf(store, talk.id, first);
-      const outcome = await store.dissolve({ conversation: talk.id, summary: first, ordinal });
-      assert.ok(outcome.kind === "written");
-      assert.ok(outcome.shifted <= tight.length - 1, `of ${tight.length} items with gaps ${gaps.join()} moved ${outcome.shifted}`);
-      assert.deepEqual(await shownTexts(store, talk.id), ["m0", "m1", "m2", "m3", "second", "m6", "m7"]);
-      await dissolveAt(store, talk.id, second);
-    }));
-
     it("is stale when the summary is no longer there, or somewhere else", eight(subject, async ({ store, talk }) => {
       const leaf = await foldPlaces(store, talk.id, [2, 3], "leaf");
       const { ordinal } = await itemOf(store, talk.id, leaf);
@@ -253,9 +237,7 @@ export function testFold(subject: StoreUnderTest): void {
 
     it("does not touch the context's tokens when the summary is below another", eight(subject, async ({ store, talk }) => {
       const low = await foldPlaces(store, talk.id, [0, 1], "low");
-      await foldPlaces(store, talk.id, [0, 0], "high").catch(() => undefined);
-      const wide = await store.fold(talk.id, (await store.context(talk.id)).slice(0, 1), summary("none", { tokens: 0 }));
-      assert.equal(wide.kind, "written");
+      await store.fold(talk.id, [await itemOf(store, talk.id, low)], summary("high", { tokens: 0 }));
       const before = (await store.conversation(talk.id))?.totals;
       await store.rewrite({ summary: low, revision: 0 }, summary("lower", { tokens: 40 }));
       assert.deepEqual((await store.conversation(talk.id))?.totals, before);

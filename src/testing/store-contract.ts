@@ -1,0 +1,33 @@
+/**
+ * What every store must do, as one suite in the words of the port: a new backend adds its opening here and nothing
+ * else. After every write of every test the whole database is inspected and holds no fewer rows than before.
+ */
+
+import { describe } from "node:test";
+import { testAppend } from "./contract/append.ts";
+import { testBranches } from "./contract/branches.ts";
+import { testContent } from "./contract/content.ts";
+import { testConversations } from "./contract/conversations.ts";
+import { testFold } from "./contract/fold.ts";
+import { testForget } from "./contract/forget.ts";
+import type { StoreUnderTest } from "./contract/ground.ts";
+import { testKeeping } from "./contract/keeping.ts";
+import { testLedger } from "./contract/ledger.ts";
+import { testSearch } from "./contract/search.ts";
+import { testTransplant } from "./contract/transplant.ts";
+
+export function testStore(name: string, open: StoreUnderTest["open"], more: Omit<StoreUnderTest, "open">): void {
+  const subject: StoreUnderTest = { open, ...more };
+  describe(name, () => {
+    testConversations(subject);
+    testAppend(subject);
+    testBranches(subject);
+    testContent(subject);
+    testFold(subject);
+    testTransplant(subject);
+    testForget(subject);
+    testLedger(subject);
+    testSearch(subject);
+    testKeeping(subject);
+  });
+}

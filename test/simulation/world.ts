@@ -1,0 +1,470 @@
+/**
+ * One seed's world: hosts that live, crash, rewind and repeat themselves, rivals that fold from what they saw a while
+ * ago, operators that dissolve, rewrite and transplant; and one store that all of it happens to. The hosts' own lists
+ * say what must be stored. Everything random comes from the seed.
+ */
+
+import assert from "node:assert/strict";
+import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { messageFromStore } from "../../src/core/content.ts";
+import type { HostMessage } from "../../src/core/content.ts";
+import type { ContextItem, ConversationId, JsonObject, NewSummary, SummaryId, Timestamp } from "../../src/core/model.ts";
+import type { AppendOptions, DissolvePlan, RewritePlan, Store } from "../../src/core/ports.ts";
+import { createScripts } from "../../src/store/scripts.ts";
+import type { Script } from "../../src/store/script.ts";
+import { connect, createRunner, openSqlite } from "../../src/store/sqlite.ts";
+import { checkLossless, flattened } from "../../src/testing/lossless.ts";
+import type { HostList } from "../../src/testing/lossless.ts";
+import { createRandom } from "../../src/testing/random.ts";
+import type { Random } from "../../src/testing/random.ts";
+import { createHost, toAppendable } from "../../src/testing/scripted-host.ts";
+import type { ScriptedHost } from "../../src/testing/scripted-host.ts";
+
+/** A segment of a session: the conversation we keep, and the host's own file of it. */
+interface Segment {
+  readonly conversation: ConversationId;
+  readonly session: { readonly sessionId: string; readonly sessionKey: string };
+  readonly host: ScriptedHost;
+  /** How much of the host's file has been handed over. What is behind it was written while we were down. */
+  delivered: number;
+  inherited: readonly JsonObject[];
+}
+
+/** What somebody means to do, from a context that may be gone by the time they do it. */
+type Plan =
+  | { readonly kind: "fold"; readonly conversation: ConversationId; readonly run: readonly ContextItem[]; readonly summary: NewSummary }
+  | { readonly kind: "dissolve"; readonly plan: DissolvePlan }
+  | { readonly kind: "rewrite"; readonly plan: RewritePlan; readonly conversation: ConversationId; readonly summary: NewSummary };
+
+const weights = {
+  turn: 20,
+  unheardTurn: 3,
+  bootstrap: 4,
+  replay: 6,
+  rewind: 5,
+  plan: 14,
+  carryOut: 14,
+  transplant: 2,
+  reset: 1.5,
+  newSession: 1.5,
+  index: 4,
+  search: 5,
+  interrupt: 6,
+  crash: 1.5,
+  reopen: 1,
+} as const;
+
+export type Step = keyof typeof weights;
+export type Tally = Record<string, number>;
+
+export interface Life {
+  /** What has happened so far, a line each. */
+  readonly log: readonly string[];
+  readonly tally: Tally;
+  step(): Promise<void>;
+  /** Everything, the file included. */
+  check(): Promise<void>;
+  end(): Promise<void>;
+}
+
+export async function createLife(seed: number, folder: string): Promise<Life> {
+  const random = createRandom(seed);
+  const log: string[] = [];
+  const tally: Tally = {};
+  const count = (name: string): void => void (tally[name] = (tally[name] ?? 0) + 1);
+  const segments: Segment[] = [];
+  const plans: Plan[] = [];
+  let words = 0;
+  let clockMs = Date.UTC(2026, 10, 15);
+  const deps = { now: (): Timestamp => new Date((clockMs += 7)).toISOString() as Timestamp, hex16: random.hex16 };
+  let path = join(folder, "0.db");
+  const reach = async (): Promise<Store> => await openSqlite({ path, ...deps, housekeeping: false, filesDir: join(folder, "files") });
+  let store = await reach();
+  let lives = 0;
+
+  const aSegment = (): Segment => random.pick(segments);
+  const listOf = ({ conversation, host, delivered, inherited }: Segment): HostList => ({
+    conversation,
+    entries: host.entries.slice(0, delivered),
+    inherited,
+  });
+
+  // ── What hosts do ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  const openSession = async (name: string): Promise<Segment> => {
+    const session = { sessionId: name, sessionKey: `agent:main:${name}` };
+    const { id } = await store.open(session);
+    const segment = { conversation: id, session, host: createHost(`${name}.0`), delivered: 0, inherited: [] };
+    segments.push(segment);
+    return segment;
+  };
+
+  const liveTurn = (host: ScriptedHost): void => {
+    for (let spoken = random.between(1, 2); spoken > 0; spoken--) for (const raw of aTurn(random, () => `word${seed}x${++words}`)) host.says(raw);
+    if (random.chance(0.2)) host.notes(random.pick(["model_change", "custom", "label"]), { n: random.below(5) });
+  };
+
+  const handOver = async (segment: Segment, from: number, upto: number, options?: AppendOptions): Promise<string> => {
+    const before = segment.delivered;
+    const items = segment.host.entries.slice(from, upto);
+    const appended = await store.append(segment.conversation, items.map(toAppendable), options);
+    segment.delivered = Math.max(before, upto);
+    const fresh = segment.host.entries.slice(before, segment.delivered);
+    assert.equal(appended.messages.length, fresh.filter(({ kind }) => kind === "message").length, "messages that were new");
+    assert.equal(appended.entries, fresh.filter(({ kind }) => kind === "entry").length, "lines that were new");
+    assert.deepEqual(appended.differing, [], "nothing came with another content");
+    return `${from}–${upto} to ${segment.conversation}, ${appended.messages.length} new`;
+  };
+
+  // ── What planners do ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  const aSummary = (below: number): NewSummary => ({
+    text: `summary word${seed}x${++words}`,
+    tokens: random.below(Math.max(1, Math.min(below, 40))),
+    level: random.pick(["normal", "aggressive", "extractive"]),
+    model: null,
+    previousContext: null,
+    fileIds: [],
+  });
+
+  const makePlan = async (): Promise<string> => {
+    const { conversation } = aSegment();
+    const context = await store.context(conversation);
+    const summaries = context.flatMap((item) => (item.kind === "summary" ? [item] : []));
+    const kind = summaries.length === 0 ? "fold" : random.weighted({ fold: 6, dissolve: 2, rewrite: 2 });
+    if (kind === "fold") {
+      const start = random.below(context.length);
+      const depth = context[start]?.depth;
+      let end = start;
+      while (end < context.length && context[end]?.depth === depth) end++;
+      const run = context.slice(start, Math.min(end, start + random.between(1, 8)));
+      if (run.length === 0) return "nothing to plan";
+      const tokens = run.reduce((sum, item) => sum + item.tokens, 0);
+      if (tokens === 0) return "a run that cannot be shortened";
+      plans.push({ kind, conversation, run, summary: aSummary(tokens) });
+      return `fold of ${run.length} in ${conversation}`;
+    }
+    const chosen = random.pick(summaries);
+    if (kind === "dissolve") plans.push({ kind, plan: { conversation, summary: chosen.id, ordinal: chosen.ordinal } });
+    else {
+      const [known] = await store.summaries({ ids: [chosen.id] });
+      plans.push({ kind, conversation, plan: { summary: chosen.id, revision: known?.revision ?? 0 }, summary: aSummary(60) });
+    }
+    return `${kind} of ${chosen.id} in ${conversation}`;
+  };
+
+  const takePlan = (): Plan | undefined => plans.splice(random.below(plans.length), 1)[0];
+
+  const carryOut = async (): Promise<string> => {
+    const plan = takePlan();
+    if (plan === undefined) return "nothing planned";
+    const fits = await stillFits(plan);
+    const outcome = await (async () => {
+      switch (plan.kind) {
+        case "fold":
+          return await store.fold(plan.conversation, plan.run, plan.summary);
+        case "dissolve":
+          return await store.dissolve(plan.plan);
+        case "rewrite":
+          return await store.rewrite(plan.plan, plan.summary);
+      }
+    })();
+    assert.equal(outcome.kind, fits ? "written" : "stale", `a ${plan.kind} whose plan ${fits ? "fits" : "no longer fits"}`);
+    count(`${plan.kind} ${outcome.kind}`);
+    return `${plan.kind} ${outcome.kind}`;
+  };
+
+  /** Whether what the planner saw is what there is. */
+  const stillFits = async (plan: Plan): Promise<boolean> => {
+    switch (plan.kind) {
+      case "fold": {
+        const ids = (await store.context(plan.conversation)).map(({ id }) => id);
+        const start = ids.indexOf(plan.run[0]?.id ?? ("" as SummaryId));
+        const isThere = start >= 0 && plan.run.every(({ id }, offset) => ids[start + offset] === id);
+        // Pushed along by a dissolve, a run is taken for gone although it is still whole: planning again costs little.
+        const [now] = (await store.context(plan.conversation)).slice(start, start + 1);
+        const [last] = (await store.context(plan.conversation)).slice(start + plan.run.length - 1, start + plan.run.length);
+        return isThere && now?.ordinal === plan.run[0]?.ordinal && last?.ordinal === plan.run.at(-1)?.ordinal;
+      }
+      case "dissolve": {
+        const { conversation, summary, ordinal } = plan.plan;
+        return (await store.context(conversation)).some((item) => item.id === summary && item.ordinal === ordinal);
+      }
+      case "rewrite":
+        return (await store.summaries({ ids: [plan.plan.summary] }))[0]?.revision === plan.plan.revision;
+    }
+  };
+
+  const transplant = async (): Promise<string> => {
+    const [source, target] = [aSegment(), aSegment()];
+    if (source === target) return "into itself, refused";
+    await checkLossless(store, [listOf(source)], { wholeFile: false });
+    const folded = (await store.context(source.conversation)).filter(({ kind }) => kind === "summary");
+    const below = await flattenedItems(store, folded);
+    const outcome = await store.transplant(source.conversation, target.conversation);
+    count(`transplant ${outcome.kind}`);
+    if (outcome.kind === "written") {
+      assert.equal(outcome.messages, below.length, "each message below is copied once");
+      target.inherited = [...below, ...target.inherited];
+    } else assert.ok(outcome.kind === "duplicate" || folded.length === 0, "what there is to transplant is transplanted");
+    return `${source.conversation} → ${target.conversation} ${outcome.kind}`;
+  };
+
+  // ── What goes wrong ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A write that is broken off between two of its statements leaves nothing of itself. */
+  const interrupt = async (): Promise<string> => {
+    const segment = aSegment();
+    const db = connect(path, false);
+    try {
+      const before = pictureOf(db);
+      const { name, script } = await anyScript(segment);
+      const after = random.between(0, 30);
+      const runner = createRunner(db);
+      let wasWhole = false;
+      assert.throws(
+        () =>
+          runner.atomically("BEGIN IMMEDIATE", brokenOff(script, after, () => {
+            wasWhole = true;
+          })),
+        /broken off/,
+      );
+      assert.equal(pictureOf(db), before, `a ${name} broken off after ${after} statements`);
+      count(wasWhole ? "broken off before commit" : "broken off between statements");
+      return `${name} after ${after} statements`;
+    } finally {
+      db.close();
+    }
+  };
+
+  /** Of something that would have been done, as it would have been done. */
+  const anyScript = async (segment: Segment): Promise<{ readonly name: string; readonly script: Script<unknown> }> => {
+    const { writes } = createScripts(deps);
+    const plan = random.chance(0.5) ? takePlan() : undefined;
+    switch (plan?.kind) {
+      case "fold":
+        return { name: "fold", script: writes.fold(plan.conversation, plan.run, plan.summary) };
+      case "dissolve":
+        return { name: "dissolve", script: writes.dissolve(plan.plan) };
+      case "rewrite":
+        return { name: "rewrite", script: writes.rewrite(plan.plan, plan.summary) };
+      case undefined:
+    }
+    const other = aSegment();
+    if (other !== segment && random.chance(0.3)) return { name: "transplant", script: writes.transplant(other.conversation, segment.conversation) };
+    if (random.chance(0.2)) return { name: "index", script: writes.index(64) };
+    if (random.chance(0.1)) return { name: "reset", script: writes.openSegment(segment.session) };
+    // The host has the turn in its file; a later bootstrap brings it.
+    if (random.chance(0.4)) goBack(segment);
+    liveTurn(segment.host);
+    const unheard = segment.host.entries.slice(segment.delivered).map(toAppendable);
+    return { name: "append", script: writes.append(segment.conversation, unheard, { hostCursor: "never", turnKey: "never" }) };
+  };
+
+  const goBack = ({ host }: Segment): string => {
+    if (host.entries.length === 0) return "nowhere";
+    const { key } = random.pick(host.entries);
+    host.goesBackTo(key);
+    return key;
+  };
+
+  /** The files as a power cut would leave them, opened again; nobody closes anything. */
+  const crash = async (): Promise<string> => {
+    const left = join(folder, `${++lives}.db`);
+    for (const suffix of ["", "-wal"]) if (existsSync(path + suffix)) copyFileSync(path + suffix, left + suffix);
+    await store.close();
+    path = left;
+    store = await reach();
+    return left;
+  };
+
+  // ── A step ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  const steps: Readonly<Record<Step, () => Promise<string>>> = {
+    async turn() {
+      const segment = aSegment();
+      liveTurn(segment.host);
+      const upto = segment.host.entries.length;
+      const turnKey = `turn ${upto}`;
+      const told = await handOver(segment, segment.delivered, upto, { hostCursor: String(upto), turnKey });
+      if (random.chance(0.2)) assert.equal((await store.append(segment.conversation, [], { turnKey })).turn, "duplicate");
+      return told;
+    },
+    async unheardTurn() {
+      const segment = aSegment();
+      liveTurn(segment.host);
+      return `in ${segment.conversation}`;
+    },
+    /** The whole file again, in pieces of any size. */
+    async bootstrap() {
+      const segment = aSegment();
+      const all = segment.host.entries.length;
+      for (let from = 0; from < all; ) {
+        const upto = Math.min(all, from + random.between(1, 40));
+        await handOver(segment, random.between(0, Math.min(from, segment.delivered)), upto);
+        from = upto;
+      }
+      return `of ${segment.conversation}`;
+    },
+    async replay() {
+      const segment = aSegment();
+      const known = segment.host.entries.slice(0, segment.delivered);
+      const pieces = Array.from({ length: random.between(1, 3) }, () => {
+        const from = random.below(known.length + 1);
+        return known.slice(from, from + random.below(30));
+      });
+      const items = random.chance(0.5) ? pieces.flat() : random.shuffled(pieces.flat());
+      const again = await store.append(segment.conversation, items.map(toAppendable));
+      assert.deepEqual([again.messages, again.entries, again.duplicates], [[], 0, items.length]);
+      return `of ${items.length} in ${segment.conversation}`;
+    },
+    async rewind() {
+      const segment = aSegment();
+      const to = goBack(segment);
+      liveTurn(segment.host);
+      return `to ${to}: ${await handOver(segment, segment.delivered, segment.host.entries.length)}`;
+    },
+    plan: makePlan,
+    carryOut,
+    transplant,
+    async reset() {
+      const { session } = aSegment();
+      const { id } = await store.openSegment(session);
+      const host = createHost(`${session.sessionId}.${segments.length}`);
+      segments.push({ conversation: id, session, host, delivered: 0, inherited: [] });
+      const family = await store.conversations({ familyOf: id });
+      assert.equal(family.length, segments.filter((each) => each.session.sessionKey === session.sessionKey).length);
+      assert.deepEqual(family.filter(({ active }) => active).map((each) => each.id), [id]);
+      return `${session.sessionId}, now ${id}`;
+    },
+    async newSession() {
+      return `${(await openSession(`s${segments.length}`)).conversation}`;
+    },
+    async index() {
+      return `${await store.index(random.between(1, 60))} left`;
+    },
+    async search() {
+      return await searchFor(segments, store, random);
+    },
+    interrupt,
+    crash,
+    async reopen() {
+      await store.close();
+      store = await reach();
+      return path;
+    },
+  };
+
+  mkdirSync(folder, { recursive: true });
+  await openSession("s0");
+  return {
+    log,
+    tally,
+    async step() {
+      const name = random.weighted(weights);
+      log.push(name);
+      count(name);
+      const told = await steps[name]();
+      log[log.length - 1] = `${name} ${told}`;
+      await checkLossless(store, segments.map(listOf), { wholeFile: false });
+    },
+    async check() {
+      await checkLossless(store, segments.map(listOf));
+    },
+    async end() {
+      await store.close();
+    },
+  };
+}
+
+function* brokenOff<T>(script: Script<T>, after: number, onWhole: () => void): Script<T> {
+  let step = script.next();
+  for (let done = 0; step.done !== true; done++) {
+    if (done === after) throw new Error("broken off");
+    step = script.next(yield step.value);
+  }
+  onWhole();
+  throw new Error("broken off");
+}
+
+/** Every row there is, as one text. */
+function pictureOf(db: DatabaseSync): string {
+  const tables = db
+    .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%\\_fts%' ESCAPE '\\' ORDER BY name")
+    .all()
+    .map(({ name }) => String(name));
+  return JSON.stringify([...tables, "messages_fts_docsize", "summaries_fts_docsize"].map((name) => db.prepare(`SELECT * FROM ${name}`).all().map((row) => Object.values(row).map(String))));
+}
+
+async function flattenedItems(store: Store, folded: readonly ContextItem[]): Promise<readonly JsonObject[]> {
+  const conversation = folded[0] === undefined ? null : await ownerOf(store, folded[0]);
+  if (conversation === null) return [];
+  const wanted = new Set(folded.map(({ id }) => id));
+  const all = await flattened(store, conversation);
+  const below: JsonObject[] = [];
+  for (const message of all) {
+    const above = await store.coveredBy(message.id);
+    if (above.some((id) => wanted.has(id))) below.push(messageFromStore(message));
+  }
+  return below;
+}
+
+async function ownerOf(store: Store, item: ContextItem): Promise<ConversationId | null> {
+  return item.kind === "summary" ? ((await store.summaries({ ids: [item.id] }))[0]?.conversation ?? null) : null;
+}
+
+/** A word that one host has said once is found in the message it was said in, by words and by expression. */
+async function searchFor(segments: readonly Segment[], store: Store, random: Random): Promise<string> {
+  const { host, conversation, delivered } = random.pick(segments);
+  const said = host.entries.slice(0, delivered).flatMap((entry) => {
+    const [word] = /word\d+x\d+/.exec(JSON.stringify(entry.raw)) ?? [];
+    return entry.kind === "message" && word !== undefined ? [{ key: entry.key, word }] : [];
+  });
+  if (said.length === 0) return "nothing said yet";
+  const { key, word } = random.pick(said);
+  const mode = random.pick(["regex", "full_text"] as const);
+  const pattern = mode === "regex" ? `\\b${word}\\b` : word;
+  const scoped = random.chance(0.5) ? { conversations: [conversation] } : {};
+  const sort = random.pick(["recency", "relevance", "hybrid"] as const);
+  const { hits, caveats } = await store.search({ pattern, mode, scope: "messages", sort, limit: 200, ...scoped });
+  const found = await store.messages({ ids: hits.flatMap((hit) => (hit.kind === "message" ? [hit.id] : [])) });
+  assert.ok(found.some((message) => message.key === key && message.conversation === conversation), `${mode} ${sort} search finds ${word}, said in ${key}; caveats ${JSON.stringify(caveats)}`);
+  return `${mode} ${sort} ${word}`;
+}
+
+/** One turn of a host, of any of the shapes that hosts have. */
+function aTurn(random: Random, word: () => string): readonly HostMessage[] {
+  switch (random.weighted({ ping: 3, talk: 4, tool: 5, odd: 2 })) {
+    case "ping":
+      return [{ role: "user", content: "ping" }, { role: "assistant", content: [{ type: "text", text: "pong" }] }];
+    case "talk":
+      return [
+        { role: "user", content: `please ${word()}`, timestamp: random.below(1_000_000) },
+        { role: "assistant", content: [{ type: "thinking", thinking: "hm", thinkingSignature: "c2ln" }, { type: "text", text: `done ${word()}` }], usage: { input: random.below(99) } },
+      ];
+    case "tool": {
+      const calls = random.between(1, 3);
+      const ids = Array.from({ length: calls }, (_, index) => `call_${random.chance(0.3) ? 0 : random.below(1e6)}_${index}`);
+      return [
+        { role: "user", content: [{ type: "text", text: `look up ${word()}` }] },
+        { role: "assistant", content: ids.map((id) => ({ type: "toolCall", id, name: "read", arguments: { path: `/tmp/${word()}`, lines: [1, 2] } })), stopReason: "toolUse" },
+        ...ids.map((id) => ({ role: "toolResult", toolCallId: id, toolName: "read", content: [{ type: "text", text: `found ${word()}\n${"filler ".repeat(random.below(30))}` }], details: { ok: true }, isError: random.chance(0.1) })),
+        { role: "assistant", content: `so it is ${word()}` },
+      ];
+    }
+    case "odd":
+      return [
+        random.pick<HostMessage>([
+          { role: "bashExecution", command: "ls", output: "a\0b" },
+          { role: "user", content: "\ud83d" },
+          { role: "user", content: [{ type: "image", data: "AAAA", mimeType: "image/png" }, "loose", null, 7] },
+          { role: "assistant" },
+          { role: "user", content: "" },
+          { role: "user", content: { odd: true } },
+          { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }] },
+        ]),
+      ];
+  }
+}
