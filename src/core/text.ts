@@ -9,13 +9,13 @@ import type { Timestamp } from "./model.ts";
 
 // ── Tokens ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 //
-// The reference is o200k, which works in two steps. It cuts a text into pieces by a fixed pattern: a word with the blank
-// or mark before it, up to three digits, a run of marks, the blanks up to a line's end. Then it joins the bytes of each
-// piece by a table of 200,000 merges. The first step is done here as it is done there, by an automaton over kinds of
-// characters. In place of the second stands what such pieces cost on average, fitted on prose, code, data and logs of
-// many sorts: every step of the automaton has a price in hundredths of a token, and so has every pair of letters that is
-// rare in words. For Chinese, Japanese and Korean, whose texts differ too much for an average, it is the other way round:
-// a character is a token unless it makes a known pair with the one before it.
+// The reference is o200k, which works in two steps. It cuts a text into pieces by a fixed pattern: a word with the
+// blank or mark before it, up to three digits, a run of marks, the blanks up to a line's end. Then it joins the bytes
+// of each piece by a table of 200,000 merges. The first step is done here as it is done there, by an automaton over
+// kinds of characters. In place of the second stands what such pieces cost on average, fitted on prose, code, data
+// and logs of many sorts: every step of the automaton has a price in hundredths of a token, and so has every pair of
+// letters that is rare in words. For Chinese, Japanese and Korean, whose texts differ too much for an average, it is
+// the other way round: a character is a token unless it makes a known pair with the one before it.
 //
 // Prices lean high where an estimate that is too low hurts: at double quotes (JSON), at digits, and at letters that
 // follow digits (logs, ids, hashes, base64).
@@ -44,7 +44,8 @@ export function estimateTokens(text: string): number {
     row = step >> priceBits;
     before = unit;
   }
-  return Math.ceil((hundredths + (pending[row / rowSize] ?? 0)) / 100);
+  hundredths += pending[row / rowSize] ?? 0;
+  return hundredths === 0 ? 0 : Math.max(1, Math.round(hundredths / 100));
 }
 
 /** Kinds of UTF-16 code units. */
@@ -320,7 +321,7 @@ for (const before of Array(states).keys()) {
   on(from, [lower], letter, due + 97);
   on(from, [upper], capital, due + 101);
   on(from, [accented], letter, due + 137);
-  on(from, [digit], oneDigit, due + 120);
+  on(from, [digit], oneDigit, due + 126);
   on(from, [kind.space], space, due);
   on(from, [kind.blank], blank, due);
   on(from, [kind.newline], newline, due + 100);
@@ -397,8 +398,8 @@ on([escaped], [lower], letter, 100);
 // Digits.
 on([oneDigit], [digit], twoDigits, 0);
 on([twoDigits], [digit], threeDigits, 0);
-on([oneDigit, twoDigits, threeDigits], [lower], letter, 120);
-on([oneDigit, twoDigits, threeDigits], [upper], capital, 122);
+on([oneDigit, twoDigits, threeDigits], [lower], letter, 130);
+on([oneDigit, twoDigits, threeDigits], [upper], capital, 132);
 
 // Words: a few letters are free, further ones are not, and sooner without a space before the word.
 for (const [at, from] of letters.entries()) {
@@ -614,6 +615,7 @@ function wholeMatch(text: string, match: { readonly from: number; readonly to: n
   let to = Math.min(Math.max(match.to, from), text.length);
   while (from < to && isBlank(text.charAt(from))) from++;
   while (from < to && isBlank(text.charAt(to - 1))) to--;
+  while (from === to && isBlank(text.charAt(to))) from = ++to;
   if (isInsidePair(text, from)) from--;
   if (isInsidePair(text, to)) to++;
   return { from, to };
@@ -667,7 +669,7 @@ const isOfWord = (character: string | undefined): boolean =>
 const isInsideWord = (shown: readonly string[], at: number): boolean => isOfWord(shown[at - 1]) && isOfWord(shown[at]);
 
 function isInsidePair(text: string, at: number): boolean {
-  return kindOf[text.charCodeAt(at)] === kind.lowHalf && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800;
+  return (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 && (text.charCodeAt(at) & 0xfc00) === 0xdc00;
 }
 
 /** Made at first use, which takes longer than all the rest of this file. */
