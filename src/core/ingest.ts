@@ -5,6 +5,7 @@
 
 import type { Conversation, ConversationId, Json, Timestamp } from "./model.ts";
 import type { Appendable, Clock, Store } from "./ports.ts";
+import { firstLine } from "./text.ts";
 import { entryToLine, messageToLine, readTranscriptLine, readTranscriptValue } from "./transcript.ts";
 import type { TranscriptLine } from "./transcript.ts";
 
@@ -90,7 +91,20 @@ export async function importTranscript(
   }
   await flush();
   for (let left = 1; left > 0; ) left = await store.index(rowsPerIndexing);
-  return { conversation, ...report, differing, malformed };
+  return { conversation: await titled(store, conversation), ...report, differing, malformed };
+}
+
+const titleLength = 80;
+
+/** As it stands after the import; one without a title is called by the first thing its user said (no command). */
+async function titled(store: Store, opened: Conversation | null): Promise<Conversation | null> {
+  if (opened === null) return null;
+  if (opened.title === null) {
+    const said = await store.messages({ conversation: opened.id, role: "user", limit: 10 });
+    const first = said.find(({ text }) => text.trim() !== "" && !text.startsWith("/"));
+    if (first !== undefined) await store.setTitle(opened.id, firstLine(first.text, titleLength));
+  }
+  return await store.conversation(opened.id);
 }
 
 const readLine = (line: SourceLine, now: Timestamp): TranscriptLine =>
