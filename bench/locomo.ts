@@ -12,7 +12,8 @@ import type { StatementSync } from "node:sqlite";
 import { asConversation } from "../src/store/rows.ts";
 import { indexes, searchTables, tables } from "../src/store/schema.ts";
 import type { Row, Script, Value } from "../src/store/script.ts";
-import { indexBatch, search } from "../src/store/search.ts";
+import { indexBatch } from "../src/store/indexing.ts";
+import { search } from "../src/store/search.ts";
 
 const cutoffs = [5, 10, 25, 50] as const;
 const categories: Readonly<Record<number, string>> = {
@@ -87,14 +88,14 @@ function measure(samples: readonly Sample[]): void {
       results.filter((result) => result.category === Number(category)),
     );
   const times = results.map(({ ms }) => ms).sort((one, other) => one - other);
-  console.log(
-    `time         median ${times[times.length >> 1]?.toFixed(1)} ms, p95 ${times[Math.floor(times.length * 0.95)]?.toFixed(1)} ms`,
-  );
+  const quantile = (share: number): string => `${times[Math.floor(times.length * share)]?.toFixed(1)} ms`;
+  console.log(`time         median ${quantile(0.5)}, p95 ${quantile(0.95)}`);
 }
 
 function store(db: DatabaseSync, conversation: number, turns: readonly Turn[]): void {
   db.prepare(
-    "INSERT INTO conversations (conversation_id, session_id, created_at, updated_at, message_count) VALUES (?, ?, '', '', ?)",
+    `INSERT INTO conversations (conversation_id, session_id, created_at, updated_at, message_count)
+     VALUES (?, ?, '', '', ?)`,
   ).run(conversation, `locomo-${conversation}`, turns.length);
   const insert = db.prepare(
     `INSERT INTO messages (conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)

@@ -1,7 +1,20 @@
+/** The contract, held against every store there is; and what SQLite in particular must not do to its host. */
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Conversation } from "../src/core/model.ts";
+import type { SearchRequest, Store } from "../src/core/ports.ts";
 import { restore } from "../src/store/backup.ts";
 import { openSqliteWorker } from "../src/store/sqlite-worker.ts";
 import { openSqlite } from "../src/store/sqlite.ts";
+import { refuses } from "../src/testing/contract/ground.ts";
+import { busyThread, extraLag } from "../src/testing/lag.ts";
+import { makeScratch } from "../src/testing/scratch.ts";
+import { createHost, toAppendable, user } from "../src/testing/scripted-host.ts";
 import { testStore } from "../src/testing/store-contract.ts";
 
 const sqlite = {
@@ -12,3 +25,272 @@ const sqlite = {
 
 testStore("SQLite in this thread", async (path) => await openSqlite({ path }), sqlite);
 testStore("SQLite in a thread of its own", async (path) => await openSqliteWorker({ path }), sqlite);
+
+const stores = {
+  "SQLite in this thread": async (path: string) => await openSqlite({ path }),
+  "SQLite in a thread of its own": async (path: string) => await openSqliteWorker({ path }),
+} as const;
+
+/** What a host allows a store to cost its timers. */
+const lagMs = 20;
+
+const withFolder = async (test: (folder: string) => Promise<void>): Promise<void> => {
+  const folder = makeScratch("store");
+  try {
+    await test(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+async function fill(store: Store, messages: number, text: (index: number) => string): Promise<Conversation> {
+  const conversation = await store.open({ sessionId: "filled" });
+  const host = createHost("f");
+  for (let index = 0; index < messages; index++) host.says(user(text(index)));
+  for (let from = 0; from < messages; from += 1_000) {
+    await store.append(conversation.id, host.entries.slice(from, from + 1_000).map(toAppendable));
+  }
+  return conversation;
+}
+
+// ── The host's thread ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Another process takes the write lock, and lets go of it after a while. */
+async function lockElsewhere(path: string, forMs: number): Promise<{ readonly released: Promise<unknown> }> {
+  const code = `
+    const { DatabaseSync } = require("node:sqlite");
+    const db = new DatabaseSync(process.argv[1], { timeout: 5_000 });
+    db.exec("BEGIN IMMEDIATE");
+    console.log("locked");
+    setTimeout(() => { db.exec("ROLLBACK"); db.close(); }, ${forMs});`;
+  const child = spawn(process.execPath, ["-e", code, path], { stdio: ["ignore", "pipe", "inherit"] });
+  const released = new Promise((resolve) => child.once("exit", resolve));
+  await Promise.race([new Promise((resolve) => child.stdout.once("data", resolve)), released]);
+  return { released };
+}
+
+describe("guarantee 10, store part: the host's event loop is free", () => {
+  const lockedMs = 2_000;
+
+  for (const [name, open] of Object.entries(stores)) {
+    it(`while another process holds the write lock (${name})`, async () => {
+      await withFolder(async (folder) => {
+        const path = join(folder, "lcm.db");
+        const store = await open(path);
+        try {
+          const { id } = await fill(store, 10, (index) => `message ${index}`);
+          const host = createHost("late");
+          let waited = 0;
+          const lag = await extraLag(
+            () => sleep(lockedMs / 2),
+            async () => {
+              const { released } = await lockElsewhere(path, lockedMs);
+              const started = performance.now();
+              const append = store.append(id, [toAppendable(host.says(user("said while it was locked")))]);
+              assert.ok((await store.context(id)).length >= 10, "reading goes on");
+              assert.equal((await append).messages.length, 1);
+              waited = performance.now() - started;
+              await released;
+            },
+            lagMs,
+          );
+          assert.ok(waited > lockedMs / 2, `the append had to wait for the lock, and took ${waited} ms`);
+          assert.ok(lag <= lagMs, `a timer was ${lag} ms later than it is without`);
+          assert.equal((await store.messages({ conversation: id })).filter(({ text }) => text === "said while it was locked").length, host.entries.length);
+        } finally {
+          await store.close();
+        }
+      });
+    });
+  }
+
+  it("a lock that is never let go ends in `unavailable`, not in waiting for ever", async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, "lcm.db");
+      const store = await openSqlite({ path, busyTimeoutMs: 200 });
+      const { released } = await lockElsewhere(path, 1_000);
+      await refuses("unavailable", () => store.open({ sessionId: "s" }));
+      await released;
+      assert.equal((await store.open({ sessionId: "s" })).sessionId, "s");
+      await store.close();
+    });
+  });
+
+  it("while a search takes long", async () => {
+    await withFolder(async (folder) => {
+      const store = await openSqliteWorker({ path: join(folder, "lcm.db") });
+      try {
+        await fill(store, 5, () => `${"a".repeat(40)}!`);
+        const forMs = 700;
+        const lag = await extraLag(
+          () => busyThread(forMs),
+          () => store.search({ pattern: "(a+)+$", mode: "regex", scope: "messages", sort: "recency", limit: 5 }, { timeoutMs: forMs }),
+          lagMs,
+        );
+        assert.ok(lag <= lagMs, `a timer was ${lag} ms later than beside any other busy thread`);
+      } finally {
+        await store.close();
+      }
+    });
+  });
+});
+
+describe("guarantee 22, worker part: a runaway expression is stopped and said to be stopped", () => {
+  const runaway: SearchRequest = { pattern: "(a+)+$", mode: "regex", scope: "messages", sort: "recency", limit: 5 };
+  const sane: SearchRequest = { ...runaway, pattern: "needle" };
+  let folder = "";
+  let store: Store;
+
+  before(async () => {
+    folder = makeScratch("runaway");
+    store = await openSqliteWorker({ path: join(folder, "lcm.db") });
+    await fill(store, 50, (index) => (index === 7 ? "a needle" : `${"a".repeat(50)}!`));
+  });
+  after(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("at its limit, as a caveat about time and not as no matches; the next search works", async () => {
+    for (let time = 0; time < 3; time++) {
+      const { hits, caveats } = await store.search(runaway, { timeoutMs: 150 });
+      assert.deepEqual(hits, []);
+      assert.deepEqual(caveats.map(({ kind }) => kind), ["time"]);
+      const next = await store.search(sane);
+      assert.deepEqual([next.hits.length, next.caveats], [1, []]);
+    }
+  });
+
+  it("by its caller, at once; the next search works", async () => {
+    const controller = new AbortController();
+    const searching = refuses("unavailable", () => store.search(runaway, { timeoutMs: 600_000, signal: controller.signal }));
+    await sleep(100);
+    controller.abort();
+    await searching;
+    assert.equal((await store.search(sane)).hits.length, 1);
+  });
+
+  it("and nothing else waits for it: writes go on, searches come after it", async () => {
+    const first = store.search(runaway, { timeoutMs: 400 });
+    const second = store.search(sane);
+    let isStopped = false;
+    void first.then(() => (isStopped = true));
+    const { id } = await store.open({ sessionId: "meanwhile" });
+    await store.append(id, [toAppendable(createHost("m").says(user("written meanwhile")))]);
+    assert.equal(isStopped, false, "the write did not wait for the search");
+    assert.deepEqual((await first).caveats.map(({ kind }) => kind), ["time"]);
+    assert.equal((await second).hits.length, 1);
+  });
+
+  it("a search that is cancelled before its turn never runs", async () => {
+    const controller = new AbortController();
+    const first = store.search(runaway, { timeoutMs: 300 });
+    const second = refuses("unavailable", () => store.search(sane, { signal: controller.signal }));
+    controller.abort();
+    await second;
+    assert.deepEqual((await first).caveats.map(({ kind }) => kind), ["time"]);
+    assert.equal((await store.search(sane)).hits.length, 1);
+  });
+});
+
+// ── Opening ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("guarantee 11: start-up does not grow with what is stored", () => {
+  const sizes = [200, 20_000] as const;
+
+  it("opening, asking for the status and for the newest of the context reads as much from a large file as from a small one", async () => {
+    await withFolder(async (folder) => {
+      const cost = new Map<number, { readonly bytes: number; readonly cpuMs: number }>();
+      for (const size of sizes) {
+        const path = join(folder, String(size), "lcm.db");
+        const store = await openSqlite({ path });
+        const { id } = await fill(store, size, (index) => `message ${index} about nothing in particular`);
+        while ((await store.index(4_096)) > 0);
+        await store.close();
+        const costs = [];
+        for (let time = 0; time < 9; time++) {
+          const cpu = process.cpuUsage();
+          const bytes = bytesRead();
+          const again = await openSqlite({ path, housekeeping: false });
+          await again.open({ sessionId: "filled" });
+          await again.status();
+          await again.context(id, { limit: 20, keep: "newest" });
+          const { user: own, system } = process.cpuUsage(cpu);
+          costs.push({ bytes: bytesRead() - bytes, cpuMs: (own + system) / 1_000 });
+          await again.close();
+        }
+        cost.set(size, { bytes: median(costs.map(({ bytes }) => bytes)), cpuMs: median(costs.map(({ cpuMs }) => cpuMs)) });
+      }
+      const [small, large] = sizes.map((size) => cost.get(size) ?? assert.fail());
+      assert.ok(small !== undefined && large !== undefined);
+      const told = JSON.stringify({ small, large });
+      // A tree over a hundred times as many rows is one or two pages deeper, in each of the few tables asked.
+      assert.ok(large.bytes <= small.bytes + 20 * 8_192, told);
+      assert.ok(large.cpuMs <= 3 * small.cpuMs + 5, told);
+    });
+  });
+});
+
+/** By this process so far, from the page cache too; 0 where the system does not say. */
+function bytesRead(): number {
+  const counters = "/proc/self/io";
+  return existsSync(counters) ? Number(/^rchar: (\d+)$/m.exec(readFileSync(counters, "utf8"))?.[1] ?? 0) : 0;
+}
+
+const median = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
+
+// ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("guarantee 29: times are stored in UTC with milliseconds, whatever the zone", () => {
+  /** What hosts write, and the instant it is. */
+  const times: readonly (readonly [string | number, string])[] = [
+    [1_763_681_581_544, "2025-11-20T23:33:01.544Z"],
+    ["2025-11-20T23:33:01.550Z", "2025-11-20T23:33:01.550Z"],
+    ["2026-02-17T07:37:00+13:00", "2026-02-16T18:37:00.000Z"],
+    ["2026-02-17 07:37:00", "2026-02-17T07:37:00.000Z"],
+    // The hour that summer time leaves out, and the one it has twice.
+    ["2026-09-27T02:30:00+12:00", "2026-09-26T14:30:00.000Z"],
+    ["2026-04-05 02:30:00", "2026-04-05T02:30:00.000Z"],
+  ];
+
+  const rowsIn = (zone: string, folder: string): unknown => {
+    const from = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
+    const code = `
+      import { DatabaseSync } from "node:sqlite";
+      import { importTranscript } from ${from("../src/core/ingest.ts")};
+      import { openSqlite, systemNow } from ${from("../src/store/sqlite.ts")};
+      const [, path, lines] = process.argv;
+      const store = await openSqlite({ path });
+      const read = async function* () { for (const [index, value] of JSON.parse(lines).entries()) yield { position: index + 1, value }; };
+      const { conversation } = await importTranscript({ store, clock: { now: systemNow } }, read(), { fallbackSessionId: "zoned" });
+      const context = await store.context(conversation.id);
+      const folded = await store.fold(conversation.id, context, { text: "all", tokens: 1, level: "normal", model: null, previousContext: null, fileIds: [] });
+      const [summary] = await store.summaries({ ids: [folded.summary] });
+      await store.close();
+      const rows = new DatabaseSync(path).prepare("SELECT message_key, created_at FROM messages ORDER BY seq").all();
+      const { createdAt, updatedAt, lastMessageAt } = conversation;
+      console.log(JSON.stringify({
+        offset: new Date(0).getTimezoneOffset(),
+        rows: rows.map((row) => row.created_at),
+        range: [summary.earliestAt, summary.latestAt],
+        made: [createdAt, updatedAt, summary.createdAt].map((time) => Math.abs(Date.now() - Date.parse(time)) < 600_000 && new Date(time).toISOString() === time),
+      }));`;
+    const lines = JSON.stringify(times.map(([timestamp], index) => ({ id: `m${index}`, role: "user", content: `said at ${timestamp}`, timestamp })));
+    const path = join(folder, zone.replaceAll("/", "-"), "lcm.db");
+    const said = execFileSync(process.execPath, ["--input-type=module", "-e", code, path, lines], { env: { ...process.env, TZ: zone }, encoding: "utf8" });
+    return JSON.parse(said) as unknown;
+  };
+
+  it("the same rows in Auckland, in St. John's and in UTC", async () => {
+    await withFolder(async (folder) => {
+      for (const [zone, offset] of [["Pacific/Auckland", -720], ["America/St_Johns", 210], ["UTC", 0]] as const) {
+        assert.deepEqual(rowsIn(zone, folder), {
+          offset,
+          rows: times.map(([, instant]) => instant),
+          range: ["2025-11-20T23:33:01.544Z", "2026-09-26T14:30:00.000Z"],
+          made: [true, true, true],
+        });
+      }
+    });
+  });
+});

@@ -66,8 +66,8 @@ async function readItBack(lcm: Lcm, chat: readonly DemoEntry[]): Promise<void> {
   const back: Json[] = [];
   for await (const line of lcm.export(id)) back.push(JSON.parse(line));
   const at = chat.findIndex((entry) => JSON.stringify(entry).includes("thinkingSignature"));
-  say(`${paint.soft("came")}  ${shown(chat[at])}`);
-  say(`${paint.soft("went")}  ${shown(back[at])}`);
+  say(`${paint.soft("in ")}  ${shown(chat[at])}`);
+  say(`${paint.soft("out")}  ${shown(back[at])}`);
   const equal = chat.filter((entry, index) => isDeepStrictEqual(entry, back[index])).length;
   verdict(
     equal === chat.length && back.length === chat.length,
@@ -201,7 +201,7 @@ function took(startedMs: number): string {
 /** The message of an entry, in one line. */
 function shown(entry: Json | JsonObject | undefined): string {
   const message = typeof entry === "object" && entry !== null && "message" in entry ? entry["message"] : entry;
-  return cut(JSON.stringify(message), columns - 10);
+  return cut(JSON.stringify(message), columns - 9);
 }
 
 const [, , task, writerPath] = process.argv;

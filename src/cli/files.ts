@@ -72,7 +72,7 @@ export async function openTranscript(file: TranscriptFile): Promise<Transcript> 
 const newline = 0x0a;
 /** A line is parsed as one string, and V8's strings end at half a gigabyte. */
 const lineBytesMax = 256 * 1_048_576;
-const chunkBytes = 1_048_576;
+const chunkBytes = 262_144;
 
 function transcriptOfLines(path: string): Transcript {
   const unreadable: { position: number; reason: string }[] = [];

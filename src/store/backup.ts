@@ -23,9 +23,11 @@ export async function backUp(
 /** The database alone, as one private file. It gets its name when it is whole: a crash leaves no half of a backup. */
 export async function backUpDatabase(from: string, to: string): Promise<void> {
   if (existsSync(to)) throw new LcmError("conflict", `${to} exists already`, { hint: "name another file" });
-  const draft = join(dirname(to), `.${basename(to)}.${process.pid}.new`);
+  const folder = dirname(to);
+  const draft = join(folder, `.${basename(to)}.${process.pid}.new`);
   try {
-    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    removeDeadDrafts(folder, basename(from));
     closeSync(openSync(draft, "wx", 0o600));
     await copyPages(from, draft);
     leaveWal(draft);
@@ -36,6 +38,24 @@ export async function backUpDatabase(from: string, to: string): Promise<void> {
       cause,
       hint: "check that the folder exists, can be written, and has room",
     });
+  }
+}
+
+/** What a process that was killed while backing this database up has left behind. */
+function removeDeadDrafts(folder: string, database: string): void {
+  for (const name of readdirSync(folder)) {
+    const pid = /\.(\d+)\.new(-journal)?$/.exec(name)?.[1];
+    if (pid === undefined || !name.startsWith(`.${database}.`) || isAlive(Number(pid))) continue;
+    rmSync(join(folder, name), { force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 

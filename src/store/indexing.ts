@@ -4,69 +4,56 @@
  * unindexed tail, which search reads row by row.
  */
 
-import { count, int, sql, text } from "./script.ts";
-import type { Script, Statement } from "./script.ts";
+import { messages, summaries } from "./corpus.ts";
+import type { Corpus } from "./corpus.ts";
+import { int, text } from "./script.ts";
+import type { Script } from "./script.ts";
 import { prepareForIndex } from "./words.ts";
-
-export type Source = "messages" | "summaries";
 
 /** Indexes up to this many rows, oldest first; tells how many remain. */
 export function* indexBatch(rowsMax: number): Script<number> {
-  const done = yield* indexSource("messages", rowsMax);
-  yield* indexSource("summaries", rowsMax - done);
+  let left = rowsMax;
+  for (const corpus of [messages, summaries]) left -= yield* indexCorpus(corpus, left);
   return yield* unindexedRows();
 }
 
 /** Rows are read a page at a time, so that a large batch needs no more memory than a small one. */
 const rowsPerPage = 256;
 
-function* indexSource(source: Source, rowsMax: number): Script<number> {
-  let upto = yield* watermark(source);
+function* indexCorpus(corpus: Corpus, rowsMax: number): Script<number> {
   let done = 0;
   while (done < rowsMax) {
-    const rows = yield nextRows(source, upto, Math.min(rowsPerPage, rowsMax - done));
+    const rows = yield corpus.unindexed(Math.min(rowsPerPage, rowsMax - done));
+    const last = rows.at(-1);
+    if (last === undefined) break;
     for (const row of rows) {
-      upto = int(row, "id");
-      yield* insertEntry(source, upto, text(row, "content"), int(row, "conversation_id"));
+      yield corpus.index(int(row, "id"), prepareForIndex(text(row, "content"), int(row, "conversation_id")));
     }
+    yield corpus.setIndexedUpto(int(last, "id"));
     done += rows.length;
-    if (rows.length < rowsPerPage) break;
   }
-  if (done > 0) yield sql`UPDATE search_progress SET indexed_upto = ${upto} WHERE source = ${source}`;
   return done;
 }
 
-const nextRows = (source: Source, after: number, limit: number): Statement =>
-  source === "messages"
-    ? sql`SELECT message_id AS id, conversation_id, content FROM messages
-          WHERE message_id > ${after} ORDER BY message_id LIMIT ${limit}`
-    : sql`SELECT search_id AS id, conversation_id, content FROM summaries
-          WHERE search_id > ${after} ORDER BY search_id LIMIT ${limit}`;
-
-function* watermark(source: Source): Script<number> {
-  return yield* count(sql`SELECT indexed_upto FROM search_progress WHERE source = ${source}`);
+/** Brings the entry of a row whose text has changed, or that is gone (null), up to date. A row past the watermark is taken up later anyway. */
+export function* reindexRow(
+  name: Corpus["name"],
+  id: number,
+  content: string | null,
+  conversation: number,
+): Script<void> {
+  const corpus = name === "messages" ? messages : summaries;
+  if (id > (yield* corpus.extent()).indexedUpto) return;
+  yield corpus.unindex(id);
+  if (content !== null) yield corpus.index(id, prepareForIndex(content, conversation));
 }
 
-function* insertEntry(source: Source, id: number, content: string, conversation: number): Script<void> {
-  const words = prepareForIndex(content, conversation);
-  if (source === "messages") yield sql`INSERT INTO messages_fts (rowid, text) VALUES (${id}, ${words})`;
-  else yield sql`INSERT INTO summaries_fts (rowid, text) VALUES (${id}, ${words})`;
-}
-
-/** Brings the entry of a row whose text has changed up to date. A row past the watermark is taken up later anyway. */
-export function* reindexRow(source: Source, id: number, content: string, conversation: number): Script<void> {
-  if (id > (yield* watermark(source))) return;
-  if (source === "messages") yield sql`DELETE FROM messages_fts WHERE rowid = ${id}`;
-  else yield sql`DELETE FROM summaries_fts WHERE rowid = ${id}`;
-  yield* insertEntry(source, id, content, conversation);
-}
-
-/** Counted from ids, so that asking is free; ids skipped by a crashed write count too, and vanish with the next batch. */
+/** Counted from ids, so that asking is free; ids skipped by a failed write count too, and vanish with the next batch. */
 export function* unindexedRows(): Script<number> {
-  return yield* count(
-    sql`SELECT max(0, coalesce((SELECT max(message_id) FROM messages), 0)
-                 - (SELECT indexed_upto FROM search_progress WHERE source = 'messages'))
-             + max(0, coalesce((SELECT max(search_id) FROM summaries), 0)
-                 - (SELECT indexed_upto FROM search_progress WHERE source = 'summaries'))`,
-  );
+  let rows = 0;
+  for (const corpus of [messages, summaries]) {
+    const { indexedUpto, newest } = yield* corpus.extent();
+    rows += Math.max(0, newest - indexedUpto);
+  }
+  return rows;
 }

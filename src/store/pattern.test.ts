@@ -53,7 +53,7 @@ describe("guarantee 22: an invalid pattern is stated as such", () => {
 
 describe("what a match must contain", () => {
   it("is the longest literal that nothing can skip", () => {
-    for (const [pattern, literal] of [
+    const literals: readonly (readonly [pattern: string, literal: string])[] = [
       ["timeout", "timeout"],
       [String.raw`config\.threshold.*0\.[0-9]+`, "config.threshold"],
       ["(?:ab)+defg?", "def"],
@@ -62,8 +62,8 @@ describe("what a match must contain", () => {
       ["x(needle){1,3}", "needle"],
       ["^start$", "start"],
       [String.raw`\bword\b`, "word"],
-    ])
-      assert.equal(requiredLiteral(pattern ?? ""), literal, pattern);
+    ];
+    for (const [pattern, literal] of literals) assert.equal(requiredLiteral(pattern), literal, pattern);
   });
 
   it("is nothing where it could be missing", () => {

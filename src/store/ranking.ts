@@ -137,7 +137,7 @@ const matchesMax = 200;
 
 // ── Conversations ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface Turn {
+interface Turn {
   readonly conversation: number;
   readonly seq: number;
   readonly text: string;
@@ -155,10 +155,10 @@ const speakerFactor = 1.3;
 
 /** The score of each turn among the turns around it. Turns that are not given count as unrelated. */
 export function scoreTurns(turns: readonly Turn[], query: Query): readonly number[] {
-  const places = new Map(turns.map((turn) => [`${turn.conversation} ${turn.seq}`, turn]));
+  const places = new Map(turns.map((turn) => [placeOf(turn.conversation, turn.seq), turn]));
   const dateScore = createDateScore(turns, query);
   return turns.map((turn) => {
-    const near = (offset: number): Turn | undefined => places.get(`${turn.conversation} ${turn.seq + offset}`);
+    const near = (offset: number): Turn | undefined => places.get(placeOf(turn.conversation, turn.seq + offset));
     const before = near(-1);
     const reply = before !== undefined && asks(before.text) ? replyShare * before.own : 0;
     let best = 0;
@@ -169,6 +169,9 @@ export function scoreTurns(turns: readonly Turn[], query: Query): readonly numbe
     return score === 0 ? 0 : (score + dateScore(turn)) * (isNamed(turn, query) ? speakerFactor : 1);
   });
 }
+
+/** A turn's place as one number: thousands are looked up for one search. */
+export const placeOf = (conversation: number, seq: number): number => conversation * 2 ** 32 + seq;
 
 const asks = (text: string): boolean => /[?？]/.test(text);
 

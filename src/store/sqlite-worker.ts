@@ -134,7 +134,7 @@ function createSearcher(options: ThreadOptions): Searcher {
     throwIfCancelled(signal);
     const timeoutMs = limits.timeoutMs ?? searchTimeoutMsDefault;
     const outcome = Promise.withResolvers<SearchResult>();
-    const headStart = setTimeout(prepareSuccessor, timeoutMs - headStartMs);
+    const headStart = setTimeout(prepareSuccessor, Math.max(0, timeoutMs - headStartMs));
     const timer = setTimeout(() => {
       replace();
       outcome.resolve({ hits: [], caveats: [{ kind: "time", timeoutMs, scanned: 0, of: 0 }] });

@@ -33,10 +33,10 @@ function manyWords(): readonly string[] {
       .match(/[a-z]{3,20}/g) ?? [])
       words.add(word);
   }
-  const endings =
-    `ed ing s es ies sses eed y ational tional enci anci izer logi bli alli entli eli ousli ization ation ator
-    alism iveness fulness ousness aliti iviti biliti ical ness icate iciti ful ative alize al ance ence er ic able ible ant
-    ement ment ent ion sion tion ou ism ate iti ous ive ize e ll l`.split(/\s+/);
+  const endings = `ed ing s es ies sses eed y ational tional enci anci izer logi bli alli entli eli ousli ization
+    ation ator alism iveness fulness ousness aliti iviti biliti ical ness icate iciti ful ative
+    alize al ance ence er ic able ible ant ement ment ent ion sion tion ou ism ate iti ous ive ize
+    e ll l`.split(/\s+/);
   const starts =
     "a y b by tr hop hopp ay yy fil conflat tybl siz oo fall hiss fizz xx box tow pay e yi eye syz relat cred";
   for (const start of starts.split(" ")) {

@@ -110,7 +110,7 @@ export function parseQuery(pattern: string): Query {
       "invalid",
       `nothing to search for in ${JSON.stringify(pattern)}: it has no letter, digit or emoji`,
       {
-        hint: String.raw`give words, such as: database migration "exact phrase"; for punctuation use mode regex, such as: \$\{`,
+        hint: String.raw`give words, such as: database migration "exact phrase"; for punctuation use mode regex: \$\{`,
       },
     );
   }
@@ -184,17 +184,17 @@ const questionWords = ["how", "what", "when", "where", "which", "who", "whom", "
 
 /** Words of questions and of every sentence: they tell no row from another. */
 const commonWords: ReadonlySet<string> = new Set(
-  `a about after all also am an and any are aren as at be because been before being both but by can could couldn did
-  didn do does doesn doing don for from get gets getting got had hadn has hasn have haven having he her here hers him his
-  how i if in into is isn it its just kind like many me might mine more most much must my no nor not of off on once one
-  or other our ours out over own s she should shouldn so some such t than that the their theirs them then there these
-  they this those through to too under until up us very was wasn we were weren what when where which while who whom whose
-  why will with would wouldn you your yours`.split(/\s+/),
+  `a about after all also am an and any are aren as at be because been before being both but by can could
+  couldn did didn do does doesn doing don for from get gets getting got had hadn has hasn have haven having he
+  her here hers him his how i if in into is isn it its just kind like many me might mine more most much must
+  my no nor not of off on once one or other our ours out over own s she should shouldn so some such t than
+  that the their theirs them then there these they this those through to too under until up us very was wasn
+  we were weren what when where which while who whom whose why will with would wouldn you your yours`.split(/\s+/),
 );
 
 // ── Runs and their pieces ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A run is letters and digits without a break; foreign ones hold something beyond ASCII, joined ones are identifiers. */
+/** A run is letters and digits without a break: foreign if it holds more than ASCII, joined if it is an identifier. */
 type Shape = "foreign" | "joined";
 
 const lower = 1;
@@ -205,7 +205,7 @@ const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
   return /[a-z]/.test(character) ? lower : /[A-Z]/.test(character) ? upper : /[0-9]/.test(character) ? digit : 0;
 });
 
-/** Visits the runs of a text that need care, and the plain ones if asked. One pass over character codes: it must be fast. */
+/** Visits the runs of a text that need care, and the plain ones if asked. One pass over character codes: quick. */
 function eachRun(
   text: string,
   visit: (from: number, to: number, shape: Shape) => void,
@@ -268,8 +268,9 @@ function piecesOf(text: string, from: number, to: number, shape: Shape): Iterabl
 }
 
 const segments = /\p{RI}{2}|\p{Extended_Pictographic}|[\p{L}\p{N}\p{M}]+/gu;
-const unspaced =
-  "\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}\\p{scx=Bopomofo}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}";
+const unspaced = ["Han", "Hiragana", "Katakana", "Hangul", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar"]
+  .map((script) => `\\p{scx=${script}}`)
+  .join("");
 const unspacedCharacter = new RegExp(`^[${unspaced}]$`, "u");
 const spans = new RegExp(`([${unspaced}]+)|[^${unspaced}]+`, "gu");
 /** Marks, and the few letters that FTS5 takes for marks. */
@@ -328,7 +329,7 @@ function identifierParts(run: string): readonly string[] {
 
 type Suffix = readonly [suffix: string, replacement: string];
 
-/** By the last letter but one, as FTS5 looks them up; the first that ends the word decides, whether or not it applies. */
+/** By the last letter but one, as FTS5 looks them up; the first that ends the word decides, applied or not. */
 const bySecondLast = (suffixes: readonly Suffix[]): ReadonlyMap<string, readonly Suffix[]> =>
   Map.groupBy(suffixes, ([suffix]) => suffix.at(-2) ?? "");
 

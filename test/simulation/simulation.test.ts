@@ -3,10 +3,9 @@
  */
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { describe, it } from "node:test";
+import { makeScratch } from "../../src/testing/scratch.ts";
 import { createLife } from "./world.ts";
 import type { Tally } from "./world.ts";
 
@@ -35,7 +34,7 @@ describe("guarantees 1 to 4: whatever happens, the context stands for what the h
 
   it(`${seeds.length} lives of ${stepsPerLife} steps`, async () => {
     for (const seed of seeds) {
-      const folder = mkdtempSync(join(tmpdir(), "lcm-life-"));
+      const folder = makeScratch("life");
       try {
         for (const [name, times] of Object.entries(await live(seed, folder))) tally[name] = (tally[name] ?? 0) + times;
       } finally {

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { messageFromStore } from "../../src/core/content.ts";
 import type { HostMessage } from "../../src/core/content.ts";
+import { forgottenMark } from "../../src/core/forget.ts";
 import type { ContextItem, ConversationId, JsonObject, NewSummary, SummaryId, Timestamp } from "../../src/core/model.ts";
 import type { AppendOptions, DissolvePlan, RewritePlan, Store } from "../../src/core/ports.ts";
 import { createScripts } from "../../src/store/scripts.ts";
@@ -46,15 +47,19 @@ const weights = {
   rewind: 5,
   plan: 14,
   carryOut: 14,
-  transplant: 2,
-  reset: 1.5,
+  transplant: 4,
+  reset: 1,
   newSession: 1.5,
   index: 4,
   search: 5,
   interrupt: 6,
   crash: 1.5,
   reopen: 1,
+  forget: 0.7,
 } as const;
+
+/** A summary that said what was forgotten wants another text. */
+const expected = ["summary_outdated"] as const;
 
 export type Step = keyof typeof weights;
 export type Tally = Record<string, number>;
@@ -81,14 +86,31 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   const deps = { now: (): Timestamp => new Date((clockMs += 7)).toISOString() as Timestamp, hex16: random.hex16 };
   let path = join(folder, "0.db");
   const reach = async (): Promise<Store> => await openSqlite({ path, ...deps, housekeeping: false, filesDir: join(folder, "files") });
-  let store = await reach();
+  /** Two have the database open, as a gateway and an operator do; each step is done by one of them. */
+  let stores = [await reach(), await reach()] as const;
+  let store = stores[0];
   let lives = 0;
 
-  const aSegment = (): Segment => random.pick(segments);
+  const closeAll = async (): Promise<void> => {
+    for (const each of stores) await each.close();
+  };
+  const reachAgain = async (): Promise<void> => {
+    stores = [await reach(), await reach()];
+    store = stores[0];
+  };
+
+  /** Rather an old one than a new one, so that some grow long. */
+  const aSegment = (): Segment => segments[Math.min(random.below(segments.length), random.below(segments.length))] as Segment;
+  const forgotten: string[] = [];
+  /** What is left of something once these words are forgotten. */
+  const asLeft = <T extends JsonObject>(raw: T): T =>
+    forgotten.length === 0
+      ? raw
+      : (JSON.parse(JSON.stringify(raw).replace(/word\d+x\d+q/g, (word) => (forgotten.includes(word) ? forgottenMark : word))) as T);
   const listOf = ({ conversation, host, delivered, inherited }: Segment): HostList => ({
     conversation,
-    entries: host.entries.slice(0, delivered),
-    inherited,
+    entries: host.entries.slice(0, delivered).map((entry) => ({ ...entry, raw: asLeft(entry.raw) })),
+    inherited: inherited.map(asLeft),
   });
 
   // ── What hosts do ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -102,7 +124,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   };
 
   const liveTurn = (host: ScriptedHost): void => {
-    for (let spoken = random.between(1, 2); spoken > 0; spoken--) for (const raw of aTurn(random, () => `word${seed}x${++words}`)) host.says(raw);
+    for (let spoken = random.between(1, 2); spoken > 0; spoken--) for (const raw of aTurn(random, () => `word${seed}x${++words}q`)) host.says(raw);
     if (random.chance(0.2)) host.notes(random.pick(["model_change", "custom", "label"]), { n: random.below(5) });
   };
 
@@ -114,14 +136,17 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     const fresh = segment.host.entries.slice(before, segment.delivered);
     assert.equal(appended.messages.length, fresh.filter(({ kind }) => kind === "message").length, "messages that were new");
     assert.equal(appended.entries, fresh.filter(({ kind }) => kind === "entry").length, "lines that were new");
-    assert.deepEqual(appended.differing, [], "nothing came with another content");
+    const forgot = new Set(items.filter(({ raw }) => asLeft(raw) !== raw && JSON.stringify(asLeft(raw)) !== JSON.stringify(raw)).map(({ key }) => key));
+    assert.deepEqual(appended.differing.filter((key) => !forgot.has(key)), [], "nothing came with another content");
+    const { hostCursor } = (await store.conversation(segment.conversation)) ?? {};
+    if (options?.hostCursor !== undefined) assert.equal(hostCursor, options.hostCursor);
     return `${from}–${upto} to ${segment.conversation}, ${appended.messages.length} new`;
   };
 
   // ── What planners do ───────────────────────────────────────────────────────────────────────────────────────────────
 
   const aSummary = (below: number): NewSummary => ({
-    text: `summary word${seed}x${++words}`,
+    text: `summary word${seed}x${++words}q`,
     tokens: random.below(Math.max(1, Math.min(below, 40))),
     level: random.pick(["normal", "aggressive", "extractive"]),
     model: null,
@@ -144,16 +169,22 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
       const tokens = run.reduce((sum, item) => sum + item.tokens, 0);
       if (tokens === 0) return "a run that cannot be shortened";
       plans.push({ kind, conversation, run, summary: aSummary(tokens) });
+      const within = run.slice(random.below(run.length));
+      const left = within.reduce((sum, item) => sum + item.tokens, 0);
+      if (hasRival() && left > 0) plans.push({ kind, conversation, run: within, summary: aSummary(left) });
       return `fold of ${run.length} in ${conversation}`;
     }
     const chosen = random.pick(summaries);
-    if (kind === "dissolve") plans.push({ kind, plan: { conversation, summary: chosen.id, ordinal: chosen.ordinal } });
-    else {
-      const [known] = await store.summaries({ ids: [chosen.id] });
-      plans.push({ kind, conversation, plan: { summary: chosen.id, revision: known?.revision ?? 0 }, summary: aSummary(60) });
+    const [known] = await store.summaries({ ids: [chosen.id] });
+    for (let planners = hasRival() ? 2 : 1; planners > 0; planners--) {
+      if (kind === "dissolve") plans.push({ kind, plan: { conversation, summary: chosen.id, ordinal: chosen.ordinal } });
+      else plans.push({ kind, conversation, plan: { summary: chosen.id, revision: known?.revision ?? 0 }, summary: aSummary(60) });
     }
     return `${kind} of ${chosen.id} in ${conversation}`;
   };
+
+  /** Somebody else who saw the same, and had the same thought. */
+  const hasRival = (): boolean => random.chance(0.4);
 
   const takePlan = (): Plan | undefined => plans.splice(random.below(plans.length), 1)[0];
 
@@ -197,10 +228,12 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     }
   };
 
+  let lastTransplant: readonly [Segment, Segment];
   const transplant = async (): Promise<string> => {
-    const [source, target] = [aSegment(), aSegment()];
+    const [source, target] = random.chance(0.3) ? lastTransplant : [aSegment(), aSegment()];
+    lastTransplant = [source, target];
     if (source === target) return "into itself, refused";
-    await checkLossless(store, [listOf(source)], { wholeFile: false });
+    await checkLossless(store, [listOf(source)], { wholeFile: false, expected });
     const folded = (await store.context(source.conversation)).filter(({ kind }) => kind === "summary");
     const below = await flattenedItems(store, folded);
     const outcome = await store.transplant(source.conversation, target.conversation);
@@ -231,7 +264,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
           })),
         /broken off/,
       );
-      assert.equal(pictureOf(db), before, `a ${name} broken off after ${after} statements`);
+      assert.ok(pictureOf(db) === before, `a ${name} broken off after ${after} statements has left something behind`);
       count(wasWhole ? "broken off before commit" : "broken off between statements");
       return `${name} after ${after} statements`;
     } finally {
@@ -274,10 +307,18 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   const crash = async (): Promise<string> => {
     const left = join(folder, `${++lives}.db`);
     for (const suffix of ["", "-wal"]) if (existsSync(path + suffix)) copyFileSync(path + suffix, left + suffix);
-    await store.close();
+    await closeAll();
     path = left;
-    store = await reach();
-    return left;
+    await reachAgain();
+    return left.slice(folder.length + 1);
+  };
+
+  const revisions = new Map<ConversationId, number>();
+  /** Segments that a step has written to; all of them are checked in the end. */
+  const changed = async (): Promise<readonly Segment[]> => {
+    const moved = (await store.conversations()).filter(({ id, revision }) => revisions.get(id) !== revision);
+    for (const { id, revision } of moved) revisions.set(id, revision);
+    return segments.filter(({ conversation }) => moved.some(({ id }) => id === conversation));
   };
 
   // ── A step ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -346,19 +387,31 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
       return `${await store.index(random.between(1, 60))} left`;
     },
     async search() {
-      return await searchFor(segments, store, random);
+      return await searchFor(segments, store, random, forgotten);
     },
     interrupt,
     crash,
     async reopen() {
-      await store.close();
-      store = await reach();
-      return path;
+      await closeAll();
+      await reachAgain();
+      return path.slice(folder.length + 1);
+    },
+    async forget() {
+      const { host, delivered } = aSegment();
+      const stored = JSON.stringify(host.entries.slice(0, delivered)).match(/word\d+x\d+q/g) ?? [];
+      if (stored.length === 0) return "nothing said yet";
+      const word = random.pick(stored);
+      const plan = await store.planForget(null, { kind: "secret", text: word });
+      const outcome = await store.forget(null, plan);
+      assert.equal(outcome.kind, "written");
+      forgotten.push(word);
+      return `${word} in ${plan.messages.length} messages and ${plan.summaries.length} summaries`;
     },
   };
 
   mkdirSync(folder, { recursive: true });
-  await openSession("s0");
+  const first = await openSession("s0");
+  lastTransplant = [first, first];
   return {
     log,
     tally,
@@ -366,16 +419,15 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
       const name = random.weighted(weights);
       log.push(name);
       count(name);
+      store = random.pick(stores);
       const told = await steps[name]();
       log[log.length - 1] = `${name} ${told}`;
-      await checkLossless(store, segments.map(listOf), { wholeFile: false });
+      await checkLossless(store, (await changed()).map(listOf), { wholeFile: false, expected });
     },
     async check() {
-      await checkLossless(store, segments.map(listOf));
+      await checkLossless(store, segments.map(listOf), { expected });
     },
-    async end() {
-      await store.close();
-    },
+    end: closeAll,
   };
 }
 
@@ -416,11 +468,11 @@ async function ownerOf(store: Store, item: ContextItem): Promise<ConversationId 
 }
 
 /** A word that one host has said once is found in the message it was said in, by words and by expression. */
-async function searchFor(segments: readonly Segment[], store: Store, random: Random): Promise<string> {
+async function searchFor(segments: readonly Segment[], store: Store, random: Random, forgotten: readonly string[]): Promise<string> {
   const { host, conversation, delivered } = random.pick(segments);
   const said = host.entries.slice(0, delivered).flatMap((entry) => {
-    const [word] = /word\d+x\d+/.exec(JSON.stringify(entry.raw)) ?? [];
-    return entry.kind === "message" && word !== undefined ? [{ key: entry.key, word }] : [];
+    const [word] = /word\d+x\d+q/.exec(JSON.stringify(entry.raw)) ?? [];
+    return entry.kind === "message" && word !== undefined && !forgotten.includes(word) ? [{ key: entry.key, word }] : [];
   });
   if (said.length === 0) return "nothing said yet";
   const { key, word } = random.pick(said);

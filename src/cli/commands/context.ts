@@ -3,6 +3,7 @@
  * a host's own program. So they know no process, no environment and no store; whoever mounts them gives them this.
  */
 
+import { stripVTControlCharacters } from "node:util";
 import type { Command } from "commander";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -156,7 +157,7 @@ function createSession(context: CommandContext, common: CommonOptions, database:
     database,
     print: (line = "") => void stdout.stream.write(`${line}\n`),
     printJson: (value) => void stdout.stream.write(`${JSON.stringify(value, null, 2)}\n`),
-    note: (line) => void stderr.stream.write(`${line}\n`),
+    note: (line) => void stderr.stream.write(`${stderr.colour ? line : stripVTControlCharacters(line)}\n`),
     progress: (label) => createProgress(json ? null : stderr, label),
   };
 }

@@ -123,7 +123,7 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
     ...(entries === 0 ? [] : [`  ${plural(entries, "other line of the transcript", "other lines of the transcript")}`]),
     ...(journal.length === 0 ? [] : [`  ${plural(journal.length, "journal entry", "journal entries")}`]),
   ];
-  print(plan.target.kind === "message" ? "what is to be forgotten stands in" : "the secret stands in");
+  print(plan.target.kind === "message" ? `forgetting message ${plan.target.id} changes` : "the secret stands in");
   for (const line of places) print(cut(line, columnsOf(session)));
   print();
   const shown = await lcm.store.messages({ ids: messages.slice(0, excerptsShown) });

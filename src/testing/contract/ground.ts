@@ -1,8 +1,7 @@
 /** What every test of the contract stands on: a fresh store that is watched, and short ways to say what tests say often. */
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { FindingCode } from "../../core/inspect.ts";
 import { LcmError } from "../../core/errors.ts";
@@ -10,6 +9,7 @@ import type { ErrorCode } from "../../core/errors.ts";
 import type { ContextItem, Conversation, ConversationId, NewSummary, SummaryId, Timestamp } from "../../core/model.ts";
 import type { Appended, Store } from "../../core/ports.ts";
 import { checkSound } from "../lossless.ts";
+import { makeScratch } from "../scratch.ts";
 import { toAppendable } from "../scripted-host.ts";
 import type { ScriptedHost } from "../scripted-host.ts";
 
@@ -34,7 +34,7 @@ export function onStore(
   expected: readonly FindingCode[] = [],
 ): () => Promise<void> {
   return async () => {
-    const folder = await mkdtemp(join(tmpdir(), "lcm-contract-"));
+    const folder = makeScratch("contract");
     const path = join(folder, "lcm.db");
     try {
       const store = await subject.open(path);

@@ -1,0 +1,233 @@
+/**
+ * What can be searched: messages and summaries, each with its rows and its index. Both are asked the same questions, so
+ * the statements are written once, from the few names that differ. Ids are those of the index.
+ */
+
+import { roles } from "../core/model.ts";
+import type { ConversationId, Timestamp } from "../core/model.ts";
+import type { SearchHit, SearchRequest } from "../core/ports.ts";
+import { asConversation, asMessage, asSummary } from "./rows.ts";
+import { count, first, int, sql, text, textOrNull } from "./script.ts";
+import type { Row, Script, Statement, Value } from "./script.ts";
+import { conversationWord } from "./words.ts";
+
+export interface Corpus {
+  readonly name: "messages" | "summaries";
+  readonly extent: () => Script<Extent>;
+  /** How many rows these conversations hold, and the ids of those rows. */
+  readonly countIn: (conversations: string) => Script<number>;
+  readonly idsIn: (conversations: string) => Script<readonly number[]>;
+  /** Ids of indexed rows that match an FTS5 expression: all of them, or the newest, newest first. */
+  readonly holding: (match: string) => Script<readonly number[]>;
+  readonly newest: (match: string, most: number) => Script<readonly number[]>;
+  /** Rows of these ids, or from one id to another, both included; newest first. See `toFound`. */
+  readonly rows: (ids: readonly number[], filter: Filter, like?: string) => Statement;
+  readonly between: (from: number, to: number, filter: Filter, like?: string) => Statement;
+  /** The oldest rows that are not indexed: id, conversation_id, content. */
+  readonly unindexed: (most: number) => Statement;
+  readonly index: (id: number, prepared: string) => Statement;
+  readonly unindex: (id: number) => Statement;
+  readonly setIndexedUpto: (id: number) => Statement;
+}
+
+export interface Extent {
+  /** Rows up to this id are in the index. */
+  readonly indexedUpto: number;
+  readonly newest: number;
+}
+
+const messageColumns = `message_id AS id, conversation_id, seq, role, content, created_at AS at,
+  CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name`;
+
+export const messages = createCorpus({
+  name: "messages",
+  id: "message_id",
+  total: "message_count",
+  columns: messageColumns,
+  earliest: "created_at",
+  latest: "created_at",
+  isContent: "aside IS NOT 'note'",
+});
+
+/** A summary is of the time of the messages below it. */
+export const summaries = createCorpus({
+  name: "summaries",
+  id: "search_id",
+  total: "summary_count",
+  columns: "search_id AS id, summary_id, conversation_id, depth, content, coalesce(latest_at, created_at) AS at",
+  earliest: "coalesce(earliest_at, created_at)",
+  latest: "coalesce(latest_at, created_at)",
+  isContent: "true",
+});
+
+function createCorpus(names: {
+  readonly name: Corpus["name"];
+  readonly id: string;
+  readonly total: string;
+  readonly columns: string;
+  readonly earliest: string;
+  readonly latest: string;
+  readonly isContent: string;
+}): Corpus {
+  const { name, id, columns } = names;
+  const fts = `${name}_fts`;
+  const inList = "IN (SELECT value FROM json_each(?))";
+  // What is cheap to check, and leaves out most, comes first.
+  const passes = `${names.isContent} AND ${names.latest} >= ? AND ${names.earliest} < ? AND content LIKE ? ESCAPE '\\'
+    AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
+  const valuesOf = (filter: Filter, like = "%"): readonly Value[] => {
+    const { since, before, hidden, only } = filter;
+    return [since, before, like, hidden, hidden, only, only];
+  };
+
+  const extent = statement(`SELECT indexed_upto, coalesce((SELECT max(${id}) FROM ${name}), 0) AS newest
+    FROM search_progress WHERE source = '${name}'`);
+  const countIn = statement(`SELECT sum(${names.total}) FROM conversations WHERE conversation_id ${inList}`);
+  const idsIn = statement(`SELECT json_group_array(${id}) AS ids FROM ${name} WHERE conversation_id ${inList}`);
+  const holding = statement(`SELECT json_group_array(rowid) AS ids FROM ${fts} WHERE ${fts} MATCH ?`);
+  const newest = statement(`SELECT json_group_array(rowid) AS ids
+    FROM (SELECT rowid FROM ${fts} WHERE ${fts} MATCH ? ORDER BY rowid DESC LIMIT ?)`);
+  const rows = statement(`SELECT ${columns} FROM ${name} WHERE ${id} ${inList} AND ${passes} ORDER BY ${id} DESC`);
+  const between = statement(
+    `SELECT ${columns} FROM ${name} WHERE ${id} BETWEEN ? AND ? AND ${passes} ORDER BY ${id} DESC`,
+  );
+  const unindexed = statement(`SELECT ${id} AS id, conversation_id, content FROM ${name}
+    WHERE ${id} > (SELECT indexed_upto FROM search_progress WHERE source = '${name}') ORDER BY ${id} LIMIT ?`);
+  const index = statement(`INSERT INTO ${fts} (rowid, text) VALUES (?, ?)`);
+  const unindex = statement(`DELETE FROM ${fts} WHERE rowid = ?`);
+  const setIndexedUpto = statement(`UPDATE search_progress SET indexed_upto = ? WHERE source = '${name}'`);
+  return {
+    name,
+    *extent() {
+      const toExtent = (row: Row): Extent => ({ indexedUpto: int(row, "indexed_upto"), newest: int(row, "newest") });
+      return (yield* first(extent(), toExtent)) ?? { indexedUpto: 0, newest: 0 };
+    },
+    countIn: (conversations) => count(countIn(conversations)),
+    idsIn: (conversations) => ids(idsIn(conversations)),
+    holding: (match) => ids(holding(match)),
+    newest: (match, most) => ids(newest(match, most)),
+    rows: (wanted, filter, like) => rows(JSON.stringify(wanted), ...valuesOf(filter, like)),
+    between: (from, to, filter, like) => between(from, to, ...valuesOf(filter, like)),
+    unindexed,
+    index,
+    unindex,
+    setIndexedUpto,
+  };
+}
+
+/** Turns by conversation and seq, whenever they were. */
+export const turnsAt = (places: readonly (readonly [number, number])[]): Statement =>
+  turnsAtPlaces(JSON.stringify(places));
+const turnsAtPlaces = statement(`SELECT ${messageColumns} FROM json_each(?) AS place
+  JOIN messages ON conversation_id = place.value ->> 0 AND seq = place.value ->> 1 WHERE aside IS NOT 'note'`);
+
+/** A statement written once and used with other values: its parts stay the same object, as runners expect. */
+function statement(words: string): (...values: readonly Value[]) => Statement {
+  const parts = words.split("?");
+  return (...values) => ({ parts, values });
+}
+
+/** Many ids come as one JSON text: a tenth of the time of as many rows. */
+function* ids(query: Statement): Script<readonly number[]> {
+  const list: unknown = JSON.parse((yield* first(query, (row) => text(row, "ids"))) ?? "[]");
+  return Array.isArray(list) ? list : [];
+}
+
+// ── Scope ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface Scope {
+  readonly corpora: readonly Corpus[];
+  readonly filter: Filter;
+  /** FTS5 expressions that hold in these conversations only; none if there are too many to name. */
+  readonly matches: readonly string[];
+  /** How many rows there are to look at, roughly. */
+  readonly rows: number;
+  /** Whether rows that the index finds may be left out by the filter. */
+  readonly isNarrowed: boolean;
+}
+
+/** As values of statements; lists are JSON text. */
+interface Filter {
+  readonly only: string | null;
+  readonly hidden: string;
+  readonly since: string;
+  readonly before: string;
+}
+
+const earliest = "";
+const latest = "~";
+const namedMax = 500;
+
+export function* openScope({
+  scope,
+  conversations,
+  since = asTime(earliest),
+  before = asTime(latest),
+}: SearchRequest): Script<Scope> {
+  const corpora = scope === "both" ? [messages, summaries] : [scope === "messages" ? messages : summaries];
+  const only = conversations === undefined ? null : JSON.stringify(conversations);
+  // Conversations that are asked for by name are searched even if hidden.
+  const hidden = only === null ? yield* ids(hiddenConversations) : [];
+  let rows = 0;
+  for (const corpus of corpora) rows += only === null ? (yield* corpus.extent()).newest : yield* corpus.countIn(only);
+  const isNamed = conversations !== undefined && conversations.length <= namedMax;
+  return {
+    corpora,
+    filter: { only, hidden: JSON.stringify(hidden), since, before },
+    matches: isNamed ? [anyOf(conversations.map((id) => `"${conversationWord(id)}"`))] : [],
+    rows,
+    isNarrowed: since !== earliest || before !== latest || hidden.length > 0 || (only !== null && !isNamed),
+  };
+}
+
+const hiddenConversations = sql`SELECT json_group_array(conversation_id) AS ids FROM conversations WHERE hidden = 1`;
+
+export const isWithin = (at: string, { since, before }: Filter): boolean => at >= since && at < before;
+
+/** FTS5 expressions that hold where all, or any, of these do. */
+export const allOf = (matches: readonly string[]): string => matches.join(" AND ");
+export const anyOf = (matches: readonly string[]): string => `(${matches.join(" OR ")})`;
+
+// ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** One row that may become a hit. */
+export interface Found {
+  readonly corpus: Corpus["name"];
+  readonly id: number;
+  readonly conversation: ConversationId;
+  /** 0 for a summary, which has no place among the turns. */
+  readonly seq: number;
+  readonly text: string;
+  readonly at: Timestamp;
+  readonly name: string | null;
+  readonly toHit: (shared: Pick<SearchHit, "conversation" | "snippet" | "at" | "score">) => SearchHit;
+}
+
+const asTime = (value: string): Timestamp => value as Timestamp;
+
+export function toFound(row: Row): Found {
+  const id = int(row, "id");
+  const shared = {
+    id,
+    conversation: asConversation(int(row, "conversation_id")),
+    text: text(row, "content"),
+    at: asTime(text(row, "at")),
+  };
+  const summary = textOrNull(row, "summary_id");
+  if (summary !== null) {
+    const facts = { kind: "summary", id: asSummary(summary), depth: int(row, "depth") } as const;
+    return { ...shared, corpus: "summaries", seq: 0, name: null, toHit: (hit) => ({ ...hit, ...facts }) };
+  }
+  const role = roles.find((known) => known === row["role"]) ?? "user";
+  const facts = { kind: "message", id: asMessage(id), role, seq: int(row, "seq") } as const;
+  return {
+    ...shared,
+    corpus: "messages",
+    seq: facts.seq,
+    name: textOrNull(row, "name"),
+    toHit: (hit) => ({ ...hit, ...facts }),
+  };
+}
+
+export const byRecency = (one: Found, other: Found): number =>
+  one.at === other.at ? other.id - one.id : one.at < other.at ? 1 : -1;

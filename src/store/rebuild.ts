@@ -1,0 +1,532 @@
+/**
+ * The older program's tables as ours: they are set aside, ours are filled from them, and they are dropped. Every row is
+ * kept, and every column that we do not know, with its values; tables that we do not know are left alone. What follows
+ * from other rows (tokens, depths, ranges, counts, totals) is worked out again, whatever the columns said.
+ *
+ * Such files hold any subset of later columns, in any order, and no version number; two formats of time; references to
+ * rows that are gone; markers in the text where we have a level. What a message was, older-message.ts finds out.
+ */
+
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { assert } from "../core/errors.ts";
+import { partTypes, roles } from "../core/model.ts";
+import type { Part, Timestamp } from "../core/model.ts";
+import { estimateTokens, parseTimestamp } from "../core/text.ts";
+import { columnsOf, stampVersion, tableNames } from "./migrate.ts";
+import { understandMessage } from "./older-message.ts";
+import type { OlderPart } from "./older-message.ts";
+import { indexes, searchTables, tables } from "./schema.ts";
+
+export interface Rebuilt {
+  readonly messages: number;
+  readonly parts: number;
+  readonly summaries: number;
+}
+
+/** To be called inside a transaction, with foreign keys off. */
+export function rebuildTables(db: DatabaseSync): Rebuilt {
+  db.exec("PRAGMA legacy_alter_table = ON"); // Renaming a table must not make others refer to its new name.
+  defineFunctions(db);
+  dropSearch(db);
+  const older = setAside(db);
+  for (const statement of Object.values(tables)) db.exec(statement);
+
+  copyConversations(db, older.conversations);
+  const { messages, parts, totals } = copyMessages(db, older.messages, older.message_parts);
+  for (const name of ["summary_messages", "summary_parents", "large_files", "context_items"] as const) {
+    copyTable(db, name, older[name]);
+  }
+  const summaries = copySummaries(db, older.summaries);
+
+  for (const table of Object.values(older)) if (table !== null) db.exec(`DROP TABLE ${quoted(table)}`);
+  for (const statement of indexes) replaceIndex(db, statement);
+  totalConversations(db, totals);
+  for (const statement of searchTables) db.exec(statement);
+  stampVersion(db);
+  return { messages, parts, summaries };
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** What can be built again from the rows. */
+function dropSearch(db: DatabaseSync): void {
+  const found = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").all();
+  const names = found.map((row) => asText(row["name"])).filter((name) => /^(messages|summaries)_fts/.test(name));
+  for (const name of names) db.exec(`DROP TABLE ${quoted(name)}`);
+}
+
+/** An index of the older program may bear the name of one of ours, on a table that we leave alone. */
+function replaceIndex(db: DatabaseSync, statement: string): void {
+  const [, name = ""] = /INDEX (\w+)/.exec(statement) ?? [];
+  db.exec(`DROP INDEX IF EXISTS ${quoted(name)}`);
+  db.exec(statement);
+}
+
+// ── Setting aside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Which columns of the older program ours take over; all its other columns are kept beside them. */
+const taken = {
+  conversations: ["conversation_id", "session_id", "session_key", "active", "title", "created_at", "updated_at"],
+  messages: ["message_id", "conversation_id", "seq", "role", "content", "token_count", "created_at"],
+  message_parts: ["message_id", "ordinal", "part_type", "text_content", "tool_call_id", "tool_name", "metadata"],
+  summaries: [
+    ...["summary_id", "conversation_id", "kind", "depth", "content", "token_count", "earliest_at", "latest_at"],
+    ...["descendant_count", "created_at", "file_ids", "model"],
+  ],
+  summary_messages: ["summary_id", "message_id", "ordinal"],
+  summary_parents: ["summary_id", "parent_summary_id", "ordinal"],
+  context_items: ["conversation_id", "ordinal", "item_type", "message_id", "summary_id"],
+  large_files: [
+    ...["file_id", "conversation_id", "file_name", "mime_type", "byte_size", "line_count", "storage_uri"],
+    ...["exploration_summary", "created_at"],
+  ],
+} as const satisfies Partial<Record<keyof typeof tables, readonly string[]>>;
+
+type TakenTable = keyof typeof taken;
+const isTaken = (name: string): name is TakenTable => name in taken;
+
+/** Where the older program's tables are while ours are filled; null for one that it did not have yet. */
+type OlderTables = Readonly<Record<TakenTable, string | null>>;
+
+/** Makes room for our tables. One that only shares a name with ours stays, under another; the rest are still to be read. */
+function setAside(db: DatabaseSync): OlderTables {
+  const present = tableNames(db);
+  const aside: Record<TakenTable, string | null> = {
+    conversations: null,
+    messages: null,
+    message_parts: null,
+    summaries: null,
+    summary_messages: null,
+    summary_parents: null,
+    context_items: null,
+    large_files: null,
+  };
+  for (const name of Object.keys(tables).filter((table) => present.has(table))) {
+    const older = unusedName(`older_${name}`, present);
+    db.exec(`ALTER TABLE ${name} RENAME TO ${quoted(older)}`);
+    if (isTaken(name)) aside[name] = older;
+  }
+  return aside;
+}
+
+const unusedName = (wanted: string, used: ReadonlySet<string>): string =>
+  used.has(wanted) ? unusedName(`older_${wanted}`, used) : wanted;
+
+// ── Columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface KeptColumn {
+  readonly name: string;
+  /** SQL over a row of the older table. */
+  readonly value: string;
+}
+
+/** Values that our column cannot hold as they are: they are replaced there, and kept beside it. */
+const oddValues: Readonly<Record<string, (column: string) => string>> = {
+  created_at: (column) => `lcm_time(${column}) IS NULL`,
+  updated_at: (column) => `lcm_time(${column}) IS NULL`,
+  file_ids: (column) => `NOT json_valid(${column})`,
+};
+
+/** Adds to our table what the older one holds beyond it: under its own name, or with `older_` before a name of ours. */
+function keepColumns(db: DatabaseSync, name: TakenTable, older: string): readonly KeptColumn[] {
+  const used = new Set(db.prepare("SELECT name FROM pragma_table_xinfo(?)").all(name).map((row) => asText(row["name"])));
+  const takenOver: readonly string[] = taken[name];
+  const candidates = [...columnsOf(db, older)].flatMap(([column, type]) => {
+    const value = quoted(column);
+    const odd = oddValues[column]?.(value);
+    if (!takenOver.includes(column)) return [{ column, type, value }];
+    return odd === undefined ? [] : [{ column, type, value: `CASE WHEN ${odd} THEN ${value} END` }];
+  });
+  if (candidates.length === 0) return [];
+  const areUsed = candidates.map(({ value }) => `max(${value} IS NOT NULL)`).join(", ");
+  const isUsed = Object.values(db.prepare(`SELECT ${areUsed} FROM ${quoted(older)}`).get() ?? {});
+  return candidates
+    .filter((_, index) => isUsed[index] === 1)
+    .map(({ column, type, value }) => {
+      const kept = used.has(column) ? unusedName(`older_${column}`, used) : column;
+      used.add(kept);
+      db.exec(`ALTER TABLE ${name} ADD COLUMN ${quoted(kept)} ${type}`);
+      return { name: kept, value };
+    });
+}
+
+function defineFunctions(db: DatabaseSync): void {
+  const pure = { deterministic: true } as const;
+  db.function("lcm_time", pure, (value) => (value === null ? null : parseTimestamp(asText(value))));
+  db.function("lcm_tokens", pure, (value) => estimateTokens(asText(value)));
+  db.function("lcm_agent", pure, (key) => /^agent:([^:]+)/.exec(asText(key))?.[1] ?? null);
+  db.function("lcm_level", pure, (value) => (isTruncated(asText(value)) ? "truncated" : "normal"));
+}
+
+const asText = (value: SQLOutputValue | undefined): string =>
+  typeof value === "string" ? value : value instanceof Uint8Array ? new TextDecoder().decode(value) : String(value ?? "");
+const asTextOrNull = (value: SQLOutputValue | undefined): string | null =>
+  value === null || value === undefined ? null : asText(value);
+
+/** What the older program wrote at an end of the text where its model had failed it. */
+const isTruncated = (text: string): boolean => truncatedAtAnEnd.test(text);
+const marker = String.raw`\[(?:LCM fallback summary[^\]]*|Truncated from \d+ tokens|Truncated for context management)\]`;
+const truncatedAtAnEnd = new RegExp(`^\\s*${marker}|${marker}\\s*$`);
+
+const epoch = "1970-01-01T00:00:00.000Z" as Timestamp;
+
+/** `INSERT INTO ours (…) SELECT … FROM older AS o`: our columns by the SQL that makes them, then what is kept. */
+function insertFrom(db: DatabaseSync, name: TakenTable, older: string, ours: Readonly<Record<string, string>>): string {
+  const kept = keepColumns(db, name, older);
+  const columns = [...Object.keys(ours), ...kept.map((column) => quoted(column.name))];
+  const values = [...Object.values(ours), ...kept.map((column) => column.value)];
+  return `INSERT INTO ${name} (${columns.join(", ")}) SELECT ${values.join(", ")} FROM ${quoted(older)} AS o`;
+}
+
+// ── Tables that need no more than SQL ────────────────────────────────────────────────────────────────────────────────
+
+function copyConversations(db: DatabaseSync, older: string | null): void {
+  assert(older !== null, "every file of the older program has conversations");
+  const has = columnsOf(db, older);
+  const column = (name: string): string => (has.has(name) ? `o.${name}` : "NULL");
+  const createdAt = `coalesce(lcm_time(${column("created_at")}), lcm_time(${column("updated_at")}), '${epoch}')`;
+  const active = `coalesce(${column("active")}, 1) <> 0`;
+  // Of several active segments of one session, the newest is the one that the host writes to.
+  const isNewest = `row_number() OVER (PARTITION BY ${column("session_key")} ORDER BY ${active} DESC, o.conversation_id DESC) = 1`;
+  db.exec(
+    insertFrom(db, "conversations", older, {
+      conversation_id: "o.conversation_id",
+      session_id: "o.session_id",
+      session_key: column("session_key"),
+      agent_id: `lcm_agent(${column("session_key")})`,
+      active: `${active} AND (${column("session_key")} IS NULL OR ${isNewest})`,
+      title: column("title"),
+      created_at: createdAt,
+      updated_at: `coalesce(lcm_time(${column("updated_at")}), ${createdAt})`,
+    }),
+  );
+  keepSequence(db, "conversations", older);
+}
+
+type PlainTable = "summary_messages" | "summary_parents" | "large_files" | "context_items";
+
+function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): void {
+  if (older === null) return;
+  const has = columnsOf(db, older);
+  const ours = Object.fromEntries(taken[name].filter((column) => has.has(column)).map((column) => [column, `o.${column}`]));
+  if (name === "large_files") ours["created_at"] = has.has("created_at") ? `coalesce(lcm_time(o.created_at), '${epoch}')` : `'${epoch}'`;
+  // Notes are no content: they are kept, and not shown.
+  const isNote = "SELECT 1 FROM messages m WHERE m.message_id = o.message_id AND m.aside = 'note'";
+  const shown = name === "context_items" ? `WHERE NOT EXISTS (${isNote})` : "";
+  db.exec(`${insertFrom(db, name, older, ours)} ${shown} ORDER BY 1, 2`);
+}
+
+/** An id that was once given to a row stays taken although the row is gone. */
+function keepSequence(db: DatabaseSync, name: "conversations" | "messages", older: string): void {
+  const highest = db.prepare("SELECT max(seq) AS seq FROM sqlite_sequence WHERE name IN (?, ?)").get(name, older)?.["seq"] ?? 0;
+  db.prepare("DELETE FROM sqlite_sequence WHERE name = ?").run(name);
+  db.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)").run(name, highest);
+}
+
+// ── Messages and their parts ─────────────────────────────────────────────────────────────────────────────────────────
+
+type Row = Readonly<Record<string, SQLOutputValue>>;
+
+/** What a conversation's messages add up to. */
+interface MessageTotals {
+  messages: number;
+  tokens: number;
+  nextSeq: number;
+  lastAt: Timestamp | null;
+  /** The time that a message without a readable one gets: that of the one before it. */
+  previousAt: Timestamp;
+}
+
+interface CopiedMessages {
+  readonly messages: number;
+  readonly parts: number;
+  readonly totals: ReadonlyMap<number, MessageTotals>;
+}
+
+function copyMessages(db: DatabaseSync, older: string | null, olderParts: string | null): CopiedMessages {
+  assert(older !== null, "every file of the older program has messages");
+  const kept = keepColumns(db, "messages", older);
+  const keptOfParts = olderParts === null ? [] : keepColumns(db, "message_parts", olderParts);
+  const writeMessage = prepareInsert(db, "messages", messageColumns, kept, "ON CONFLICT (conversation_id, message_key) DO NOTHING");
+  const writePart = prepareInsert(db, "message_parts", partColumns, keptOfParts);
+  const totals = startTotals(db);
+  let messages = 0;
+  let parts = 0;
+
+  const filedMessages = readMessages(db, older, kept);
+  const filedParts = olderParts === null ? [] : readParts(db, olderParts, keptOfParts);
+  for (const { row, filed } of sideBySide(filedMessages, filedParts)) {
+    parts += filed.length;
+    if (row === null) {
+      // Parts of a message that is gone stay as they are.
+      for (const { part, ...place } of filed) writePart(valuesOfPart(place, { ...part, text: null, kept: part.text }));
+      continue;
+    }
+    const id = Number(row["message_id"]);
+    const conversation = Number(row["conversation_id"]);
+    const total = totals.get(conversation) ?? createTotals(epoch);
+    totals.set(conversation, total);
+    const at = parseTimestamp(asText(row["created_at"])) ?? total.previousAt;
+    const role = roles.find((word) => word === row["role"]) ?? "system";
+    const key = asTextOrNull(row["key"]) ?? `older:${id}`;
+    const { content, tokens, envelope, parts: stored } = understandMessage({
+      role,
+      content: asText(row["content"]),
+      key,
+      at,
+      parts: filed.map(({ part }) => part),
+    });
+    const aside = role === "system" && filed.some(({ part }) => part.type === "compaction") ? "note" : null;
+    const valuesAs = (name: string): readonly SQLOutputValue[] => [
+      ...[id, conversation, Number(row["seq"]), role, content, tokens, at, Date.parse(at), name, envelope, aside],
+      ...kept.map((column) => row[column.name] ?? null),
+    ];
+    // Two columns can name a message, and one message's entry may be another's event.
+    if (writeMessage(valuesAs(key)) === 0) writeMessage(valuesAs(`${key}#${id}`));
+    for (const [index, place] of filed.entries()) {
+      const part = stored[index];
+      assert(part !== undefined, "a message keeps as many parts as it had");
+      writePart(valuesOfPart(place, part));
+    }
+    messages += 1;
+    total.messages += 1;
+    total.tokens += tokens;
+    total.nextSeq = Math.max(total.nextSeq, Number(row["seq"]) + 1);
+    total.lastAt = total.lastAt === null || at > total.lastAt ? at : total.lastAt;
+    total.previousAt = at;
+  }
+  keepSequence(db, "messages", older);
+  return { messages, parts, totals };
+}
+
+const createTotals = (previousAt: Timestamp): MessageTotals => ({ messages: 0, tokens: 0, nextSeq: 1, lastAt: null, previousAt });
+
+const startTotals = (db: DatabaseSync): Map<number, MessageTotals> =>
+  new Map(
+    db
+      .prepare("SELECT conversation_id, created_at FROM conversations")
+      .all()
+      .map((row) => [Number(row["conversation_id"]), createTotals(asText(row["created_at"]) as Timestamp)]),
+  );
+
+function readMessages(db: DatabaseSync, older: string, kept: readonly KeptColumn[]): Iterable<Row> {
+  const has = columnsOf(db, older);
+  const name = (column: string): string => (has.has(column) ? `nullif(${column}, '')` : "NULL");
+  return readAll(
+    db,
+    `SELECT message_id, conversation_id, seq, role, content, created_at,
+       coalesce(${name("transcript_entry_id")}, ${name("stable_event_key")}) AS key ${listed(kept)}
+     FROM ${quoted(older)} ORDER BY message_id`,
+  );
+}
+
+interface FiledPart {
+  readonly message: number;
+  readonly ordinal: number;
+  readonly part: OlderPart;
+  /** The values of the columns that are kept. */
+  readonly others: readonly SQLOutputValue[];
+}
+
+function* readParts(db: DatabaseSync, older: string, kept: readonly KeptColumn[]): Generator<FiledPart> {
+  const has = columnsOf(db, older);
+  const known = taken.message_parts.filter((column) => has.has(column));
+  const telling = kept.filter(({ name }) => isTelling(name)).map(({ name }) => name);
+  const rows = readAll(db, `SELECT ${known.join(", ")} ${listed(kept)} FROM ${quoted(older)} ORDER BY message_id, ordinal`);
+  for (const row of rows) {
+    yield {
+      message: Number(row["message_id"]),
+      ordinal: Number(row["ordinal"]),
+      part: toOlderPart(row, telling),
+      others: kept.map(({ name }) => row[name] ?? null),
+    };
+  }
+}
+
+/** Columns that can tell what a block was where the block itself was not kept. */
+const isTelling = (column: string): boolean => /^(tool|patch|file|subtask|step|snapshot|compaction)_/.test(column);
+
+function toOlderPart(row: Row, telling: readonly string[]): OlderPart {
+  const columns = telling
+    .filter((column) => (row[column] ?? null) !== null)
+    .map((column) => [column, typeof row[column] === "bigint" ? Number(row[column]) : asText(row[column])]);
+  return {
+    type: partTypes.find((type) => type === row["part_type"]) ?? "agent",
+    text: asTextOrNull(row["text_content"]),
+    toolCallId: asTextOrNull(row["tool_call_id"]),
+    toolName: asTextOrNull(row["tool_name"]),
+    metadata: asTextOrNull(row["metadata"]),
+    columns: Object.fromEntries(columns),
+  };
+}
+
+/** Each message with its parts, both coming by message id. Parts of a message that is gone come alone. */
+function* sideBySide(
+  messages: Iterable<Row>,
+  parts: Iterable<FiledPart>,
+): Generator<{ readonly row: Row | null; readonly filed: readonly FiledPart[] }> {
+  const later = parts[Symbol.iterator]();
+  let next = later.next();
+  const takeWhile = (isWanted: (part: FiledPart) => boolean): readonly FiledPart[] => {
+    const found: FiledPart[] = [];
+    for (; next.done !== true && isWanted(next.value); next = later.next()) found.push(next.value);
+    return found;
+  };
+  for (const row of messages) {
+    const id = Number(row["message_id"]);
+    yield { row: null, filed: takeWhile((part) => part.message < id) };
+    yield { row, filed: takeWhile((part) => part.message === id) };
+  }
+  yield { row: null, filed: takeWhile(() => true) };
+}
+
+const messageColumns = [
+  ...["message_id", "conversation_id", "seq", "role", "content", "token_count", "created_at", "stored_at", "message_key"],
+  ...["envelope", "aside"],
+];
+const partColumns = ["message_id", "ordinal", "part_type", "text_length", "text_content", "tool_call_id", "tool_name", "metadata"];
+
+const valuesOfPart = (
+  { message, ordinal, others }: Omit<FiledPart, "part">,
+  { type, text, kept, toolCallId, toolName, metadata }: Part,
+): readonly SQLOutputValue[] => [
+  ...[message, ordinal, type, text === null ? null : text.length, kept, toolCallId, toolName, metadata],
+  ...others,
+];
+
+/** Row by row; whole numbers as BigInt, so that none is too long to be read. */
+function readAll(db: DatabaseSync, statement: string): Iterable<Row> {
+  const prepared = db.prepare(statement);
+  prepared.setReadBigInts(true);
+  return prepared.iterate();
+}
+
+const listed = (kept: readonly KeptColumn[]): string => kept.map(({ name, value }) => `, ${value} AS ${quoted(name)}`).join("");
+
+/** Tells how many rows were inserted: one, or none. */
+function prepareInsert(
+  db: DatabaseSync,
+  name: TakenTable,
+  ours: readonly string[],
+  kept: readonly KeptColumn[],
+  otherwise = "",
+): (values: readonly SQLOutputValue[]) => number {
+  const columns = [...ours, ...kept.map((column) => quoted(column.name))];
+  const places = columns.map(() => "?").join(", ");
+  const insert = db.prepare(`INSERT INTO ${name} (${columns.join(", ")}) VALUES (${places}) ${otherwise}`);
+  return (values) => Number(insert.run(...values).changes);
+}
+
+// ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function copySummaries(db: DatabaseSync, older: string | null): number {
+  assert(older !== null, "every file of the older program has summaries");
+  const has = columnsOf(db, older);
+  const createdAt = `coalesce(lcm_time(o.created_at), ?, '${epoch}')`;
+  const values = {
+    summary_id: "o.summary_id",
+    conversation_id: "o.conversation_id",
+    kind: "o.kind",
+    depth: "?",
+    content: "CAST(o.content AS TEXT)",
+    token_count: "lcm_tokens(o.content)",
+    earliest_at: "?",
+    latest_at: "?",
+    descendant_count: "?",
+    created_at: createdAt,
+    updated_at: createdAt,
+    file_ids: has.has("file_ids") ? "CASE WHEN json_valid(o.file_ids) THEN o.file_ids ELSE '[]' END" : "'[]'",
+    model: has.has("model") ? "nullif(o.model, 'unknown')" : "NULL",
+    level: "lcm_level(o.content)",
+    search_id: "?",
+  };
+  const insert = db.prepare(`${insertFrom(db, "summaries", older, values)} WHERE o.summary_id = ?`);
+  const facts = describeSummaries(db, older);
+  let searchId = 0;
+  for (const [id, { depth, earliestAt, latestAt, descendants }] of facts) {
+    insert.run(depth, earliestAt, latestAt, descendants, latestAt, latestAt, ++searchId, id);
+  }
+  return facts.size;
+}
+
+interface SummaryFacts {
+  readonly depth: number;
+  readonly earliestAt: string | null;
+  readonly latestAt: string | null;
+  readonly descendants: number;
+}
+
+/** Depths, ranges and counts from the links, in the order in which the summaries were made. */
+function describeSummaries(db: DatabaseSync, older: string): ReadonlyMap<string, SummaryFacts> {
+  const has = columnsOf(db, older);
+  const column = (name: string): string => (has.has(name) ? name : "NULL");
+  const rows = db
+    .prepare(
+      `SELECT summary_id, kind, ${column("depth")} AS depth, lcm_time(${column("earliest_at")}) AS earliest,
+         lcm_time(${column("latest_at")}) AS latest
+       FROM ${quoted(older)} ORDER BY coalesce(lcm_time(created_at), ''), rowid`,
+    )
+    .all();
+  const spans = db
+    .prepare(
+      `SELECT l.summary_id, min(m.created_at) AS earliest, max(m.created_at) AS latest
+       FROM summary_messages l JOIN messages m USING (message_id) GROUP BY l.summary_id`,
+    )
+    .all();
+  const links = db.prepare("SELECT summary_id, parent_summary_id FROM summary_parents").all();
+  const statedOf = new Map(rows.map((row) => [asText(row["summary_id"]), row]));
+  const spanOf = new Map(spans.map((row) => [asText(row["summary_id"]), toSpan(row)]));
+  const linksOf = Map.groupBy(links, (row) => asText(row["summary_id"]));
+  const described = new Map<string, SummaryFacts>();
+
+  const describe = (id: string): SummaryFacts | null => {
+    const known = described.get(id);
+    const row = statedOf.get(id);
+    if (known !== undefined || row === undefined) return known ?? null;
+    const isLeaf = row["kind"] === "leaf";
+    const stated = { depth: isLeaf ? 0 : Math.max(1, Number(row["depth"] ?? 1)), ...toSpan(row), descendants: 0 };
+    // One that is among its own sources meets this there, and goes no further.
+    described.set(id, stated);
+    const sources = (linksOf.get(id) ?? []).map((link) => describe(asText(link["parent_summary_id"])));
+    const below = sources.filter((source) => source !== null);
+    const own = spanOf.get(id);
+    const covered = own === undefined ? below : [...below, own];
+    const facts: SummaryFacts = {
+      depth: isLeaf || below.length === 0 ? stated.depth : 1 + Math.max(...below.map((source) => source.depth)),
+      // Where nothing is left of its sources, what it said of itself is all there is.
+      ...(covered.length === 0 ? toSpan(row) : joinSpans(covered)),
+      descendants: below.reduce((sum, source) => sum + source.descendants + 1, 0),
+    };
+    described.set(id, facts);
+    return facts;
+  };
+  const inOrder = [...statedOf.keys()].map((id) => [id, describe(id)] as const);
+  return new Map(inOrder.flatMap(([id, facts]) => (facts === null ? [] : [[id, facts]])));
+}
+
+type Span = Pick<SummaryFacts, "earliestAt" | "latestAt">;
+
+const toSpan = (row: Row): Span => ({ earliestAt: asTextOrNull(row["earliest"]), latestAt: asTextOrNull(row["latest"]) });
+
+const joinSpans = (spans: readonly Span[]): Span => ({
+  earliestAt: spans.map((span) => span.earliestAt).filter((time) => time !== null).sort()[0] ?? null,
+  latestAt: spans.map((span) => span.latestAt).filter((time) => time !== null).sort().at(-1) ?? null,
+});
+
+// ── Totals ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function totalConversations(db: DatabaseSync, totals: ReadonlyMap<number, MessageTotals>): void {
+  const update = db.prepare(
+    "UPDATE conversations SET message_count = ?, message_tokens = ?, last_message_at = ?, next_seq = ? WHERE conversation_id = ?",
+  );
+  for (const [id, { messages, tokens, lastAt, nextSeq }] of totals) update.run(messages, tokens, lastAt, nextSeq, id);
+  db.exec(`UPDATE conversations SET
+    summary_count = (SELECT count(*) FROM summaries s WHERE s.conversation_id = conversations.conversation_id),
+    (context_items, context_tokens, context_messages, context_message_tokens) = (
+      SELECT count(*), coalesce(sum(coalesce(m.token_count, s.token_count)), 0), count(c.message_id),
+             coalesce(sum(m.token_count), 0)
+      FROM context_items c
+      LEFT JOIN messages m ON m.message_id = c.message_id
+      LEFT JOIN summaries s ON s.summary_id = c.summary_id
+      WHERE c.conversation_id = conversations.conversation_id)`);
+}

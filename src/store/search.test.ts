@@ -1,0 +1,517 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import type { StatementSync } from "node:sqlite";
+import { describe, it } from "node:test";
+import { LcmError } from "../core/errors.ts";
+import type { Timestamp } from "../core/model.ts";
+import type { SearchCaveat, SearchRequest, SearchResult } from "../core/ports.ts";
+import { asConversation } from "./rows.ts";
+import { indexes, searchTables, tables } from "./schema.ts";
+import type { Row, Script, Value } from "./script.ts";
+import { indexBatch, reindexRow } from "./indexing.ts";
+import { search } from "./search.ts";
+
+interface Said {
+  readonly conversation?: number;
+  readonly at?: string;
+  readonly aside?: "note" | "branch";
+  readonly envelope?: string;
+}
+
+/** A database with nothing but what search reads. */
+function createArchive() {
+  const db = new DatabaseSync(":memory:");
+  for (const statement of [...Object.values(tables), ...searchTables, ...indexes]) db.exec(statement);
+  const prepared = new Map<string, StatementSync>();
+  const run = <T>(script: Script<T>): T => {
+    let step = script.next();
+    while (!step.done) {
+      const words = step.value.parts.join("?");
+      const statement = prepared.get(words) ?? db.prepare(words);
+      prepared.set(words, statement);
+      step = script.next(statement.all(...step.value.values).map(toRow));
+    }
+    return step.value;
+  };
+  const open = db.prepare(
+    "INSERT OR IGNORE INTO conversations (conversation_id, session_id, created_at, updated_at) VALUES (?, 's', '', '')",
+  );
+  const say = db.prepare(
+    `INSERT INTO messages (conversation_id, seq, role, content, token_count, created_at, stored_at, message_key,
+                           aside, envelope)
+     SELECT ?1, coalesce(max(seq), 0) + 1, 'user', ?2, 1, ?3, ?3, 'k' || coalesce(max(seq), 0), ?4, ?5
+     FROM messages WHERE conversation_id = ?1`,
+  );
+  let clock = Date.parse("2026-01-01T00:00:00.000Z");
+  const now = (): string => new Date((clock += 60_000)).toISOString();
+  return {
+    db,
+    run,
+    /** Stores messages, one a minute, and tells the id of the last. */
+    say(texts: string | readonly string[], { conversation = 1, at, aside, envelope }: Said = {}): number {
+      open.run(conversation);
+      let last = 0;
+      for (const text of typeof texts === "string" ? [texts] : texts)
+        last = Number(say.run(conversation, text, at ?? now(), aside ?? null, envelope ?? null).lastInsertRowid);
+      db.exec(
+        `UPDATE conversations AS c
+         SET message_count = (SELECT count(*) FROM messages m WHERE m.conversation_id = c.conversation_id)`,
+      );
+      return last;
+    },
+    summarise(text: string, earliest: string, latest: string, conversation = 1): string {
+      open.run(conversation);
+      const id = `sum_${String(db.prepare("SELECT count(*) AS n FROM summaries").get()?.["n"]).padStart(16, "0")}`;
+      db.prepare(
+        `INSERT INTO summaries (summary_id, conversation_id, kind, depth, content, token_count, earliest_at, latest_at,
+                                created_at, updated_at, search_id)
+         SELECT ?1, ?2, 'leaf', 0, ?3, 1, ?4, ?5, ?6, ?6, count(*) + 1 FROM summaries`,
+      ).run(id, conversation, text, earliest, latest, now());
+      return id;
+    },
+    index(rowsMax = 1_000_000): number {
+      return run(indexBatch(rowsMax));
+    },
+    find(
+      pattern: string,
+      more: Partial<SearchRequest> = {},
+      deadline = { deadlineMs: 1, nowMs: () => 0 },
+    ): SearchResult {
+      return run(search({ pattern, mode: "full_text", scope: "both", sort: "hybrid", limit: 20, ...more }, deadline));
+    },
+    snippets(pattern: string, more: Partial<SearchRequest> = {}): readonly string[] {
+      return this.find(pattern, more).hits.map((hit) => hit.snippet);
+    },
+  };
+}
+
+const toRow = (row: Record<string, unknown>): Row =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]): [string, Value] => [
+      name,
+      typeof value === "number" || typeof value === "string" ? value : null,
+    ]),
+  );
+
+const at = (time: string): Timestamp => time as Timestamp;
+const sorts = ["recency", "relevance", "hybrid"] as const;
+const caveatKinds = (caveats: readonly SearchCaveat[]): readonly string[] => caveats.map((caveat) => caveat.kind);
+
+describe("guarantee 23: finds", () => {
+  const texts = [
+    "我们讨论了数据库迁移的问题",
+    "猫が好きです",
+    "한국어로 검색합니다",
+    "We shipped it 🎉 at last",
+    "The family 👨‍👩‍👧 waved 👍🏽 from 🇩🇪",
+    "Then getUserName returned undefined",
+    "set max_token_count to 4096",
+    "see src/store/words.ts and C:\\Users\\ada\\notes.txt",
+    "it failed with E1234 and 0x7ffeefbf at startup",
+    "connect ECONNREFUSED 127.0.0.1:5432",
+    "the migrations were migrating databases",
+    "process ended with exit code 137 again",
+    "exit quickly; the code was 137 lines",
+    "Crème brûlée in Łódź, Tiếng Việt",
+    "git commit 3f2504e04f89 was reverted",
+  ];
+  const wanted: readonly (readonly [what: string, pattern: string, row: number])[] = [
+    ["a Chinese word of two characters", "迁移", 0],
+    ["a longer Chinese word", "数据库", 0],
+    ["one Chinese character at the end of a run", "题", 0],
+    ["one Japanese character", "猫", 1],
+    ["a Korean word inside another", "국어", 2],
+    ["an emoji", "🎉", 3],
+    ["one person of a family emoji", "👩", 4],
+    ["an emoji in another skin tone", "👍🏿", 4],
+    ["a flag", "🇩🇪", 4],
+    ["an identifier as written", "getUserName", 5],
+    ["an identifier in lower case", "getusername", 5],
+    ["a part of a camelCase identifier", "name", 5],
+    ["an identifier written another way", "get_user_name", 5],
+    ["a snake_case identifier", "max_token_count", 6],
+    ["a part of a snake_case identifier", "token", 6],
+    ["a path", "src/store/words.ts", 7],
+    ["the end of a path", "words.ts", 7],
+    ["a path of Windows", "C:\\Users\\ada\\notes.txt", 7],
+    ["a file name", "notes.txt", 7],
+    ["an error code", "E1234", 8],
+    ["an error code without its letter", "1234", 8],
+    ["a number in hexadecimal", "0x7ffeefbf", 8],
+    ["an error name", "ECONNREFUSED", 9],
+    ["an address", "127.0.0.1:5432", 9],
+    ["another form of a word", "migrate", 10],
+    ["the beginning of a word", "revert*", 14],
+    ["a phrase", '"exit code 137"', 11],
+    ["a word without its accents", "creme brulee", 13],
+    ["a word with accents that were not written", "tiéng viet", 13],
+    ["a hash", "3f2504e04f89", 14],
+  ];
+  for (const indexed of [true, false]) {
+    const archive = createArchive();
+    archive.say(texts);
+    if (indexed) archive.index();
+    for (const [what, pattern, row] of wanted) {
+      it(`${what}, ${indexed ? "indexed" : "before it is indexed"}`, () => {
+        for (const sort of sorts) {
+          const { hits } = archive.find(pattern, { sort, limit: 1 });
+          assert.equal(hits[0]?.kind === "message" ? hits[0].seq : 0, row + 1, `${pattern} by ${sort}`);
+        }
+      });
+    }
+    it(`only what holds a phrase, ${indexed ? "indexed" : "before it is indexed"}`, () => {
+      for (const sort of sorts) assert.equal(archive.find('"exit code 137"', { sort }).hits.length, 1, sort);
+    });
+  }
+});
+
+describe("guarantee 22: no false “no matches”", () => {
+  it("refuses what cannot be searched for, with a way that works", () => {
+    const archive = createArchive();
+    archive.say("something");
+    const refused = (pattern: string, more: Partial<SearchRequest>): void =>
+      assert.throws(
+        () => archive.find(pattern, more),
+        (error) => error instanceof LcmError && error.code === "invalid",
+      );
+    refused("(", { mode: "regex" });
+    refused("?!", {});
+    refused("something", { limit: 0 });
+    refused("something", { limit: 201 });
+  });
+
+  it("finds the oldest rows, by words and by pattern", () => {
+    const archive = createArchive();
+    archive.say("the first word was pangolin");
+    archive.say(Array.from({ length: 3_000 }, (_, index) => `line ${index} of the archive`));
+    archive.index();
+    for (const sort of sorts) assert.deepEqual(archive.snippets("pangolin", { sort }), ["the first word was pangolin"]);
+    assert.deepEqual(archive.snippets("pang.lin", { mode: "regex" }), ["the first word was pangolin"]);
+    assert.deepEqual(archive.find("pangolin").caveats, []);
+  });
+
+  it("finds rows before they are indexed, while they are, and after", () => {
+    const archive = createArchive();
+    archive.say(["alpha one", "alpha two", "alpha three", "alpha four"]);
+    archive.summarise("alpha summary", "2026-01-01T00:00:00.000Z", "2026-01-01T00:10:00.000Z");
+    for (let left = 5; left > 0; left = archive.index(2)) {
+      for (const sort of sorts)
+        assert.equal(archive.find("alpha", { sort }).hits.length, 5, `${left} left, by ${sort}`);
+    }
+    assert.equal(archive.index(), 0);
+    for (const sort of sorts) assert.deepEqual(caveatKinds(archive.find("alpha", { sort }).caveats), []);
+    assert.equal(archive.find("alpha").hits.length, 5);
+  });
+
+  it("says how many rows are in no index yet", () => {
+    const archive = createArchive();
+    archive.say("needle at the very start");
+    archive.say(Array.from({ length: 2_999 }, () => "hay"));
+    const { hits, caveats } = archive.find("needle");
+    assert.deepEqual([hits.length, caveats], [0, [{ kind: "unindexed", rows: 1_000 }]]);
+    archive.index();
+    assert.deepEqual(caveatKinds(archive.find("needle").caveats), []);
+    assert.equal(archive.find("needle").hits.length, 1);
+  });
+
+  it("says that there is more than the limit", () => {
+    const archive = createArchive();
+    archive.say(["one beaver", "two beavers", "three beavers"]);
+    archive.index();
+    for (const sort of sorts) {
+      assert.deepEqual(archive.find("beaver", { sort, limit: 2 }).caveats, [{ kind: "limit", limit: 2 }]);
+      assert.deepEqual(archive.find("beaver", { sort, limit: 3 }).caveats, []);
+    }
+    assert.deepEqual(archive.find("beaver", { mode: "regex", limit: 2 }).caveats, [{ kind: "limit", limit: 2 }]);
+    assert.deepEqual(archive.find("beaver", { mode: "regex", limit: 3 }).caveats, []);
+  });
+
+  it("says when the time was too short to look at every row", () => {
+    const archive = createArchive();
+    archive.say(Array.from({ length: 4_000 }, (_, index) => `row ${index}`));
+    archive.index();
+    let ms = 0;
+    const impatient = { deadlineMs: 1_000, nowMs: () => ms++ };
+    const { hits, caveats } = archive.find("^r.. 0$", { mode: "regex" }, impatient);
+    const [caveat] = caveats;
+    assert.equal(hits.length, 0);
+    assert.ok(caveat?.kind === "time" && caveat.scanned > 0 && caveat.scanned < 4_000 && caveat.of === 4_000);
+    assert.equal(archive.find("^r.. 0$", { mode: "regex" }).hits.length, 1);
+  });
+
+  it("says when the time was too short to read what the index found", () => {
+    const archive = createArchive();
+    archive.say(Array.from({ length: 1_000 }, (_, index) => `beaver ${index}`));
+    archive.index();
+    let ms = 0;
+    const { hits, caveats } = archive.find(
+      "beaver",
+      { sort: "relevance", limit: 50 },
+      { deadlineMs: 1, nowMs: () => ms++ },
+    );
+    assert.equal(hits.length, 50);
+    assert.ok(caveats.some((caveat) => caveat.kind === "time" && caveat.scanned === 200 && caveat.of === 1_000));
+  });
+
+  it("says when no row holds every word, and which words none holds", () => {
+    const archive = createArchive();
+    archive.say(["the beaver swam", "the otter slept"]);
+    archive.index();
+    const both = archive.find("beaver otter", { sort: "recency" });
+    assert.deepEqual([both.hits.length, both.caveats], [2, [{ kind: "partial_match", missing: [] }]]);
+    for (const sort of sorts) {
+      const one = archive.find("beaver wombat", { sort });
+      assert.deepEqual([one.hits.length, one.caveats], [1, [{ kind: "partial_match", missing: ["wombat"] }]], sort);
+    }
+    assert.deepEqual(archive.find("wombat numbat", { sort: "recency" }), { hits: [], caveats: [] });
+  });
+
+  it("says when only the newest of frequent words were ranked", () => {
+    const archive = createArchive();
+    archive.say("x");
+    // Only the index matters here, and a row of it costs little.
+    archive.db.exec(`WITH RECURSIVE ids (id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM ids WHERE id < 200100)
+      INSERT INTO messages_fts (rowid, text) SELECT id, 'xconv1 beaver' FROM ids;
+      WITH RECURSIVE ids (id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM ids WHERE id < 200100)
+      INSERT INTO messages
+        (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
+      SELECT id, 1, id, 'user', 'beaver', 1, '2026-01-01T00:00:00.000Z', '', id FROM ids;
+      UPDATE search_progress SET indexed_upto = 200100 WHERE source = 'messages'`);
+    const { hits, caveats } = archive.find("beaver", { scope: "messages" });
+    assert.equal(hits.length, 20);
+    assert.deepEqual(caveats, [
+      { kind: "limit", limit: 20 },
+      { kind: "newest_ranked", ranked: 200_000 },
+    ]);
+  });
+
+  it("gives a pattern every row, whatever the chunks", () => {
+    const archive = createArchive();
+    for (let conversation = 1; conversation <= 3; conversation++)
+      archive.say(
+        Array.from({ length: 700 }, (_, index) => `row ${index} of ${conversation}`),
+        { conversation },
+      );
+    for (const pattern of ["row 69\\d of", "w (?:69\\d|0) o", "ROW|row 0 of", "\\b0 of"]) {
+      const expression = new RegExp(pattern, /[A-Z]/.test(pattern) ? "u" : "iu");
+      for (const conversations of [undefined, [asConversation(2)], [asConversation(3), asConversation(1)]]) {
+        const all = Array.from({ length: 2_100 }, (_, index) => ({
+          text: `row ${index % 700} of ${Math.floor(index / 700) + 1}`,
+          conversation: Math.floor(index / 700) + 1,
+        }));
+        const expected = all.filter(
+          ({ text, conversation }) =>
+            expression.test(text) && conversations?.every((id) => id !== conversation) !== true,
+        );
+        const found = archive.find(pattern, { mode: "regex", limit: 200, ...(conversations && { conversations }) });
+        assert.deepEqual(
+          found.hits.map((hit) => hit.snippet).toSorted(),
+          expected
+            .map(({ text }) => text)
+            .toSorted()
+            .slice(0, 200),
+          pattern,
+        );
+      }
+    }
+  });
+});
+
+describe("scope", () => {
+  const archive = createArchive();
+  archive.say("the beaver of the first", { conversation: 1, at: "2026-03-01T00:00:00.000Z" });
+  archive.say("the beaver of the second", { conversation: 2, at: "2026-03-02T00:00:00.000Z" });
+  archive.say("the beaver of the third", { conversation: 3, at: "2026-03-03T00:00:00.000Z" });
+  archive.say("a note on the beaver", { conversation: 1, at: "2026-03-04T00:00:00.000Z", aside: "note" });
+  archive.say("xconv2 beaver forged", { conversation: 4, at: "2026-03-05T00:00:00.000Z" });
+  archive.summarise("beaver from the 1st to the 3rd", "2026-03-01T00:00:00.000Z", "2026-03-03T00:00:00.000Z", 2);
+  archive.db.exec("UPDATE conversations SET hidden = 1 WHERE conversation_id = 3");
+  const modes = [
+    { mode: "regex", sort: "recency" },
+    { mode: "full_text", sort: "recency" },
+    { mode: "full_text", sort: "hybrid" },
+  ] as const;
+  const check = (what: string, more: Partial<SearchRequest>, expected: readonly string[]): void => {
+    for (const state of ["before indexing", "indexed"]) {
+      it(`${what}, ${state}`, () => {
+        if (state === "indexed") archive.index();
+        for (const mode of modes)
+          assert.deepEqual(
+            archive.snippets("beaver", { ...mode, ...more }).toSorted(),
+            expected.toSorted(),
+            `${mode.mode} by ${mode.sort}`,
+          );
+      });
+    }
+  };
+  const [first, second, third] = [asConversation(1), asConversation(2), asConversation(3)];
+
+  check("leaves out hidden conversations and notes", {}, [
+    "the beaver of the first",
+    "the beaver of the second",
+    "xconv2 beaver forged",
+    "beaver from the 1st to the 3rd",
+  ]);
+  check("is messages alone", { scope: "messages", conversations: [second] }, ["the beaver of the second"]);
+  check("is summaries alone", { scope: "summaries" }, ["beaver from the 1st to the 3rd"]);
+  check("is one conversation, even one that is hidden", { conversations: [third] }, ["the beaver of the third"]);
+  check("is several conversations", { scope: "messages", conversations: [first, third] }, [
+    "the beaver of the first",
+    "the beaver of the third",
+  ]);
+  check("is no conversation at all", { conversations: [] }, []);
+  check("since is inclusive", { scope: "messages", since: at("2026-03-02T00:00:00.000Z") }, [
+    "the beaver of the second",
+    "xconv2 beaver forged",
+  ]);
+  check("before is exclusive", { scope: "messages", before: at("2026-03-02T00:00:00.000Z") }, [
+    "the beaver of the first",
+  ]);
+  check(
+    "a summary matches by overlap",
+    { scope: "summaries", since: at("2026-03-03T00:00:00.000Z"), before: at("2026-04-01T00:00:00.000Z") },
+    ["beaver from the 1st to the 3rd"],
+  );
+  check("a summary outside the time does not", { scope: "summaries", since: at("2026-03-03T00:00:00.001Z") }, []);
+});
+
+describe("order", () => {
+  it("by recency is newest first, and only rows with every word if there are any", () => {
+    const archive = createArchive();
+    archive.say(["old beaver dam", "a beaver alone", "new beaver dam", "a dam alone"]);
+    archive.index();
+    assert.deepEqual(archive.snippets("beaver dam", { sort: "recency" }), ["new beaver dam", "old beaver dam"]);
+    assert.deepEqual(archive.snippets("beaver", { mode: "regex" }), [
+      "new beaver dam",
+      "a beaver alone",
+      "old beaver dam",
+    ]);
+  });
+
+  it("by recency puts a summary among the messages of its time", () => {
+    const archive = createArchive();
+    archive.say("old beaver", { at: "2026-03-01T00:00:00.000Z" });
+    archive.say("new beaver", { at: "2026-03-03T00:00:00.000Z" });
+    archive.summarise("beaver between", "2026-03-01T00:00:00.000Z", "2026-03-02T00:00:00.000Z");
+    archive.index();
+    for (const mode of ["regex", "full_text"] as const)
+      assert.deepEqual(archive.snippets("beaver", { mode, sort: "recency" }), [
+        "new beaver",
+        "beaver between",
+        "old beaver",
+      ]);
+  });
+
+  it("by relevance prefers rare words, and more of them", () => {
+    const archive = createArchive();
+    archive.say(Array.from({ length: 20 }, () => "the beaver swam here alone"));
+    archive.say(["the otter swam here alone", "hay", "hay", "hay", "hay", "the otter met the beaver"]);
+    archive.index();
+    const [best, next] = archive.snippets("beaver otter", { sort: "relevance" });
+    assert.deepEqual([best, next], ["the otter met the beaver", "the otter swam here alone"]);
+  });
+
+  it("by hybrid prefers the newer of equals", () => {
+    const archive = createArchive();
+    archive.say(["the beaver swam", "the beaver swam", "hay"]);
+    archive.index();
+    assert.deepEqual(
+      archive.find("beaver").hits.map((hit) => hit.kind === "message" && hit.seq),
+      [2, 1],
+    );
+  });
+
+  it("finds a reply through its question", () => {
+    const archive = createArchive();
+    archive.say([
+      "Ann: Good morning!",
+      "Bob: Which instrument do you play?",
+      "Ann: The clarinet, since I was ten.",
+      "Bob: I bought a car.",
+      "Ann: Oh.",
+    ]);
+    archive.say(Array.from({ length: 30 }, (_, index) => `Bob: hay ${index}`));
+    archive.index();
+    const found = archive.snippets("What instrument does Ann play?", { sort: "relevance" });
+    assert.ok(found.slice(0, 2).includes("Ann: The clarinet, since I was ten."), found.join("\n"));
+    assert.deepEqual(archive.snippets("instrument", { sort: "relevance" }), ["Bob: Which instrument do you play?"]);
+  });
+
+  it("prefers who is named in the question, by prefix or by the name of the message", () => {
+    const archive = createArchive();
+    archive.say(["Bob: I painted a sunrise", "hay", "hay", "hay", "Ann: I painted a sunrise"]);
+    archive.say("I painted a sunrise", { conversation: 2, envelope: '{"role":"user","name":"Carol"}' });
+    archive.index();
+    const first = (pattern: string): unknown =>
+      archive
+        .find(pattern, { sort: "relevance" })
+        .hits.map((hit) => hit.kind === "message" && `${hit.conversation}/${hit.seq}`)[0];
+    assert.equal(first("What did Ann paint, a sunrise?"), "1/5");
+    assert.equal(first("What did Bob paint, a sunrise?"), "1/1");
+    assert.equal(first("What did Carol paint, a sunrise?"), "2/1");
+  });
+
+  it("prefers the day that the question names", () => {
+    const archive = createArchive();
+    for (const day of ["2023-05-07", "2023-05-08", "2023-06-08", "2022-05-08"])
+      archive.say("we went camping", {
+        conversation: Number(day.slice(5, 7)) * 100 + Number(day.slice(8)),
+        at: `${day}T10:00:00.000Z`,
+      });
+    archive.index();
+    assert.equal(
+      archive.find("Who went camping on 8 May 2023?", { sort: "relevance" }).hits[0]?.at,
+      "2023-05-08T10:00:00.000Z",
+    );
+  });
+});
+
+describe("a hit", () => {
+  it("shows the text around the match, cut from what is stored", () => {
+    const archive = createArchive();
+    const text = `${"hay ".repeat(500)}the beaver built a dam${" hay".repeat(500)}`;
+    archive.say(text);
+    archive.index();
+    for (const [pattern, mode] of [
+      ["beaver dam", "full_text"],
+      ["built\\s+a", "regex"],
+    ] as const) {
+      const [snippet = ""] = archive.snippets(pattern, { mode });
+      assert.match(snippet, /the beaver built a dam/);
+      assert.ok(snippet.length <= 240);
+    }
+  });
+});
+
+describe("the index", () => {
+  it("follows a row that is rewritten or gone", () => {
+    const archive = createArchive();
+    const id = archive.say("the beaver swam");
+    archive.say("hay");
+    archive.index();
+    archive.db.prepare("UPDATE messages SET content = 'the otter swam' WHERE message_id = ?").run(id);
+    archive.run(reindexRow("messages", id, "the otter swam", 1));
+    assert.deepEqual([archive.snippets("otter"), archive.snippets("beaver")], [["the otter swam"], []]);
+    archive.db.prepare("DELETE FROM messages WHERE message_id = ?").run(id);
+    archive.run(reindexRow("messages", id, null, 1));
+    assert.deepEqual(archive.find("otter"), { hits: [], caveats: [] });
+  });
+
+  it("holds each row once, also one rewritten before its turn", () => {
+    const archive = createArchive();
+    const id = archive.say("the beaver swam");
+    archive.run(reindexRow("messages", id, "the beaver swam", 1));
+    archive.index();
+    assert.equal(
+      archive.db.prepare("SELECT count(*) AS n FROM messages_fts WHERE messages_fts MATCH 'beaver'").get()?.["n"],
+      1,
+    );
+  });
+
+  it("is built in batches that tell what remains", () => {
+    const archive = createArchive();
+    archive.say(["one", "two", "three"]);
+    archive.summarise("four", "2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z");
+    assert.deepEqual([archive.index(2), archive.index(2), archive.index(2)], [2, 0, 0]);
+  });
+});

@@ -1,0 +1,48 @@
+/**
+ * How long timers of this thread are late while something goes on. A busy machine is late all by itself, so what counts
+ * is how much later than a baseline of the same run, and the best of a few tries: what really blocks, blocks every time.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+
+const everyMs = 5;
+const triesMax = 5;
+
+/** The latest that a timer was, in ms. */
+async function latestDuring(work: () => Promise<unknown>): Promise<number> {
+  let latest = 0;
+  let expected = performance.now() + everyMs;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    latest = Math.max(latest, now - expected);
+    expected = now + everyMs;
+  }, everyMs);
+  try {
+    await sleep(4 * everyMs);
+    await work();
+    await sleep(4 * everyMs); // A timer that was held up to the end is heard of only afterwards.
+    return latest;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** How much later timers are while `work` goes on than during `baseline`, in ms; of several tries the best. */
+export async function extraLag(baseline: () => Promise<unknown>, work: () => Promise<unknown>, goodMs: number): Promise<number> {
+  let best = Infinity;
+  for (let tries = 0; tries < triesMax && best > goodMs; tries++) {
+    const usual = await latestDuring(baseline);
+    best = Math.min(best, (await latestDuring(work)) - usual);
+  }
+  return best;
+}
+
+/** Another thread that does nothing, as fast as it can. */
+export async function busyThread(forMs: number): Promise<void> {
+  const worker = new Worker(`const end = performance.now() + ${forMs}; while (performance.now() < end);`, { eval: true });
+  await new Promise<void>((resolve, reject) => {
+    worker.once("exit", () => resolve());
+    worker.once("error", reject);
+  });
+}

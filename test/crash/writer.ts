@@ -1,0 +1,60 @@
+/**
+ * A process that writes and may be killed at any moment. It says so on its output when a turn is stored, and only then:
+ * what it has said must be there ever after.
+ */
+
+import { writeSync } from "node:fs";
+import type { ContextItem, ConversationId, NewSummary, Timestamp } from "../../src/core/model.ts";
+import { messageToStore } from "../../src/core/content.ts";
+import type { HostMessage } from "../../src/core/content.ts";
+import type { Store } from "../../src/core/ports.ts";
+import { openSqliteWorker } from "../../src/store/sqlite-worker.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { turnWithTool } from "../../src/testing/scripted-host.ts";
+
+export interface Orders {
+  readonly path: string;
+  readonly sessionId: string;
+  /** Keys begin with it. */
+  readonly name: string;
+  readonly turns: number;
+  readonly inThread: boolean;
+}
+
+export const messagesPerTurn = 4;
+export const turnOf = (name: string, turn: number): readonly HostMessage[] =>
+  turnWithTool(`call-${turn}`, `${name} asks ${turn}`, `the answer to ${turn}, ${"at length ".repeat(turn % 40)}`);
+export const keyOf = (name: string, turn: number, place: number): string => `${name}/${turn}/${place}`;
+export const acknowledgement = (turn: number): string => `stored ${turn}`;
+
+const summary: NewSummary = { text: "what was said", tokens: 1, level: "normal", model: null, previousContext: null, fileIds: [] };
+
+const [, self, given] = process.argv;
+if (given !== undefined && self !== undefined && import.meta.filename === self) await write(JSON.parse(given) as Orders);
+
+async function write({ path, sessionId, name, turns, inThread }: Orders): Promise<void> {
+  const store = inThread ? await openSqliteWorker({ path }) : await openSqlite({ path });
+  const { id } = await store.open({ sessionId });
+  for (let turn = 0; turn < turns; turn++) {
+    const messages = turnOf(name, turn).map((raw, place) =>
+      messageToStore(raw, { key: keyOf(name, turn, place), at: "2026-02-17T07:37:00.000Z" as Timestamp }),
+    );
+    await store.append(id, messages.map((message) => ({ kind: "message", message }) as const), { hostCursor: `${name} ${turn}` });
+    writeSync(1, `${acknowledgement(turn)}\n`);
+    if (turn % 3 === 2) await foldOldest(store, id);
+    if (turn % 5 === 4) await store.index(64);
+  }
+  await store.close();
+}
+
+/** The oldest eight in a row of one depth, if there are so many; somebody else may have been quicker. */
+async function foldOldest(store: Store, id: ConversationId): Promise<void> {
+  const context = await store.context(id, { limit: 60 });
+  let run: ContextItem[] = [];
+  for (const item of context) {
+    if (item.depth !== run[0]?.depth) run = [];
+    run.push(item);
+    if (run.length === 8) break;
+  }
+  if (run.length === 8) await store.fold(id, run, summary);
+}
