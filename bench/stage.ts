@@ -1,11 +1,11 @@
 /** One step of the benchmark in a process of its own; prints its figures as JSON. See bench.ts. */
 
-import { createReadStream, statSync } from "node:fs";
-import { createInterface } from "node:readline";
+import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { messageToStore, textOfParts } from "../src/core/content.ts";
+import { openTranscript } from "../src/cli/files.ts";
+import { createDatabase } from "../src/cli/open.ts";
 import type { SourceLine } from "../src/core/ingest.ts";
-import { createLcm } from "../src/core/lcm.ts";
 import type { ConversationId, NewMessage, Timestamp } from "../src/core/model.ts";
 import type { SearchRequest, Store } from "../src/core/ports.ts";
 import { openSqliteWorker } from "../src/store/sqlite-worker.ts";
@@ -48,12 +48,13 @@ const n = Number(count);
 
 /** Most of the corpus is one long conversation; a fifth is spread over twenty others. */
 async function measureImport(): Promise<Imported> {
-  const store = await openSqlite({ path: database, housekeeping: false });
-  const lcm = createLcm({ store, clock });
+  const lcm = await createDatabase(database).open("import");
+  const { store } = lcm;
   const cpu = process.cpuUsage();
   const start = performance.now();
   const long = Math.floor(n * 0.8);
-  const lines = fileLines();
+  const { lines: source } = await openTranscript({ path: transcript, bytes: statSync(transcript).size, isFound: false });
+  const lines = source[Symbol.asyncIterator]();
   await lcm.import(take(lines, long), { fallbackSessionId: "long" });
   const share = Math.ceil((n - long) / 20);
   for (let other = 1; other <= 20; other++) await lcm.import(take(lines, share), { fallbackSessionId: `other-${other}` });
@@ -70,14 +71,7 @@ async function measureImport(): Promise<Imported> {
   };
 }
 
-async function* fileLines(): AsyncGenerator<SourceLine> {
-  let position = 0;
-  for await (const text of createInterface({ input: createReadStream(transcript), crlfDelay: Infinity })) {
-    yield { text, position: ++position };
-  }
-}
-
-async function* take(lines: AsyncGenerator<SourceLine>, limit: number): AsyncGenerator<SourceLine> {
+async function* take(lines: AsyncIterator<SourceLine>, limit: number): AsyncGenerator<SourceLine> {
   for (let taken = 0; taken < limit; taken++) {
     const next = await lines.next();
     if (next.done === true) return;

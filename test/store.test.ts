@@ -96,7 +96,11 @@ describe("guarantee 10, store part: the host's event loop is free", () => {
           );
           assert.ok(waited > lockedMs / 2, `the append had to wait for the lock, and took ${waited} ms`);
           assert.ok(lag <= lagMs, `a timer was ${lag} ms later than it is without`);
-          assert.equal((await store.messages({ conversation: id })).filter(({ text }) => text === "said while it was locked").length, host.entries.length);
+          assert.equal(
+            (await store.messages({ conversation: id })).filter(({ text }) => text === "said while it was locked")
+              .length,
+            host.entries.length,
+          );
         } finally {
           await store.close();
         }
@@ -124,7 +128,11 @@ describe("guarantee 10, store part: the host's event loop is free", () => {
         const forMs = 700;
         const lag = await extraLag(
           () => busyThread(forMs),
-          () => store.search({ pattern: "(a+)+$", mode: "regex", scope: "messages", sort: "recency", limit: 5 }, { timeoutMs: forMs }),
+          () =>
+            store.search(
+              { pattern: "(a+)+$", mode: "regex", scope: "messages", sort: "recency", limit: 5 },
+              { timeoutMs: forMs },
+            ),
           lagMs,
         );
         assert.ok(lag <= lagMs, `a timer was ${lag} ms later than beside any other busy thread`);
@@ -155,7 +163,10 @@ describe("guarantee 22, worker part: a runaway expression is stopped and said to
     for (let time = 0; time < 3; time++) {
       const { hits, caveats } = await store.search(runaway, { timeoutMs: 150 });
       assert.deepEqual(hits, []);
-      assert.deepEqual(caveats.map(({ kind }) => kind), ["time"]);
+      assert.deepEqual(
+        caveats.map(({ kind }) => kind),
+        ["time"],
+      );
       const next = await store.search(sane);
       assert.deepEqual([next.hits.length, next.caveats], [1, []]);
     }
@@ -163,7 +174,9 @@ describe("guarantee 22, worker part: a runaway expression is stopped and said to
 
   it("by its caller, at once; the next search works", async () => {
     const controller = new AbortController();
-    const searching = refuses("unavailable", () => store.search(runaway, { timeoutMs: 600_000, signal: controller.signal }));
+    const searching = refuses("unavailable", () =>
+      store.search(runaway, { timeoutMs: 600_000, signal: controller.signal }),
+    );
     await sleep(100);
     controller.abort();
     await searching;
@@ -178,7 +191,10 @@ describe("guarantee 22, worker part: a runaway expression is stopped and said to
     const { id } = await store.open({ sessionId: "meanwhile" });
     await store.append(id, [toAppendable(createHost("m").says(user("written meanwhile")))]);
     assert.equal(isStopped, false, "the write did not wait for the search");
-    assert.deepEqual((await first).caveats.map(({ kind }) => kind), ["time"]);
+    assert.deepEqual(
+      (await first).caveats.map(({ kind }) => kind),
+      ["time"],
+    );
     assert.equal((await second).hits.length, 1);
   });
 
@@ -188,8 +204,41 @@ describe("guarantee 22, worker part: a runaway expression is stopped and said to
     const second = refuses("unavailable", () => store.search(sane, { signal: controller.signal }));
     controller.abort();
     await second;
-    assert.deepEqual((await first).caveats.map(({ kind }) => kind), ["time"]);
+    assert.deepEqual(
+      (await first).caveats.map(({ kind }) => kind),
+      ["time"],
+    );
     assert.equal((await store.search(sane)).hits.length, 1);
+  });
+});
+
+describe("forgetting, while somebody reads", () => {
+  it("is done when the last trace is gone from the log, not before", async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, "lcm.db");
+      const store = await openSqliteWorker({ path });
+      try {
+        const secret = "Zq7xKv93LmQw81";
+        await fill(store, 20, (index) => (index === 3 ? `the password is ${secret}` : `${"a".repeat(50)}!`));
+        const reader = store.search(
+          { pattern: "(a+)+$", mode: "regex", scope: "messages", sort: "recency", limit: 5 },
+          { timeoutMs: 700 },
+        );
+        await sleep(200); // It is reading now, from before the forgetting.
+        const plan = await store.planForget(null, { kind: "secret", text: secret });
+        assert.equal((await store.forget(null, plan)).kind, "written");
+        for (const file of ["lcm.db", "lcm.db-wal"]) {
+          const bytes = existsSync(join(folder, file)) ? readFileSync(join(folder, file)) : Buffer.alloc(0);
+          assert.ok(!bytes.includes(secret), `${file} still holds it`);
+        }
+        assert.deepEqual(
+          (await reader).caveats.map(({ kind }) => kind),
+          ["time"],
+        );
+      } finally {
+        await store.close();
+      }
+    });
   });
 });
 
@@ -219,7 +268,10 @@ describe("guarantee 11: start-up does not grow with what is stored", () => {
           costs.push({ bytes: bytesRead() - bytes, cpuMs: (own + system) / 1_000 });
           await again.close();
         }
-        cost.set(size, { bytes: median(costs.map(({ bytes }) => bytes)), cpuMs: median(costs.map(({ cpuMs }) => cpuMs)) });
+        cost.set(size, {
+          bytes: median(costs.map(({ bytes }) => bytes)),
+          cpuMs: median(costs.map(({ cpuMs }) => cpuMs)),
+        });
       }
       const [small, large] = sizes.map((size) => cost.get(size) ?? assert.fail());
       assert.ok(small !== undefined && large !== undefined);
@@ -275,15 +327,29 @@ describe("guarantee 29: times are stored in UTC with milliseconds, whatever the 
         range: [summary.earliestAt, summary.latestAt],
         made: [createdAt, updatedAt, summary.createdAt].map((time) => Math.abs(Date.now() - Date.parse(time)) < 600_000 && new Date(time).toISOString() === time),
       }));`;
-    const lines = JSON.stringify(times.map(([timestamp], index) => ({ id: `m${index}`, role: "user", content: `said at ${timestamp}`, timestamp })));
+    const lines = JSON.stringify(
+      times.map(([timestamp], index) => ({
+        id: `m${index}`,
+        role: "user",
+        content: `said at ${timestamp}`,
+        timestamp,
+      })),
+    );
     const path = join(folder, zone.replaceAll("/", "-"), "lcm.db");
-    const said = execFileSync(process.execPath, ["--input-type=module", "-e", code, path, lines], { env: { ...process.env, TZ: zone }, encoding: "utf8" });
+    const said = execFileSync(process.execPath, ["--input-type=module", "-e", code, path, lines], {
+      env: { ...process.env, TZ: zone },
+      encoding: "utf8",
+    });
     return JSON.parse(said) as unknown;
   };
 
   it("the same rows in Auckland, in St. John's and in UTC", async () => {
     await withFolder(async (folder) => {
-      for (const [zone, offset] of [["Pacific/Auckland", -720], ["America/St_Johns", 210], ["UTC", 0]] as const) {
+      for (const [zone, offset] of [
+        ["Pacific/Auckland", -720],
+        ["America/St_Johns", 210],
+        ["UTC", 0],
+      ] as const) {
         assert.deepEqual(rowsIn(zone, folder), {
           offset,
           rows: times.map(([, instant]) => instant),

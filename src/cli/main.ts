@@ -4,6 +4,7 @@
  */
 
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { addCommands } from "./commands/index.ts";
 import type { CommandContext, Output } from "./commands/context.ts";
@@ -54,7 +55,7 @@ function createProgram(context: CommandContext): Command {
 }
 
 function version(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8"));
   return typeof manifest === "object" && manifest !== null && "version" in manifest
     ? String(manifest.version)
     : "unknown";

@@ -6,6 +6,7 @@
 import { accessSync, constants, existsSync, readdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import { LcmError } from "../core/errors.ts";
 import { createLcm } from "../core/lcm.ts";
 import type { Lcm } from "../core/lcm.ts";
@@ -53,8 +54,10 @@ export function createDatabase(path: string, clock: Clock = systemClock): Databa
     path,
     kind,
     async open(purpose) {
-      if (purpose !== "write" && kind() === "none") throw missing();
-      const options = { path, filesDir, readOnly: purpose !== "write" && !isWritable(path) };
+      const writes = purpose === "write" || purpose === "import";
+      if (!writes && kind() === "none") throw missing();
+      if (purpose === "import") boundMemory();
+      const options = { path, filesDir, readOnly: !writes && !isWritable(path), housekeeping: purpose !== "import" };
       return createLcm({
         clock,
         store: await (purpose === "search" ? openSqliteWorker(options) : openSqlite(options)),
@@ -87,6 +90,14 @@ export function createDatabase(path: string, clock: Clock = systemClock): Databa
       return await restore(plan.from.path, plan.to, filesDir, clock.now());
     },
   };
+}
+
+/**
+ * A bulk import makes much garbage that lives for a moment, and V8 answers by growing the space for it. It need not: an
+ * import is as fast without, in two thirds of the memory.
+ */
+function boundMemory(): void {
+  setFlagsFromString("--semi-space-growth-factor=1");
 }
 
 /** For a program that brings its own file, such as the demo. */

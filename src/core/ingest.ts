@@ -90,7 +90,7 @@ export async function importTranscript(
     if (batch.length >= linesPerBatch || characters >= charactersPerBatch) await flush();
   }
   await flush();
-  for (let left = 1; left > 0; ) left = await store.index(rowsPerIndexing);
+  if (report.messages > 0) await store.index(rowsPerIndexing);
   return { conversation: await titled(store, conversation), ...report, differing, malformed };
 }
 
@@ -112,11 +112,16 @@ const readLine = (line: SourceLine, now: Timestamp): TranscriptLine =>
 
 const keyOf = (item: Appendable): string => (item.kind === "message" ? item.message.key : item.entry.key);
 
-/** A session imported before is continued, also if it is no longer the one that the host writes to. */
+/**
+ * A session imported before is continued, also if it is no longer the one that the host writes to. Another session under
+ * a key that is taken is a further segment of that key.
+ */
 async function openTarget(store: Store, sessionId: string, target: ImportTarget): Promise<Conversation> {
-  const [known] = await store.conversations({ sessionId, includeHidden: true, limit: 1 });
-  if (known !== undefined && (target.sessionKey === undefined || known.sessionKey === target.sessionKey)) return known;
-  return await store.open({ sessionId, sessionKey: target.sessionKey ?? null, agentId: target.agentId ?? null });
+  const { sessionKey, agentId } = target;
+  const known = await store.conversations({ sessionId, includeHidden: true });
+  const same = known.find((conversation) => sessionKey === undefined || conversation.sessionKey === sessionKey);
+  if (same !== undefined) return same;
+  return await store.openSegment({ sessionId, sessionKey: sessionKey ?? null, agentId: agentId ?? null });
 }
 
 const messagesPerPage = 500;

@@ -98,14 +98,14 @@ function inspectInvariant(bones: Skeleton): readonly Bare[] {
   ];
 }
 
-/** Copies stand where the context puts them; all others in the order in which they were said. */
+/** Copies stand where the context puts them, and what is not here is another finding; all others in the order said. */
 function misordered(reached: readonly number[], bones: Skeleton): readonly number[] {
   const seqOf = new Map(bones.messageIds.map((id, index) => [id, bones.messageSeqs[index] ?? 0]));
   const found: number[] = [];
   let highest = -1;
   for (const id of reached) {
-    if (bones.copies.has(id)) continue;
-    const seq = seqOf.get(id) ?? -1;
+    const seq = seqOf.get(id);
+    if (seq === undefined || bones.copies.has(id)) continue;
     if (seq < highest) found.push(id);
     else highest = seq;
   }

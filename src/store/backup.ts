@@ -1,6 +1,17 @@
 /** Copies of a database that are whole although others are writing, through SQLite's own backup. */
 
-import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { LcmError } from "../core/errors.ts";
@@ -33,7 +44,7 @@ export async function backUpDatabase(from: string, to: string): Promise<void> {
     leaveWal(draft);
     renameSync(draft, to);
   } catch (cause) {
-    rmSync(draft, { force: true });
+    if (existsSync(draft)) rmSync(draft);
     throw new LcmError("unavailable", `no backup could be written to ${to}: ${messageOf(cause)}`, {
       cause,
       hint: "check that the folder exists, can be written, and has room",

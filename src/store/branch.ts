@@ -78,7 +78,7 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
 function* cutAfter(deps: ScriptDeps, id: ConversationId, anchorSeq: number): Script<void> {
   for (;;) {
     const last = yield* first(
-      sql`SELECT c.ordinal, c.message_id, c.summary_id, m.seq, m.copied_from, coalesce(m.token_count, s.token_count) AS tokens
+      sql`SELECT c.ordinal, c.message_id, c.summary_id, m.seq, m.copied_from, coalesce(m.token_count, s.token_count, 0) AS tokens
           FROM context_items c
           LEFT JOIN messages m ON m.message_id = c.message_id
           LEFT JOIN summaries s ON s.summary_id = c.summary_id

@@ -75,7 +75,9 @@ function fileSystem<T>(path: string, ask: () => T): T {
  * where somebody died while writing, the file is opened for writing: SQLite then undoes what they had begun.
  */
 function look<T>(path: string, read: (db: DatabaseSync) => T): T {
-  const hasLog = ["-wal", "-journal"].some((suffix) => (statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0);
+  const hasLog = ["-wal", "-journal"].some(
+    (suffix) => (statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0,
+  );
   const asItLies = pathToFileURL(path);
   asItLies.searchParams.set("immutable", "1");
   if (!hasLog) {
@@ -110,7 +112,10 @@ function readWith<T>(db: DatabaseSync, read: (db: DatabaseSync) => T): T {
 
 const unreadable = (path: string, cause: unknown): LcmError =>
   isDenied(cause)
-    ? new LcmError("denied", `${path} cannot be opened: ${messageOf(cause)}`, { cause, hint: "check who owns the file and its folder" })
+    ? new LcmError("denied", `${path} cannot be opened: ${messageOf(cause)}`, {
+        cause,
+        hint: "check who owns the file and its folder",
+      })
     : new LcmError("corrupt", `${path} cannot be read as a database: ${messageOf(cause)}`, {
         cause,
         hint: "restore a backup with `lcm restore`, or recover the file with the sqlite3 shell's .recover",
@@ -119,7 +124,10 @@ const unreadable = (path: string, cause: unknown): LcmError =>
 /** Reads every page of a database. Throws `corrupt` for one that is damaged; damaged search can be built again. */
 export function checkWhole(path: string): void {
   const problems = (db: DatabaseSync): readonly string[] =>
-    db.prepare("PRAGMA quick_check(100)").all().map((row) => String(Object.values(row)[0]));
+    db
+      .prepare("PRAGMA quick_check(100)")
+      .all()
+      .map((row) => String(Object.values(row)[0]));
   let found: readonly string[];
   try {
     found = readWith(new DatabaseSync(path, { readOnly: true }), problems);
@@ -147,15 +155,21 @@ export function kindOf(db: DatabaseSync, path: string): FileKind {
   const application = pragma(db, "application_id");
   if (application === applicationId) {
     if (version > schemaVersion) {
-      throw new LcmError("conflict", `${path} was made by a newer lossless-claw (schema ${version}, this one knows ${schemaVersion})`, {
-        hint: "update lossless-claw, or restore a backup made by this version",
-      });
+      throw new LcmError(
+        "conflict",
+        `${path} was made by a newer lossless-claw (schema ${version}, this one knows ${schemaVersion})`,
+        {
+          hint: "update lossless-claw, or restore a backup made by this version",
+        },
+      );
     }
     return version === schemaVersion ? "current" : "outdated";
   }
   if (application === 0 && isOlderProgram(db)) return "older_program";
   if (application === 0 && tableNames(db).size === 0) return "empty";
-  throw new LcmError("invalid", `${path} is a database, but not one of lossless-claw`, { hint: "name an lcm.db file with --db" });
+  throw new LcmError("invalid", `${path} is a database, but not one of lossless-claw`, {
+    hint: "name an lcm.db file with --db",
+  });
 }
 
 /** Every version of the older program had these; the rest came and went. */
@@ -183,7 +197,8 @@ export function migrate(db: DatabaseSync, path: string): void {
     if (kind !== "outdated") return;
     for (let version = pragma(db, "user_version") + 1; version <= schemaVersion; version++) {
       const step = steps.get(version);
-      if (step === undefined) throw new LcmError("corrupt", `${path} has schema ${version - 1}, from which no step leads on`);
+      if (step === undefined)
+        throw new LcmError("corrupt", `${path} has schema ${version - 1}, from which no step leads on`);
       step(db);
       db.exec(`PRAGMA user_version = ${version}`);
     }

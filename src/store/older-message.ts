@@ -27,8 +27,8 @@ export interface OlderPart {
   readonly toolName: string | null;
   /** JSON as a rule, of any shape. */
   readonly metadata: string | null;
-  /** What else its row says: columns by name, none of them null. */
-  readonly columns: Readonly<Record<string, string | number>>;
+  /** What else its row says of the block: columns by name, as text, none of them null. */
+  readonly columns: Readonly<Record<string, string>>;
 }
 
 /** What is stored of a message; as many parts as it had. */
@@ -82,9 +82,9 @@ function blockFromColumns({ type, text, toolCallId, toolName, columns }: OlderPa
     case "reasoning":
       return { type: "thinking", thinking: text ?? "" };
     case "tool": {
-      const said = text ?? (input === undefined && output !== undefined ? String(output) : null);
+      const said = text ?? (input === undefined && output !== undefined ? output : null);
       if (said !== null) return { type: "text", text: said };
-      const given = input === undefined ? null : String(input);
+      const given = input === undefined ? null : input;
       return { type: "toolCall", id: toolCallId, name: toolName, arguments: parseObject(given) ?? given ?? {} };
     }
     default: {
@@ -134,9 +134,13 @@ function partOfToday({ older, stated, block }: FiledPart, part: Part | undefined
     toolName: raw["toolName"] ?? toolName ?? undefined,
     isError: raw["isError"],
   };
-  const unsaid = Object.entries(stated ?? {}).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(said[name]));
+  const unsaid = Object.entries(stated ?? {}).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(said[name]),
+  );
   const metadata =
-    unsaid.length === 0 ? part.metadata : JSON.stringify({ ...parseObject(part.metadata), older: Object.fromEntries(unsaid) });
+    unsaid.length === 0
+      ? part.metadata
+      : JSON.stringify({ ...parseObject(part.metadata), older: Object.fromEntries(unsaid) });
   return { ...part, type: typeOfToday(older.type, part.type), toolCallId, toolName, metadata };
 }
 
@@ -166,8 +170,12 @@ function losesNothing(
     );
   });
   // Calls stood beside the text; today they are part of it, so that search finds them.
-  const isWholeText = [today, today.filter((part) => part.type !== "tool")].some((parts) => textOfParts(parts) === message.content);
-  return isSaid && isWholeText && JSON.stringify(messageFromStore({ ...message, parts: today })) === JSON.stringify(raw);
+  const isWholeText = [today, today.filter((part) => part.type !== "tool")].some(
+    (parts) => textOfParts(parts) === message.content,
+  );
+  return (
+    isSaid && isWholeText && JSON.stringify(messageFromStore({ ...message, parts: today })) === JSON.stringify(raw)
+  );
 }
 
 // ── As it lay there ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -175,7 +183,8 @@ function losesNothing(
 /** The text stays what it was: in the parts if they make it up, else whole in the first of them. */
 function keptAsFiled(filed: readonly FiledPart[], content: string): readonly Part[] {
   const texts = filed.map(({ older }) => older.text);
-  const isMadeUp = (texts.length === 1 ? (texts[0] ?? "") : texts.filter((text) => text !== null).join("\n")) === content;
+  const isMadeUp =
+    (texts.length === 1 ? (texts[0] ?? "") : texts.filter((text) => text !== null).join("\n")) === content;
   return filed.map(({ older, stated, block }, index): Part => {
     const text = isMadeUp ? older.text : index === 0 ? content : null;
     const isWhole = stated !== null && stated["raw"] !== undefined && stated["raw"] !== null;
@@ -184,7 +193,8 @@ function keptAsFiled(filed: readonly FiledPart[], content: string): readonly Par
       type: older.type,
       text,
       kept: older.text === text ? null : older.text,
-      toolCallId: older.toolCallId ?? textOrNull(stated?.["toolCallId"]) ?? (isObject(block) ? textOrNull(block["id"]) : null),
+      toolCallId:
+        older.toolCallId ?? textOrNull(stated?.["toolCallId"]) ?? (isObject(block) ? textOrNull(block["id"]) : null),
       toolName: older.toolName ?? textOrNull(stated?.["toolName"]),
       metadata: isWhole ? older.metadata : JSON.stringify({ ...other, raw: block }),
     };

@@ -79,7 +79,7 @@ export function* context(id: ConversationId, window: ContextWindow = {}): Script
   const limit = window.limit ?? unlimited;
   if (window.keep !== "newest") {
     return yield* all(
-      sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count) AS token_count,
+      sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count, 0) AS token_count,
                  coalesce(s.depth, -1) AS depth
           FROM context_items c
           LEFT JOIN messages m ON m.message_id = c.message_id
@@ -90,7 +90,7 @@ export function* context(id: ConversationId, window: ContextWindow = {}): Script
     );
   }
   const newestFirst = yield* all(
-    sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count) AS token_count,
+    sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count, 0) AS token_count,
                coalesce(s.depth, -1) AS depth
         FROM context_items c
         LEFT JOIN messages m ON m.message_id = c.message_id

@@ -1,7 +1,8 @@
 /**
  * The older program's tables as ours: they are set aside, ours are filled from them, and they are dropped. Every row is
- * kept, and every column that we do not know, with its values; tables that we do not know are left alone. What follows
- * from other rows (tokens, depths, ranges, counts, totals) is worked out again, whatever the columns said.
+ * kept. What its columns say beyond ours stays, row by row, in a table beside ours (`older_messages` beside `messages`),
+ * so that ours are exactly the schema; tables that we do not know are left alone. What follows from other rows (tokens,
+ * depths, ranges, counts, totals) is worked out again, whatever the columns said.
  *
  * Such files hold any subset of later columns, in any order, and no version number; two formats of time; references to
  * rows that are gone; markers in the text where we have a level. What a message was, older-message.ts finds out.
@@ -28,17 +29,23 @@ export function rebuildTables(db: DatabaseSync): Rebuilt {
   db.exec("PRAGMA legacy_alter_table = ON"); // Renaming a table must not make others refer to its new name.
   defineFunctions(db);
   dropSearch(db);
-  const older = setAside(db);
+  const aside = setAside(db);
   for (const statement of Object.values(tables)) db.exec(statement);
+  const kept = Object.fromEntries(takenTables.map((name) => [name, keepValues(db, name, aside[name])]));
 
-  copyConversations(db, older.conversations);
-  const { messages, parts, totals } = copyMessages(db, older.messages, older.message_parts);
+  copyConversations(db, aside.conversations);
+  const { messages, parts, totals } = copyMessages(
+    db,
+    aside.messages,
+    aside.message_parts,
+    kept["message_parts"] ?? [],
+  );
   for (const name of ["summary_messages", "summary_parents", "large_files", "context_items"] as const) {
-    copyTable(db, name, older[name]);
+    copyTable(db, name, aside[name]);
   }
-  const summaries = copySummaries(db, older.summaries);
+  const summaries = copySummaries(db, aside.summaries);
 
-  for (const table of Object.values(older)) if (table !== null) db.exec(`DROP TABLE ${quoted(table)}`);
+  for (const older of Object.values(aside)) if (older !== null) db.exec(`DROP TABLE ${older}`);
   for (const statement of indexes) replaceIndex(db, statement);
   totalConversations(db, totals);
   for (const statement of searchTables) db.exec(statement);
@@ -64,90 +71,82 @@ function replaceIndex(db: DatabaseSync, statement: string): void {
 
 // ── Setting aside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Which columns of the older program ours take over; all its other columns are kept beside them. */
+const columns = (names: string): readonly string[] => names.split(" ");
+
+/** Which columns of the older program ours take over, those that name a row first. */
 const taken = {
-  conversations: ["conversation_id", "session_id", "session_key", "active", "title", "created_at", "updated_at"],
-  messages: ["message_id", "conversation_id", "seq", "role", "content", "token_count", "created_at"],
-  message_parts: ["message_id", "ordinal", "part_type", "text_content", "tool_call_id", "tool_name", "metadata"],
-  summaries: [
-    ...["summary_id", "conversation_id", "kind", "depth", "content", "token_count", "earliest_at", "latest_at"],
-    ...["descendant_count", "created_at", "file_ids", "model"],
-  ],
-  summary_messages: ["summary_id", "message_id", "ordinal"],
-  summary_parents: ["summary_id", "parent_summary_id", "ordinal"],
-  context_items: ["conversation_id", "ordinal", "item_type", "message_id", "summary_id"],
-  large_files: [
-    ...["file_id", "conversation_id", "file_name", "mime_type", "byte_size", "line_count", "storage_uri"],
-    ...["exploration_summary", "created_at"],
-  ],
+  conversations: columns("conversation_id session_id session_key active title created_at updated_at"),
+  messages: columns("message_id conversation_id seq role content token_count created_at"),
+  message_parts: columns("message_id ordinal part_type text_content tool_call_id tool_name metadata"),
+  summaries: columns(
+    "summary_id conversation_id kind depth content token_count earliest_at latest_at descendant_count created_at file_ids model",
+  ),
+  summary_messages: columns("summary_id message_id ordinal"),
+  summary_parents: columns("summary_id parent_summary_id ordinal"),
+  context_items: columns("conversation_id ordinal item_type message_id summary_id"),
+  large_files: columns(
+    "file_id conversation_id file_name mime_type byte_size line_count storage_uri exploration_summary created_at",
+  ),
 } as const satisfies Partial<Record<keyof typeof tables, readonly string[]>>;
 
 type TakenTable = keyof typeof taken;
-const isTaken = (name: string): name is TakenTable => name in taken;
+const takenTables = Object.keys(taken) as readonly TakenTable[];
+
+/** Columns that name a row: one, or two in tables of links and places. */
+const keyOf = (name: TakenTable): readonly string[] =>
+  taken[name].slice(0, ["conversations", "messages", "summaries", "large_files"].includes(name) ? 1 : 2);
 
 /** Where the older program's tables are while ours are filled; null for one that it did not have yet. */
-type OlderTables = Readonly<Record<TakenTable, string | null>>;
+type Aside = Readonly<Record<TakenTable, string | null>>;
 
-/** Makes room for our tables. One that only shares a name with ours stays, under another; the rest are still to be read. */
-function setAside(db: DatabaseSync): OlderTables {
+/** Makes room for our tables. One that only shares a name with ours stays, under another. */
+function setAside(db: DatabaseSync): Aside {
   const present = tableNames(db);
-  const aside: Record<TakenTable, string | null> = {
-    conversations: null,
-    messages: null,
-    message_parts: null,
-    summaries: null,
-    summary_messages: null,
-    summary_parents: null,
-    context_items: null,
-    large_files: null,
-  };
-  for (const name of Object.keys(tables).filter((table) => present.has(table))) {
-    const older = unusedName(`older_${name}`, present);
-    db.exec(`ALTER TABLE ${name} RENAME TO ${quoted(older)}`);
-    if (isTaken(name)) aside[name] = older;
-  }
-  return aside;
+  const found = takenTables.map((name) => [name, present.has(name) ? `leaving_${name}` : null] as const);
+  for (const [name, aside] of found) if (aside !== null) db.exec(`ALTER TABLE ${name} RENAME TO ${aside}`);
+  const others = Object.keys(tables).filter((name) => present.has(name) && !(name in taken));
+  for (const name of others) db.exec(`ALTER TABLE ${name} RENAME TO ${quoted(unusedName(db, `older_${name}`))}`);
+  return Object.fromEntries(found) as Aside;
 }
 
-const unusedName = (wanted: string, used: ReadonlySet<string>): string =>
-  used.has(wanted) ? unusedName(`older_${wanted}`, used) : wanted;
-
-// ── Columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-interface KeptColumn {
-  readonly name: string;
-  /** SQL over a row of the older table. */
-  readonly value: string;
+function unusedName(db: DatabaseSync, wanted: string): string {
+  return tableNames(db).has(wanted) ? unusedName(db, `older_${wanted}`) : wanted;
 }
 
-/** Values that our column cannot hold as they are: they are replaced there, and kept beside it. */
+// ── What ours do not hold ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Values that our column cannot hold as they are: they are replaced there. */
 const oddValues: Readonly<Record<string, (column: string) => string>> = {
   created_at: (column) => `lcm_time(${column}) IS NULL`,
   updated_at: (column) => `lcm_time(${column}) IS NULL`,
   file_ids: (column) => `NOT json_valid(${column})`,
 };
 
-/** Adds to our table what the older one holds beyond it: under its own name, or with `older_` before a name of ours. */
-function keepColumns(db: DatabaseSync, name: TakenTable, older: string): readonly KeptColumn[] {
-  const used = new Set(db.prepare("SELECT name FROM pragma_table_xinfo(?)").all(name).map((row) => asText(row["name"])));
-  const takenOver: readonly string[] = taken[name];
-  const candidates = [...columnsOf(db, older)].flatMap(([column, type]) => {
+/** Keeps what the older columns say beyond ours, in `older_…` under their own names; tells which columns these are. */
+function keepValues(db: DatabaseSync, name: TakenTable, older: string | null): readonly string[] {
+  if (older === null) return [];
+  const types = columnsOf(db, older);
+  const candidates = [...types.keys()].flatMap((column) => {
     const value = quoted(column);
     const odd = oddValues[column]?.(value);
-    if (!takenOver.includes(column)) return [{ column, type, value }];
-    return odd === undefined ? [] : [{ column, type, value: `CASE WHEN ${odd} THEN ${value} END` }];
+    if (!taken[name].includes(column)) return [{ column, value }];
+    return odd === undefined ? [] : [{ column, value: `CASE WHEN ${odd} THEN ${value} END` }];
   });
   if (candidates.length === 0) return [];
   const areUsed = candidates.map(({ value }) => `max(${value} IS NOT NULL)`).join(", ");
-  const isUsed = Object.values(db.prepare(`SELECT ${areUsed} FROM ${quoted(older)}`).get() ?? {});
-  return candidates
-    .filter((_, index) => isUsed[index] === 1)
-    .map(({ column, type, value }) => {
-      const kept = used.has(column) ? unusedName(`older_${column}`, used) : column;
-      used.add(kept);
-      db.exec(`ALTER TABLE ${name} ADD COLUMN ${quoted(kept)} ${type}`);
-      return { name: kept, value };
-    });
+  const isUsed = Object.values(db.prepare(`SELECT ${areUsed} FROM ${older}`).get() ?? {});
+  const kept = candidates.filter((_, index) => isUsed[index] === 1);
+  if (kept.length === 0) return [];
+  const key = keyOf(name);
+  const definitions = [...key, ...kept.map(({ column }) => column)]
+    .map((column) => `${quoted(column)} ${types.get(column)}`)
+    .join(", ");
+  const values = [...key, ...kept.map(({ value }) => value)].join(", ");
+  const isKept = kept.map(({ value }) => `${value} IS NOT NULL`).join(" OR ");
+  const beside = quoted(unusedName(db, `older_${name}`));
+  db.exec(`CREATE TABLE ${beside} (${definitions}, PRIMARY KEY (${key.join(", ")}))`);
+  db.exec(`INSERT INTO ${beside} SELECT ${values} FROM ${older} WHERE ${isKept} ORDER BY ${key.join(", ")}`);
+  return kept.map(({ column }) => column);
 }
 
 function defineFunctions(db: DatabaseSync): void {
@@ -159,7 +158,11 @@ function defineFunctions(db: DatabaseSync): void {
 }
 
 const asText = (value: SQLOutputValue | undefined): string =>
-  typeof value === "string" ? value : value instanceof Uint8Array ? new TextDecoder().decode(value) : String(value ?? "");
+  typeof value === "string"
+    ? value
+    : value instanceof Uint8Array
+      ? new TextDecoder().decode(value)
+      : String(value ?? "");
 const asTextOrNull = (value: SQLOutputValue | undefined): string | null =>
   value === null || value === undefined ? null : asText(value);
 
@@ -170,13 +173,9 @@ const truncatedAtAnEnd = new RegExp(`^\\s*${marker}|${marker}\\s*$`);
 
 const epoch = "1970-01-01T00:00:00.000Z" as Timestamp;
 
-/** `INSERT INTO ours (…) SELECT … FROM older AS o`: our columns by the SQL that makes them, then what is kept. */
-function insertFrom(db: DatabaseSync, name: TakenTable, older: string, ours: Readonly<Record<string, string>>): string {
-  const kept = keepColumns(db, name, older);
-  const columns = [...Object.keys(ours), ...kept.map((column) => quoted(column.name))];
-  const values = [...Object.values(ours), ...kept.map((column) => column.value)];
-  return `INSERT INTO ${name} (${columns.join(", ")}) SELECT ${values.join(", ")} FROM ${quoted(older)} AS o`;
-}
+/** `INSERT INTO ours (…) SELECT … FROM older AS o`: our columns by the SQL that makes them. */
+const insertFrom = (name: TakenTable, older: string, ours: Readonly<Record<string, string>>): string =>
+  `INSERT INTO ${name} (${Object.keys(ours).join(", ")}) SELECT ${Object.values(ours).join(", ")} FROM ${older} AS o`;
 
 // ── Tables that need no more than SQL ────────────────────────────────────────────────────────────────────────────────
 
@@ -189,7 +188,7 @@ function copyConversations(db: DatabaseSync, older: string | null): void {
   // Of several active segments of one session, the newest is the one that the host writes to.
   const isNewest = `row_number() OVER (PARTITION BY ${column("session_key")} ORDER BY ${active} DESC, o.conversation_id DESC) = 1`;
   db.exec(
-    insertFrom(db, "conversations", older, {
+    insertFrom("conversations", older, {
       conversation_id: "o.conversation_id",
       session_id: "o.session_id",
       session_key: column("session_key"),
@@ -208,17 +207,21 @@ type PlainTable = "summary_messages" | "summary_parents" | "large_files" | "cont
 function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): void {
   if (older === null) return;
   const has = columnsOf(db, older);
-  const ours = Object.fromEntries(taken[name].filter((column) => has.has(column)).map((column) => [column, `o.${column}`]));
-  if (name === "large_files") ours["created_at"] = has.has("created_at") ? `coalesce(lcm_time(o.created_at), '${epoch}')` : `'${epoch}'`;
+  const ours = Object.fromEntries(
+    taken[name].filter((column) => has.has(column)).map((column) => [column, `o.${column}`]),
+  );
+  if (name === "large_files")
+    ours["created_at"] = has.has("created_at") ? `coalesce(lcm_time(o.created_at), '${epoch}')` : `'${epoch}'`;
   // Notes are no content: they are kept, and not shown.
   const isNote = "SELECT 1 FROM messages m WHERE m.message_id = o.message_id AND m.aside = 'note'";
   const shown = name === "context_items" ? `WHERE NOT EXISTS (${isNote})` : "";
-  db.exec(`${insertFrom(db, name, older, ours)} ${shown} ORDER BY 1, 2`);
+  db.exec(`${insertFrom(name, older, ours)} ${shown} ORDER BY 1, 2`);
 }
 
 /** An id that was once given to a row stays taken although the row is gone. */
 function keepSequence(db: DatabaseSync, name: "conversations" | "messages", older: string): void {
-  const highest = db.prepare("SELECT max(seq) AS seq FROM sqlite_sequence WHERE name IN (?, ?)").get(name, older)?.["seq"] ?? 0;
+  const highest =
+    db.prepare("SELECT max(seq) AS seq FROM sqlite_sequence WHERE name IN (?, ?)").get(name, older)?.["seq"] ?? 0;
   db.prepare("DELETE FROM sqlite_sequence WHERE name = ?").run(name);
   db.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)").run(name, highest);
 }
@@ -243,43 +246,53 @@ interface CopiedMessages {
   readonly totals: ReadonlyMap<number, MessageTotals>;
 }
 
-function copyMessages(db: DatabaseSync, older: string | null, olderParts: string | null): CopiedMessages {
+function copyMessages(
+  db: DatabaseSync,
+  older: string | null,
+  olderParts: string | null,
+  otherColumns: readonly string[],
+): CopiedMessages {
   assert(older !== null, "every file of the older program has messages");
-  const kept = keepColumns(db, "messages", older);
-  const keptOfParts = olderParts === null ? [] : keepColumns(db, "message_parts", olderParts);
-  const writeMessage = prepareInsert(db, "messages", messageColumns, kept, "ON CONFLICT (conversation_id, message_key) DO NOTHING");
-  const writePart = prepareInsert(db, "message_parts", partColumns, keptOfParts);
+  const writeMessage = prepareInsert(
+    db,
+    "messages",
+    messageColumns,
+    "ON CONFLICT (conversation_id, message_key) DO NOTHING",
+  );
+  const writePart = prepareInsert(db, "message_parts", partColumns);
   const totals = startTotals(db);
   let messages = 0;
   let parts = 0;
-
-  const filedMessages = readMessages(db, older, kept);
-  const filedParts = olderParts === null ? [] : readParts(db, olderParts, keptOfParts);
-  for (const { row, filed } of sideBySide(filedMessages, filedParts)) {
+  const filedParts = olderParts === null ? [] : readParts(db, olderParts, otherColumns.filter(isTelling));
+  for (const { row, filed } of sideBySide(readMessages(db, older), filedParts)) {
     parts += filed.length;
     if (row === null) {
       // Parts of a message that is gone stay as they are.
-      for (const { part, ...place } of filed) writePart(valuesOfPart(place, { ...part, text: null, kept: part.text }));
+      for (const place of filed) writePart(valuesOfPart(place, { ...place.part, text: null, kept: place.part.text }));
       continue;
     }
-    const id = Number(row["message_id"]);
-    const conversation = Number(row["conversation_id"]);
+    const id = int(row, "message_id");
+    const conversation = int(row, "conversation_id");
     const total = totals.get(conversation) ?? createTotals(epoch);
     totals.set(conversation, total);
     const at = parseTimestamp(asText(row["created_at"])) ?? total.previousAt;
     const role = roles.find((word) => word === row["role"]) ?? "system";
     const key = asTextOrNull(row["key"]) ?? `older:${id}`;
-    const { content, tokens, envelope, parts: stored } = understandMessage({
-      role,
-      content: asText(row["content"]),
-      key,
-      at,
-      parts: filed.map(({ part }) => part),
-    });
+    const olderMessage = { role, content: asText(row["content"]), key, at, parts: filed.map(({ part }) => part) };
+    const { content, tokens, envelope, parts: stored } = understandMessage(olderMessage);
     const aside = role === "system" && filed.some(({ part }) => part.type === "compaction") ? "note" : null;
     const valuesAs = (name: string): readonly SQLOutputValue[] => [
-      ...[id, conversation, Number(row["seq"]), role, content, tokens, at, Date.parse(at), name, envelope, aside],
-      ...kept.map((column) => row[column.name] ?? null),
+      id,
+      conversation,
+      int(row, "seq"),
+      role,
+      content,
+      tokens,
+      at,
+      Date.parse(at),
+      name,
+      envelope,
+      aside,
     ];
     // Two columns can name a message, and one message's entry may be another's event.
     if (writeMessage(valuesAs(key)) === 0) writeMessage(valuesAs(`${key}#${id}`));
@@ -291,7 +304,7 @@ function copyMessages(db: DatabaseSync, older: string | null, olderParts: string
     messages += 1;
     total.messages += 1;
     total.tokens += tokens;
-    total.nextSeq = Math.max(total.nextSeq, Number(row["seq"]) + 1);
+    total.nextSeq = Math.max(total.nextSeq, int(row, "seq") + 1);
     total.lastAt = total.lastAt === null || at > total.lastAt ? at : total.lastAt;
     total.previousAt = at;
   }
@@ -299,7 +312,13 @@ function copyMessages(db: DatabaseSync, older: string | null, olderParts: string
   return { messages, parts, totals };
 }
 
-const createTotals = (previousAt: Timestamp): MessageTotals => ({ messages: 0, tokens: 0, nextSeq: 1, lastAt: null, previousAt });
+const createTotals = (previousAt: Timestamp): MessageTotals => ({
+  messages: 0,
+  tokens: 0,
+  nextSeq: 1,
+  lastAt: null,
+  previousAt,
+});
 
 const startTotals = (db: DatabaseSync): Map<number, MessageTotals> =>
   new Map(
@@ -309,54 +328,47 @@ const startTotals = (db: DatabaseSync): Map<number, MessageTotals> =>
       .map((row) => [Number(row["conversation_id"]), createTotals(asText(row["created_at"]) as Timestamp)]),
   );
 
-function readMessages(db: DatabaseSync, older: string, kept: readonly KeptColumn[]): Iterable<Row> {
+function readMessages(db: DatabaseSync, older: string): Iterable<Row> {
   const has = columnsOf(db, older);
   const name = (column: string): string => (has.has(column) ? `nullif(${column}, '')` : "NULL");
-  return readAll(
-    db,
-    `SELECT message_id, conversation_id, seq, role, content, created_at,
-       coalesce(${name("transcript_entry_id")}, ${name("stable_event_key")}) AS key ${listed(kept)}
-     FROM ${quoted(older)} ORDER BY message_id`,
-  );
+  return db
+    .prepare(
+      `SELECT message_id, conversation_id, seq, role, content, created_at,
+         coalesce(${name("transcript_entry_id")}, ${name("stable_event_key")}) AS key FROM ${older} ORDER BY message_id`,
+    )
+    .iterate();
 }
 
 interface FiledPart {
   readonly message: number;
   readonly ordinal: number;
   readonly part: OlderPart;
-  /** The values of the columns that are kept. */
-  readonly others: readonly SQLOutputValue[];
-}
-
-function* readParts(db: DatabaseSync, older: string, kept: readonly KeptColumn[]): Generator<FiledPart> {
-  const has = columnsOf(db, older);
-  const known = taken.message_parts.filter((column) => has.has(column));
-  const telling = kept.filter(({ name }) => isTelling(name)).map(({ name }) => name);
-  const rows = readAll(db, `SELECT ${known.join(", ")} ${listed(kept)} FROM ${quoted(older)} ORDER BY message_id, ordinal`);
-  for (const row of rows) {
-    yield {
-      message: Number(row["message_id"]),
-      ordinal: Number(row["ordinal"]),
-      part: toOlderPart(row, telling),
-      others: kept.map(({ name }) => row[name] ?? null),
-    };
-  }
 }
 
 /** Columns that can tell what a block was where the block itself was not kept. */
 const isTelling = (column: string): boolean => /^(tool|patch|file|subtask|step|snapshot|compaction)_/.test(column);
 
+function* readParts(db: DatabaseSync, older: string, telling: readonly string[]): Generator<FiledPart> {
+  const has = columnsOf(db, older);
+  const known = taken.message_parts.filter((column) => has.has(column));
+  // As text: no number is too long for it.
+  const listed = [...known, ...telling.map((column) => `CAST(${quoted(column)} AS TEXT) AS ${quoted(column)}`)].join(
+    ", ",
+  );
+  for (const row of db.prepare(`SELECT ${listed} FROM ${older} ORDER BY message_id, ordinal`).iterate()) {
+    yield { message: int(row, "message_id"), ordinal: int(row, "ordinal"), part: toOlderPart(row, telling) };
+  }
+}
+
 function toOlderPart(row: Row, telling: readonly string[]): OlderPart {
-  const columns = telling
-    .filter((column) => (row[column] ?? null) !== null)
-    .map((column) => [column, typeof row[column] === "bigint" ? Number(row[column]) : asText(row[column])]);
+  const filled = telling.filter((column) => (row[column] ?? null) !== null);
   return {
     type: partTypes.find((type) => type === row["part_type"]) ?? "agent",
     text: asTextOrNull(row["text_content"]),
     toolCallId: asTextOrNull(row["tool_call_id"]),
     toolName: asTextOrNull(row["tool_name"]),
     metadata: asTextOrNull(row["metadata"]),
-    columns: Object.fromEntries(columns),
+    columns: Object.fromEntries(filled.map((column) => [column, asText(row[column])])),
   };
 }
 
@@ -373,47 +385,43 @@ function* sideBySide(
     return found;
   };
   for (const row of messages) {
-    const id = Number(row["message_id"]);
+    const id = int(row, "message_id");
     yield { row: null, filed: takeWhile((part) => part.message < id) };
     yield { row, filed: takeWhile((part) => part.message === id) };
   }
   yield { row: null, filed: takeWhile(() => true) };
 }
 
-const messageColumns = [
-  ...["message_id", "conversation_id", "seq", "role", "content", "token_count", "created_at", "stored_at", "message_key"],
-  ...["envelope", "aside"],
-];
-const partColumns = ["message_id", "ordinal", "part_type", "text_length", "text_content", "tool_call_id", "tool_name", "metadata"];
+const messageColumns = columns(
+  "message_id conversation_id seq role content token_count created_at stored_at message_key envelope aside",
+);
+const partColumns = columns("message_id ordinal part_type text_length text_content tool_call_id tool_name metadata");
 
 const valuesOfPart = (
-  { message, ordinal, others }: Omit<FiledPart, "part">,
+  { message, ordinal }: FiledPart,
   { type, text, kept, toolCallId, toolName, metadata }: Part,
 ): readonly SQLOutputValue[] => [
-  ...[message, ordinal, type, text === null ? null : text.length, kept, toolCallId, toolName, metadata],
-  ...others,
+  message,
+  ordinal,
+  type,
+  text === null ? null : text.length,
+  kept,
+  toolCallId,
+  toolName,
+  metadata,
 ];
 
-/** Row by row; whole numbers as BigInt, so that none is too long to be read. */
-function readAll(db: DatabaseSync, statement: string): Iterable<Row> {
-  const prepared = db.prepare(statement);
-  prepared.setReadBigInts(true);
-  return prepared.iterate();
-}
-
-const listed = (kept: readonly KeptColumn[]): string => kept.map(({ name, value }) => `, ${value} AS ${quoted(name)}`).join("");
+const int = (row: Row, column: string): number => Number(row[column]);
 
 /** Tells how many rows were inserted: one, or none. */
 function prepareInsert(
   db: DatabaseSync,
   name: TakenTable,
   ours: readonly string[],
-  kept: readonly KeptColumn[],
   otherwise = "",
 ): (values: readonly SQLOutputValue[]) => number {
-  const columns = [...ours, ...kept.map((column) => quoted(column.name))];
-  const places = columns.map(() => "?").join(", ");
-  const insert = db.prepare(`INSERT INTO ${name} (${columns.join(", ")}) VALUES (${places}) ${otherwise}`);
+  const places = ours.map(() => "?").join(", ");
+  const insert = db.prepare(`INSERT INTO ${name} (${ours.join(", ")}) VALUES (${places}) ${otherwise}`);
   return (values) => Number(insert.run(...values).changes);
 }
 
@@ -440,7 +448,7 @@ function copySummaries(db: DatabaseSync, older: string | null): number {
     level: "lcm_level(o.content)",
     search_id: "?",
   };
-  const insert = db.prepare(`${insertFrom(db, "summaries", older, values)} WHERE o.summary_id = ?`);
+  const insert = db.prepare(`${insertFrom("summaries", older, values)} WHERE o.summary_id = ?`);
   const facts = describeSummaries(db, older);
   let searchId = 0;
   for (const [id, { depth, earliestAt, latestAt, descendants }] of facts) {
@@ -506,11 +514,23 @@ function describeSummaries(db: DatabaseSync, older: string): ReadonlyMap<string,
 
 type Span = Pick<SummaryFacts, "earliestAt" | "latestAt">;
 
-const toSpan = (row: Row): Span => ({ earliestAt: asTextOrNull(row["earliest"]), latestAt: asTextOrNull(row["latest"]) });
+const toSpan = (row: Row): Span => ({
+  earliestAt: asTextOrNull(row["earliest"]),
+  latestAt: asTextOrNull(row["latest"]),
+});
 
 const joinSpans = (spans: readonly Span[]): Span => ({
-  earliestAt: spans.map((span) => span.earliestAt).filter((time) => time !== null).sort()[0] ?? null,
-  latestAt: spans.map((span) => span.latestAt).filter((time) => time !== null).sort().at(-1) ?? null,
+  earliestAt:
+    spans
+      .map((span) => span.earliestAt)
+      .filter((time) => time !== null)
+      .sort()[0] ?? null,
+  latestAt:
+    spans
+      .map((span) => span.latestAt)
+      .filter((time) => time !== null)
+      .sort()
+      .at(-1) ?? null,
 });
 
 // ── Totals ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -163,10 +163,16 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       db.exec("INSERT INTO messages_fts (messages_fts) VALUES ('optimize')");
       db.exec("INSERT INTO summaries_fts (summaries_fts) VALUES ('optimize')");
       db.exec("VACUUM");
-      db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     });
+    await retryWhileBusy(busyTimeoutMs, () => emptyLog(db));
     return outcome;
   }
+}
+
+/** Busy as long as somebody reads what the log holds from before: then it cannot be emptied. */
+function emptyLog(db: DatabaseSync): void {
+  const outcome = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  if (outcome?.["busy"] === 1) throw Object.assign(new Error("the log is being read"), { errcode: sqliteBusy });
 }
 
 function* forgetInFileRow(file: StoredFile, left: Pick<StoredFile, "bytes" | "lines">, secret: string): Script<void> {
@@ -369,8 +375,9 @@ function createHousekeeper(
       if (runner.atomically("BEGIN", unindexedRows()) < rowsPerBatch) return;
       if (tidy(rowsPerBatch) >= rowsPerBatch) schedule();
     } catch (error) {
-      // Another process is writing: the rows stay in the unindexed tail, which search reads too, until the next write.
-      if (!isBusy(error)) throw error;
+      // Another process is writing, or the disk is full, of which the next write will tell its caller. The rows stay in the
+      // unindexed tail, which search reads too.
+      if (errcodeOf(error) === null) throw error;
     }
   };
   const schedule = (): void => {

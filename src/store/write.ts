@@ -253,7 +253,7 @@ export function* fold(
 
 export function* itemsBetween(id: ConversationId, from: number, to: number): Script<readonly ContextItem[]> {
   return yield* all(
-    sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count) AS token_count,
+    sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count, 0) AS token_count,
                coalesce(s.depth, -1) AS depth
         FROM context_items c
         LEFT JOIN messages m ON m.message_id = c.message_id
@@ -263,8 +263,9 @@ export function* itemsBetween(id: ConversationId, from: number, to: number): Scr
   );
 }
 
+/** An item whose tokens are others than when the run was read says something else now: rewritten, or forgotten in part. */
 const isSameRun = (shown: readonly ContextItem[], run: readonly ContextItem[]): boolean =>
-  shown.length === run.length && shown.every((item, index) => item.id === run[index]?.id && item.kind === run[index].kind);
+  shown.length === run.length && shown.every((item, at) => item.id === run[at]?.id && item.tokens === run[at].tokens);
 
 function* insertSummary(
   deps: ScriptDeps,

@@ -29,7 +29,11 @@ async function latestDuring(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** How much later timers are while `work` goes on than during `baseline`, in ms; of several tries the best. */
-export async function extraLag(baseline: () => Promise<unknown>, work: () => Promise<unknown>, goodMs: number): Promise<number> {
+export async function extraLag(
+  baseline: () => Promise<unknown>,
+  work: () => Promise<unknown>,
+  goodMs: number,
+): Promise<number> {
   let best = Infinity;
   for (let tries = 0; tries < triesMax && best > goodMs; tries++) {
     const usual = await latestDuring(baseline);
@@ -40,7 +44,9 @@ export async function extraLag(baseline: () => Promise<unknown>, work: () => Pro
 
 /** Another thread that does nothing, as fast as it can. */
 export async function busyThread(forMs: number): Promise<void> {
-  const worker = new Worker(`const end = performance.now() + ${forMs}; while (performance.now() < end);`, { eval: true });
+  const worker = new Worker(`const end = performance.now() + ${forMs}; while (performance.now() < end);`, {
+    eval: true,
+  });
   await new Promise<void>((resolve, reject) => {
     worker.once("exit", () => resolve());
     worker.once("error", reject);

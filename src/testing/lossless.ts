@@ -53,7 +53,11 @@ export async function flattened(store: Store, conversation: ConversationId): Pro
   const { messages, cyclic } = flatten(context, (id) => sources.get(id));
   assert.deepEqual(cyclic, [], `conversation ${conversation}: a summary is among its own sources`);
   const read = await store.messages({ ids: messages });
-  assert.equal(read.length, messages.length, `conversation ${conversation}: the context reaches messages that do not exist`);
+  assert.equal(
+    read.length,
+    messages.length,
+    `conversation ${conversation}: the context reaches messages that do not exist`,
+  );
   return read;
 }
 
@@ -69,7 +73,11 @@ function checkContext({ conversation, entries, inherited = [] }: HostList, reach
     `${where}: the context does not stand for the messages the host sent, in their order`,
   );
   for (const [place, message] of reached.slice(0, inherited.length).entries()) {
-    assert.deepEqual(messageFromStore(message), inherited[place], `${where}: the copy at place ${place} differs from its original`);
+    assert.deepEqual(
+      messageFromStore(message),
+      inherited[place],
+      `${where}: the copy at place ${place} differs from its original`,
+    );
   }
 }
 
@@ -85,7 +93,11 @@ function checkStored({ conversation, entries, inherited = [] }: HostList, stored
   assert.ok(stored.length - own.length >= inherited.length, `conversation ${conversation}: copies are missing`);
   for (const message of own) {
     const original = byKey.get(message.key);
-    assert.deepEqual(messageFromStore(message), original?.raw, `conversation ${conversation}: message ${message.key} does not read back`);
+    assert.deepEqual(
+      messageFromStore(message),
+      original?.raw,
+      `conversation ${conversation}: message ${message.key} does not read back`,
+    );
     assert.equal(message.at, original?.at, `conversation ${conversation}: the time of ${message.key}`);
   }
 }
@@ -108,6 +120,10 @@ export async function checkSound(
   for (const conversation of conversations) {
     const found = await inspect(store, conversation);
     const bad = found.filter(({ severity, code }) => severity !== "info" && !expected.includes(code));
-    assert.deepEqual(bad.map(({ code, message }) => `${code}: ${message}`), [], "inspect finds nothing");
+    assert.deepEqual(
+      bad.map(({ code, message }) => `${code}: ${message}`),
+      [],
+      "inspect finds nothing",
+    );
   }
 }

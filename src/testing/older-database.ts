@@ -47,8 +47,8 @@ export function rowsOf(path: string, statement: string): readonly Row[] {
 }
 
 export const tablesOf = (path: string): readonly string[] =>
-  rowsOf(path, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name").map((row) =>
-    String(row["name"]),
+  rowsOf(path, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name").map(
+    (row) => String(row["name"]),
   );
 
 export const columnsOf = (path: string, table: string): readonly string[] =>
@@ -58,7 +58,11 @@ export const columnsOf = (path: string, table: string): readonly string[] =>
 export function contentsOf(path: string): Readonly<Record<string, readonly string[]>> {
   const line = (row: Row): string =>
     JSON.stringify(row, (_, value: unknown) =>
-      typeof value === "bigint" ? `${value}n` : value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value,
+      typeof value === "bigint"
+        ? `${value}n`
+        : value instanceof Uint8Array
+          ? Buffer.from(value).toString("hex")
+          : value,
     );
   return Object.fromEntries(
     tablesOf(path).map((table) => [table, rowsOf(path, `SELECT * FROM "${table}"`).map(line).toSorted()]),
@@ -66,6 +70,16 @@ export function contentsOf(path: string): Readonly<Record<string, readonly strin
 }
 
 export const hashOf = (path: string): string => createHash("sha256").update(readFileSync(path)).digest("hex");
+
+const copied = [
+  "conversations",
+  "messages",
+  "message_parts",
+  "summaries",
+  "summary_messages",
+  "summary_parents",
+  "context_items",
+];
 
 /** The only conversation of a fixture many times over, each with ids of its own. */
 export function multiply(path: string, times: number): string {
@@ -82,10 +96,11 @@ export function multiply(path: string, times: number): string {
       summary_id: summary("summary_id"),
       parent_summary_id: summary("parent_summary_id"),
     };
-    for (const table of [
-      ...["conversations", "messages", "message_parts", "summaries", "summary_messages", "summary_parents", "context_items"],
-    ]) {
-      const columns = db.prepare("SELECT name FROM pragma_table_info(?)").all(table).map((row) => String(row["name"]));
+    for (const table of copied) {
+      const columns = db
+        .prepare("SELECT name FROM pragma_table_info(?)")
+        .all(table)
+        .map((row) => String(row["name"]));
       const values = columns.map((column) => changed[column] ?? column);
       db.exec(`CREATE TEMP TABLE base AS SELECT * FROM ${table};
         INSERT INTO ${table} (${columns.join(", ")}) SELECT ${values.join(", ")} FROM base, (
@@ -98,8 +113,12 @@ export function multiply(path: string, times: number): string {
 }
 
 /** Gives a table its columns in another order, or fewer or more of them; the rows stay. */
-export function reshape(db: DatabaseSync, table: string, columns: (present: readonly string[]) => readonly string[]): void {
-  const found = db.prepare("SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_info(?)").all(table);
+export function reshape(
+  db: DatabaseSync,
+  table: string,
+  columns: (present: readonly string[]) => readonly string[],
+): void {
+  const found = db.prepare('SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?)').all(table);
   const names = found.map((row) => String(row["name"]));
   const wanted = columns(names);
   const definition = (name: string): string => {
@@ -109,7 +128,10 @@ export function reshape(db: DatabaseSync, table: string, columns: (present: read
   };
   const key = found.filter((row) => Number(row["pk"]) > 0).toSorted((a, b) => Number(a["pk"]) - Number(b["pk"]));
   const primary = key.length === 0 ? "" : `, PRIMARY KEY (${key.map((row) => String(row["name"])).join(", ")})`;
-  const carried = wanted.filter((name) => names.includes(name)).map((name) => `"${name}"`).join(", ");
+  const carried = wanted
+    .filter((name) => names.includes(name))
+    .map((name) => `"${name}"`)
+    .join(", ");
   db.exec(`PRAGMA legacy_alter_table = ON;
     ALTER TABLE ${table} RENAME TO reshaped;
     CREATE TABLE ${table} (${wanted.map(definition).join(", ")}${primary});

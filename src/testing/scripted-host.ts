@@ -90,5 +90,10 @@ export const turnWithTool = (id: string, question: string, answer: string): read
     stopReason: "toolUse",
   },
   { role: "toolResult", toolCallId: id, toolName: "read", content: [{ type: "text", text: answer }], isError: false },
-  { role: "assistant", content: [{ type: "text", text: `It says: ${answer}` }], provider: "scripted", stopReason: "stop" },
+  {
+    role: "assistant",
+    content: [{ type: "text", text: `It says: ${answer}` }],
+    provider: "scripted",
+    stopReason: "stop",
+  },
 ];

@@ -116,14 +116,20 @@ describe("guarantee 1: what was acknowledged survives kill -9", () => {
         await reading(path, async (store) => {
           const messages = await messagesOf(store, "killed");
           const turns = turnsStored(messages, name);
-          assert.ok(turns === acknowledged || turns === acknowledged + 1, `round ${round}: ${acknowledged} turns were acknowledged, ${turns} are stored`);
+          assert.ok(
+            turns === acknowledged || turns === acknowledged + 1,
+            `round ${round}: ${acknowledged} turns were acknowledged, ${turns} are stored`,
+          );
           stored.push(turns);
           // Nothing that was there before is gone, and the context still stands for all of it.
           assert.equal(messages.length, messagesPerTurn * stored.reduce((sum, each) => sum + each, 0));
           const [conversation] = await store.conversations({ sessionId: "killed" });
           if (conversation !== undefined) {
             const reached = await flattened(store, conversation.id);
-            assert.deepEqual(reached.map(({ id }) => id), messages.map(({ id }) => id));
+            assert.deepEqual(
+              reached.map(({ id }) => id),
+              messages.map(({ id }) => id),
+            );
           }
           await checkSound(store);
           count.acknowledged += acknowledged;
@@ -148,11 +154,16 @@ describe("guarantee 1: what was acknowledged survives kill -9", () => {
 describe("guarantee 1: two processes write the same file", () => {
   const turns = 40;
 
-  for (const [where, sessions] of [["the same conversation", ["shared", "shared"]], ["different conversations", ["one", "two"]]] as const) {
+  for (const [where, sessions] of [
+    ["the same conversation", ["shared", "shared"]],
+    ["different conversations", ["one", "two"]],
+  ] as const) {
     it(`to ${where}: nothing is lost or doubled, and both finish`, async () => {
       await onFile(async (path) => {
         // Neither file nor schema exists yet: they also meet there.
-        const writers = sessions.map((sessionId, index) => startWriter({ path, sessionId, name: `writer${index}`, turns, inThread: index === 1 }));
+        const writers = sessions.map((sessionId, index) =>
+          startWriter({ path, sessionId, name: `writer${index}`, turns, inThread: index === 1 }),
+        );
         for (const ended of await Promise.all(writers.map((writer) => writer.ended))) {
           assert.deepEqual(ended, { acknowledged: turns, code: 0, signal: null, complaint: "" });
         }

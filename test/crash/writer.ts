@@ -27,10 +27,18 @@ export const turnOf = (name: string, turn: number): readonly HostMessage[] =>
 export const keyOf = (name: string, turn: number, place: number): string => `${name}/${turn}/${place}`;
 export const acknowledgement = (turn: number): string => `stored ${turn}`;
 
-const summary: NewSummary = { text: "what was said", tokens: 1, level: "normal", model: null, previousContext: null, fileIds: [] };
+const summary: NewSummary = {
+  text: "what was said",
+  tokens: 1,
+  level: "normal",
+  model: null,
+  previousContext: null,
+  fileIds: [],
+};
 
 const [, self, given] = process.argv;
-if (given !== undefined && self !== undefined && import.meta.filename === self) await write(JSON.parse(given) as Orders);
+if (given !== undefined && self !== undefined && import.meta.filename === self)
+  await write(JSON.parse(given) as Orders);
 
 async function write({ path, sessionId, name, turns, inThread }: Orders): Promise<void> {
   const store = inThread ? await openSqliteWorker({ path }) : await openSqlite({ path });
@@ -39,7 +47,11 @@ async function write({ path, sessionId, name, turns, inThread }: Orders): Promis
     const messages = turnOf(name, turn).map((raw, place) =>
       messageToStore(raw, { key: keyOf(name, turn, place), at: "2026-02-17T07:37:00.000Z" as Timestamp }),
     );
-    await store.append(id, messages.map((message) => ({ kind: "message", message }) as const), { hostCursor: `${name} ${turn}` });
+    await store.append(
+      id,
+      messages.map((message) => ({ kind: "message", message }) as const),
+      { hostCursor: `${name} ${turn}` },
+    );
     writeSync(1, `${acknowledgement(turn)}\n`);
     if (turn % 3 === 2) await foldOldest(store, id);
     if (turn % 5 === 4) await store.index(64);

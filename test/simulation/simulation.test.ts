@@ -11,7 +11,10 @@ import type { Tally } from "./world.ts";
 
 const stepsPerLife = 60;
 const only = process.env["SEED"];
-const seeds = only === undefined ? Array.from({ length: Number(process.env["SEEDS"] ?? 150) }, (_, index) => index + 1) : [Number(only)];
+const seeds =
+  only === undefined
+    ? Array.from({ length: Number(process.env["SEEDS"] ?? 150) }, (_, index) => index + 1)
+    : [Number(only)];
 
 async function live(seed: number, folder: string): Promise<Tally> {
   const life = await createLife(seed, folder);
@@ -43,12 +46,39 @@ describe("guarantees 1 to 4: whatever happens, the context stands for what the h
     }
   });
 
-  it("in which everything happened that can happen", { skip: only !== undefined && "one life need not see everything" }, () => {
-    const wanted = [
-      "turn", "unheardTurn", "bootstrap", "replay", "rewind", "reset", "newSession", "index", "search", "crash", "reopen",
-      "fold written", "fold stale", "dissolve written", "dissolve stale", "rewrite written", "rewrite stale",
-      "transplant written", "transplant duplicate", "transplant empty", "broken off between statements", "broken off before commit",
-    ];
-    assert.deepEqual(wanted.filter((name) => (tally[name] ?? 0) < 5), [], JSON.stringify(tally));
-  });
+  it(
+    "in which everything happened that can happen",
+    { skip: only !== undefined && "one life need not see everything" },
+    () => {
+      const wanted = [
+        "turn",
+        "unheardTurn",
+        "bootstrap",
+        "replay",
+        "rewind",
+        "reset",
+        "newSession",
+        "index",
+        "search",
+        "crash",
+        "reopen",
+        "fold written",
+        "fold stale",
+        "dissolve written",
+        "dissolve stale",
+        "rewrite written",
+        "rewrite stale",
+        "transplant written",
+        "transplant duplicate",
+        "transplant empty",
+        "broken off between statements",
+        "broken off before commit",
+      ];
+      assert.deepEqual(
+        wanted.filter((name) => (tally[name] ?? 0) < 5),
+        [],
+        JSON.stringify(tally),
+      );
+    },
+  );
 });

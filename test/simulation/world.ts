@@ -7,13 +7,11 @@
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import { messageFromStore } from "../../src/core/content.ts";
-import type { HostMessage } from "../../src/core/content.ts";
 import { forgottenMark } from "../../src/core/forget.ts";
-import type { ContextItem, ConversationId, JsonObject, NewSummary, SummaryId, Timestamp } from "../../src/core/model.ts";
+import type { ContextItem, ConversationId, JsonObject, NewSummary, Timestamp } from "../../src/core/model.ts";
 import type { AppendOptions, DissolvePlan, RewritePlan, Store } from "../../src/core/ports.ts";
-import { createScripts } from "../../src/store/scripts.ts";
+import { beyond, createScripts } from "../../src/store/scripts.ts";
 import type { Script } from "../../src/store/script.ts";
 import { connect, createRunner, openSqlite } from "../../src/store/sqlite.ts";
 import { checkLossless, flattened } from "../../src/testing/lossless.ts";
@@ -22,6 +20,8 @@ import { createRandom } from "../../src/testing/random.ts";
 import type { Random } from "../../src/testing/random.ts";
 import { createHost, toAppendable } from "../../src/testing/scripted-host.ts";
 import type { ScriptedHost } from "../../src/testing/scripted-host.ts";
+import { brokenOff, pictureOf } from "./interruption.ts";
+import { aTurn } from "./turns.ts";
 
 /** A segment of a session: the conversation we keep, and the host's own file of it. */
 interface Segment {
@@ -35,9 +35,19 @@ interface Segment {
 
 /** What somebody means to do, from a context that may be gone by the time they do it. */
 type Plan =
-  | { readonly kind: "fold"; readonly conversation: ConversationId; readonly run: readonly ContextItem[]; readonly summary: NewSummary }
+  | {
+      readonly kind: "fold";
+      readonly conversation: ConversationId;
+      readonly run: readonly ContextItem[];
+      readonly summary: NewSummary;
+    }
   | { readonly kind: "dissolve"; readonly plan: DissolvePlan }
-  | { readonly kind: "rewrite"; readonly plan: RewritePlan; readonly conversation: ConversationId; readonly summary: NewSummary };
+  | {
+      readonly kind: "rewrite";
+      readonly plan: RewritePlan;
+      readonly conversation: ConversationId;
+      readonly summary: NewSummary;
+    };
 
 const weights = {
   turn: 20,
@@ -83,9 +93,13 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   const plans: Plan[] = [];
   let words = 0;
   let clockMs = Date.UTC(2026, 10, 15);
-  const deps = { now: (): Timestamp => new Date((clockMs += 7)).toISOString() as Timestamp, hex16: random.hex16 };
+  const deps = {
+    now: (): Timestamp => new Date((clockMs += 7)).toISOString() as Timestamp,
+    hex16: () => random.hex16(),
+  };
   let path = join(folder, "0.db");
-  const reach = async (): Promise<Store> => await openSqlite({ path, ...deps, housekeeping: false, filesDir: join(folder, "files") });
+  const reach = async (): Promise<Store> =>
+    await openSqlite({ path, ...deps, housekeeping: false, filesDir: join(folder, "files") });
   /** Two have the database open, as a gateway and an operator do; each step is done by one of them. */
   let stores = [await reach(), await reach()] as const;
   let store = stores[0];
@@ -100,13 +114,16 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   };
 
   /** Rather an old one than a new one, so that some grow long. */
-  const aSegment = (): Segment => segments[Math.min(random.below(segments.length), random.below(segments.length))] as Segment;
+  const aSegment = (): Segment =>
+    segments[Math.min(random.below(segments.length), random.below(segments.length))] as Segment;
   const forgotten: string[] = [];
   /** What is left of something once these words are forgotten. */
   const asLeft = <T extends JsonObject>(raw: T): T =>
     forgotten.length === 0
       ? raw
-      : (JSON.parse(JSON.stringify(raw).replace(/word\d+x\d+q/g, (word) => (forgotten.includes(word) ? forgottenMark : word))) as T);
+      : (JSON.parse(
+          JSON.stringify(raw).replace(/word\d+x\d+q/g, (word) => (forgotten.includes(word) ? forgottenMark : word)),
+        ) as T);
   const listOf = ({ conversation, host, delivered, inherited }: Segment): HostList => ({
     conversation,
     entries: host.entries.slice(0, delivered).map((entry) => ({ ...entry, raw: asLeft(entry.raw) })),
@@ -124,7 +141,8 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   };
 
   const liveTurn = (host: ScriptedHost): void => {
-    for (let spoken = random.between(1, 2); spoken > 0; spoken--) for (const raw of aTurn(random, () => `word${seed}x${++words}q`)) host.says(raw);
+    for (let spoken = random.between(1, 2); spoken > 0; spoken--)
+      for (const raw of aTurn(random, () => `word${seed}x${++words}q`)) host.says(raw);
     if (random.chance(0.2)) host.notes(random.pick(["model_change", "custom", "label"]), { n: random.below(5) });
   };
 
@@ -134,10 +152,20 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     const appended = await store.append(segment.conversation, items.map(toAppendable), options);
     segment.delivered = Math.max(before, upto);
     const fresh = segment.host.entries.slice(before, segment.delivered);
-    assert.equal(appended.messages.length, fresh.filter(({ kind }) => kind === "message").length, "messages that were new");
+    assert.equal(
+      appended.messages.length,
+      fresh.filter(({ kind }) => kind === "message").length,
+      "messages that were new",
+    );
     assert.equal(appended.entries, fresh.filter(({ kind }) => kind === "entry").length, "lines that were new");
-    const forgot = new Set(items.filter(({ raw }) => asLeft(raw) !== raw && JSON.stringify(asLeft(raw)) !== JSON.stringify(raw)).map(({ key }) => key));
-    assert.deepEqual(appended.differing.filter((key) => !forgot.has(key)), [], "nothing came with another content");
+    const forgot = new Set(
+      items.filter(({ raw }) => JSON.stringify(asLeft(raw)) !== JSON.stringify(raw)).map(({ key }) => key),
+    );
+    assert.deepEqual(
+      appended.differing.filter((key) => !forgot.has(key)),
+      [],
+      "nothing came with another content",
+    );
     const { hostCursor } = (await store.conversation(segment.conversation)) ?? {};
     if (options?.hostCursor !== undefined) assert.equal(hostCursor, options.hostCursor);
     return `${from}–${upto} to ${segment.conversation}, ${appended.messages.length} new`;
@@ -177,8 +205,15 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     const chosen = random.pick(summaries);
     const [known] = await store.summaries({ ids: [chosen.id] });
     for (let planners = hasRival() ? 2 : 1; planners > 0; planners--) {
-      if (kind === "dissolve") plans.push({ kind, plan: { conversation, summary: chosen.id, ordinal: chosen.ordinal } });
-      else plans.push({ kind, conversation, plan: { summary: chosen.id, revision: known?.revision ?? 0 }, summary: aSummary(60) });
+      if (kind === "dissolve")
+        plans.push({ kind, plan: { conversation, summary: chosen.id, ordinal: chosen.ordinal } });
+      else
+        plans.push({
+          kind,
+          conversation,
+          plan: { summary: chosen.id, revision: known?.revision ?? 0 },
+          summary: aSummary(60),
+        });
     }
     return `${kind} of ${chosen.id} in ${conversation}`;
   };
@@ -202,7 +237,11 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
           return await store.rewrite(plan.plan, plan.summary);
       }
     })();
-    assert.equal(outcome.kind, fits ? "written" : "stale", `a ${plan.kind} whose plan ${fits ? "fits" : "no longer fits"}`);
+    assert.equal(
+      outcome.kind,
+      fits ? "written" : "stale",
+      `a ${plan.kind} whose plan ${fits ? "fits" : "no longer fits"}`,
+    );
     count(`${plan.kind} ${outcome.kind}`);
     return `${plan.kind} ${outcome.kind}`;
   };
@@ -211,13 +250,14 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   const stillFits = async (plan: Plan): Promise<boolean> => {
     switch (plan.kind) {
       case "fold": {
-        const ids = (await store.context(plan.conversation)).map(({ id }) => id);
-        const start = ids.indexOf(plan.run[0]?.id ?? ("" as SummaryId));
-        const isThere = start >= 0 && plan.run.every(({ id }, offset) => ids[start + offset] === id);
+        const context = await store.context(plan.conversation);
+        const start = context.findIndex(({ id }) => id === plan.run[0]?.id);
+        const now = context.slice(start, start + plan.run.length);
+        const isWhole =
+          start >= 0 &&
+          plan.run.every(({ id, tokens }, place) => now[place]?.id === id && now[place].tokens === tokens);
         // Pushed along by a dissolve, a run is taken for gone although it is still whole: planning again costs little.
-        const [now] = (await store.context(plan.conversation)).slice(start, start + 1);
-        const [last] = (await store.context(plan.conversation)).slice(start + plan.run.length - 1, start + plan.run.length);
-        return isThere && now?.ordinal === plan.run[0]?.ordinal && last?.ordinal === plan.run.at(-1)?.ordinal;
+        return isWhole && now[0]?.ordinal === plan.run[0]?.ordinal && now.at(-1)?.ordinal === plan.run.at(-1)?.ordinal;
       }
       case "dissolve": {
         const { conversation, summary, ordinal } = plan.plan;
@@ -232,7 +272,10 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   const transplant = async (): Promise<string> => {
     const [source, target] = random.chance(0.3) ? lastTransplant : [aSegment(), aSegment()];
     lastTransplant = [source, target];
-    if (source === target) return "into itself, refused";
+    if (source === target) {
+      await assert.rejects(store.transplant(source.conversation, target.conversation), /into itself/);
+      return "into itself, refused";
+    }
     await checkLossless(store, [listOf(source)], { wholeFile: false, expected });
     const folded = (await store.context(source.conversation)).filter(({ kind }) => kind === "summary");
     const below = await flattenedItems(store, folded);
@@ -241,7 +284,8 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     if (outcome.kind === "written") {
       assert.equal(outcome.messages, below.length, "each message below is copied once");
       target.inherited = [...below, ...target.inherited];
-    } else assert.ok(outcome.kind === "duplicate" || folded.length === 0, "what there is to transplant is transplanted");
+    } else
+      assert.ok(outcome.kind === "duplicate" || folded.length === 0, "what there is to transplant is transplanted");
     return `${source.conversation} → ${target.conversation} ${outcome.kind}`;
   };
 
@@ -259,9 +303,12 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
       let wasWhole = false;
       assert.throws(
         () =>
-          runner.atomically("BEGIN IMMEDIATE", brokenOff(script, after, () => {
-            wasWhole = true;
-          })),
+          runner.atomically(
+            "BEGIN IMMEDIATE",
+            brokenOff(script, after, () => {
+              wasWhole = true;
+            }),
+          ),
         /broken off/,
       );
       assert.ok(pictureOf(db) === before, `a ${name} broken off after ${after} statements has left something behind`);
@@ -286,14 +333,28 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
       case undefined:
     }
     const other = aSegment();
-    if (other !== segment && random.chance(0.3)) return { name: "transplant", script: writes.transplant(other.conversation, segment.conversation) };
+    if (other !== segment && random.chance(0.3))
+      return { name: "transplant", script: writes.transplant(other.conversation, segment.conversation) };
     if (random.chance(0.2)) return { name: "index", script: writes.index(64) };
     if (random.chance(0.1)) return { name: "reset", script: writes.openSegment(segment.session) };
+    const word = random.chance(0.2) ? aStoredWord(segment) : null;
+    if (word !== null) {
+      const plan = await store.planForget(null, { kind: "secret", text: word });
+      return { name: "forget", script: beyond.forget(deps, null, plan) };
+    }
     // The host has the turn in its file; a later bootstrap brings it.
     if (random.chance(0.4)) goBack(segment);
     liveTurn(segment.host);
     const unheard = segment.host.entries.slice(segment.delivered).map(toAppendable);
-    return { name: "append", script: writes.append(segment.conversation, unheard, { hostCursor: "never", turnKey: "never" }) };
+    return {
+      name: "append",
+      script: writes.append(segment.conversation, unheard, { hostCursor: "never", turnKey: "never" }),
+    };
+  };
+
+  const aStoredWord = ({ host, delivered }: Segment): string | null => {
+    const stored = JSON.stringify(host.entries.slice(0, delivered)).match(/word\d+x\d+q/g);
+    return stored === null ? null : random.pick(stored);
   };
 
   const goBack = ({ host }: Segment): string => {
@@ -330,7 +391,8 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
       const upto = segment.host.entries.length;
       const turnKey = `turn ${upto}`;
       const told = await handOver(segment, segment.delivered, upto, { hostCursor: String(upto), turnKey });
-      if (random.chance(0.2)) assert.equal((await store.append(segment.conversation, [], { turnKey })).turn, "duplicate");
+      if (random.chance(0.2))
+        assert.equal((await store.append(segment.conversation, [], { turnKey })).turn, "duplicate");
       return told;
     },
     async unheardTurn() {
@@ -342,7 +404,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     async bootstrap() {
       const segment = aSegment();
       const all = segment.host.entries.length;
-      for (let from = 0; from < all; ) {
+      for (let from = 0; from < all;) {
         const upto = Math.min(all, from + random.between(1, 40));
         await handOver(segment, random.between(0, Math.min(from, segment.delivered)), upto);
         from = upto;
@@ -377,7 +439,10 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
       segments.push({ conversation: id, session, host, delivered: 0, inherited: [] });
       const family = await store.conversations({ familyOf: id });
       assert.equal(family.length, segments.filter((each) => each.session.sessionKey === session.sessionKey).length);
-      assert.deepEqual(family.filter(({ active }) => active).map((each) => each.id), [id]);
+      assert.deepEqual(
+        family.filter(({ active }) => active).map((each) => each.id),
+        [id],
+      );
       return `${session.sessionId}, now ${id}`;
     },
     async newSession() {
@@ -397,10 +462,8 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
       return path.slice(folder.length + 1);
     },
     async forget() {
-      const { host, delivered } = aSegment();
-      const stored = JSON.stringify(host.entries.slice(0, delivered)).match(/word\d+x\d+q/g) ?? [];
-      if (stored.length === 0) return "nothing said yet";
-      const word = random.pick(stored);
+      const word = aStoredWord(aSegment());
+      if (word === null) return "nothing said yet";
       const plan = await store.planForget(null, { kind: "secret", text: word });
       const outcome = await store.forget(null, plan);
       assert.equal(outcome.kind, "written");
@@ -431,25 +494,6 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   };
 }
 
-function* brokenOff<T>(script: Script<T>, after: number, onWhole: () => void): Script<T> {
-  let step = script.next();
-  for (let done = 0; step.done !== true; done++) {
-    if (done === after) throw new Error("broken off");
-    step = script.next(yield step.value);
-  }
-  onWhole();
-  throw new Error("broken off");
-}
-
-/** Every row there is, as one text. */
-function pictureOf(db: DatabaseSync): string {
-  const tables = db
-    .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%\\_fts%' ESCAPE '\\' ORDER BY name")
-    .all()
-    .map(({ name }) => String(name));
-  return JSON.stringify([...tables, "messages_fts_docsize", "summaries_fts_docsize"].map((name) => db.prepare(`SELECT * FROM ${name}`).all().map((row) => Object.values(row).map(String))));
-}
-
 async function flattenedItems(store: Store, folded: readonly ContextItem[]): Promise<readonly JsonObject[]> {
   const conversation = folded[0] === undefined ? null : await ownerOf(store, folded[0]);
   if (conversation === null) return [];
@@ -468,11 +512,18 @@ async function ownerOf(store: Store, item: ContextItem): Promise<ConversationId 
 }
 
 /** A word that one host has said once is found in the message it was said in, by words and by expression. */
-async function searchFor(segments: readonly Segment[], store: Store, random: Random, forgotten: readonly string[]): Promise<string> {
+async function searchFor(
+  segments: readonly Segment[],
+  store: Store,
+  random: Random,
+  forgotten: readonly string[],
+): Promise<string> {
   const { host, conversation, delivered } = random.pick(segments);
   const said = host.entries.slice(0, delivered).flatMap((entry) => {
     const [word] = /word\d+x\d+q/.exec(JSON.stringify(entry.raw)) ?? [];
-    return entry.kind === "message" && word !== undefined && !forgotten.includes(word) ? [{ key: entry.key, word }] : [];
+    return entry.kind === "message" && word !== undefined && !forgotten.includes(word)
+      ? [{ key: entry.key, word }]
+      : [];
   });
   if (said.length === 0) return "nothing said yet";
   const { key, word } = random.pick(said);
@@ -482,41 +533,9 @@ async function searchFor(segments: readonly Segment[], store: Store, random: Ran
   const sort = random.pick(["recency", "relevance", "hybrid"] as const);
   const { hits, caveats } = await store.search({ pattern, mode, scope: "messages", sort, limit: 200, ...scoped });
   const found = await store.messages({ ids: hits.flatMap((hit) => (hit.kind === "message" ? [hit.id] : [])) });
-  assert.ok(found.some((message) => message.key === key && message.conversation === conversation), `${mode} ${sort} search finds ${word}, said in ${key}; caveats ${JSON.stringify(caveats)}`);
+  assert.ok(
+    found.some((message) => message.key === key && message.conversation === conversation),
+    `${mode} ${sort} search finds ${word}, said in ${key}; caveats ${JSON.stringify(caveats)}`,
+  );
   return `${mode} ${sort} ${word}`;
-}
-
-/** One turn of a host, of any of the shapes that hosts have. */
-function aTurn(random: Random, word: () => string): readonly HostMessage[] {
-  switch (random.weighted({ ping: 3, talk: 4, tool: 5, odd: 2 })) {
-    case "ping":
-      return [{ role: "user", content: "ping" }, { role: "assistant", content: [{ type: "text", text: "pong" }] }];
-    case "talk":
-      return [
-        { role: "user", content: `please ${word()}`, timestamp: random.below(1_000_000) },
-        { role: "assistant", content: [{ type: "thinking", thinking: "hm", thinkingSignature: "c2ln" }, { type: "text", text: `done ${word()}` }], usage: { input: random.below(99) } },
-      ];
-    case "tool": {
-      const calls = random.between(1, 3);
-      const ids = Array.from({ length: calls }, (_, index) => `call_${random.chance(0.3) ? 0 : random.below(1e6)}_${index}`);
-      return [
-        { role: "user", content: [{ type: "text", text: `look up ${word()}` }] },
-        { role: "assistant", content: ids.map((id) => ({ type: "toolCall", id, name: "read", arguments: { path: `/tmp/${word()}`, lines: [1, 2] } })), stopReason: "toolUse" },
-        ...ids.map((id) => ({ role: "toolResult", toolCallId: id, toolName: "read", content: [{ type: "text", text: `found ${word()}\n${"filler ".repeat(random.below(30))}` }], details: { ok: true }, isError: random.chance(0.1) })),
-        { role: "assistant", content: `so it is ${word()}` },
-      ];
-    }
-    case "odd":
-      return [
-        random.pick<HostMessage>([
-          { role: "bashExecution", command: "ls", output: "a\0b" },
-          { role: "user", content: "\ud83d" },
-          { role: "user", content: [{ type: "image", data: "AAAA", mimeType: "image/png" }, "loose", null, 7] },
-          { role: "assistant" },
-          { role: "user", content: "" },
-          { role: "user", content: { odd: true } },
-          { role: "assistant", content: null, tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }] },
-        ]),
-      ];
-  }
 }

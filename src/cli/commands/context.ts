@@ -43,13 +43,16 @@ export interface CommandContext {
   finish(status: number): void;
 }
 
+/** What a database is opened for: an import is a write that does its own indexing. */
+export type Purpose = "read" | "search" | "write" | "import";
+
 /** One database file, from the outside. Methods throw `LcmError`; what is not ours is never touched. */
 export interface Database {
   readonly path: string;
   /** Whether there is a file, and whose it is. */
   kind(): "none" | "ours" | "older_program";
   /** Reading and searching never make a file: `not_found` where there is none. Searches can be ended at any moment. */
-  open(purpose: "read" | "search" | "write"): Promise<Lcm>;
+  open(purpose: Purpose): Promise<Lcm>;
   /** Makes a database of the older program ours, after a backup. Does nothing the second time. */
   adopt(): Promise<Adopted>;
   /** A whole copy; without a path beside the database, where the newest few are kept. */
@@ -165,7 +168,7 @@ function createSession(context: CommandContext, common: CommonOptions, database:
 /** Opens the database for one piece of work and closes it again. An older file is offered to be adopted first. */
 export async function withLcm<T>(
   session: Session,
-  purpose: "read" | "search" | "write",
+  purpose: Purpose,
   work: (lcm: Lcm) => Promise<T>,
 ): Promise<T> {
   const { database, context } = session;

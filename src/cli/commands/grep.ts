@@ -232,7 +232,7 @@ export function wordFinder(pattern: string): Finder {
   const words = pattern.match(/[\p{L}\p{N}\p{Emoji_Presentation}][\p{L}\p{N}\p{M}]*/gu) ?? [];
   const stems = [...new Set(words.map((word) => word.toLowerCase()))].map((word) => {
     const isLetters = /^[a-z]{5,}$/.test(word);
-    return isLetters ? `${word.replace(/(?:ations?|ing|ies|ed|es|s|e|y)$/, "")}\\p{L}*` : word;
+    return isLetters ? `${word.replace(/(?:ions?|ing|ies|ed|es|s|e|y)$/, "")}\\p{L}*` : word;
   });
   if (stems.length === 0) return () => [];
   const isScriptWithoutSpaces =

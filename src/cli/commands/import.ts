@@ -51,7 +51,7 @@ async function importAll(session: Session, command: Command, ...paths: readonly 
       hint: "import them one by one, or leave --session out",
     });
   }
-  return await withLcm(session, "write", async (lcm) => {
+  return await withLcm(session, "import", async (lcm) => {
     const outcomes: Outcome[] = [];
     for (const file of files) {
       const outcome = await importFile(session, lcm, file, options, files.length === 1);

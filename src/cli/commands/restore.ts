@@ -13,7 +13,7 @@ export function addRestore(program: Command, context: CommandContext): void {
     .command("restore")
     .summary("put a backup in the place of the database")
     .description("Put a backup in the place of the database. What is there now is backed up first.")
-    .argument("<from>", "the backup; `lcm status` names the newest");
+    .argument("<from>", "the backup; `lcm status` lists those beside the database");
   addApplying(command)
     .addHelpText(
       "after",

@@ -27,11 +27,11 @@ const dayMs = 86_400_000;
 
 async function showStatus(session: Session): Promise<number> {
   const settings = changedSettings(await session.context.settings());
-  const backups = session.database.backups();
   return await withLcm(session, "read", async (lcm) => {
     const store = await lcm.store.status();
     const conversations = await lcm.store.conversations({ includeHidden: true });
     const usage = await lcm.store.usageSince(dayBefore(session.context.clock.now()));
+    const backups = session.database.backups();
     const status = {
       store,
       totals: totalsOf(conversations),
@@ -114,7 +114,7 @@ function toLines(session: Session, { store, totals, newest, usage, settings, bac
       ["newest", newestLine(newest, context.zone)],
       ["search", searchLine(session, store)],
       ["model calls", usageLine(session, usage)],
-      ["backups", backups.length === 0 ? "none" : `${backups.length}, the newest ${backups.at(-1)?.path}`],
+      ["backups", ...backupLines(session, backups)],
       ["settings", ...settingLines(session, settings)],
     ],
     paint,
@@ -138,6 +138,11 @@ function usageLine({ paint }: Session, usage: UsageTotals): string {
   const tokens = `${formatCount(usage.inputTokens)} tokens in, ${formatCount(usage.outputTokens)} out`;
   return `${formatCount(usage.calls)} in the last 24 hours, ${tokens}${failed}`;
 }
+
+const backupLines = ({ paint }: Session, backups: readonly Backup[]): readonly string[] =>
+  backups.length === 0
+    ? ["none"]
+    : backups.map(({ path, bytes }) => `${path} ${paint.soft(`(${formatBytes(bytes)})`)}`);
 
 const settingLines = ({ paint }: Session, settings: readonly ChangedSetting[]): readonly string[] =>
   settings.length === 0

@@ -30,129 +30,163 @@ export function testBranches(subject: StoreUnderTest): void {
     });
 
   describe("branches and rewinds", () => {
-    it("a message that continues an earlier one sets aside what came after that one", began(async ({ store, talk, host }) => {
-      host.goesBackTo("h-2");
-      await say(store, talk, host, "e f");
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "e", "f"]);
-      const stored = await store.messages({ conversation: talk.id });
-      assert.deepEqual(stored.map(({ text, aside }) => [text, aside]), [
-        ["a", null],
-        ["b", null],
-        ["c", "branch"],
-        ["d", "branch"],
-        ["e", null],
-        ["f", null],
-      ]);
-      const { totals } = (await store.conversation(talk.id)) ?? talk;
-      assert.deepEqual([totals.messages, totals.contextMessages], [6, 4]);
-    }));
+    it(
+      "a message that continues an earlier one sets aside what came after that one",
+      began(async ({ store, talk, host }) => {
+        host.goesBackTo("h-2");
+        await say(store, talk, host, "e f");
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "e", "f"]);
+        const stored = await store.messages({ conversation: talk.id });
+        assert.deepEqual(
+          stored.map(({ text, aside }) => [text, aside]),
+          [
+            ["a", null],
+            ["b", null],
+            ["c", "branch"],
+            ["d", "branch"],
+            ["e", null],
+            ["f", null],
+          ],
+        );
+        const { totals } = (await store.conversation(talk.id)) ?? talk;
+        assert.deepEqual([totals.messages, totals.contextMessages], [6, 4]);
+      }),
+    );
 
-    it("going back to a branch that was left brings its messages back", began(async ({ store, talk, host }) => {
-      host.goesBackTo("h-2");
-      await say(store, talk, host, "e f");
-      host.goesBackTo("h-4");
-      await say(store, talk, host, "g");
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "d", "g"]);
-      host.goesBackTo("h-5");
-      await say(store, talk, host, "h");
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "e", "h"]);
-      host.goesBackTo("h-3");
-      await say(store, talk, host, "i");
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "i"]);
-    }));
+    it(
+      "going back to a branch that was left brings its messages back",
+      began(async ({ store, talk, host }) => {
+        host.goesBackTo("h-2");
+        await say(store, talk, host, "e f");
+        host.goesBackTo("h-4");
+        await say(store, talk, host, "g");
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "d", "g"]);
+        host.goesBackTo("h-5");
+        await say(store, talk, host, "h");
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "e", "h"]);
+        host.goesBackTo("h-3");
+        await say(store, talk, host, "i");
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "i"]);
+      }),
+    );
 
-    it("several branches in one append end at the last, and replaying them changes nothing", onStore(subject, async ({ store }) => {
-      const talk = await store.open({ sessionId: "s" });
-      const host = createHost("h");
-      for (const word of ["a", "b", "c"]) host.says(user(word));
-      host.goesBackTo("h-1");
-      for (const word of ["d", "e"]) host.says(user(word));
-      host.goesBackTo("h-3");
-      host.says(user("f"));
-      await deliver(store, talk, host);
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "f"]);
-      await deliver(store, talk, host);
-      await store.append(talk.id, host.entries.slice(3, 5).map(toAppendable));
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "f"]);
-      await check(store, talk, host);
-    }));
+    it(
+      "several branches in one append end at the last, and replaying them changes nothing",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const host = createHost("h");
+        for (const word of ["a", "b", "c"]) host.says(user(word));
+        host.goesBackTo("h-1");
+        for (const word of ["d", "e"]) host.says(user(word));
+        host.goesBackTo("h-3");
+        host.says(user("f"));
+        await deliver(store, talk, host);
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "f"]);
+        await deliver(store, talk, host);
+        await store.append(talk.id, host.entries.slice(3, 5).map(toAppendable));
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "f"]);
+        await check(store, talk, host);
+      }),
+    );
 
-    it("a cut inside a folded summary opens it up and keeps what was before the cut", began(async ({ store, talk, host }) => {
-      await foldPlaces(store, talk.id, [0, 3], "a to d");
-      await say(store, talk, host, "e");
-      host.goesBackTo("h-2");
-      await say(store, talk, host, "f");
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "f"]);
-      assert.equal((await store.conversation(talk.id))?.totals.summaries, 1);
-    }));
+    it(
+      "a cut inside a folded summary opens it up and keeps what was before the cut",
+      began(async ({ store, talk, host }) => {
+        await foldPlaces(store, talk.id, [0, 3], "a to d");
+        await say(store, talk, host, "e");
+        host.goesBackTo("h-2");
+        await say(store, talk, host, "f");
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "f"]);
+        assert.equal((await store.conversation(talk.id))?.totals.summaries, 1);
+      }),
+    );
 
-    it("a cut deep inside condensed summaries opens only those that reach across it", began(async ({ store, talk, host }) => {
-      await say(store, talk, host, "e f g h");
-      for (const [place, text] of ["ab", "cd", "ef", "gh"].entries()) await foldPlaces(store, talk.id, [place, place + 1], text);
-      await foldPlaces(store, talk.id, [0, 1], "abcd");
-      await foldPlaces(store, talk.id, [1, 2], "efgh");
-      await foldPlaces(store, talk.id, [0, 1], "all");
-      host.goesBackTo("h-5");
-      await say(store, talk, host, "i");
-      assert.deepEqual(await shownTexts(store, talk.id), ["abcd", "e", "i"]);
-      host.goesBackTo("h-8");
-      await say(store, talk, host, "j");
-      assert.deepEqual(await shownTexts(store, talk.id), ["abcd", "e", "f", "g", "h", "j"]);
-    }));
+    it(
+      "a cut deep inside condensed summaries opens only those that reach across it",
+      began(async ({ store, talk, host }) => {
+        await say(store, talk, host, "e f g h");
+        for (const [place, text] of ["ab", "cd", "ef", "gh"].entries())
+          await foldPlaces(store, talk.id, [place, place + 1], text);
+        await foldPlaces(store, talk.id, [0, 1], "abcd");
+        await foldPlaces(store, talk.id, [1, 2], "efgh");
+        await foldPlaces(store, talk.id, [0, 1], "all");
+        host.goesBackTo("h-5");
+        await say(store, talk, host, "i");
+        assert.deepEqual(await shownTexts(store, talk.id), ["abcd", "e", "i"]);
+        host.goesBackTo("h-8");
+        await say(store, talk, host, "j");
+        assert.deepEqual(await shownTexts(store, talk.id), ["abcd", "e", "f", "g", "h", "j"]);
+      }),
+    );
 
-    it("a cut just behind a summary leaves it whole", began(async ({ store, talk, host }) => {
-      await foldPlaces(store, talk.id, [0, 1], "ab");
-      host.goesBackTo("h-2");
-      await say(store, talk, host, "e");
-      assert.deepEqual(await shownTexts(store, talk.id), ["ab", "e"]);
-    }));
+    it(
+      "a cut just behind a summary leaves it whole",
+      began(async ({ store, talk, host }) => {
+        await foldPlaces(store, talk.id, [0, 1], "ab");
+        host.goesBackTo("h-2");
+        await say(store, talk, host, "e");
+        assert.deepEqual(await shownTexts(store, talk.id), ["ab", "e"]);
+      }),
+    );
 
-    it("what came back can be folded, and the fold is of what is shown", began(async ({ store, talk, host }) => {
-      host.goesBackTo("h-1");
-      await say(store, talk, host, "e");
-      host.goesBackTo("h-4");
-      await say(store, talk, host, "f");
-      await foldPlaces(store, talk.id, [1, 4], "b to f");
-      await check(store, talk, host);
-      host.goesBackTo("h-5");
-      await say(store, talk, host, "g");
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "e", "g"]);
-    }));
+    it(
+      "what came back can be folded, and the fold is of what is shown",
+      began(async ({ store, talk, host }) => {
+        host.goesBackTo("h-1");
+        await say(store, talk, host, "e");
+        host.goesBackTo("h-4");
+        await say(store, talk, host, "f");
+        await foldPlaces(store, talk.id, [1, 4], "b to f");
+        await check(store, talk, host);
+        host.goesBackTo("h-5");
+        await say(store, talk, host, "g");
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "e", "g"]);
+      }),
+    );
 
-    it("lines that are no messages are places to go back to, and move the branch themselves", began(async ({ store, talk, host }) => {
-      const mark = host.notes("label", { name: "here" });
-      await say(store, talk, host, "e");
-      host.goesBackTo(mark.key);
-      await say(store, talk, host, "f");
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "d", "f"]);
-      host.goesBackTo("h-2");
-      host.notes("branch_summary", { summary: "left c to f" });
-      await deliver(store, talk, host);
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b"]);
-      await say(store, talk, host, "g");
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "g"]);
-    }));
+    it(
+      "lines that are no messages are places to go back to, and move the branch themselves",
+      began(async ({ store, talk, host }) => {
+        const mark = host.notes("label", { name: "here" });
+        await say(store, talk, host, "e");
+        host.goesBackTo(mark.key);
+        await say(store, talk, host, "f");
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "d", "f"]);
+        host.goesBackTo("h-2");
+        host.notes("branch_summary", { summary: "left c to f" });
+        await deliver(store, talk, host);
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b"]);
+        await say(store, talk, host, "g");
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "g"]);
+      }),
+    );
 
-    it("a parent that was never handed over is no rewind", began(async ({ store, talk, host }) => {
-      const stranger = createHost("x");
-      stranger.goesBackTo("unheard-of");
-      const said = stranger.says(user("e"));
-      await store.append(talk.id, [toAppendable(said)]);
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "d", "e"]);
-      assert.equal(host.entries.length, 4);
-    }));
+    it(
+      "a parent that was never handed over is no rewind",
+      began(async ({ store, talk, host }) => {
+        const stranger = createHost("x");
+        stranger.goesBackTo("unheard-of");
+        const said = stranger.says(user("e"));
+        await store.append(talk.id, [toAppendable(said)]);
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "d", "e"]);
+        assert.equal(host.entries.length, 4);
+      }),
+    );
 
-    it("a host without a tree only ever continues", onStore(subject, async ({ store }) => {
-      const talk = await store.open({ sessionId: "s" });
-      const host = createHost("h");
-      for (const word of ["a", "b", "c"]) {
-        const item = toAppendable(host.says(user(word)));
-        assert.ok(item.kind === "message");
-        const { parentKey: _, ...treeless } = item.message;
-        await store.append(talk.id, [{ kind: "message", message: treeless }]);
-      }
-      assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c"]);
-      await check(store, talk, host);
-    }));
+    it(
+      "a host without a tree only ever continues",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const host = createHost("h");
+        for (const word of ["a", "b", "c"]) {
+          const item = toAppendable(host.says(user(word)));
+          assert.ok(item.kind === "message");
+          const { parentKey: _, ...treeless } = item.message;
+          await store.append(talk.id, [{ kind: "message", message: treeless }]);
+        }
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c"]);
+        await check(store, talk, host);
+      }),
+    );
   });
 }

@@ -8,132 +8,169 @@ import type { StoreUnderTest } from "./ground.ts";
 
 export function testConversations(subject: StoreUnderTest): void {
   describe("conversations", () => {
-    it("opening a session twice gives the same conversation", onStore(subject, async ({ store }) => {
-      const session = { sessionId: "s1", sessionKey: "agent:main:telegram:7" };
-      const first = await store.open(session);
-      assert.deepEqual(await store.open(session), first);
-      assert.equal((await store.conversations()).length, 1);
-      assert.deepEqual(first.totals, {
-        messages: 0,
-        messageTokens: 0,
-        summaries: 0,
-        contextItems: 0,
-        contextTokens: 0,
-        contextMessages: 0,
-        contextMessageTokens: 0,
-      });
-    }));
+    it(
+      "opening a session twice gives the same conversation",
+      onStore(subject, async ({ store }) => {
+        const session = { sessionId: "s1", sessionKey: "agent:main:telegram:7" };
+        const first = await store.open(session);
+        assert.deepEqual(await store.open(session), first);
+        assert.equal((await store.conversations()).length, 1);
+        assert.deepEqual(first.totals, {
+          messages: 0,
+          messageTokens: 0,
+          summaries: 0,
+          contextItems: 0,
+          contextTokens: 0,
+          contextMessages: 0,
+          contextMessageTokens: 0,
+        });
+      }),
+    );
 
-    it("a session key goes on under another session id", onStore(subject, async ({ store }) => {
-      const before = await store.open({ sessionId: "monday", sessionKey: "agent:main:cli" });
-      assert.equal((await store.open({ sessionId: "tuesday", sessionKey: "agent:main:cli" })).id, before.id);
-    }));
+    it(
+      "a session key goes on under another session id",
+      onStore(subject, async ({ store }) => {
+        const before = await store.open({ sessionId: "monday", sessionKey: "agent:main:cli" });
+        assert.equal((await store.open({ sessionId: "tuesday", sessionKey: "agent:main:cli" })).id, before.id);
+      }),
+    );
 
-    it("a session without a key is known by its id, and is not one that has a key", onStore(subject, async ({ store }) => {
-      const keyed = await store.open({ sessionId: "s", sessionKey: "k" });
-      const bare = await store.open({ sessionId: "s" });
-      assert.notEqual(bare.id, keyed.id);
-      assert.equal((await store.open({ sessionId: "s" })).id, bare.id);
-      assert.equal(bare.sessionKey, null);
-    }));
+    it(
+      "a session without a key is known by its id, and is not one that has a key",
+      onStore(subject, async ({ store }) => {
+        const keyed = await store.open({ sessionId: "s", sessionKey: "k" });
+        const bare = await store.open({ sessionId: "s" });
+        assert.notEqual(bare.id, keyed.id);
+        assert.equal((await store.open({ sessionId: "s" })).id, bare.id);
+        assert.equal(bare.sessionKey, null);
+      }),
+    );
 
-    it("the agent is the one named, or the one that the session key names", onStore(subject, async ({ store }) => {
-      assert.equal((await store.open({ sessionId: "a", sessionKey: "agent:ops:cron" })).agentId, "ops");
-      assert.equal((await store.open({ sessionId: "b", sessionKey: "plain", agentId: "main" })).agentId, "main");
-      assert.equal((await store.open({ sessionId: "c" })).agentId, null);
-    }));
+    it(
+      "the agent is the one named, or the one that the session key names",
+      onStore(subject, async ({ store }) => {
+        assert.equal((await store.open({ sessionId: "a", sessionKey: "agent:ops:cron" })).agentId, "ops");
+        assert.equal((await store.open({ sessionId: "b", sessionKey: "plain", agentId: "main" })).agentId, "main");
+        assert.equal((await store.open({ sessionId: "c" })).agentId, null);
+      }),
+    );
 
-    it("a session needs an id", onStore(subject, async ({ store }) => {
-      await refuses("invalid", () => store.open({ sessionId: "" }));
-      assert.deepEqual(await store.conversations(), []);
-    }));
+    it(
+      "a session needs an id",
+      onStore(subject, async ({ store }) => {
+        await refuses("invalid", () => store.open({ sessionId: "" }));
+        assert.deepEqual(await store.conversations(), []);
+      }),
+    );
 
     for (const [how, session] of [
       ["by key", { sessionId: "s", sessionKey: "agent:main:cli" }],
       ["by id", { sessionId: "s" }],
     ] as const) {
-      it(`a new segment sets the previous one inactive, and keeps it (${how})`, onStore(subject, async ({ store }) => {
-        const first = await store.open(session);
-        const host = createHost("h");
-        host.says(user("before the reset"));
-        await deliver(store, first, host);
-        const second = await store.openSegment(session);
-        const third = await store.openSegment(session);
-        assert.equal(new Set([first.id, second.id, third.id]).size, 3);
-        assert.equal((await store.open(session)).id, third.id);
-        assert.deepEqual(
-          await Promise.all([first, second, third].map(async ({ id }) => (await store.conversation(id))?.active)),
-          [false, false, true],
-        );
-        assert.deepEqual(await store.context(third.id), []);
-        assert.equal((await store.context(first.id)).length, 1);
-        const family = await store.conversations({ familyOf: first.id });
-        assert.deepEqual(new Set(family.map(({ id }) => id)), new Set([first.id, second.id, third.id]));
-      }));
+      it(
+        `a new segment sets the previous one inactive, and keeps it (${how})`,
+        onStore(subject, async ({ store }) => {
+          const first = await store.open(session);
+          const host = createHost("h");
+          host.says(user("before the reset"));
+          await deliver(store, first, host);
+          const second = await store.openSegment(session);
+          const third = await store.openSegment(session);
+          assert.equal(new Set([first.id, second.id, third.id]).size, 3);
+          assert.equal((await store.open(session)).id, third.id);
+          assert.deepEqual(
+            await Promise.all([first, second, third].map(async ({ id }) => (await store.conversation(id))?.active)),
+            [false, false, true],
+          );
+          assert.deepEqual(await store.context(third.id), []);
+          assert.equal((await store.context(first.id)).length, 1);
+          const family = await store.conversations({ familyOf: first.id });
+          assert.deepEqual(new Set(family.map(({ id }) => id)), new Set([first.id, second.id, third.id]));
+        }),
+      );
     }
 
-    it("a family is one session key's, and nobody else's", onStore(subject, async ({ store }) => {
-      const mine = await store.open({ sessionId: "s", sessionKey: "agent:main:a" });
-      await store.open({ sessionId: "s", sessionKey: "agent:main:b" });
-      await store.open({ sessionId: "s" });
-      const newer = await store.openSegment({ sessionId: "s2", sessionKey: "agent:main:a" });
-      const family = await store.conversations({ familyOf: mine.id });
-      assert.deepEqual(family.map(({ id }) => id).toSorted(), [mine.id, newer.id].toSorted());
-      await refuses("not_found", () => store.conversations({ familyOf: nowhere }));
-    }));
+    it(
+      "a family is one session key's, and nobody else's",
+      onStore(subject, async ({ store }) => {
+        const mine = await store.open({ sessionId: "s", sessionKey: "agent:main:a" });
+        await store.open({ sessionId: "s", sessionKey: "agent:main:b" });
+        await store.open({ sessionId: "s" });
+        const newer = await store.openSegment({ sessionId: "s2", sessionKey: "agent:main:a" });
+        const family = await store.conversations({ familyOf: mine.id });
+        assert.deepEqual(new Set(family.map(({ id }) => id)), new Set([mine.id, newer.id]));
+        await refuses("not_found", () => store.conversations({ familyOf: nowhere }));
+      }),
+    );
 
-    it("a hidden conversation is left out unless asked for, and shown again", onStore(subject, async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
-      await store.setHidden(id, true);
-      assert.deepEqual(await store.conversations(), []);
-      assert.equal((await store.conversations({ includeHidden: true }))[0]?.hidden, true);
-      assert.equal((await store.conversation(id))?.id, id);
-      await store.setHidden(id, false);
-      assert.equal((await store.conversations())[0]?.id, id);
-    }));
+    it(
+      "a hidden conversation is left out unless asked for, and shown again",
+      onStore(subject, async ({ store }) => {
+        const { id } = await store.open({ sessionId: "s" });
+        await store.setHidden(id, true);
+        assert.deepEqual(await store.conversations(), []);
+        assert.equal((await store.conversations({ includeHidden: true }))[0]?.hidden, true);
+        assert.equal((await store.conversation(id))?.id, id);
+        await store.setHidden(id, false);
+        assert.equal((await store.conversations())[0]?.id, id);
+      }),
+    );
 
-    it("are listed by newest activity, filtered and limited", onStore(subject, async ({ store }) => {
-      const ids = [];
-      for (const [index, name] of ["a", "b", "c"].entries()) {
-        const conversation = await store.open({ sessionId: name, sessionKey: `key-${name}`, agentId: index === 1 ? "ops" : "main" });
-        const host = createHost(name);
-        for (let said = 0; said <= index; said++) host.says(user(`${name} ${said}`));
-        await deliver(store, conversation, host);
-        ids.push(conversation.id);
-      }
-      const listed = async (filter?: Parameters<typeof store.conversations>[0]) =>
-        (await store.conversations(filter)).map(({ sessionId }) => sessionId);
-      assert.deepEqual(await listed(), ["c", "b", "a"]);
-      assert.deepEqual(await listed({ limit: 2 }), ["c", "b"]);
-      assert.deepEqual(await listed({ agentId: "main" }), ["c", "a"]);
-      assert.deepEqual(await listed({ sessionKey: "key-b" }), ["b"]);
-      assert.deepEqual(await listed({ sessionId: "a" }), ["a"]);
-      await store.openSegment({ sessionId: "c2", sessionKey: "key-c" });
-      assert.deepEqual(await listed({ sessionKey: "key-c", active: true }), ["c2"]);
-      assert.deepEqual(await listed({ sessionKey: "key-c", active: false }), ["c"]);
-    }));
+    it(
+      "are listed by newest activity, filtered and limited",
+      onStore(subject, async ({ store }) => {
+        const ids = [];
+        for (const [index, name] of ["a", "b", "c"].entries()) {
+          const conversation = await store.open({
+            sessionId: name,
+            sessionKey: `key-${name}`,
+            agentId: index === 1 ? "ops" : "main",
+          });
+          const host = createHost(name);
+          for (let said = 0; said <= index; said++) host.says(user(`${name} ${said}`));
+          await deliver(store, conversation, host);
+          ids.push(conversation.id);
+        }
+        const listed = async (filter?: Parameters<typeof store.conversations>[0]) =>
+          (await store.conversations(filter)).map(({ sessionId }) => sessionId);
+        assert.deepEqual(await listed(), ["c", "b", "a"]);
+        assert.deepEqual(await listed({ limit: 2 }), ["c", "b"]);
+        assert.deepEqual(await listed({ agentId: "main" }), ["c", "a"]);
+        assert.deepEqual(await listed({ sessionKey: "key-b" }), ["b"]);
+        assert.deepEqual(await listed({ sessionId: "a" }), ["a"]);
+        await store.openSegment({ sessionId: "c2", sessionKey: "key-c" });
+        assert.deepEqual(await listed({ sessionKey: "key-c", active: true }), ["c2"]);
+        assert.deepEqual(await listed({ sessionKey: "key-c", active: false }), ["c"]);
+      }),
+    );
 
-    it("titles are set and taken away; every write moves the revision", onStore(subject, async ({ store }) => {
-      const { id, revision } = await store.open({ sessionId: "s" });
-      await store.setTitle(id, "Moving house");
-      const titled = await store.conversation(id);
-      assert.equal(titled?.title, "Moving house");
-      assert.ok((titled?.revision ?? 0) > revision);
-      await store.setTitle(id, null);
-      assert.equal((await store.conversation(id))?.title, null);
-    }));
+    it(
+      "titles are set and taken away; every write moves the revision",
+      onStore(subject, async ({ store }) => {
+        const { id, revision } = await store.open({ sessionId: "s" });
+        await store.setTitle(id, "Moving house");
+        const titled = await store.conversation(id);
+        assert.equal(titled?.title, "Moving house");
+        assert.ok((titled?.revision ?? 0) > revision);
+        await store.setTitle(id, null);
+        assert.equal((await store.conversation(id))?.title, null);
+      }),
+    );
 
-    it("an id that does not exist is not found, and nothing is made of it", onStore(subject, async ({ store }) => {
-      assert.equal(await store.conversation(nowhere), null);
-      await refuses("not_found", () => store.setTitle(nowhere, "x"));
-      await refuses("not_found", () => store.setHidden(nowhere, true));
-      await refuses("not_found", () => store.append(nowhere, []));
-      await refuses("not_found", () => store.context(nowhere));
-      await refuses("not_found", () => store.skeleton(nowhere));
-      await refuses("not_found", () => store.transplant(nowhere, nowhere === 1 ? nowhere : (1 as typeof nowhere)));
-      assert.deepEqual(await store.messages({ conversation: nowhere }), []);
-      assert.deepEqual(await store.summaries({ conversation: nowhere }), []);
-      assert.deepEqual(await store.conversations({ includeHidden: true }), []);
-    }));
+    it(
+      "an id that does not exist is not found, and nothing is made of it",
+      onStore(subject, async ({ store }) => {
+        assert.equal(await store.conversation(nowhere), null);
+        await refuses("not_found", () => store.setTitle(nowhere, "x"));
+        await refuses("not_found", () => store.setHidden(nowhere, true));
+        await refuses("not_found", () => store.append(nowhere, []));
+        await refuses("not_found", () => store.context(nowhere));
+        await refuses("not_found", () => store.skeleton(nowhere));
+        await refuses("not_found", () => store.transplant(nowhere, nowhere === 1 ? nowhere : (1 as typeof nowhere)));
+        assert.deepEqual(await store.messages({ conversation: nowhere }), []);
+        assert.deepEqual(await store.summaries({ conversation: nowhere }), []);
+        assert.deepEqual(await store.conversations({ includeHidden: true }), []);
+      }),
+    );
   });
 }

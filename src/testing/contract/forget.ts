@@ -27,10 +27,21 @@ async function tell(store: Store, word: string) {
     role: "assistant",
     content: [
       { type: "thinking", thinking: `so ${word} it is` },
-      { type: "toolCall", id: "c1", name: "login", arguments: { password: word, nested: JSON.stringify({ again: word }) } },
+      {
+        type: "toolCall",
+        id: "c1",
+        name: "login",
+        arguments: { password: word, nested: JSON.stringify({ again: word }) },
+      },
     ],
   });
-  host.says({ role: "toolResult", toolCallId: "c1", toolName: "login", content: [{ type: "image", caption: word }], details: { [word]: 1 } });
+  host.says({
+    role: "toolResult",
+    toolCallId: "c1",
+    toolName: "login",
+    content: [{ type: "image", caption: word }],
+    details: { [word]: 1 },
+  });
   host.says({ role: "assistant", content: "logged in", note: word });
   host.notes("custom", { data: [word] });
   host.says(user("thank you"));
@@ -38,7 +49,10 @@ async function tell(store: Store, word: string) {
   await store.index(1_000);
   const leaf = await foldPlaces(store, talk.id, [1, 2], `was told that the password is ${word}`);
   await store.index(1_000);
-  await store.rewrite({ summary: leaf, revision: 0 }, summary(`was told ${word}`, { previousContext: `before ${word}` }));
+  await store.rewrite(
+    { summary: leaf, revision: 0 },
+    summary(`was told ${word}`, { previousContext: `before ${word}` }),
+  );
   await store.setTitle(talk.id, `About ${word}`);
   const file = await store.saveFile({
     conversation: talk.id,
@@ -60,9 +74,16 @@ async function bytesIn(folder: string): Promise<ReadonlyMap<string, Buffer>> {
 /** As it is, in lower case as an index holds it, and as JSON writes it; in UTF-8 and without its first letters. */
 async function traces(folder: string, word: string): Promise<readonly string[]> {
   const escaped = JSON.stringify(word).slice(1, -1);
-  const forms = new Set([word, word.toLowerCase(), escaped, JSON.stringify(escaped).slice(1, -1), word.toLowerCase().slice(2)]);
+  const forms = new Set([
+    word,
+    word.toLowerCase(),
+    escaped,
+    JSON.stringify(escaped).slice(1, -1),
+    word.toLowerCase().slice(2),
+  ]);
   const found: string[] = [];
-  for (const [path, bytes] of await bytesIn(folder)) for (const form of forms) if (bytes.includes(form)) found.push(`${path}: ${form}`);
+  for (const [path, bytes] of await bytesIn(folder))
+    for (const form of forms) if (bytes.includes(form)) found.push(`${path}: ${form}`);
   return found;
 }
 
@@ -85,145 +106,203 @@ const found = async (store: Store, pattern: string, mode: "regex" | "full_text")
 
 export function testForget(subject: StoreUnderTest): void {
   describe("forgetting", () => {
-    for (const [kind, word] of [["one word", secret], ["one that JSON writes differently", quoted]] as const) {
-      it(`a secret is gone from rows, search, summaries, journal, lines, files, and from the bytes on disk (${kind})`, onStore(subject, async ({ store, folder }) => {
-        const { talk, leaf, file } = await tell(store, word);
-        assert.notDeepEqual(await traces(folder, word), []);
-        const plan = await store.planForget(null, { kind: "secret", text: word });
-        assert.deepEqual([plan.messages.length, plan.summaries, plan.files, plan.journal.length, plan.entries], [4, [leaf], [file.id], 1, 1]);
-        const outcome = await store.forget(null, plan);
-        assert.deepEqual(outcome, { kind: "written", removed: 8 });
+    for (const [kind, word] of [
+      ["one word", secret],
+      ["one that JSON writes differently", quoted],
+    ] as const) {
+      it(
+        `a secret is gone from rows, search, summaries, journal, lines, files, and from the bytes on disk (${kind})`,
+        onStore(
+          subject,
+          async ({ store, folder }) => {
+            const { talk, leaf, file } = await tell(store, word);
+            assert.notDeepEqual(await traces(folder, word), []);
+            const plan = await store.planForget(null, { kind: "secret", text: word });
+            assert.deepEqual(
+              [plan.messages.length, plan.summaries, plan.files, plan.journal.length, plan.entries],
+              [4, [leaf], [file.id], 1, 1],
+            );
+            const outcome = await store.forget(null, plan);
+            assert.deepEqual(outcome, { kind: "written", removed: 8 });
 
-        assert.ok(!(await saidAnywhere(store, talk.id)).includes(JSON.stringify(word).slice(1, -1)));
-        assert.deepEqual(await traces(folder, word), []);
-        if (word === secret) for (const mode of ["regex", "full_text"] as const) assert.equal(await found(store, word, mode), 0, mode);
-        assert.deepEqual((await store.planForget(null, { kind: "secret", text: word })).messages, []);
+            assert.ok(!(await saidAnywhere(store, talk.id)).includes(JSON.stringify(word).slice(1, -1)));
+            assert.deepEqual(await traces(folder, word), []);
+            if (word === secret)
+              for (const mode of ["regex", "full_text"] as const) assert.equal(await found(store, word, mode), 0, mode);
+            assert.deepEqual((await store.planForget(null, { kind: "secret", text: word })).messages, []);
 
-        const [morning, told, called] = await store.messages({ conversation: talk.id });
-        assert.equal(morning?.text, "good morning");
-        assert.equal(told?.text, `the password is ${forgottenMark}, keep it`);
-        assert.deepEqual(messageFromStore(called ?? assert.fail()), {
-          role: "assistant",
-          content: [
-            { type: "thinking", thinking: `so ${forgottenMark} it is` },
-            {
-              type: "toolCall",
-              id: "c1",
-              name: "login",
-              arguments: { password: forgottenMark, nested: JSON.stringify({ again: forgottenMark }) },
-            },
-          ],
-        });
-        const [marked] = await store.summaries({ ids: [leaf] });
-        assert.equal(marked?.text, `was told ${forgottenMark}`);
-        assert.match(marked.rewriteReason ?? "", /forgotten/);
-        assert.equal(await store.fileContent(file.id), `line one\n${forgottenMark} in a file\nline three`);
-        assert.equal((await store.conversation(talk.id))?.title, `About ${forgottenMark}`);
-        const kept = await store.file(file.id);
-        assert.equal(kept?.name, `${forgottenMark}.txt`);
-        assert.equal(kept.bytes, Buffer.byteLength(await store.fileContent(file.id)));
-      }, ["summary_outdated"]));
+            const [morning, told, called] = await store.messages({ conversation: talk.id });
+            assert.equal(morning?.text, "good morning");
+            assert.equal(told?.text, `the password is ${forgottenMark}, keep it`);
+            assert.deepEqual(messageFromStore(called ?? assert.fail()), {
+              role: "assistant",
+              content: [
+                { type: "thinking", thinking: `so ${forgottenMark} it is` },
+                {
+                  type: "toolCall",
+                  id: "c1",
+                  name: "login",
+                  arguments: { password: forgottenMark, nested: JSON.stringify({ again: forgottenMark }) },
+                },
+              ],
+            });
+            const [marked] = await store.summaries({ ids: [leaf] });
+            assert.equal(marked?.text, `was told ${forgottenMark}`);
+            assert.match(marked.rewriteReason ?? "", /forgotten/);
+            assert.equal(await store.fileContent(file.id), `line one\n${forgottenMark} in a file\nline three`);
+            assert.equal((await store.conversation(talk.id))?.title, `About ${forgottenMark}`);
+            const kept = await store.file(file.id);
+            assert.equal(kept?.name, `${forgottenMark}.txt`);
+            assert.equal(kept.bytes, Buffer.byteLength(await store.fileContent(file.id)));
+          },
+          ["summary_outdated"],
+        ),
+      );
     }
 
-    it("what was only waiting to be indexed is gone too, and what is left of it is found", onStore(subject, async ({ store, folder }) => {
-      const talk = await store.open({ sessionId: "s" });
-      const host = createHost("h");
-      host.says(user(`first ${secret} pangolin`));
-      await deliver(store, talk, host);
-      await store.index(1_000);
-      host.says(user(`second ${secret} pangolin`));
-      await deliver(store, talk, host);
-      await found(store, "pangolin", "full_text"); // A reader has seen it.
-      await store.forget(talk.id, await store.planForget(talk.id, { kind: "secret", text: secret }));
-      assert.equal(await found(store, secret, "full_text"), 0);
-      assert.equal(await found(store, "pangolin", "full_text"), 2);
-      await store.index(1_000);
-      assert.equal(await found(store, "pangolin", "full_text"), 2);
-      assert.deepEqual(await traces(folder, secret), []);
-    }));
-
-    it("a message leaves its place, its summaries are marked, and a replay does not bring it back", onStore(subject, async ({ store, folder }) => {
-      const { talk, host, leaf } = await tell(store, secret);
-      const [, told] = await store.messages({ conversation: talk.id });
-      assert.ok(told !== undefined);
-      const plan = await store.planForget(talk.id, { kind: "message", id: told.id });
-      assert.deepEqual([plan.messages, plan.summaries], [[told.id], [leaf]]);
-      assert.equal((await store.forget(talk.id, plan)).kind, "written");
-      const [, left] = await store.messages({ conversation: talk.id });
-      assert.deepEqual(messageFromStore(left ?? assert.fail()), { role: "user", content: forgottenMark });
-      assert.equal(left?.key, told.key);
-      assert.equal(await found(store, "the password is", "regex"), 0);
-      assert.match((await store.summaries({ ids: [leaf] }))[0]?.rewriteReason ?? "", /forgotten/);
-      assert.ok(![...(await bytesIn(folder)).values()].some((bytes) => bytes.includes("keep it")));
-
-      const replay = await store.append(talk.id, host.entries.map(toAppendable));
-      assert.equal(replay.messages.length, 0);
-      assert.equal((await store.messages({ conversation: talk.id }))[1]?.text, forgottenMark);
-      assert.equal((await shownTexts(store, talk.id))[0], "good morning");
-    }, ["summary_outdated"]));
-
-    it("a result whose content is forgotten still belongs to its call", onStore(subject, async ({ store }) => {
-      const talk = await store.open({ sessionId: "s" });
-      const host = createHost("h");
-      host.says({ role: "assistant", content: [{ type: "toolCall", id: "c1", name: "read", arguments: { path: "a" } }] });
-      host.says({ role: "toolResult", toolCallId: "c1", toolName: "read", content: [{ type: "text", text: "private" }], isError: false, timestamp: 5 });
-      const { messages } = await deliver(store, talk, host);
-      const id = messages[1] ?? (0 as MessageId);
-      await store.forget(talk.id, await store.planForget(talk.id, { kind: "message", id }));
-      const [, result] = await store.messages({ conversation: talk.id });
-      assert.deepEqual(messageFromStore(result ?? assert.fail()), {
-        role: "toolResult",
-        toolCallId: "c1",
-        toolName: "read",
-        isError: false,
-        timestamp: 5,
-        content: forgottenMark,
-      });
-    }));
-
-    it("stays within its conversation when one is named", onStore(subject, async ({ store }) => {
-      const here = await store.open({ sessionId: "here" });
-      const there = await store.open({ sessionId: "there" });
-      for (const [name, talk] of [["a", here], ["b", there]] as const) {
-        const host = createHost(name);
-        host.says(user(`${secret} was said`));
+    it(
+      "what was only waiting to be indexed is gone too, and what is left of it is found",
+      onStore(subject, async ({ store, folder }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const host = createHost("h");
+        host.says(user(`first ${secret} pangolin`));
         await deliver(store, talk, host);
-      }
-      await store.forget(here.id, await store.planForget(here.id, { kind: "secret", text: secret }));
-      assert.deepEqual(await shownTexts(store, here.id), [`${forgottenMark} was said`]);
-      assert.deepEqual(await shownTexts(store, there.id), [`${secret} was said`]);
-      const [other] = await store.messages({ conversation: there.id });
-      await refuses("not_found", () => store.planForget(here.id, { kind: "message", id: other?.id ?? (0 as MessageId) }));
-    }));
+        await store.index(1_000);
+        host.says(user(`second ${secret} pangolin`));
+        await deliver(store, talk, host);
+        await found(store, "pangolin", "full_text"); // A reader has seen it.
+        await store.forget(talk.id, await store.planForget(talk.id, { kind: "secret", text: secret }));
+        assert.equal(await found(store, secret, "full_text"), 0);
+        assert.equal(await found(store, "pangolin", "full_text"), 2);
+        await store.index(1_000);
+        assert.equal(await found(store, "pangolin", "full_text"), 2);
+        assert.deepEqual(await traces(folder, secret), []);
+      }),
+    );
 
-    it("a plan that no longer fits is stale, and nothing is removed", onStore(subject, async ({ store }) => {
-      const { talk, host } = await tell(store, secret);
-      const plan = await store.planForget(talk.id, { kind: "secret", text: secret });
-      host.says(user(`once more: ${secret}`));
-      await deliver(store, talk, host);
-      assert.equal((await store.forget(talk.id, plan)).kind, "stale");
-      assert.ok((await found(store, secret, "regex")) > 0);
-      const wider = await store.planForget(talk.id, { kind: "secret", text: secret });
-      await store.saveFile({ conversation: talk.id, name: null, mimeType: null, content: secret, exploration: null });
-      assert.equal((await store.forget(talk.id, wider)).kind, "stale");
-      assert.equal((await store.planForget(talk.id, { kind: "secret", text: secret })).messages.length, 5);
-    }));
+    it(
+      "a message leaves its place, its summaries are marked, and a replay does not bring it back",
+      onStore(
+        subject,
+        async ({ store, folder }) => {
+          const { talk, host, leaf } = await tell(store, secret);
+          const [, told] = await store.messages({ conversation: talk.id });
+          assert.ok(told !== undefined);
+          const plan = await store.planForget(talk.id, { kind: "message", id: told.id });
+          assert.deepEqual([plan.messages, plan.summaries], [[told.id], [leaf]]);
+          assert.equal((await store.forget(talk.id, plan)).kind, "written");
+          const [, left] = await store.messages({ conversation: talk.id });
+          assert.deepEqual(messageFromStore(left ?? assert.fail()), { role: "user", content: forgottenMark });
+          assert.equal(left?.key, told.key);
+          assert.equal(await found(store, "the password is", "regex"), 0);
+          assert.match((await store.summaries({ ids: [leaf] }))[0]?.rewriteReason ?? "", /forgotten/);
+          assert.ok(![...(await bytesIn(folder)).values()].some((bytes) => bytes.includes("keep it")));
 
-    it("what is too short to be a secret, and a message that is not there, are refused", onStore(subject, async ({ store }) => {
-      await refuses("invalid", () => store.planForget(null, { kind: "secret", text: "abc" }));
-      await refuses("not_found", () => store.planForget(null, { kind: "message", id: 404 as MessageId }));
-      await refuses("not_found", () => store.planForget(nowhere, { kind: "message", id: 404 as MessageId }));
-      const nothing = await store.planForget(null, { kind: "secret", text: "never said" });
-      assert.deepEqual(await store.forget(null, nothing), { kind: "written", removed: 0 });
-    }));
+          const replay = await store.append(talk.id, host.entries.map(toAppendable));
+          assert.equal(replay.messages.length, 0);
+          assert.equal((await store.messages({ conversation: talk.id }))[1]?.text, forgottenMark);
+          assert.equal((await shownTexts(store, talk.id))[0], "good morning");
+        },
+        ["summary_outdated"],
+      ),
+    );
 
-    it("totals and times of what is left add up, in the context and below it", onStore(subject, async ({ store }) => {
-      const { talk } = await tell(store, secret);
-      const before = (await store.conversation(talk.id))?.totals;
-      await store.forget(null, await store.planForget(null, { kind: "secret", text: secret }));
-      const after = (await store.conversation(talk.id))?.totals;
-      assert.equal(after?.messages, before?.messages);
-      assert.notEqual(after?.messageTokens, before?.messageTokens);
-    }, ["summary_outdated"]));
+    it(
+      "a result whose content is forgotten still belongs to its call",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const host = createHost("h");
+        host.says({
+          role: "assistant",
+          content: [{ type: "toolCall", id: "c1", name: "read", arguments: { path: "a" } }],
+        });
+        host.says({
+          role: "toolResult",
+          toolCallId: "c1",
+          toolName: "read",
+          content: [{ type: "text", text: "private" }],
+          isError: false,
+          timestamp: 5,
+        });
+        const { messages } = await deliver(store, talk, host);
+        const id = messages[1] ?? (0 as MessageId);
+        await store.forget(talk.id, await store.planForget(talk.id, { kind: "message", id }));
+        const [, result] = await store.messages({ conversation: talk.id });
+        assert.deepEqual(messageFromStore(result ?? assert.fail()), {
+          role: "toolResult",
+          toolCallId: "c1",
+          toolName: "read",
+          isError: false,
+          timestamp: 5,
+          content: forgottenMark,
+        });
+      }),
+    );
+
+    it(
+      "stays within its conversation when one is named",
+      onStore(subject, async ({ store }) => {
+        const here = await store.open({ sessionId: "here" });
+        const there = await store.open({ sessionId: "there" });
+        for (const [name, talk] of [
+          ["a", here],
+          ["b", there],
+        ] as const) {
+          const host = createHost(name);
+          host.says(user(`${secret} was said`));
+          await deliver(store, talk, host);
+        }
+        await store.forget(here.id, await store.planForget(here.id, { kind: "secret", text: secret }));
+        assert.deepEqual(await shownTexts(store, here.id), [`${forgottenMark} was said`]);
+        assert.deepEqual(await shownTexts(store, there.id), [`${secret} was said`]);
+        const [other] = await store.messages({ conversation: there.id });
+        await refuses("not_found", () =>
+          store.planForget(here.id, { kind: "message", id: other?.id ?? (0 as MessageId) }),
+        );
+      }),
+    );
+
+    it(
+      "a plan that no longer fits is stale, and nothing is removed",
+      onStore(subject, async ({ store }) => {
+        const { talk, host } = await tell(store, secret);
+        const plan = await store.planForget(talk.id, { kind: "secret", text: secret });
+        host.says(user(`once more: ${secret}`));
+        await deliver(store, talk, host);
+        assert.equal((await store.forget(talk.id, plan)).kind, "stale");
+        assert.ok((await found(store, secret, "regex")) > 0);
+        const wider = await store.planForget(talk.id, { kind: "secret", text: secret });
+        await store.saveFile({ conversation: talk.id, name: null, mimeType: null, content: secret, exploration: null });
+        assert.equal((await store.forget(talk.id, wider)).kind, "stale");
+        assert.equal((await store.planForget(talk.id, { kind: "secret", text: secret })).messages.length, 5);
+      }),
+    );
+
+    it(
+      "what is too short to be a secret, and a message that is not there, are refused",
+      onStore(subject, async ({ store }) => {
+        await refuses("invalid", () => store.planForget(null, { kind: "secret", text: "abc" }));
+        await refuses("not_found", () => store.planForget(null, { kind: "message", id: 404 as MessageId }));
+        await refuses("not_found", () => store.planForget(nowhere, { kind: "message", id: 404 as MessageId }));
+        const nothing = await store.planForget(null, { kind: "secret", text: "never said" });
+        assert.deepEqual(await store.forget(null, nothing), { kind: "written", removed: 0 });
+      }),
+    );
+
+    it(
+      "totals and times of what is left add up, in the context and below it",
+      onStore(
+        subject,
+        async ({ store }) => {
+          const { talk } = await tell(store, secret);
+          const before = (await store.conversation(talk.id))?.totals;
+          await store.forget(null, await store.planForget(null, { kind: "secret", text: secret }));
+          const after = (await store.conversation(talk.id))?.totals;
+          assert.equal(after?.messages, before?.messages);
+          assert.notEqual(after?.messageTokens, before?.messageTokens);
+        },
+        ["summary_outdated"],
+      ),
+    );
   });
 }

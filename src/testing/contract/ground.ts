@@ -50,8 +50,23 @@ export function onStore(
 }
 
 const writes: ReadonlySet<unknown> = new Set([
-  "open", "openSegment", "setTitle", "setHidden", "append", "fold", "dissolve", "rewrite", "transplant", "forget",
-  "saveFile", "issueGrant", "spendGrant", "revokeGrant", "sweepGrants", "recordUsage", "index",
+  "open",
+  "openSegment",
+  "setTitle",
+  "setHidden",
+  "append",
+  "fold",
+  "dissolve",
+  "rewrite",
+  "transplant",
+  "forget",
+  "saveFile",
+  "issueGrant",
+  "spendGrant",
+  "revokeGrant",
+  "sweepGrants",
+  "recordUsage",
+  "index",
 ] satisfies readonly (keyof Store)[]);
 
 /** After every write the whole database is inspected, and holds no fewer rows than before. */

@@ -12,93 +12,118 @@ import type { StoreUnderTest } from "./ground.ts";
 
 export function testKeeping(subject: StoreUnderTest): void {
   describe("guarantee 7: no event deletes rows", () => {
-    it("every write of the port but forget leaves every message as it was", onStore(subject, async ({ store }) => {
-      const talk = await store.open({ sessionId: "s", sessionKey: "k" });
-      const other = await store.open({ sessionId: "other" });
-      const host = createHost("h");
-      for (let turn = 0; turn < 4; turn++) for (const raw of turnWithTool(`c${turn}`, `q${turn}`, `a${turn}`)) host.says(raw);
-      await deliver(store, talk, host);
-      const kept = new Map<number, Message>();
-      for (const [name, write] of Object.entries(everyWrite(talk, other.id, host))) {
-        await write(store);
-        const now = new Map((await allMessages(store)).map((message) => [message.id as number, message]));
-        for (const [id, message] of kept) {
-          const { aside: _, ...left } = now.get(id) ?? assert.fail(`${name} has removed message ${id}`);
-          const { aside: __, ...came } = message;
-          assert.deepEqual(left, came, `${name} has changed message ${id}`);
+    it(
+      "every write of the port but forget leaves every message as it was",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s", sessionKey: "k" });
+        const other = await store.open({ sessionId: "other" });
+        const host = createHost("h");
+        for (let turn = 0; turn < 4; turn++)
+          for (const raw of turnWithTool(`c${turn}`, `q${turn}`, `a${turn}`)) host.says(raw);
+        await deliver(store, talk, host);
+        const kept = new Map<number, Message>();
+        for (const [name, write] of Object.entries(everyWrite(talk, other.id, host))) {
+          await write(store);
+          const now = new Map((await allMessages(store)).map((message) => [message.id as number, message]));
+          for (const [id, message] of kept) {
+            const { aside: _, ...left } = now.get(id) ?? assert.fail(`${name} has removed message ${id}`);
+            const { aside: __, ...came } = message;
+            assert.deepEqual(left, came, `${name} has changed message ${id}`);
+          }
+          for (const [id, message] of now) kept.set(id, message);
         }
-        for (const [id, message] of now) kept.set(id, message);
-      }
-      assert.equal(kept.size, 16 + 1 + 7, "the turns, the branch, and the copies");
-    }));
+        assert.equal(kept.size, 16 + 1 + 7, "the turns, the branch, and the copies");
+      }),
+    );
   });
 
   describe("closing and opening", () => {
-    it("everything is there again", onStore(subject, async ({ folder }) => {
-      const path = join(folder, "again.db");
-      const before = await subject.open(path);
-      const { lists, picture } = await lived(before);
-      await before.close();
-      const again = await subject.open(path);
-      try {
-        assert.deepEqual(await pictureOf(again), picture);
-        await checkLossless(again, lists);
-      } finally {
-        await again.close();
-      }
-    }));
+    it(
+      "everything is there again",
+      onStore(subject, async ({ folder }) => {
+        const path = join(folder, "again.db");
+        const before = await subject.open(path);
+        const { lists, picture } = await lived(before);
+        await before.close();
+        const again = await subject.open(path);
+        try {
+          assert.deepEqual(await pictureOf(again), picture);
+          await checkLossless(again, lists);
+        } finally {
+          await again.close();
+        }
+      }),
+    );
 
-    it("two that have the same database open see each other's writes", onStore(subject, async ({ store, path }) => {
-      const second = await subject.open(path);
-      try {
-        const { lists, picture } = await lived(store);
-        assert.deepEqual(await pictureOf(second), picture);
-        await checkLossless(second, lists);
-        const { id } = await second.open({ sessionId: "from the second" });
-        assert.equal((await store.conversation(id))?.sessionId, "from the second");
-        assert.equal((await store.search({ pattern: "q1", mode: "full_text", scope: "messages", sort: "recency", limit: 5 })).hits.length, 1);
-      } finally {
-        await second.close();
-      }
-    }));
+    it(
+      "two that have the same database open see each other's writes",
+      onStore(subject, async ({ store, path }) => {
+        const second = await subject.open(path);
+        try {
+          const { lists, picture } = await lived(store);
+          assert.deepEqual(await pictureOf(second), picture);
+          await checkLossless(second, lists);
+          const { id } = await second.open({ sessionId: "from the second" });
+          assert.equal((await store.conversation(id))?.sessionId, "from the second");
+          assert.equal(
+            (await store.search({ pattern: "q1", mode: "full_text", scope: "messages", sort: "recency", limit: 5 }))
+              .hits.length,
+            1,
+          );
+        } finally {
+          await second.close();
+        }
+      }),
+    );
   });
 
   describe("backup and restore", () => {
-    it("a copy made while others write is whole, and restoring it gives what was there, files included", onStore(subject, async ({ store, path, folder }) => {
-      const { picture } = await lived(store);
-      const busy = await store.open({ sessionId: "busy" });
-      const host = createHost("b");
-      let writing = true;
-      const writer = (async () => {
-        for (let said = 0; writing && said < 2_000; said++) await store.append(busy.id, [toAppendable(host.says(user(`while copying ${said}`)))]);
-      })();
-      const copy = join(folder, "copies", "lcm.backup");
-      const made = await store.backup(copy);
-      writing = false;
-      await writer;
-      assert.equal(made.path, copy);
-      assert.ok(made.bytes > 0);
-      assert.equal(made.files, 1);
-      await refuses("conflict", () => store.backup(copy));
+    it(
+      "a copy made while others write is whole, and restoring it gives what was there, files included",
+      onStore(subject, async ({ store, path, folder }) => {
+        const { picture } = await lived(store);
+        const busy = await store.open({ sessionId: "busy" });
+        const host = createHost("b");
+        const copied = new AbortController();
+        const writer = (async () => {
+          for (let said = 0; !copied.signal.aborted && said < 2_000; said++)
+            await store.append(busy.id, [toAppendable(host.says(user(`while copying ${said}`)))]);
+        })();
+        const copy = join(folder, "copies", "lcm.backup");
+        const made = await store.backup(copy);
+        copied.abort();
+        await writer;
+        assert.equal(made.path, copy);
+        assert.ok(made.bytes > 0);
+        assert.equal(made.files, 1);
+        await refuses("conflict", () => store.backup(copy));
 
-      const elsewhere = join(folder, "elsewhere", "lcm.db");
-      await subject.restore(copy, elsewhere);
-      const restored = await subject.open(elsewhere);
-      try {
-        await checkSound(restored);
-        const taken = await restored.messages({ conversation: busy.id });
-        assert.deepEqual(taken.map(({ key }) => key), host.entries.slice(0, taken.length).map(({ key }) => key));
-        assert.deepEqual(await pictureOf(restored, busy.id), picture);
-      } finally {
-        await restored.close();
-      }
+        const elsewhere = join(folder, "elsewhere", "lcm.db");
+        await subject.restore(copy, elsewhere);
+        const restored = await subject.open(elsewhere);
+        try {
+          await checkSound(restored);
+          const taken = await restored.messages({ conversation: busy.id });
+          assert.deepEqual(
+            taken.map(({ key }) => key),
+            host.entries.slice(0, taken.length).map(({ key }) => key),
+          );
+          assert.deepEqual(await pictureOf(restored, busy.id), picture);
+        } finally {
+          await restored.close();
+        }
 
-      const { conversations } = await store.status();
-      await store.open({ sessionId: "after the backup" });
-      await subject.restore(copy, path);
-      assert.equal((await store.status()).conversations, conversations, "who has the database open sees what was restored");
-      assert.deepEqual(await pictureOf(store, busy.id), picture);
-    }));
+        const { conversations } = await store.status();
+        await store.open({ sessionId: "after the backup" });
+        await subject.restore(copy, path);
+        assert.equal(
+          (await store.status()).conversations,
+          conversations,
+          "who has the database open sees what was restored",
+        );
+        assert.deepEqual(await pictureOf(store, busy.id), picture);
+      }),
+    );
   });
 }
 
@@ -136,8 +161,15 @@ function everyWrite(
     openSegment: async (store) => await store.openSegment(session),
     setTitle: async (store) => await store.setTitle(talk.id, "title"),
     setHidden: async (store) => await store.setHidden(talk.id, true),
-    saveFile: async (store) => await store.saveFile({ conversation: talk.id, name: null, mimeType: null, content: "x", exploration: null }),
-    issueGrant: async (store) => await store.issueGrant({ conversations: [talk.id], tokenCap: 5, expiresAt: at("2001-01-01T00:00:00.000Z"), parent: null }),
+    saveFile: async (store) =>
+      await store.saveFile({ conversation: talk.id, name: null, mimeType: null, content: "x", exploration: null }),
+    issueGrant: async (store) =>
+      await store.issueGrant({
+        conversations: [talk.id],
+        tokenCap: 5,
+        expiresAt: at("2001-01-01T00:00:00.000Z"),
+        parent: null,
+      }),
     spendGrant: async (store) => await store.spendGrant("grant_0000000000000000", talk.id, 1),
     revokeGrant: async (store) => await store.revokeGrant("grant_0000000000000000"),
     sweepGrants: async (store) => await store.sweepGrants(),
@@ -158,9 +190,29 @@ function everyWrite(
 }
 
 type Reads =
-  | "conversation" | "conversations" | "context" | "messages" | "entries" | "summaries" | "sources" | "derived"
-  | "coveredBy" | "closure" | "search" | "file" | "files" | "fileContent" | "grant" | "usageSince" | "journal" | "status"
-  | "integrity" | "skeleton" | "planForget" | "backup" | "close";
+  | "conversation"
+  | "conversations"
+  | "context"
+  | "messages"
+  | "entries"
+  | "summaries"
+  | "sources"
+  | "derived"
+  | "coveredBy"
+  | "closure"
+  | "search"
+  | "file"
+  | "files"
+  | "fileContent"
+  | "grant"
+  | "usageSince"
+  | "journal"
+  | "status"
+  | "integrity"
+  | "skeleton"
+  | "planForget"
+  | "backup"
+  | "close";
 type WriteName = Exclude<keyof Store, Reads | "forget">;
 
 async function allMessages(store: Store): Promise<readonly Message[]> {
@@ -172,12 +224,19 @@ async function allMessages(store: Store): Promise<readonly Message[]> {
 async function lived(store: Store) {
   const talk = await store.open({ sessionId: "s", sessionKey: "agent:main:cli" });
   const host = createHost("h");
-  for (let turn = 0; turn < 3; turn++) for (const raw of turnWithTool(`c${turn}`, `q${turn}`, `a${turn}`)) host.says(raw);
+  for (let turn = 0; turn < 3; turn++)
+    for (const raw of turnWithTool(`c${turn}`, `q${turn}`, `a${turn}`)) host.says(raw);
   host.notes("custom", { kept: true });
   await deliver(store, talk, host);
   await foldPlaces(store, talk.id, [0, 3], "the first turn");
   await store.index(8);
-  await store.saveFile({ conversation: talk.id, name: "a.md", mimeType: "text/markdown", content: "# kept", exploration: null });
+  await store.saveFile({
+    conversation: talk.id,
+    name: "a.md",
+    mimeType: "text/markdown",
+    content: "# kept",
+    exploration: null,
+  });
   await store.setTitle(talk.id, "Lived");
   return { lists: [{ conversation: talk.id, entries: host.entries }], picture: await pictureOf(store) };
 }

@@ -22,169 +22,246 @@ const later = at("2999-01-01T00:00:00.000Z");
 
 export function testLedger(subject: StoreUnderTest): void {
   describe("stored files", () => {
-    it("read back as they were, with what is known about them", onStore(subject, async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
-      const content = "línea\nzwei\n三";
-      const file = await store.saveFile(text(id, content));
-      assert.ok(isFileId(file.id));
-      assert.deepEqual([file.name, file.mimeType, file.bytes, file.lines, file.exploration], ["notes.txt", "text/plain", Buffer.byteLength(content), 3, "three lines"]);
-      assert.equal(await store.fileContent(file.id), content);
-      assert.deepEqual(await store.file(file.id), file);
-      const empty = await store.saveFile(text(id, "", null));
-      assert.equal(await store.fileContent(empty.id), "");
-      assert.deepEqual(new Set(await store.files(id)), new Set([file, empty]));
-      assert.equal((await store.status()).files, 2);
-    }));
+    it(
+      "read back as they were, with what is known about them",
+      onStore(subject, async ({ store }) => {
+        const { id } = await store.open({ sessionId: "s" });
+        const content = "línea\nzwei\n三";
+        const file = await store.saveFile(text(id, content));
+        assert.ok(isFileId(file.id));
+        assert.deepEqual(
+          [file.name, file.mimeType, file.bytes, file.lines, file.exploration],
+          ["notes.txt", "text/plain", Buffer.byteLength(content), 3, "three lines"],
+        );
+        assert.equal(await store.fileContent(file.id), content);
+        assert.deepEqual(await store.file(file.id), file);
+        const empty = await store.saveFile(text(id, "", null));
+        assert.equal(await store.fileContent(empty.id), "");
+        assert.deepEqual(new Set(await store.files(id)), new Set([file, empty]));
+        assert.equal((await store.status()).files, 2);
+      }),
+    );
 
-    it("a file that does not exist is not found, and one of no conversation is not stored", onStore(subject, async ({ store, folder }) => {
-      assert.equal(await store.file("file_0000000000000000"), null);
-      await refuses("not_found", () => store.fileContent("file_0000000000000000"));
-      await refuses("not_found", () => store.saveFile(text(nowhere, "astray")));
-      assert.deepEqual((await everythingIn(folder)).filter((path) => /file_[0-9a-f]{16}/.test(path)), []);
-    }));
+    it(
+      "a file that does not exist is not found, and one of no conversation is not stored",
+      onStore(subject, async ({ store, folder }) => {
+        assert.equal(await store.file("file_0000000000000000"), null);
+        await refuses("not_found", () => store.fileContent("file_0000000000000000"));
+        await refuses("not_found", () => store.saveFile(text(nowhere, "astray")));
+        assert.deepEqual(
+          (await everythingIn(folder)).filter((path) => /file_[0-9a-f]{16}/.test(path)),
+          [],
+        );
+      }),
+    );
   });
 
   describe("guarantee 26: files stay inside their folder", () => {
-    it("private to the user, whatever the name says", onStore(subject, async ({ store, folder }) => {
-      const { id } = await store.open({ sessionId: "s" });
-      for (const name of ["../../escape.txt", "/etc/passwd", "a/b/c.md", "nul\0.txt", ".", "..", "x".repeat(5_000), "C:\\boot.ini"]) {
-        const file = await store.saveFile(text(id, `named ${name}`, name));
-        assert.equal(await store.fileContent(file.id), `named ${name}`);
-      }
-      const outside = (await readdir(dirname(folder))).filter((name) => /escape|passwd|boot/.test(name));
-      assert.deepEqual(outside, []);
-      const stored = (await everythingIn(folder)).filter((path) => /file_[0-9a-f]{16}/.test(path));
-      assert.equal(stored.length, 8);
-      for (const path of stored) {
-        assert.equal((await stat(path)).mode & 0o777, 0o600, path);
-        assert.equal((await stat(dirname(path))).mode & 0o777, 0o700, dirname(path));
-        assert.equal((await stat(dirname(dirname(path)))).mode & 0o777, 0o700, dirname(dirname(path)));
-      }
-    }));
+    it(
+      "private to the user, whatever the name says",
+      onStore(subject, async ({ store, folder }) => {
+        const { id } = await store.open({ sessionId: "s" });
+        for (const name of [
+          "../../escape.txt",
+          "/etc/passwd",
+          "a/b/c.md",
+          "nul\0.txt",
+          ".",
+          "..",
+          "x".repeat(5_000),
+          "C:\\boot.ini",
+        ]) {
+          const file = await store.saveFile(text(id, `named ${name}`, name));
+          assert.equal(await store.fileContent(file.id), `named ${name}`);
+        }
+        const outside = (await readdir(dirname(folder))).filter((name) => /escape|passwd|boot/.test(name));
+        assert.deepEqual(outside, []);
+        const stored = (await everythingIn(folder)).filter((path) => /file_[0-9a-f]{16}/.test(path));
+        assert.equal(stored.length, 8);
+        for (const path of stored) {
+          assert.equal((await stat(path)).mode & 0o777, 0o600, path);
+          assert.equal((await stat(dirname(path))).mode & 0o777, 0o700, dirname(path));
+          assert.equal((await stat(dirname(dirname(path)))).mode & 0o777, 0o700, dirname(dirname(path)));
+        }
+      }),
+    );
 
-    it("an id is never a path", onStore(subject, async ({ store, folder }) => {
-      await writeFile(join(folder, "private.txt"), "not for reading");
-      for (const id of ["../private.txt", "file_../../private", join(folder, "private.txt"), "file_0/../../private.txt", ""]) {
-        await refuses("not_found", () => store.fileContent(id as FileId));
-        assert.equal(await store.file(id as FileId), null);
-      }
-    }));
+    it(
+      "an id is never a path",
+      onStore(subject, async ({ store, folder }) => {
+        await writeFile(join(folder, "private.txt"), "not for reading");
+        for (const id of [
+          "../private.txt",
+          "file_../../private",
+          join(folder, "private.txt"),
+          "file_0/../../private.txt",
+          "",
+        ]) {
+          await refuses("not_found", () => store.fileContent(id as FileId));
+          assert.equal(await store.file(id as FileId), null);
+        }
+      }),
+    );
   });
 
   describe("guarantee 25, store part: a grant reads what it names, so much, until then", () => {
-    it("spending counts down, and never beyond the cap", onStore(subject, async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
-      const grant = await store.issueGrant({ conversations: [id], tokenCap: 100, expiresAt: later, parent: null });
-      assert.match(grant.id, /^grant_[0-9a-f]{16}$/);
-      assert.deepEqual(await store.spendGrant(grant.id, id, 60), { kind: "granted", remaining: 40 });
-      assert.deepEqual(await store.spendGrant(grant.id, id, 41), { kind: "refused", reason: "exhausted" });
-      assert.deepEqual(await store.spendGrant(grant.id, id, 40), { kind: "granted", remaining: 0 });
-      assert.deepEqual(await store.spendGrant(grant.id, id, 0), { kind: "refused", reason: "exhausted" });
-      assert.deepEqual(await store.grant(grant.id), { ...grant, tokensUsed: 100 });
-      for (const tokens of [-50, Number.NaN, 0.5, Number.POSITIVE_INFINITY]) await refuses("invalid", () => store.spendGrant(grant.id, id, tokens));
-      assert.equal((await store.grant(grant.id))?.tokensUsed, 100);
-    }));
+    it(
+      "spending counts down, and never beyond the cap",
+      onStore(subject, async ({ store }) => {
+        const { id } = await store.open({ sessionId: "s" });
+        const grant = await store.issueGrant({ conversations: [id], tokenCap: 100, expiresAt: later, parent: null });
+        assert.match(grant.id, /^grant_[0-9a-f]{16}$/);
+        assert.deepEqual(await store.spendGrant(grant.id, id, 60), { kind: "granted", remaining: 40 });
+        assert.deepEqual(await store.spendGrant(grant.id, id, 41), { kind: "refused", reason: "exhausted" });
+        assert.deepEqual(await store.spendGrant(grant.id, id, 40), { kind: "granted", remaining: 0 });
+        assert.deepEqual(await store.spendGrant(grant.id, id, 0), { kind: "refused", reason: "exhausted" });
+        assert.deepEqual(await store.grant(grant.id), { ...grant, tokensUsed: 100 });
+        for (const tokens of [-50, Number.NaN, 0.5, Number.POSITIVE_INFINITY])
+          await refuses("invalid", () => store.spendGrant(grant.id, id, tokens));
+        assert.equal((await store.grant(grant.id))?.tokensUsed, 100);
+      }),
+    );
 
-    it("one that is unknown, expired, revoked or of other conversations reads nothing", onStore(subject, async ({ store }) => {
-      const mine = await store.open({ sessionId: "mine" });
-      const other = await store.open({ sessionId: "other" });
-      const refused = async (id: GrantId, conversation = mine.id) => {
-        const spent = await store.spendGrant(id, conversation, 1);
-        return spent.kind === "refused" ? spent.reason : "granted";
-      };
-      assert.equal(await refused("grant_0000000000000000"), "unknown");
-      assert.equal(await store.grant("grant_0000000000000000"), null);
-      const wanted = { conversations: [mine.id], tokenCap: 10, expiresAt: later, parent: null };
-      const over = await store.issueGrant({ ...wanted, expiresAt: at("2001-01-01T00:00:00.000Z") });
-      assert.equal(await refused(over.id), "expired");
-      const good = await store.issueGrant(wanted);
-      assert.equal(await refused(good.id, other.id), "foreign");
-      assert.equal(await refused(good.id), "granted");
-      await store.revokeGrant(good.id);
-      assert.equal(await refused(good.id), "revoked");
-      const { revokedAt } = (await store.grant(good.id)) ?? {};
-      await store.revokeGrant(good.id);
-      assert.equal((await store.grant(good.id))?.revokedAt, revokedAt);
-      assert.equal(await store.sweepGrants(), 1);
-      assert.equal(await refused(over.id), "revoked");
-      assert.equal(await store.sweepGrants(), 0);
-    }));
+    it(
+      "one that is unknown, expired, revoked or of other conversations reads nothing",
+      onStore(subject, async ({ store }) => {
+        const mine = await store.open({ sessionId: "mine" });
+        const other = await store.open({ sessionId: "other" });
+        const refused = async (id: GrantId, conversation = mine.id) => {
+          const spent = await store.spendGrant(id, conversation, 1);
+          return spent.kind === "refused" ? spent.reason : "granted";
+        };
+        assert.equal(await refused("grant_0000000000000000"), "unknown");
+        assert.equal(await store.grant("grant_0000000000000000"), null);
+        const wanted = { conversations: [mine.id], tokenCap: 10, expiresAt: later, parent: null };
+        const over = await store.issueGrant({ ...wanted, expiresAt: at("2001-01-01T00:00:00.000Z") });
+        assert.equal(await refused(over.id), "expired");
+        const good = await store.issueGrant(wanted);
+        assert.equal(await refused(good.id, other.id), "foreign");
+        assert.equal(await refused(good.id), "granted");
+        await store.revokeGrant(good.id);
+        assert.equal(await refused(good.id), "revoked");
+        const { revokedAt } = (await store.grant(good.id)) ?? {};
+        await store.revokeGrant(good.id);
+        assert.equal((await store.grant(good.id))?.revokedAt, revokedAt);
+        assert.equal(await store.sweepGrants(), 1);
+        assert.equal(await refused(over.id), "revoked");
+        assert.equal(await store.sweepGrants(), 0);
+      }),
+    );
 
-    it("a child is never wider than its parent, in conversations, tokens or time, and ends with it", onStore(subject, async ({ store }) => {
-      const [mine, other] = [await store.open({ sessionId: "a" }), await store.open({ sessionId: "b" })];
-      const parent = await store.issueGrant({ conversations: [mine.id], tokenCap: 100, expiresAt: at("2998-01-01T00:00:00.000Z"), parent: null });
-      const wanted = { conversations: [mine.id], tokenCap: 500, expiresAt: later, parent: parent.id };
-      await refuses("denied", () => store.issueGrant({ ...wanted, conversations: [mine.id, other.id] }));
-      await refuses("denied", () => store.issueGrant({ ...wanted, parent: "grant_0000000000000000" }));
-      await store.spendGrant(parent.id, mine.id, 30);
-      const child = await store.issueGrant(wanted);
-      assert.deepEqual([child.tokenCap, child.expiresAt, child.parent], [70, parent.expiresAt, parent.id]);
-      const grandchild = await store.issueGrant({ ...wanted, tokenCap: 60, parent: child.id });
-      assert.deepEqual(await store.spendGrant(grandchild.id, mine.id, 50), { kind: "granted", remaining: 10 });
-      assert.equal((await store.grant(parent.id))?.tokensUsed, 80);
-      await store.spendGrant(parent.id, mine.id, 15);
-      assert.deepEqual(await store.spendGrant(grandchild.id, mine.id, 6), { kind: "refused", reason: "exhausted" });
-      await store.revokeGrant(parent.id);
-      assert.deepEqual(await store.spendGrant(grandchild.id, mine.id, 1), { kind: "refused", reason: "revoked" });
-      assert.notEqual((await store.grant(grandchild.id))?.revokedAt, null);
-      await refuses("denied", () => store.issueGrant(wanted));
-    }));
+    it(
+      "a child is never wider than its parent, in conversations, tokens or time, and ends with it",
+      onStore(subject, async ({ store }) => {
+        const [mine, other] = [await store.open({ sessionId: "a" }), await store.open({ sessionId: "b" })];
+        const parent = await store.issueGrant({
+          conversations: [mine.id],
+          tokenCap: 100,
+          expiresAt: at("2998-01-01T00:00:00.000Z"),
+          parent: null,
+        });
+        const wanted = { conversations: [mine.id], tokenCap: 500, expiresAt: later, parent: parent.id };
+        await refuses("denied", () => store.issueGrant({ ...wanted, conversations: [mine.id, other.id] }));
+        await refuses("denied", () => store.issueGrant({ ...wanted, parent: "grant_0000000000000000" }));
+        await store.spendGrant(parent.id, mine.id, 30);
+        const child = await store.issueGrant(wanted);
+        assert.deepEqual([child.tokenCap, child.expiresAt, child.parent], [70, parent.expiresAt, parent.id]);
+        const grandchild = await store.issueGrant({ ...wanted, tokenCap: 60, parent: child.id });
+        assert.deepEqual(await store.spendGrant(grandchild.id, mine.id, 50), { kind: "granted", remaining: 10 });
+        assert.equal((await store.grant(parent.id))?.tokensUsed, 80);
+        await store.spendGrant(parent.id, mine.id, 15);
+        assert.deepEqual(await store.spendGrant(grandchild.id, mine.id, 6), { kind: "refused", reason: "exhausted" });
+        await store.revokeGrant(parent.id);
+        assert.deepEqual(await store.spendGrant(grandchild.id, mine.id, 1), { kind: "refused", reason: "revoked" });
+        assert.notEqual((await store.grant(grandchild.id))?.revokedAt, null);
+        await refuses("denied", () => store.issueGrant(wanted));
+      }),
+    );
   });
 
   describe("usage, journal and status", () => {
-    it("every model call is a row, and adds up from a moment on", onStore(subject, async ({ store }) => {
-      const call: Usage = {
-        at: at("2026-02-17T08:00:00.000Z"),
-        conversation: null,
-        purpose: "summarize",
-        provider: "scripted",
-        model: "one",
-        inputTokens: 100,
-        outputTokens: 10,
-        result: "ok",
-        durationMs: 5,
-      };
-      await store.recordUsage(call);
-      await store.recordUsage({ ...call, at: at("2026-02-17T09:00:00.000Z"), result: "timeout", outputTokens: 0 });
-      assert.deepEqual(await store.usageSince(at("2026-02-17T00:00:00.000Z")), { calls: 2, inputTokens: 200, outputTokens: 10, failures: 1 });
-      assert.deepEqual(await store.usageSince(at("2026-02-17T08:00:00.001Z")), { calls: 1, inputTokens: 100, outputTokens: 0, failures: 1 });
-      assert.deepEqual(await store.usageSince(later), { calls: 0, inputTokens: 0, outputTokens: 0, failures: 0 });
-    }));
+    it(
+      "every model call is a row, and adds up from a moment on",
+      onStore(subject, async ({ store }) => {
+        const call: Usage = {
+          at: at("2026-02-17T08:00:00.000Z"),
+          conversation: null,
+          purpose: "summarize",
+          provider: "scripted",
+          model: "one",
+          inputTokens: 100,
+          outputTokens: 10,
+          result: "ok",
+          durationMs: 5,
+        };
+        await store.recordUsage(call);
+        await store.recordUsage({ ...call, at: at("2026-02-17T09:00:00.000Z"), result: "timeout", outputTokens: 0 });
+        assert.deepEqual(await store.usageSince(at("2026-02-17T00:00:00.000Z")), {
+          calls: 2,
+          inputTokens: 200,
+          outputTokens: 10,
+          failures: 1,
+        });
+        assert.deepEqual(await store.usageSince(at("2026-02-17T08:00:00.001Z")), {
+          calls: 1,
+          inputTokens: 100,
+          outputTokens: 0,
+          failures: 1,
+        });
+        assert.deepEqual(await store.usageSince(later), { calls: 0, inputTokens: 0, outputTokens: 0, failures: 0 });
+      }),
+    );
 
-    it("the journal tells what operators changed, newest first, of one conversation or of all", onStore(subject, async ({ store }) => {
-      const talks = [await store.open({ sessionId: "a" }), await store.open({ sessionId: "b" })];
-      for (const [index, talk] of talks.entries()) {
-        const host = createHost(`h${index}`);
+    it(
+      "the journal tells what operators changed, newest first, of one conversation or of all",
+      onStore(subject, async ({ store }) => {
+        const talks = [await store.open({ sessionId: "a" }), await store.open({ sessionId: "b" })];
+        for (const [index, talk] of talks.entries()) {
+          const host = createHost(`h${index}`);
+          for (const word of ["one", "two", "three"]) host.says(user(word));
+          await deliver(store, talk, host);
+          const leaf = await foldPlaces(store, talk.id, [0, 1], `leaf ${index}`);
+          await store.rewrite({ summary: leaf, revision: 0 }, summary(`better ${index}`));
+          await dissolveAt(store, talk.id, leaf);
+        }
+        const operations = async (id: ConversationId | null, limit = 10) =>
+          (await store.journal(id, limit)).map(({ operation }) => operation);
+        assert.deepEqual(await operations(talks[0]?.id ?? null), ["dissolve", "rewrite"]);
+        assert.deepEqual(await operations(null), ["dissolve", "rewrite", "dissolve", "rewrite"]);
+        assert.deepEqual(await operations(null, 1), ["dissolve"]);
+      }),
+    );
+
+    it(
+      "the status counts what there is, and what waits to be indexed",
+      onStore(subject, async ({ store, path }) => {
+        const talk = await store.open({ sessionId: "a" });
+        const host = createHost("h");
         for (const word of ["one", "two", "three"]) host.says(user(word));
         await deliver(store, talk, host);
-        const leaf = await foldPlaces(store, talk.id, [0, 1], `leaf ${index}`);
-        await store.rewrite({ summary: leaf, revision: 0 }, summary(`better ${index}`));
-        await dissolveAt(store, talk.id, leaf);
-      }
-      const operations = async (id: ConversationId | null, limit = 10) => (await store.journal(id, limit)).map(({ operation }) => operation);
-      assert.deepEqual(await operations(talks[0]?.id ?? null), ["dissolve", "rewrite"]);
-      assert.deepEqual(await operations(null), ["dissolve", "rewrite", "dissolve", "rewrite"]);
-      assert.deepEqual(await operations(null, 1), ["dissolve"]);
-    }));
-
-    it("the status counts what there is, and what waits to be indexed", onStore(subject, async ({ store, path }) => {
-      const talk = await store.open({ sessionId: "a" });
-      const host = createHost("h");
-      for (const word of ["one", "two", "three"]) host.says(user(word));
-      await deliver(store, talk, host);
-      await foldPlaces(store, talk.id, [0, 1], "leaf");
-      const status = await store.status();
-      assert.deepEqual(
-        { ...status, bytes: status.bytes > 0, schemaVersion: status.schemaVersion > 0 },
-        { path, schemaVersion: true, bytes: true, conversations: 1, messages: 3, summaries: 1, files: 0, unindexed: 4 },
-      );
-      assert.equal(await store.index(2), 2);
-      assert.equal((await store.status()).unindexed, 2);
-      assert.equal(await store.index(100), 0);
-      assert.equal(await store.index(100), 0);
-      assert.equal((await store.status()).unindexed, 0);
-      assert.deepEqual(await store.integrity(), { problems: [], dangling: [], orphanedSearchEntries: 0 });
-    }));
+        await foldPlaces(store, talk.id, [0, 1], "leaf");
+        const status = await store.status();
+        assert.deepEqual(
+          { ...status, bytes: status.bytes > 0, schemaVersion: status.schemaVersion > 0 },
+          {
+            path,
+            schemaVersion: true,
+            bytes: true,
+            conversations: 1,
+            messages: 3,
+            summaries: 1,
+            files: 0,
+            unindexed: 4,
+          },
+        );
+        assert.equal(await store.index(2), 2);
+        assert.equal((await store.status()).unindexed, 2);
+        assert.equal(await store.index(100), 0);
+        assert.equal(await store.index(100), 0);
+        assert.equal((await store.status()).unindexed, 0);
+        assert.deepEqual(await store.integrity(), { problems: [], dangling: [], orphanedSearchEntries: 0 });
+      }),
+    );
   });
 }
 

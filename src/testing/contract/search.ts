@@ -20,7 +20,10 @@ const snippets = async (store: Store, request: SearchRequest): Promise<readonly 
   (await store.search(request)).hits.map(({ snippet }) => snippet).toSorted();
 
 /** Two conversations; in each a message of every second from :00 to :04, the first two folded. */
-const told = (subject: StoreUnderTest, test: (scene: { store: Store; ids: readonly [number, number] }) => Promise<void>) =>
+const told = (
+  subject: StoreUnderTest,
+  test: (scene: { store: Store; ids: readonly [number, number] }) => Promise<void>,
+) =>
   onStore(subject, async ({ store }) => {
     const ids: number[] = [];
     for (const name of ["north", "south"]) {
@@ -36,80 +39,124 @@ const told = (subject: StoreUnderTest, test: (scene: { store: Store; ids: readon
 
 export function testSearch(subject: StoreUnderTest): void {
   describe("guarantee 22, store part: search covers all rows and says what it left out", () => {
-    it("rows are found before they are indexed, half-way through, and after", told(subject, async ({ store }) => {
-      const all = await snippets(store, ask("pangolin"));
-      assert.equal(all.length, 12);
-      for (let left = 12; left > 0; left = await store.index(3)) assert.deepEqual(await snippets(store, ask("pangolin")), all, `${left} left`);
-      assert.deepEqual(await snippets(store, ask("pangolin")), all);
-      assert.deepEqual(await snippets(store, ask("pango.in", { mode: "regex" })), all);
-      assert.deepEqual((await store.search(ask("pangolin"))).caveats, []);
-    }));
+    it(
+      "rows are found before they are indexed, half-way through, and after",
+      told(subject, async ({ store }) => {
+        const all = await snippets(store, ask("pangolin"));
+        assert.equal(all.length, 12);
+        for (let left = 12; left > 0; left = await store.index(3))
+          assert.deepEqual(await snippets(store, ask("pangolin")), all, `${left} left`);
+        assert.deepEqual(await snippets(store, ask("pangolin")), all);
+        assert.deepEqual(await snippets(store, ask("pango.in", { mode: "regex" })), all);
+        assert.deepEqual((await store.search(ask("pangolin"))).caveats, []);
+      }),
+    );
 
-    it("more matches than were asked for are said to be more", told(subject, async ({ store }) => {
-      for (const mode of ["full_text", "regex"] as const) {
-        const { hits, caveats } = await store.search(ask("pangolin", { mode, limit: 5 }));
-        assert.equal(hits.length, 5);
-        assert.deepEqual(caveats, [{ kind: "limit", limit: 5 }], mode);
-      }
-    }));
+    it(
+      "more matches than were asked for are said to be more",
+      told(subject, async ({ store }) => {
+        for (const mode of ["full_text", "regex"] as const) {
+          const { hits, caveats } = await store.search(ask("pangolin", { mode, limit: 5 }));
+          assert.equal(hits.length, 5);
+          assert.deepEqual(caveats, [{ kind: "limit", limit: 5 }], mode);
+        }
+      }),
+    );
 
-    it("what is no pattern, and a limit out of bounds, get the reason and no result", told(subject, async ({ store }) => {
-      await refuses("invalid", () => store.search(ask("(unclosed", { mode: "regex" })));
-      await refuses("invalid", () => store.search(ask("...", { mode: "full_text" })));
-      for (const limit of [0, 201, 1.5]) await refuses("invalid", () => store.search(ask("pangolin", { limit })));
-      await refuses("unavailable", () => store.search(ask("pangolin"), { signal: AbortSignal.abort() }));
-      assert.equal((await store.search(ask("pangolin"))).hits.length, 12);
-    }));
+    it(
+      "what is no pattern, and a limit out of bounds, get the reason and no result",
+      told(subject, async ({ store }) => {
+        await refuses("invalid", () => store.search(ask("(unclosed", { mode: "regex" })));
+        await refuses("invalid", () => store.search(ask("...", { mode: "full_text" })));
+        for (const limit of [0, 201, 1.5]) await refuses("invalid", () => store.search(ask("pangolin", { limit })));
+        await refuses("unavailable", () => store.search(ask("pangolin"), { signal: AbortSignal.abort() }));
+        assert.equal((await store.search(ask("pangolin"))).hits.length, 12);
+      }),
+    );
 
-    it("no match is no hit and no caveat", told(subject, async ({ store }) => {
-      for (const mode of ["full_text", "regex"] as const) assert.deepEqual(await store.search(ask("wombat", { mode })), { hits: [], caveats: [] });
-    }));
+    it(
+      "no match is no hit and no caveat",
+      told(subject, async ({ store }) => {
+        for (const mode of ["full_text", "regex"] as const)
+          assert.deepEqual(await store.search(ask("wombat", { mode })), { hits: [], caveats: [] });
+      }),
+    );
   });
 
   describe("searching", () => {
-    it("in one conversation, in messages or summaries alone, and not in hidden ones", told(subject, async ({ store, ids }) => {
-      const [north] = (await store.conversations({ sessionId: "north" })).map(({ id }) => id);
-      assert.ok(north !== undefined && north === ids[0]);
-      for (const mode of ["full_text", "regex"] as const) {
-        assert.equal((await snippets(store, ask("pangolin", { mode, conversations: [north] }))).filter((text) => text.startsWith("north")).length, 6);
-        assert.equal((await snippets(store, ask("pangolin", { mode, conversations: [north] }))).length, 6);
-        assert.equal((await snippets(store, ask("pangolin", { mode, scope: "messages" }))).length, 10);
-        assert.deepEqual(await snippets(store, ask("pangolin", { mode, scope: "summaries" })), ["north pangolin summary", "south pangolin summary"]);
-      }
-      await store.setHidden(north, true);
-      for (const mode of ["full_text", "regex"] as const) {
-        const shown = await snippets(store, ask("pangolin", { mode }));
-        assert.ok(shown.length === 6 && shown.every((text) => text.startsWith("south")));
-      }
-    }));
+    it(
+      "in one conversation, in messages or summaries alone, and not in hidden ones",
+      told(subject, async ({ store, ids }) => {
+        const [north] = (await store.conversations({ sessionId: "north" })).map(({ id }) => id);
+        assert.ok(north !== undefined && north === ids[0]);
+        for (const mode of ["full_text", "regex"] as const) {
+          assert.equal(
+            (await snippets(store, ask("pangolin", { mode, conversations: [north] }))).filter((text) =>
+              text.startsWith("north"),
+            ).length,
+            6,
+          );
+          assert.equal((await snippets(store, ask("pangolin", { mode, conversations: [north] }))).length, 6);
+          assert.equal((await snippets(store, ask("pangolin", { mode, scope: "messages" }))).length, 10);
+          assert.deepEqual(await snippets(store, ask("pangolin", { mode, scope: "summaries" })), [
+            "north pangolin summary",
+            "south pangolin summary",
+          ]);
+        }
+        await store.setHidden(north, true);
+        for (const mode of ["full_text", "regex"] as const) {
+          const shown = await snippets(store, ask("pangolin", { mode }));
+          assert.ok(shown.length === 6 && shown.every((text) => text.startsWith("south")));
+        }
+      }),
+    );
 
-    it("since is inclusive, before is exclusive, and a summary matches by overlap", told(subject, async ({ store }) => {
-      const since = at("2026-02-17T07:37:01.000Z");
-      const before = at("2026-02-17T07:37:03.000Z");
-      for (const mode of ["full_text", "regex"] as const) {
-        assert.deepEqual(await snippets(store, ask("north", { mode, since, before })), ["north pangolin 1", "north pangolin 2", "north pangolin summary"]);
-        assert.deepEqual(await snippets(store, ask("north", { mode, since: before })), ["north pangolin 3", "north pangolin 4"]);
-      }
-    }));
+    it(
+      "since is inclusive, before is exclusive, and a summary matches by overlap",
+      told(subject, async ({ store }) => {
+        const since = at("2026-02-17T07:37:01.000Z");
+        const before = at("2026-02-17T07:37:03.000Z");
+        for (const mode of ["full_text", "regex"] as const) {
+          assert.deepEqual(await snippets(store, ask("north", { mode, since, before })), [
+            "north pangolin 1",
+            "north pangolin 2",
+            "north pangolin summary",
+          ]);
+          assert.deepEqual(await snippets(store, ask("north", { mode, since: before })), [
+            "north pangolin 3",
+            "north pangolin 4",
+          ]);
+        }
+      }),
+    );
 
-    it("a hit tells what it is and where", told(subject, async ({ store, ids }) => {
-      const [hit] = (await store.search(ask("south", { scope: "messages", limit: 1 }))).hits;
-      assert.ok(hit?.kind === "message");
-      assert.deepEqual([hit.conversation, hit.role, hit.seq, hit.at], [ids[1], "user", 5, "2026-02-17T07:37:04.000Z"]);
-      const [above] = (await store.search(ask("south", { scope: "summaries" }))).hits;
-      assert.ok(above?.kind === "summary");
-      assert.equal(above.depth, 0);
-    }));
+    it(
+      "a hit tells what it is and where",
+      told(subject, async ({ store, ids }) => {
+        const [hit] = (await store.search(ask("south", { scope: "messages", limit: 1 }))).hits;
+        assert.ok(hit?.kind === "message");
+        assert.deepEqual(
+          [hit.conversation, hit.role, hit.seq, hit.at],
+          [ids[1], "user", 5, "2026-02-17T07:37:04.000Z"],
+        );
+        const [above] = (await store.search(ask("south", { scope: "summaries" }))).hits;
+        assert.ok(above?.kind === "summary");
+        assert.equal(above.depth, 0);
+      }),
+    );
 
-    it("messages on a branch that was left are found", onStore(subject, async ({ store }) => {
-      const talk = await store.open({ sessionId: "s" });
-      const host = createHost("h");
-      host.says(user("the root"));
-      host.says(user("numbat was said here"));
-      host.goesBackTo("h-1");
-      host.says(user("and not here"));
-      await deliver(store, talk, host);
-      assert.equal((await store.search(ask("numbat"))).hits.length, 1);
-    }));
+    it(
+      "messages on a branch that was left are found",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const host = createHost("h");
+        host.says(user("the root"));
+        host.says(user("numbat was said here"));
+        host.goesBackTo("h-1");
+        host.says(user("and not here"));
+        await deliver(store, talk, host);
+        assert.equal((await store.search(ask("numbat"))).hits.length, 1);
+      }),
+    );
   });
 }

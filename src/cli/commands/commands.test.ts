@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Command } from "commander";
+import type { SearchCaveat } from "../../core/ports.ts";
+import { offeredRemedy } from "./doctor.ts";
+import { caveatSentence, wordFinder } from "./grep.ts";
+
+describe("a remedy", () => {
+  const program = new Command("lcm");
+  program.command("restore").option("--apply");
+  program.command("doctor");
+
+  it("is offered if its command is there and knows its options", () => {
+    assert.equal(offeredRemedy(program, "lcm restore"), "lcm restore");
+    assert.equal(offeredRemedy(program, "lcm restore --apply"), "lcm restore --apply");
+  });
+
+  it("is not offered otherwise", () => {
+    assert.equal(offeredRemedy(program, "lcm doctor --fix --apply"), null);
+    assert.equal(offeredRemedy(program, "lcm repair --apply"), null);
+    assert.equal(offeredRemedy(program, null), null);
+    assert.equal(offeredRemedy(null, "lcm restore"), null);
+  });
+});
+
+describe("guarantee 22: whatever a search left out is said in words", () => {
+  const caveats: readonly (readonly [SearchCaveat, RegExp])[] = [
+    [{ kind: "limit", limit: 20 }, /more match than the 20 shown/],
+    [
+      { kind: "time", timeoutMs: 500, scanned: 12_000, of: 90_000 },
+      /time limit of 0\.5 s after 12,000 of 90,000 rows.*may be matches/,
+    ],
+    [
+      { kind: "time", timeoutMs: 10_000, scanned: 0, of: 0 },
+      /time limit of 10 s; how far it got is not known.*may be matches/,
+    ],
+    [{ kind: "newest_ranked", ranked: 200_000 }, /newest 200,000/],
+    [{ kind: "partial_match", missing: ["red", "fox"] }, /lacks some of "red" and "fox"/],
+    [{ kind: "unindexed", rows: 1 }, /1 row not in it yet/],
+  ];
+  for (const [caveat, sentence] of caveats) {
+    it(`says ${caveat.kind}${"scanned" in caveat ? ` after ${caveat.scanned} rows` : ""}`, () =>
+      assert.match(caveatSentence(caveat), sentence));
+  }
+});
+
+describe("what is marked in a hit", () => {
+  const marked = (pattern: string, line: string): readonly string[] =>
+    wordFinder(pattern)(line).map(([from, to]) => line.slice(from, to));
+
+  it("is a word in its other forms too", () => {
+    assert.deepEqual(marked("migrations", "The migration was migrated; a migrant was not."), ["migration", "migrated"]);
+    assert.deepEqual(marked("retry", "Retry, retries, retried."), ["Retry", "retries", "retried"]);
+  });
+
+  it("is not a part of another word", () => {
+    assert.deepEqual(marked("cat", "cat category concat"), ["cat"]);
+  });
+
+  it("is found where there are no spaces", () => {
+    assert.deepEqual(marked("旅館", "京都の旅館です"), ["旅館"]);
+    assert.deepEqual(marked("👍", "ok👍"), ["👍"]);
+  });
+
+  it("is nothing where the pattern has no word", () => {
+    assert.deepEqual(marked("!!", "a!!"), []);
+  });
+});

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
+import { describe, it } from "node:test";
+import { createProgress } from "./progress.ts";
+import { widthOf } from "./render.ts";
+
+/** A terminal that remembers what was written to it, and a clock that is set by hand. */
+function createTerminal(columns: number, isTerminal = true) {
+  const stream = new PassThrough();
+  const clock = { ms: 0 };
+  const progress = createProgress(
+    { stream, isTerminal, columns, colour: false },
+    "importing a-session",
+    () => clock.ms,
+  );
+  const written = (): string => String(stream.read() ?? "");
+  return { progress, clock, written };
+}
+
+describe("progress", () => {
+  it("says nothing where there is no terminal", () => {
+    const { progress, clock, written } = createTerminal(80, false);
+    clock.ms = 5_000;
+    progress.update({ done: 1, of: 2, unit: "rows" });
+    progress.end();
+    assert.equal(written(), "");
+  });
+
+  it("says nothing about work that is over at once", () => {
+    const { progress, clock, written } = createTerminal(80);
+    for (clock.ms = 0; clock.ms < 200; clock.ms += 10) progress.update({ done: clock.ms, of: 200, unit: "rows" });
+    progress.end();
+    assert.equal(written(), "");
+  });
+
+  it("shows how far it is and how long it will take, in one line, and cleans up", () => {
+    const { progress, clock, written } = createTerminal(90);
+    clock.ms = 10_000;
+    progress.update({ done: 250_000_000, of: 1_000_000_000, unit: "bytes" });
+    const line = written();
+    assert.match(line, /importing a-session {2}█{6}░{18} {3}25% {2}250 MB of 1\.\d* ?GB {2}30 s left$/);
+    progress.end();
+    assert.equal(written(), "\r\u001b[2K");
+  });
+
+  it("never fills a line to its end, however narrow", () => {
+    for (let columns = 20; columns < 100; columns++) {
+      const { progress, clock, written } = createTerminal(columns);
+      clock.ms = 10_000;
+      progress.update({ done: 123_456, of: 999_999, unit: "rows" });
+      assert.ok(widthOf(written().replace("\r\u001b[2K", "")) < columns, String(columns));
+    }
+  });
+
+  it("redraws no more often than one can see", () => {
+    const { progress, clock, written } = createTerminal(80);
+    let draws = 0;
+    for (clock.ms = 1_000; clock.ms < 2_000; clock.ms += 1) {
+      progress.update({ done: clock.ms, of: 2_000, unit: "rows" });
+      if (written() !== "") draws += 1;
+    }
+    assert.ok(draws <= 13, `${draws} times in a second`);
+  });
+});

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createPaint, cut, facts, harmless, listed, oneLine, plural, table, widthOf, wrap } from "./render.ts";
+
+const plain = createPaint(false);
+
+describe("the width of text on a terminal", () => {
+  it("is two columns for wide scripts and emoji, none for what is not seen", () => {
+    const widths: readonly (readonly [string, number])[] = [
+      ["", 0],
+      ["abc", 3],
+      ["naïve", 5],
+      ["e\u0301", 1],
+      ["日本語", 6],
+      ["한국어", 6],
+      ["ｆｕｌｌ", 8],
+      ["👍", 2],
+      ["👩‍👩‍👧", 2],
+      ["🇯🇵", 2],
+      ["❤️", 2],
+      ["\u200b", 0],
+      ["\u001b[31mred\u001b[39m", 3],
+    ];
+    for (const [text, width] of widths) assert.equal(widthOf(text), width, JSON.stringify(text));
+  });
+
+  it("is never passed by a cut, and a cut is marked", () => {
+    for (const text of [
+      "a short text",
+      "日本語のとても長い文章",
+      "mixed 日本語 and 👍👍👍 emoji",
+      "e\u0301".repeat(30),
+    ]) {
+      for (let columns = 0; columns <= 30; columns++) {
+        const shown = cut(text, columns);
+        assert.ok(widthOf(shown) <= columns, `${JSON.stringify(shown)} in ${columns}`);
+        if (widthOf(text) <= columns) assert.equal(shown, text);
+        else if (columns > 0) assert.ok(shown.endsWith("…"), shown);
+      }
+    }
+  });
+
+  it("is kept by wrapping, which loses no word", () => {
+    const text = "one two three 日本語の文章 four averyveryverylongwordwithoutspaces 👍 five";
+    for (let columns = 4; columns < 40; columns++) {
+      const lines = wrap(text, columns);
+      for (const line of lines) assert.ok(widthOf(line) <= columns, `${line} in ${columns}`);
+      assert.equal(lines.join("").replaceAll(" ", ""), text.replaceAll(" ", ""));
+    }
+  });
+});
+
+describe("a table", () => {
+  const columns = [{ title: "id", align: "right" }, { title: "name", flexible: true }, { title: "n" }] as const;
+
+  it("lines its columns up whatever script they are in", () => {
+    const lines = table(
+      columns,
+      [
+        ["1", "日本", "x"],
+        ["20", "abcd", "y"],
+        ["3", "👍", "z"],
+      ],
+      null,
+      plain,
+    );
+    assert.deepEqual(lines, ["id  name  n", " 1  日本  x", "20  abcd  y", " 3  👍    z"]);
+  });
+
+  it("fits the terminal by cutting its flexible column", () => {
+    const lines = table(columns, [["1", "a name that is far too long for this", "end"]], 26, plain);
+    assert.deepEqual(lines, ["id  name               n", " 1  a name that is f…  end"]);
+    for (const line of lines) assert.ok(widthOf(line) <= 26);
+  });
+
+  it("cuts nothing where there is no terminal", () => {
+    const long = "x".repeat(500);
+    assert.ok(table(columns, [["1", long, "end"]], null, plain)[1]?.includes(long));
+  });
+});
+
+describe("text of strangers", () => {
+  it("cannot move the cursor or change a colour", () => {
+    const shown = harmless("a\u001b[31mred\u0007\u0000\u009b2J\r\nb\tc\rd");
+    assert.equal(shown, "a␛[31mred␇␀�2J\nb\tc␍d");
+  });
+
+  it("fits in a line", () => {
+    assert.equal(oneLine("  one\r\n\ttwo\n\nthree "), "one two three");
+  });
+});
+
+describe("words", () => {
+  it("count things", () => {
+    assert.equal(plural(1, "message"), "1 message");
+    assert.equal(plural(0, "summary", "summaries"), "0 summaries");
+    assert.equal(plural(1_234_567, "row"), "1,234,567 rows");
+  });
+
+  it("list things", () => {
+    assert.equal(listed([]), "");
+    assert.equal(listed(["a"]), "a");
+    assert.equal(listed(["a", "b", "c"]), "a, b and c");
+  });
+
+  it("stand below each other", () => {
+    assert.deepEqual(
+      facts(
+        [
+          ["a", "1", "2"],
+          ["long", "3"],
+        ],
+        plain,
+      ),
+      ["a     1", "      2", "long  3"],
+    );
+  });
+});
+
+describe("paint", () => {
+  it("is only there when asked for", () => {
+    assert.equal(plain.bad("x"), "x");
+    assert.equal(plain.role("user", "x"), "x");
+    assert.notEqual(createPaint(true).bad("x"), "x");
+  });
+});

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LcmError } from "../core/errors.ts";
+import type { Timestamp } from "../core/model.ts";
+import { parseWhen } from "./when.ts";
+
+const now = "2026-03-10T01:30:00.000Z" as Timestamp;
+const read = (text: string, zone = "UTC"): string => parseWhen("--since", text, zone, now);
+
+describe("guarantee 29: a time is typed in the user's zone", () => {
+  it("takes a time without a zone to be in theirs", () => {
+    assert.equal(read("2026-02-17"), "2026-02-17T00:00:00.000Z");
+    assert.equal(read("2026-02-17", "Asia/Tokyo"), "2026-02-16T15:00:00.000Z");
+    assert.equal(read("2026-02-17 15:30", "America/St_Johns"), "2026-02-17T19:00:00.000Z");
+    assert.equal(read("2026-07-17T15:30:20.250", "America/St_Johns"), "2026-07-17T18:00:20.250Z");
+  });
+
+  it("leaves one with a zone as it is", () => {
+    assert.equal(read("2026-02-17T15:30:00Z", "Asia/Tokyo"), "2026-02-17T15:30:00.000Z");
+    assert.equal(read("2026-02-17T15:30:00+02:00", "Asia/Tokyo"), "2026-02-17T13:30:00.000Z");
+  });
+
+  it("knows today and yesterday by their calendar, not by ours", () => {
+    assert.equal(read("today"), "2026-03-10T00:00:00.000Z");
+    assert.equal(read("today", "America/St_Johns"), "2026-03-09T02:30:00.000Z");
+    assert.equal(read("yesterday", "America/St_Johns"), "2026-03-08T03:30:00.000Z", "the night the clocks changed");
+  });
+
+  it("counts back from now", () => {
+    assert.equal(read("90m"), "2026-03-10T00:00:00.000Z");
+    assert.equal(read("2h"), "2026-03-09T23:30:00.000Z");
+    assert.equal(read("7d"), "2026-03-03T01:30:00.000Z");
+    assert.equal(read("1w"), "2026-03-03T01:30:00.000Z");
+  });
+
+  it("refuses what is no time, and says what one looks like", () => {
+    for (const text of ["", "soon", "2026-02-30", "2026-13-01", "17.2.2026", "99999w"]) {
+      assert.throws(
+        () => read(text),
+        (error) => error instanceof LcmError && error.code === "invalid" && error.hint !== undefined,
+        text,
+      );
+    }
+  });
+});

@@ -1,0 +1,850 @@
+/**
+ * The command line as its users meet it: the real bin in processes of its own, over folders of its own. What is printed
+ * for people is read where a promise hangs on it; everything else is read as JSON.
+ */
+
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const bin = fileURLToPath(new URL("../../bin/lcm.js", import.meta.url));
+const fixtures = fileURLToPath(new URL("../fixtures/", import.meta.url));
+const realSession = fileURLToPath(new URL("../../../shared/data/pi-session.jsonl", import.meta.url));
+
+const scratch = mkdtempSync(join(tmpdir(), "lcm-cli-"));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** A zone off the full hour; and what is compiled once need not be compiled a hundred times. */
+const everywhere = { TZ: "America/St_Johns", NODE_COMPILE_CACHE: join(scratch, "compiled") };
+
+let folders = 0;
+function createFolder(): string {
+  const folder = join(scratch, `place-${++folders}`);
+  mkdirSync(folder);
+  return folder;
+}
+
+interface Run {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** What is read of it fails there and then if it is not so. */
+  readonly json: ReturnType<typeof JSON.parse>;
+}
+
+interface Place {
+  readonly state: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+/** Runs `lcm` for a user whose state directory is this one. */
+function lcm({ state, env = {}, input }: Place, ...args: readonly string[]): Run {
+  const run = spawnSync(process.execPath, [bin, ...args], {
+    encoding: "utf8",
+    cwd: state,
+    env: { PATH: process.env["PATH"], HOME: state, OPENCLAW_STATE_DIR: state, ...everywhere, ...env },
+    maxBuffer: 1 << 28,
+    ...(input === undefined ? {} : { input }),
+  });
+  assert.equal(run.signal, null, run.stderr);
+  return {
+    status: run.status,
+    stdout: run.stdout,
+    stderr: run.stderr,
+    get json() {
+      return JSON.parse(run.stdout);
+    },
+  };
+}
+
+/** Runs it and expects it to go well. */
+function ok(place: Place, ...args: readonly string[]): Run {
+  const run = lcm(place, ...args);
+  assert.equal(run.status, 0, `lcm ${args.join(" ")}\n${run.stdout}\n${run.stderr}`);
+  return run;
+}
+
+const linesOf = (text: string): readonly string[] => text.split("\n").filter((line) => line.trim() !== "");
+const entriesOf = (text: string): readonly unknown[] => linesOf(text).map((line): unknown => JSON.parse(line));
+
+/** One of everything that a session file has been seen to hold, and of what it may hold tomorrow. */
+function createSession(): readonly object[] {
+  const at = (second: number): string => new Date(Date.UTC(2026, 1, 17, 7, 37, second)).toISOString();
+  const message = (second: number, inner: object): object => ({
+    type: "message",
+    timestamp: at(second),
+    message: inner,
+  });
+  return [
+    { type: "session", id: "5e551011-aaaa-4bbb-8ccc-000000000001", timestamp: at(0), cwd: "/home/me", version: 3 },
+    message(1, { role: "user", content: "Where does the harbour ferry leave?" }),
+    { type: "model_change", timestamp: at(2), provider: "anthropic", modelId: "some-model" },
+    message(3, {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: "They mean the old harbour.", thinkingSignature: "c2lnbmF0dXJl" },
+        { type: "text", text: "I will look it up." },
+        {
+          type: "toolCall",
+          id: "call_1",
+          name: "look_up",
+          arguments: { query: "ferry", nested: { list: [1, null, "二"] } },
+        },
+      ],
+      usage: { input: 10, output: 20, cost: { total: 0.0012 } },
+      stopReason: "toolUse",
+    }),
+    message(4, {
+      role: "toolResult",
+      toolCallId: "call_1",
+      toolName: "look_up",
+      content: [{ type: "text", text: "Pier 7, every 20 minutes. ERR_NONE" }],
+      details: { source: "timetable", rows: [{ pier: 7 }] },
+      isError: false,
+    }),
+    {
+      type: "message",
+      id: "entry-5",
+      parentId: null,
+      timestamp: at(5),
+      message: { role: "assistant", content: [], stopReason: "aborted" },
+    },
+    {
+      type: "message",
+      id: "entry-6",
+      parentId: "entry-5",
+      timestamp: at(6),
+      message: { role: "user", content: [{ type: "text", text: "東京の港は？ 🚢" }] },
+    },
+    message(7, {
+      role: "assistant",
+      content: [
+        { type: "text", text: "竹芝から出ます。" },
+        { type: "hologram", depth: 3, frames: ["a", "b"] },
+        { type: "image", data: "aGVsbG8=", mimeType: "image/png" },
+      ],
+    }),
+    { type: "thinking_level_change", timestamp: at(8), thinkingLevel: "high" },
+    message(9, { role: "bashExecution", command: "ls", output: "a.txt", exitCode: 0 }),
+    message(10, { role: "user", content: "ping" }),
+    message(11, { role: "user", content: "ping" }),
+    message(12, { role: "user", content: "" }),
+    { type: "custom_future_entry", timestamp: at(13), payload: { anything: true } },
+  ];
+}
+
+const session = createSession();
+const messageCount = session.filter((entry) => "message" in entry).length;
+const sessionText = session.map((entry) => `${JSON.stringify(entry)}\n`).join("");
+
+function writeSession(folder: string, text = sessionText, name = "session.jsonl"): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const storedMessages = (place: Place): readonly unknown[] =>
+  ok(place, "messages", "1", "--from-start", "--limit", "100000", "--json").json.messages;
+
+describe("lcm", () => {
+  const place = { state: createFolder() };
+
+  it("shows what it can do when it is asked nothing", () => {
+    const { stdout } = ok(place);
+    for (const name of [
+      "status",
+      "conversations",
+      "messages",
+      "grep",
+      "import",
+      "export",
+      "adopt",
+      "backup",
+      "restore",
+      "forget",
+      "doctor",
+    ])
+      assert.match(stdout, new RegExp(`^ +${name}\\b`, "m"));
+    assert.equal(ok(place, "--help").stdout, stdout);
+  });
+
+  it("says its version", () => {
+    const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+    assert.equal(ok(place, "--version").stdout, `${version}\n`);
+  });
+
+  it("has help with examples for each command", () => {
+    for (const name of ["grep", "import", "forget"]) {
+      const { stdout } = ok(place, name, "--help");
+      assert.match(stdout, /^Examples:\n +\$ lcm/m);
+      assert.match(stdout, /--db <path>/);
+    }
+  });
+
+  it("ends with 2 when it is used wrongly, and says how", () => {
+    const wrong: readonly (readonly string[])[] = [
+      ["frobnicate"],
+      ["status", "--frobnicate"],
+      ["messages"],
+      ["messages", "1", "--limit", "many"],
+      ["messages", "1", "--role", "robot"],
+      ["grep", "x", "--limit", "201"],
+      ["grep", "x", "-e", "--full-text"],
+    ];
+    for (const args of wrong) {
+      const run = lcm(place, ...args);
+      assert.equal(run.status, 2, args.join(" "));
+      assert.match(run.stderr, /^error: .+\nhint: .+--help/s, args.join(" "));
+    }
+    assert.deepEqual(lcm(place, "--json", "status", "--frobnicate").json, {
+      error: { code: "invalid", message: "unknown option '--frobnicate'" },
+    });
+  });
+
+  it("says plainly that there is no database, ends with 3, and makes none", () => {
+    const reads: readonly (readonly string[])[] = [
+      ["status"],
+      ["conversations"],
+      ["messages", "1"],
+      ["grep", "x"],
+      ["export", "1"],
+      ["adopt"],
+      ["backup"],
+      ["forget", "--secret", "hunter2"],
+      ["doctor"],
+    ];
+    for (const args of reads) {
+      const run = lcm(place, ...args);
+      assert.equal(run.status, 3, args.join(" "));
+      assert.match(run.stderr, /^error: there is no database at .*lcm\.db\nhint: .*lcm import/);
+    }
+    assert.deepEqual(readdirSync(place.state), []);
+    const { error } = lcm(place, "status", "--json").json;
+    assert.equal(error.code, "not_found");
+    assert.match(error.message, /there is no database/);
+  });
+
+  it("finds its database by --db, then LCM_DATABASE_PATH, then the state directory", () => {
+    const paths = { flag: join(place.state, "flag.db"), env: join(place.state, "env.db") };
+    const env = { LCM_DATABASE_PATH: paths.env };
+    assert.match(lcm({ ...place, env }, "status", "--db", paths.flag).stderr, /flag\.db/);
+    assert.match(lcm({ ...place, env }, "status").stderr, /env\.db/);
+    assert.match(lcm(place, "status").stderr, new RegExp(join(place.state, "lcm.db")));
+    assert.match(
+      lcm({ ...place, env: { OPENCLAW_STATE_DIR: "~/elsewhere" } }, "status").stderr,
+      new RegExp(join(place.state, "elsewhere", "lcm.db")),
+    );
+  });
+
+  it("names a setting that is wrong, and ends with 2", () => {
+    const run = lcm({ ...place, env: { LCM_FRESH_TAIL_COUNT: "lots" } }, "status");
+    assert.equal(run.status, 2);
+    assert.match(run.stderr, /LCM_FRESH_TAIL_COUNT is "lots"/);
+  });
+});
+
+describe("lcm import and export", () => {
+  it("take a session in and give it back, equal entry by entry", () => {
+    const place = { state: createFolder() };
+    const run = ok(place, "import", writeSession(place.state));
+    assert.match(
+      run.stdout,
+      new RegExp(
+        `session\\.jsonl: conversation 1: ${messageCount} messages, ${session.length - messageCount} other entries, 0 already stored\n`,
+      ),
+    );
+    assert.deepEqual(entriesOf(ok(place, "export", "1").stdout), session);
+    assert.equal(statSync(join(place.state, "lcm.db")).mode & 0o777, 0o600);
+    assert.equal(
+      ok(place, "conversations", "--json").json.conversations[0].sessionId,
+      "5e551011-aaaa-4bbb-8ccc-000000000001",
+    );
+    assert.equal(ok(place, "doctor", "--json").json.sound, true);
+  });
+
+  it("give the same rows whether a file comes at once, twice, or half before whole", () => {
+    const [whole, grown] = [{ state: createFolder() }, { state: createFolder() }];
+    ok(whole, "import", writeSession(whole.state));
+    const lines = linesOf(sessionText);
+    for (let upto = 2; upto < lines.length; upto += 5)
+      ok(grown, "import", writeSession(grown.state, `${lines.slice(0, upto).join("\n")}\n`));
+    const last = ok(grown, "import", writeSession(grown.state), "--json").json.files[0];
+    assert.equal(last.messages + last.entries + last.duplicates, session.length);
+    const again = ok(grown, "import", join(grown.state, "session.jsonl"), "--json").json.files[0];
+    assert.deepEqual([again.messages, again.entries, again.duplicates], [0, 0, session.length]);
+    assert.deepEqual(storedMessages(grown), storedMessages(whole));
+    assert.deepEqual(entriesOf(ok(grown, "export", "1").stdout), session);
+  });
+
+  it("name a torn last line, and take it when it is complete", () => {
+    const [whole, torn] = [{ state: createFolder() }, { state: createFolder() }];
+    ok(whole, "import", writeSession(whole.state));
+    const cutAt = sessionText.length - 140;
+    const path = writeSession(torn.state, sessionText.slice(0, cutAt));
+    const first = lcm(torn, "import", path);
+    assert.equal(first.status, 1);
+    const line = sessionText.slice(0, cutAt).split("\n").length;
+    assert.match(first.stderr, new RegExp(`session\\.jsonl:${line}: the last line is cut off; import the file again`));
+    appendFileSync(path, sessionText.slice(cutAt));
+    ok(torn, "import", path);
+    assert.deepEqual(storedMessages(torn), storedMessages(whole));
+    assert.deepEqual(entriesOf(ok(torn, "export", "1").stdout), session);
+  });
+
+  it("report each malformed line by file and line, and store the rest", () => {
+    const place = { state: createFolder() };
+    const path = writeSession(
+      place.state,
+      '{"role":"user","content":"one"}\nnot json\n[1]\n\n{"role":"user","content":"five"}\n',
+      "chat.jsonl",
+    );
+    const run = lcm(place, "import", path);
+    assert.equal(run.status, 1);
+    assert.match(run.stderr, /chat\.jsonl:2: .+\n.*chat\.jsonl:3: .+/);
+    assert.match(run.stdout, /2 messages, .*2 lines not readable/);
+    assert.deepEqual(entriesOf(ok(place, "export", "1").stdout), [
+      { role: "user", content: "one" },
+      { role: "user", content: "five" },
+    ]);
+  });
+
+  it("keep what is stored where a line comes with another content, and say how to store it apart", () => {
+    const place = { state: createFolder() };
+    const path = writeSession(place.state, '{"role":"user","content":"first"}\n', "chat.jsonl");
+    ok(place, "import", path);
+    writeFileSync(path, '{"role":"user","content":"another"}\n');
+    const run = lcm(place, "import", path);
+    assert.equal(run.status, 1);
+    assert.match(run.stderr, /chat\.jsonl:1: .*stored with another content, which stays\nhint: .*--session NAME/);
+    ok(place, "import", path, "--session", "second", "--agent", "helper", "--session-key", "agent:helper:two");
+    const { conversations } = ok(place, "conversations", "--json", "--agent", "helper").json;
+    assert.deepEqual(
+      conversations.map((each: { sessionId: string; sessionKey: string }) => [each.sessionId, each.sessionKey]),
+      [["second", "agent:helper:two"]],
+    );
+    assert.deepEqual(entriesOf(ok(place, "export", "agent:helper:two").stdout), [{ role: "user", content: "another" }]);
+    assert.deepEqual(entriesOf(ok(place, "export", "chat").stdout), [{ role: "user", content: "first" }]);
+  });
+
+  it("take folders, documents, CRLF and byte-order marks", () => {
+    const place = { state: createFolder() };
+    const folder = join(place.state, "in");
+    mkdirSync(folder);
+    const messages = [
+      { role: "user", content: "a", name: "Ann" },
+      { role: "assistant", content: "b" },
+    ];
+    writeSession(folder, JSON.stringify(messages, null, 2), "list.json");
+    writeSession(folder, JSON.stringify({ messages }), "object.json");
+    writeSession(folder, `\ufeff${messages.map((message) => JSON.stringify(message)).join("\r\n")}`, "windows.jsonl");
+    writeSession(folder, '{"name":"not a chat"}', "package.json");
+    const run = ok(place, "import", folder);
+    assert.match(run.stdout, /package\.json: skipped/);
+    for (const name of ["list", "object", "windows"])
+      assert.deepEqual(entriesOf(ok(place, "export", name).stdout), messages);
+    assert.equal(lcm(place, "import", join(folder, "package.json")).status, 2);
+    assert.equal(lcm(place, "import", join(folder, "nowhere.jsonl")).status, 3);
+    assert.equal(lcm(place, "import", folder, "--session", "one").status, 2);
+  });
+
+  it("write a file that is whole, private, and not overwritten unasked", () => {
+    const place = { state: createFolder() };
+    ok(place, "import", writeSession(place.state));
+    const output = join(place.state, "out.jsonl");
+    assert.deepEqual(ok(place, "export", "1", "-o", output, "--json").json, {
+      conversation: 1,
+      path: output,
+      lines: session.length,
+    });
+    assert.deepEqual(entriesOf(readFileSync(output, "utf8")), session);
+    assert.equal(statSync(output).mode & 0o777, 0o600);
+    const refused = lcm(place, "export", "1", "-o", output);
+    assert.equal(refused.status, 4);
+    assert.match(refused.stderr, /--force/);
+    ok(place, "export", "1", "-o", output, "--force");
+    assert.deepEqual(
+      readdirSync(place.state).filter((name) => name.includes("partial")),
+      [],
+    );
+    assert.equal(lcm(place, "export", "no-such-session").status, 3);
+  });
+
+  it("end quietly when their reader has heard enough", async () => {
+    const place = { state: createFolder() };
+    const long = Array.from({ length: 3_000 }, (_, index) =>
+      JSON.stringify({ role: "user", content: `${index} ${"words ".repeat(60)}` }),
+    );
+    ok(place, "import", writeSession(place.state, `${long.join("\n")}\n`, "long.jsonl"));
+    const child = spawn(process.execPath, [bin, "export", "1"], {
+      env: { ...process.env, ...everywhere, OPENCLAW_STATE_DIR: place.state },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const { promise, resolve } = Promise.withResolvers<number | null>();
+    let complaints = "";
+    child.stderr.on("data", (chunk: Buffer) => (complaints += chunk.toString()));
+    child.stdout.once("data", () => child.stdout.destroy());
+    child.on("close", resolve);
+    assert.equal(await promise, 0);
+    assert.equal(complaints, "");
+  });
+
+  if (existsSync(realSession)) {
+    it("take a real session in halves, torn and whole, and give it back equal", () => {
+      const [whole, grown] = [{ state: createFolder() }, { state: createFolder() }];
+      const text = readFileSync(realSession, "utf8");
+      const entries = entriesOf(text);
+      ok(whole, "import", realSession, "--session", "real");
+      const half = Math.floor(text.length / 2);
+      const path = writeSession(grown.state, text.slice(0, half), "real.jsonl");
+      assert.equal(lcm(grown, "import", path, "--session", "real").status, 1, "the half ends inside a line");
+      appendFileSync(path, text.slice(half));
+      ok(grown, "import", path, "--session", "real");
+      assert.equal(ok(grown, "import", path, "--session", "real", "--json").json.files[0].duplicates, entries.length);
+      assert.deepEqual(storedMessages(grown), storedMessages(whole));
+      assert.equal(storedMessages(whole).length, 914);
+      assert.deepEqual(entriesOf(ok(grown, "export", "real").stdout), entries);
+      assert.equal(ok(grown, "doctor", "--json").json.sound, true);
+    });
+  } else {
+    process.stdout.write(`skipped: the import of a real session, because ${realSession} is not there\n`);
+  }
+});
+
+describe("lcm status, conversations and messages", () => {
+  const place = { state: createFolder() };
+  before(() => ok(place, "import", writeSession(place.state)));
+
+  it("tell how much there is", () => {
+    const status = ok({ ...place, env: { LCM_FRESH_TAIL_COUNT: "64" } }, "status", "--json").json;
+    assert.equal(status.path, join(place.state, "lcm.db"));
+    assert.deepEqual(
+      [status.schemaVersion, status.conversations, status.messages, status.summaries, status.files, status.unindexed],
+      [1, 1, messageCount, 0, 0, 0],
+    );
+    assert.ok(status.bytes > 0 && status.tokens > 0);
+    assert.equal(status.contextTokens, status.tokens);
+    assert.deepEqual(status.newestActivity, { conversation: 1, at: "2026-02-17T07:37:12.000Z" });
+    assert.deepEqual(status.usageLast24h, { calls: 0, inputTokens: 0, outputTokens: 0, failures: 0 });
+    assert.deepEqual(status.settings, [
+      { key: "freshTailCount", env: "LCM_FRESH_TAIL_COUNT", value: 64, source: "environment" },
+    ]);
+    const words = ok(place, "status").stdout;
+    for (const fact of [
+      /^database +.*lcm\.db$/m,
+      /^messages +10$/m,
+      /^settings +all default$/m,
+      /^search +up to date$/m,
+    ])
+      assert.match(words, fact);
+  });
+
+  it("list conversations with their totals", () => {
+    const { conversations, more } = ok(place, "conversations", "--json").json;
+    assert.equal(more, false);
+    assert.equal(conversations[0].totals.messages, messageCount);
+    assert.match(
+      ok(place, "conversations").stdout,
+      /^id +conversation +messages +summaries +tokens +in context +last message\n +1 +Where does the harbour ferry leave\?/,
+    );
+    const none = ok(place, "conversations", "--session-key", "agent:nobody:main");
+    assert.equal(none.stdout, "");
+    assert.match(none.stderr, /no conversation is like that/);
+  });
+
+  it("give the original messages as JSON, with their ids", () => {
+    const { conversation, messages } = ok(place, "messages", "1", "--json", "--limit", "3", "--from-start").json;
+    assert.equal(conversation, 1);
+    assert.deepEqual(
+      messages.map((message: { seq: number }) => message.seq),
+      [1, 2, 3],
+    );
+    assert.deepEqual(
+      messages.map((each: { message: unknown }) => each.message),
+      session
+        .filter((entry) => "message" in entry)
+        .slice(0, 3)
+        .map((entry) => entry.message),
+    );
+    assert.deepEqual(Object.keys(messages[0]), ["id", "seq", "key", "role", "at", "tokens", "aside", "message"]);
+  });
+
+  it("show a line for each message, calls and results compactly", () => {
+    const { stdout } = ok(place, "messages", "1");
+    const lines = linesOf(stdout);
+    assert.equal(lines.length, messageCount + 1);
+    assert.match(stdout, /assistant {2}I will look it up\. {2}→ look_up \{"query":"ferry"/);
+    assert.match(stdout, /tool +← look_up {2}Pier 7/);
+    assert.match(stdout, /assistant {2}\(empty\)/);
+    assert.match(
+      ok(place, "messages", "1", "--full").stdout,
+      /They mean the old harbour\.\n +I will look it up\.\n +→ look_up/,
+    );
+  });
+
+  it("cut lines to the width of the terminal, wide characters counted twice", () => {
+    const { stdout } = ok({ ...place, env: { COLUMNS: "60" } }, "messages", "1");
+    const wide = (line: string): number =>
+      Array.from(line).reduce(
+        (sum, character) => sum + (/[\u3000-\u9fff\u{1f300}-\u{1faff}]/u.test(character) ? 2 : 1),
+        0,
+      );
+    for (const line of linesOf(stdout)) assert.ok(wide(line) <= 60, line);
+    assert.match(stdout, /…$/m);
+  });
+
+  it("select by role and time", () => {
+    const seqs = (...args: readonly string[]): readonly number[] =>
+      ok(place, "messages", "1", "--json", ...args).json.messages.map((message: { seq: number }) => message.seq);
+    assert.deepEqual(seqs("--role", "tool"), [3]);
+    assert.deepEqual(seqs("--since", "2026-02-17T07:37:11Z"), [9, 10]);
+    assert.deepEqual(seqs("--before", "2026-02-17T07:37:03Z"), [1]);
+    assert.deepEqual(seqs("--limit", "2"), [9, 10]);
+    assert.equal(lcm(place, "messages", "1", "--since", "soon").status, 2);
+    assert.equal(lcm(place, "messages", "42").status, 3);
+  });
+
+  it("guarantee 29: times are shown and typed in the user's zone, and are UTC in JSON", () => {
+    const inZone = (zone: string, ...args: readonly string[]): Run =>
+      ok({ ...place, env: { TZ: zone } }, "messages", "1", "--limit", "1", ...args);
+    assert.match(inZone("America/St_Johns").stdout, /2026-02-17 04:07/);
+    assert.match(inZone("Asia/Tokyo").stdout, /2026-02-17 16:37/);
+    assert.match(inZone("Asia/Tokyo").stderr, /times in Asia\/Tokyo/);
+    assert.equal(inZone("Asia/Tokyo", "--json").json.messages[0].at, "2026-02-17T07:37:12.000Z");
+    const since = (zone: string): number =>
+      inZone(zone, "--json", "--limit", "100", "--since", "2026-02-17 16:37").json.messages.length;
+    assert.equal(since("Asia/Tokyo"), messageCount);
+    assert.equal(since("UTC"), 0);
+  });
+
+  it("colour nothing unless a terminal or FORCE_COLOR asks for it", () => {
+    const isColoured = (env: Readonly<Record<string, string>>, ...args: readonly string[]): boolean =>
+      ok({ ...place, env }, "conversations", ...args).stdout.includes("\u001b[");
+    assert.equal(isColoured({}), false);
+    assert.equal(isColoured({ FORCE_COLOR: "1" }), true);
+    assert.equal(isColoured({ FORCE_COLOR: "1" }, "--no-color"), false);
+    assert.equal(isColoured({ FORCE_COLOR: "1", NO_COLOR: "1" }), false);
+  });
+});
+
+describe("guarantee 22: lcm grep never says less than it knows", () => {
+  const place = { state: createFolder() };
+  before(() => {
+    ok(place, "import", writeSession(place.state));
+    const runaway = `${JSON.stringify({ role: "user", content: `${"a".repeat(5_000)}!` })}\n`;
+    ok(place, "import", writeSession(place.state, runaway, "runaway.jsonl"));
+  });
+
+  it("finds words, phrases, wide scripts, emoji and identifiers", () => {
+    for (const [pattern, seq] of [
+      ["ferries harbours", 1],
+      ['"every 20 minutes"', 3],
+      ["港", 5],
+      ["🚢", 5],
+      ["ERR_NONE", 3],
+    ] as const) {
+      const { hits } = ok(place, "grep", "--json", pattern).json;
+      assert.ok(
+        hits.some((hit: { seq: number }) => hit.seq === seq),
+        pattern,
+      );
+      assert.deepEqual(Object.keys(hits[0]).toSorted(), [
+        "at",
+        "conversation",
+        "id",
+        "kind",
+        "role",
+        "score",
+        "seq",
+        "snippet",
+      ]);
+    }
+  });
+
+  it("shows where a hit is and what it says", () => {
+    const { stdout, stderr } = ok({ ...place, env: { FORCE_COLOR: "1" } }, "grep", "ferry", "--no-color");
+    assert.match(
+      stdout,
+      /^message 1 {2}user {2}conversation 1 {2}2026-02-17 04:07\n {2}Where does the harbour ferry leave\?/m,
+    );
+    assert.match(stderr, /hits? in 11 messages of 2 conversations/);
+    assert.ok(ok({ ...place, env: { FORCE_COLOR: "1" } }, "grep", "ferry").stdout.includes("\u001b[31mferry"));
+  });
+
+  it("takes a regular expression with -e, in one conversation or all", () => {
+    assert.deepEqual(
+      ok(place, "grep", "-e", "^pier \\d", "--json").json.hits.map((hit: { seq: number }) => hit.seq),
+      [3],
+    );
+    assert.deepEqual(ok(place, "grep", "-e", "^pier \\d", "--conversation", "2", "--json").json.hits, []);
+    assert.equal(lcm(place, "grep", "x", "--conversation", "9").status, 3);
+  });
+
+  it("says what is wrong with an invalid pattern, and ends with 2", () => {
+    const run = lcm(place, "grep", "-e", "(unclosed", "--json");
+    assert.equal(run.status, 2);
+    assert.equal(run.json.error.code, "invalid");
+    assert.match(run.stderr, /not a regular expression: "\(unclosed": Unterminated group/);
+  });
+
+  it("says that a time limit was met, which is not the same as no matches", () => {
+    const run = lcm(place, "grep", "-e", "(a+)+$", "--timeout", "1");
+    assert.equal(run.status, 6);
+    assert.match(run.stderr, /stopped at the time limit of 1 s.*there may be matches/);
+    assert.doesNotMatch(run.stdout + run.stderr, /no matches/);
+    assert.equal(lcm(place, "grep", "-e", "(a+)+$", "--timeout", "1", "--json").json.caveats[0].kind, "time");
+  });
+
+  it("says that more match than are shown", () => {
+    const run = ok(place, "grep", "-e", "ping", "--limit", "1");
+    assert.match(run.stderr, /more match than the 1 shown/);
+  });
+
+  it("says how much was searched when nothing matches, and ends with 0", () => {
+    const run = ok(place, "grep", "xylophone");
+    assert.equal(run.stdout, "");
+    assert.match(run.stderr, /^no matches in 11 messages of 2 conversations\n$/);
+    assert.deepEqual(ok(place, "grep", "xylophone", "--json").json, {
+      hits: [],
+      caveats: [],
+      searched: { conversations: 2, messages: 11, summaries: 0 },
+    });
+  });
+});
+
+describe("lcm adopt", () => {
+  for (const [name, messages, summaries] of [
+    ["lcm-0.1.0.db", 138, 16],
+    ["lcm-0.15.3.db", 124, 14],
+  ] as const) {
+    it(`moves ${name} over with everything in it, once`, () => {
+      const place = { state: createFolder() };
+      const path = join(place.state, "lcm.db");
+      copyFileSync(join(fixtures, name), path);
+      const refused = lcm(place, "status");
+      assert.equal(refused.status, 4);
+      assert.match(refused.stderr, /was made by an older lossless-claw\nhint: .*lcm adopt/);
+
+      const adopted = ok(place, "adopt", "--json").json;
+      assert.deepEqual([adopted.kind, adopted.messages, adopted.summaries], ["adopted", messages, summaries]);
+      assert.equal(adopted.indexed, messages + summaries);
+      assert.deepEqual(readFileSync(adopted.backup).subarray(0, 15).toString(), "SQLite format 3");
+      assert.match(ok(place, "adopt").stdout, /^nothing to do/);
+
+      const status = ok(place, "status", "--json").json;
+      assert.deepEqual([status.messages, status.summaries, status.unindexed], [messages, summaries, 0]);
+      assert.equal(ok(place, "doctor", "--json").json.sound, true);
+      assert.equal(linesOf(ok(place, "export", "1").stdout).length, messages);
+    });
+  }
+});
+
+describe("lcm backup and restore", () => {
+  const place = { state: createFolder() };
+  const path = join(place.state, "lcm.db");
+  before(() => ok(place, "import", writeSession(place.state)));
+  const copies = (): readonly string[] => readdirSync(place.state).filter((name) => name.startsWith("lcm.db.backup-"));
+
+  it("keep the newest three beside the database, and never remove one put elsewhere", () => {
+    const elsewhere = join(place.state, "mine.db");
+    assert.equal(ok(place, "backup", elsewhere, "--json").json.path, elsewhere);
+    assert.equal(lcm(place, "backup", elsewhere).status, 4);
+    for (let count = 1; count <= 4; count++) ok(place, "backup");
+    assert.equal(copies().length, 3);
+    assert.equal(statSync(elsewhere).mode & 0o777, 0o600);
+    assert.ok(ok(place, "status", "--json").json.backups.length === 3);
+  });
+
+  it("show what would be replaced, and replace it only when told to, after a backup", () => {
+    ok(place, "import", writeSession(place.state, '{"role":"user","content":"later"}\n', "later.jsonl"));
+    const backup = join(place.state, "mine.db");
+    const plan = ok(place, "restore", backup, "--json").json;
+    assert.deepEqual([plan.dryRun, plan.applied], [true, false]);
+    assert.deepEqual(
+      [plan.plan.from.contents.messages, plan.plan.replaces.contents.messages],
+      [messageCount, messageCount + 1],
+    );
+    assert.equal(ok(place, "status", "--json").json.messages, messageCount + 1);
+    assert.match(ok(place, "restore", backup).stderr, /nothing was changed; --apply/);
+    assert.equal(lcm(place, "restore", backup, "--dry-run", "--apply").status, 2);
+
+    const { applied, result } = ok(place, "restore", backup, "--apply", "--json").json;
+    assert.equal(applied, true);
+    assert.equal(ok(place, "status", "--json").json.messages, messageCount);
+    assert.equal(ok(place, "status", "--json", "--db", result.replaced).json.messages, messageCount + 1);
+    assert.equal(lcm(place, "restore", join(place.state, "none.db")).status, 3);
+    assert.equal(lcm(place, "restore", path).status, 2);
+  });
+});
+
+describe("lcm forget", () => {
+  const place = { state: createFolder() };
+  const secret = "hunter2-Zx9";
+  before(() => {
+    const lines = [
+      { role: "user", content: `my password is ${secret}, keep it` },
+      { role: "assistant", content: [{ type: "toolCall", id: "c1", name: "login", arguments: { password: secret } }] },
+      { role: "user", content: "something else" },
+    ];
+    ok(
+      place,
+      "import",
+      writeSession(place.state, lines.map((line) => `${JSON.stringify(line)}\n`).join(""), "chat.jsonl"),
+    );
+    ok(place, "backup");
+  });
+
+  it("shows what holds a secret, without showing it, and changes nothing", () => {
+    const words = ok(place, "forget", "--secret", secret);
+    assert.match(words.stdout, /2 messages: 1, 2\n/);
+    assert.match(words.stdout, /my password is \[forgotten\], keep it/);
+    assert.match(words.stderr, /nothing was changed; --apply/);
+    const plan = ok(place, "forget", "--secret", secret, "--json").json;
+    assert.deepEqual([plan.dryRun, plan.applied, plan.plan.messages], [true, false, [1, 2]]);
+    assert.ok(!`${words.stdout}${words.stderr}${JSON.stringify(plan)}`.includes(secret));
+    assert.ok(ok(place, "export", "1").stdout.includes(secret));
+  });
+
+  it("removes it everywhere when told to, and names the backups that may still hold it", () => {
+    const run = ok({ ...place, input: `${secret}\n` }, "forget", "--secret-stdin", "--apply");
+    assert.match(run.stderr, /backups made before may still hold it.*\n +.*lcm\.db\.backup-/);
+    assert.ok(!ok(place, "export", "1").stdout.includes(secret));
+    assert.ok(!readFileSync(join(place.state, "lcm.db")).includes(secret), "not in the file either");
+    assert.equal(readdirSync(place.state).filter((name) => name.includes(".backup-")).length, 1, "no new backup");
+    assert.match(ok(place, "forget", "--secret", secret, "--apply").stdout, /nothing holds it/);
+    assert.equal(ok(place, "doctor", "--json").json.sound, true);
+  });
+
+  it("removes one message, and keeps its place", () => {
+    assert.match(
+      ok(place, "forget", "--message", "3").stdout,
+      /forgetting message 3 changes\n +1 message: 3\n\n +3 {2}something else/,
+    );
+    const { dryRun, applied, result } = ok(place, "forget", "1", "--message", "3", "--apply", "--json").json;
+    assert.deepEqual([dryRun, applied, result.kind], [false, true, "written"]);
+    const { stdout } = ok(place, "messages", "1");
+    assert.match(stdout, /\[forgotten\]/);
+    assert.doesNotMatch(stdout, /something else/);
+    const again = lcm(place, "import", join(place.state, "chat.jsonl"), "--json");
+    assert.equal(again.json.files[0].messages, 0, "a replay does not bring it back");
+  });
+
+  it("wants to know what, once, and not both ways at once", () => {
+    assert.equal(lcm(place, "forget").status, 2);
+    assert.equal(lcm(place, "forget", "--secret", "abc").status, 2);
+    assert.equal(lcm(place, "forget", "--secret", "abcdef", "--message", "1").status, 2);
+    assert.equal(lcm(place, "forget", "--message", "1", "--dry-run", "--apply").status, 2);
+    assert.equal(lcm(place, "forget", "--message", "999").status, 3);
+  });
+});
+
+describe("lcm doctor", () => {
+  it("says that all is sound, and how much it looked at", () => {
+    const place = { state: createFolder() };
+    ok(place, "import", writeSession(place.state));
+    assert.equal(ok(place, "doctor").stdout, `sound: ${messageCount} messages, 0 summaries checked, nothing found\n`);
+    assert.deepEqual(ok(place, "doctor", "1", "--json").json, {
+      sound: true,
+      checked: { conversations: 1, messages: messageCount, summaries: 0 },
+      findings: [],
+    });
+  });
+
+  it("finds what is wrong, ends with 1, and offers only remedies that there are", () => {
+    const place = { state: createFolder() };
+    ok(place, "import", writeSession(place.state));
+    const db = new DatabaseSync(join(place.state, "lcm.db"));
+    db.exec("DELETE FROM context_items WHERE message_id = 3");
+    db.close();
+    const run = lcm(place, "doctor");
+    assert.equal(run.status, 1);
+    assert.match(
+      run.stdout,
+      /^\d+ errors\n {2}lost_message\n {4}conversation 1: the context does not reach message 3\n/,
+    );
+    assert.match(run.stdout, /wrong_totals/);
+    assert.match(run.stdout, /not sound: 10 messages/);
+    assert.doesNotMatch(run.stdout, /--fix/);
+    const { sound, findings } = lcm(place, "doctor", "--json").json;
+    assert.equal(sound, false);
+    assert.deepEqual(Object.keys(findings[0]).toSorted(), [
+      "code",
+      "conversation",
+      "message",
+      "remedy",
+      "severity",
+      "subject",
+    ]);
+  });
+});
+
+describe("a file that is not ours to touch", () => {
+  it("is told apart, with a status of its own, and stays as it is", () => {
+    const place = { state: createFolder() };
+    ok(place, "import", writeSession(place.state));
+    const damaged = join(place.state, "damaged.db");
+    copyFileSync(join(place.state, "lcm.db"), damaged);
+    const file = openSync(damaged, "r+");
+    writeSync(file, Buffer.alloc(8_192, 0x41), 0, 8_192, 100);
+    truncateSync(damaged, 30_000);
+    const newer = join(place.state, "newer.db");
+    copyFileSync(join(place.state, "lcm.db"), newer);
+    const db = new DatabaseSync(newer);
+    db.exec("PRAGMA user_version = 999");
+    db.close();
+    const foreign = join(place.state, "foreign.db");
+    const other = new DatabaseSync(foreign);
+    other.exec("CREATE TABLE birds (name TEXT)");
+    other.close();
+    const text = writeSession(place.state, "just text\n", "text.db");
+    for (const [path, status] of [
+      [damaged, 7],
+      [newer, 4],
+      [foreign, 2],
+      [text, 2],
+    ] as const) {
+      const before = readFileSync(path);
+      for (const args of [["status"], ["doctor"], ["import", join(place.state, "session.jsonl")]]) {
+        const run = lcm(place, ...args, "--db", path);
+        assert.equal(run.status, status, `${args[0]} ${path}\n${run.stdout}${run.stderr}`);
+        assert.match(run.stderr, /^error: .+\nhint: .+\n$/);
+      }
+      assert.ok(before.equals(readFileSync(path)), path);
+    }
+  });
+});
+
+describe("npm run demo", () => {
+  it("shows that every promise it speaks of is kept, and leaves nothing behind", () => {
+    const folder = createFolder();
+    const demo = fileURLToPath(new URL("../../src/cli/demo.ts", import.meta.url));
+    const run = spawnSync(process.execPath, [demo], {
+      encoding: "utf8",
+      env: { ...process.env, ...everywhere, TMPDIR: folder },
+    });
+    assert.equal(run.status, 0, run.stdout + run.stderr);
+    assert.equal(run.stderr, "");
+    assert.equal(run.stdout.match(/✓/g)?.length, 4);
+    assert.doesNotMatch(run.stdout, /✗|nothing found/);
+    assert.deepEqual(readdirSync(folder), []);
+  });
+});
