@@ -103,6 +103,10 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
       const stored = messageToStore(entry["message"] ?? null, { ...origin, parentKey: "p", entry });
       assert.equal(JSON.stringify(entryFromStore({ parentKey: null, ...stored })), JSON.stringify(entry));
     }
+    const broken = { type: "message", id: "\ud800", parentId: "\udc00", message };
+    const stored = messageToStore(message, { ...origin, key: broken.id, parentKey: broken.parentId, entry: broken });
+    assert.equal(JSON.stringify(entryFromStore({ parentKey: null, ...stored })), JSON.stringify(broken));
+    assert.ok(stored.key.isWellFormed() && stored.key !== messageToStore(message, { ...origin, key: "\ud801" }).key);
     assert.equal(messageToStore(message, { ...origin, parentKey: "p", entry: lines[1] ?? {} }).entry, "yipt-7m");
   });
 });

@@ -29,15 +29,19 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
     });
   }
   const parts = [...contentToParts(raw["content"]), ...callsToParts(raw["tool_calls"])];
+  const { at, entry, parentKey } = origin;
+  const place = {
+    key: storableKey(origin.key),
+    at,
+    ...(parentKey === undefined ? {} : { parentKey: parentKey === null ? null : storableKey(parentKey) }),
+  };
   return {
-    key: origin.key,
+    ...place,
     role: roleOf(raw["role"]),
     parts,
     tokens: estimateMessageTokens(parts),
-    at: origin.at,
-    envelope: envelopeOf(raw, origin.at),
-    entry: origin.entry === undefined ? null : shortenEntry(origin.entry, origin),
-    ...(origin.parentKey === undefined ? {} : { parentKey: origin.parentKey }),
+    envelope: envelopeOf(raw, at),
+    entry: entry === undefined ? null : shortenEntry(entry, place),
   };
 }
 
@@ -257,6 +261,9 @@ const whole = (type: PartType, block: Json, text: string | null): Part => ({
   text: text === null ? null : storable(text),
   metadata: JSON.stringify({ raw: block }),
 });
+
+/** A key that a database cannot hold as it is, as JSON writes it: two different ones stay different. */
+export const storableKey = (key: string): string => (isStorable(key) ? key : JSON.stringify(key));
 
 /** SQLite's text is UTF-8 without NUL: half a surrogate pair would come back as another character. */
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\0");

@@ -4,7 +4,7 @@
  * reading a file again, or reading it after it has grown, changes nothing but what is new.
  */
 
-import { entryFromStore, isObject, messageToStore } from "./content.ts";
+import { entryFromStore, isObject, messageToStore, storableKey } from "./content.ts";
 import { LcmError } from "./errors.ts";
 import type { Entry, Json, JsonObject, Message, Timestamp } from "./model.ts";
 import type { Appendable } from "./ports.ts";
@@ -56,7 +56,7 @@ function otherEntry(value: JsonObject, type: string, position: number): Transcri
   const isHeader = type === "session";
   const id = value["id"];
   const key = isHeader && typeof id === "string" ? `session:${id}` : keyOf(value, position);
-  const entry = { key, type, at: timeOf(value), raw: JSON.stringify(value), ...(isHeader ? {} : parentOf(value)) };
+  const entry = { key: storableKey(key), type, at: timeOf(value), raw: JSON.stringify(value), ...(isHeader ? {} : parentOf(value)) };
   return item({ kind: "entry", entry }, isHeader && typeof id === "string" ? id : null);
 }
 

@@ -47,6 +47,7 @@ interface Path {
 function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
   const returning: { messageId: number; tokens: number }[] = [];
   const seen = new Set<string>();
+  let oldestSeq = 0;
   let key: string | null = from;
   while (key !== null && !seen.has(key)) {
     seen.add(key);
@@ -70,8 +71,13 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
     if (step.messageId !== 0 && step.aside === null) return { anchorSeq: step.seq, returning: returning.reverse() };
     if (step.aside === "branch") returning.push({ messageId: step.messageId, tokens: step.tokens });
     key = step.parent;
+    oldestSeq = step.seq;
   }
-  return { anchorSeq: 0, returning: returning.reverse() };
+  // The way ends at a message that names no parent: what was said before it is what it continues.
+  const anchorSeq = yield* count(
+    sql`SELECT max(seq) FROM messages WHERE conversation_id = ${id} AND seq < ${oldestSeq} AND aside IS NULL`,
+  );
+  return { anchorSeq, returning: returning.reverse() };
 }
 
 /** Takes everything after a message out of the context. A summary that reaches across the cut is dissolved first. */

@@ -5,6 +5,7 @@
 
 import { textOfParts } from "../core/content.ts";
 import { LcmError } from "../core/errors.ts";
+import { forgottenMark } from "../core/forget.ts";
 import type {
   ContextItem,
   Conversation,
@@ -119,7 +120,7 @@ export function* append(
     const { key, parentKey } = item.kind === "message" ? item.message : item.entry;
     const same = known.get(key);
     if (same !== undefined) {
-      if (!same.has(contentOf(item))) differing.push(key);
+      if (!same.has(contentOf(item)) && !isForgotten(same)) differing.push(key);
       continue;
     }
     known.set(key, new Set([contentOf(item)]));
@@ -183,6 +184,10 @@ function* storedKeys(id: ConversationId, appended: readonly Appendable[]): Scrip
       WHERE conversation_id = ${id} AND entry_key IN (SELECT value FROM json_each(${keys}))`;
   return new Map(rows.map((row) => [text(row, "key"), new Set([text(row, "content")])]));
 }
+
+/** What was forgotten comes again with every replay, and stays forgotten. */
+const isForgotten = (contents: ReadonlySet<string>): boolean =>
+  [...contents].some((content) => content.includes(forgottenMark));
 
 const contentOf = (item: Appendable): string =>
   item.kind === "message" ? textOfParts(item.message.parts) : item.entry.raw;
