@@ -33,7 +33,8 @@ export interface Measured {
   readonly mid: Spread;
   readonly common: Spread;
   readonly question: Spread;
-  readonly questionInOne: Spread;
+  readonly questionInShort: Spread;
+  readonly questionInLong: Spread;
   readonly regexNoMatchMs: number;
   readonly regexNoLiteralMs: number;
   readonly regexOldestMs: number;
@@ -94,8 +95,10 @@ async function measure(): Promise<Measured> {
   const openMs = await measureOpen();
   const store = await openSqliteWorker({ path: database });
   await store.search(fullText("warm"));
-  const [long] = await store.conversations({ sessionId: "other-1" });
-  const one = long === undefined ? [] : [long.id];
+  const named = async (sessionId: string): Promise<readonly ConversationId[]> =>
+    (await store.conversations({ sessionId })).map(({ id }) => id);
+  const short = await named("other-1");
+  const long = await named("long");
   const measured = {
     append,
     floor,
@@ -104,7 +107,8 @@ async function measure(): Promise<Measured> {
     mid: await timed(store, 25, (i) => fullText(wordOfRank(2_000 + 37 * i))),
     common: await timed(store, 15, (i) => fullText(wordOfRank(20 + i))),
     question: await timed(store, 40, (i) => fullText(question(i))),
-    questionInOne: await timed(store, 40, (i) => ({ ...fullText(question(i)), conversations: one })),
+    questionInShort: await timed(store, 40, (i) => ({ ...fullText(question(i)), conversations: short })),
+    questionInLong: await timed(store, 40, (i) => ({ ...fullText(question(i)), conversations: long })),
     regexNoMatchMs: await once(store, regex("nosuchword\\d+anywhere")),
     regexNoLiteralMs: await once(store, regex("\\b[qx]{3}\\d{7}\\b")),
     regexOldestMs: await once(store, regex(`${markers.oldest} \\w+`)),

@@ -708,6 +708,49 @@ describe("adopting: columns and tables", () => {
   });
 });
 
+describe("adopting: forgetting afterwards", () => {
+  const nowhere = (path: string, secret: string): void => {
+    for (const suffix of ["", "-wal"]) {
+      if (existsSync(path + suffix))
+        assert.ok(!readFileSync(path + suffix).includes(secret), `${secret} is still in the file`);
+    }
+  };
+
+  it("reaches into what was kept of the older program", async () => {
+    const path = older("0.15.3", (db) =>
+      db.exec(`UPDATE messages SET large_content = 'the hunter2 of it' WHERE message_id = 5;
+        UPDATE message_parts SET tool_output = '{"password":"hunter2"}' WHERE message_id = 9;
+        INSERT INTO focus_briefs (brief_id, conversation_id, prompt, content, status) VALUES ('b', 1, 'p', 'hunter2', 'active');
+        CREATE TABLE keys (name TEXT PRIMARY KEY); INSERT INTO keys VALUES ('hunter2'), ('[forgotten]')`),
+    );
+    await adopted(path, async (store) => {
+      const plan = await store.planForget(null, { kind: "secret", text: "hunter2" });
+      assert.deepEqual([plan.messages, plan.entries], [[], 4]);
+      assert.equal((await store.forget(null, plan)).kind, "written");
+      assert.deepEqual(rowsOf(path, "SELECT large_content FROM older_messages WHERE message_id = 5"), [
+        { large_content: "the [forgotten] of it" },
+      ]);
+      await checkSound(store);
+    });
+    nowhere(path, "hunter2");
+  });
+
+  it("of a message takes what was kept of it along", async () => {
+    const path = older("0.15.3", (db) =>
+      db.exec("UPDATE messages SET large_content = 'only here' WHERE message_id = 2"),
+    );
+    const call = String(
+      rowsOf(path, "SELECT tool_input FROM message_parts WHERE message_id = 2 AND ordinal = 1")[0]!["tool_input"],
+    ).slice(60, 100);
+    await adopted(path, async (store) => {
+      const plan = await store.planForget(null, { kind: "message", id: 2 as MessageId });
+      assert.equal((await store.forget(null, plan)).kind, "written");
+    });
+    nowhere(path, "only here");
+    nowhere(path, call);
+  });
+});
+
 describe("adopting: damage that the older program left", () => {
   it("keeps links to rows that are gone, and the doctor reports them", async () => {
     const leaf = "sum_5828b4f091ff34e7";

@@ -138,7 +138,7 @@ function* ids(query: Statement): Script<readonly number[]> {
 export interface Scope {
   readonly corpora: readonly Corpus[];
   readonly filter: Filter;
-  /** FTS5 expressions that hold in these conversations only; none if there are too many to name. */
+  /** FTS5 expressions that hold in these conversations only; none if there are too many to name, or they are most of all. */
   readonly matches: readonly string[];
   /** How many rows there are to look at, roughly. */
   readonly rows: number;
@@ -168,9 +168,15 @@ export function* openScope({
   const only = conversations === undefined ? null : JSON.stringify(conversations);
   // Conversations that are asked for by name are searched even if hidden.
   const hidden = only === null ? yield* ids(hiddenConversations) : [];
+  let all = 0;
   let rows = 0;
-  for (const corpus of corpora) rows += only === null ? (yield* corpus.extent()).newest : yield* corpus.countIn(only);
-  const isNamed = conversations !== undefined && conversations.length <= namedMax;
+  for (const corpus of corpora) {
+    const { newest } = yield* corpus.extent();
+    all += newest;
+    rows += only === null ? newest : yield* corpus.countIn(only);
+  }
+  // Looking up a conversation that holds most rows costs more than leaving out the few others afterwards.
+  const isNamed = conversations !== undefined && conversations.length <= namedMax && rows * 2 < all;
   return {
     corpora,
     filter: { only, hidden: JSON.stringify(hidden), since, before },

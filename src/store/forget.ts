@@ -10,6 +10,7 @@ import type { ConversationId, Message, MessageId, SummaryId } from "../core/mode
 import type { ForgetPlan, Written } from "../core/ports.ts";
 import { estimateTokens } from "../core/text.ts";
 import { writeJournal } from "./ledger.ts";
+import { countOlderValues, forgetOlderValues } from "./older-values.ts";
 import { coveredBy, messages, summaries } from "./read.ts";
 import { reindexSummary } from "./rewrite.ts";
 import { asMessage, asSummary } from "./rows.ts";
@@ -29,13 +30,26 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
   if (message === undefined || (scope !== null && message.conversation !== scope)) {
     throw new LcmError("not_found", `there is no message ${id}${scope === null ? "" : ` in conversation ${scope}`}`);
   }
-  const above = yield* coveredBy(id);
+  const ids = yield* withCopies(id);
+  const above = new Set<SummaryId>();
+  for (const each of ids) for (const summary of yield* coveredBy(each)) above.add(summary);
   const journal = yield* all(
-    sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${JSON.stringify(above)}))
+    sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${JSON.stringify([...above])}))
         ORDER BY journal_id`,
     (row) => int(row, "journal_id"),
   );
-  return { target: { kind: "message", id }, messages: [id], summaries: above, files: [], journal, entries: 0 };
+  return { target: { kind: "message", id }, messages: ids, summaries: [...above], files: [], journal, entries: 0 };
+}
+
+/** A transplant has copied it: forgetting reaches the copies too. */
+function* withCopies(id: MessageId): Script<readonly MessageId[]> {
+  return yield* all(
+    sql`WITH RECURSIVE same(message_id) AS (
+          VALUES (${id}) UNION SELECT m.message_id FROM messages m JOIN same s ON m.copied_from = s.message_id
+        )
+        SELECT message_id FROM same ORDER BY message_id`,
+    (row) => asMessage(int(row, "message_id")),
+  );
 }
 
 const secretLengthMin = 4;
@@ -69,11 +83,12 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
           AND (instr(j.before_json, f.value) OR instr(j.after_json, f.value)) ORDER BY j.journal_id`,
     (row) => int(row, "journal_id"),
   );
+  const olderRows = yield* countOlderValues(secret);
   const entries = yield* count(
     sql`SELECT count(DISTINCT e.entry_id) FROM transcript_entries e, json_each(${forms}) f
         WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`,
   );
-  return { target: { kind: "secret", text: secret }, messages: messageIds, summaries: summaryIds, files: [], journal, entries };
+  return { target: { kind: "secret", text: secret }, messages: messageIds, summaries: summaryIds, files: [], journal, entries: entries + olderRows };
 }
 
 export function* forget(
@@ -96,6 +111,7 @@ export function* forget(
     yield* forgetInEntries(scope, target.text);
     yield* forgetInTitles(scope, target.text);
   }
+  yield* forgetOlderValues(target);
   yield* writeJournal(deps, {
     operation: "forget",
     conversation: scope,

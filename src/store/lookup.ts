@@ -10,9 +10,10 @@ import { weightOf } from "./ranking.ts";
 import type { Script } from "./script.ts";
 import type { Query, Term } from "./words.ts";
 
-/** Rows worth reading, most promising first. */
+/** Rows worth reading, most promising first: how many, and the ids from one place of the list to another. */
 export interface Picked {
-  readonly ids: Float64Array;
+  readonly count: number;
+  readonly ids: (from: number, to: number) => readonly number[];
   /** How many there were to choose them from. */
   readonly ranked: number;
   /** How many rows hold each term. */
@@ -23,7 +24,7 @@ export interface Picked {
 
 /** How many ids of rows are fetched for one search: about 20 ms of them. */
 export const postingsMax = 200_000;
-/** Of so many of the best, some are read; all can be needed when a filter leaves rows out. */
+/** Of so many of the best, some are read. The others can be needed when a filter leaves rows out, which is rare. */
 const promisingMax = 4_000;
 /** With fewer rows than these, even a word that is everywhere is worth a look. */
 const fewRows = 400;
@@ -73,7 +74,8 @@ export function* lookUp(corpus: Corpus, query: Query, scope: Scope): Script<Pick
       add(ids, ids.length < most ? ids.length : Math.round((rows * scope.rows) / indexedUpto), [term]);
     }
   }
-  return { ...rankRoughly(postings, scope.isNarrowed ? postingsMax : promisingMax), holding, isCut };
+  const { ranked, ids } = rankRoughly(postings);
+  return { count: scope.isNarrowed ? ranked : Math.min(ranked, promisingMax), ids, ranked, holding, isCut };
 }
 
 interface Probe {
@@ -108,10 +110,7 @@ const idRange = 2 ** 32;
 const sumSteps = 2 ** 20;
 
 /** Ids by the sum of the weights of the words they hold, newest first among equals; and how many there are in all. */
-function rankRoughly(
-  postings: readonly Posting[],
-  most: number,
-): { readonly ids: Float64Array; readonly ranked: number } {
+function rankRoughly(postings: readonly Posting[]): Pick<Picked, "ids" | "ranked"> {
   const ends = postings.flatMap(({ ids }) => [ids[0] ?? 0, ids.at(-1) ?? 0]).filter((id) => id > 0);
   const oldest = Math.min(...ends, idRange);
   const sums = new Float32Array(Math.max(...ends, oldest) - oldest + 1);
@@ -127,12 +126,14 @@ function rankRoughly(
   }
   // The sum, coarsely, in front of the id, so that sorting compares numbers.
   const keys = distinct.subarray(0, ranked).map((id) => Math.round((sums[id - oldest] ?? 0) * sumSteps) * idRange + id);
+  const best = largest(keys, promisingMax).slice().sort().reverse();
+  let sorted = best;
   return {
-    ids: largest(keys, most)
-      .sort()
-      .reverse()
-      .map((key) => key % idRange),
     ranked,
+    ids(from, to) {
+      if (to > sorted.length && sorted.length < ranked) sorted = keys.sort().reverse();
+      return Array.from(sorted.subarray(from, to), (key) => key % idRange);
+    },
   };
 }
 

@@ -8,14 +8,14 @@
  * rows that are gone; markers in the text where we have a level. What a message was, older-message.ts finds out.
  */
 
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import { assert } from "../core/errors.ts";
 import { partTypes, roles } from "../core/model.ts";
 import type { Part, Timestamp } from "../core/model.ts";
 import { estimateTokens, parseTimestamp } from "../core/text.ts";
 import { columnsOf, stampVersion, tableNames } from "./migrate.ts";
 import { understandMessage } from "./older-message.ts";
-import type { OlderPart } from "./older-message.ts";
+import type { OlderMessage, OlderPart, Understood } from "./older-message.ts";
 import { indexes, searchTables, tables } from "./schema.ts";
 
 export interface Rebuilt {
@@ -210,11 +210,10 @@ function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): vo
   const ours = Object.fromEntries(
     taken[name].filter((column) => has.has(column)).map((column) => [column, `o.${column}`]),
   );
-  if (name === "large_files")
-    ours["created_at"] = has.has("created_at") ? `coalesce(lcm_time(o.created_at), '${epoch}')` : `'${epoch}'`;
+  if (name === "large_files") ours["created_at"] = `coalesce(lcm_time(${ours["created_at"] ?? "NULL"}), '${epoch}')`;
   // Notes are no content: they are kept, and not shown.
-  const isNote = "SELECT 1 FROM messages m WHERE m.message_id = o.message_id AND m.aside = 'note'";
-  const shown = name === "context_items" ? `WHERE NOT EXISTS (${isNote})` : "";
+  const note = "SELECT 1 FROM messages m WHERE m.message_id = o.message_id AND m.aside = 'note'";
+  const shown = name === "context_items" ? `WHERE NOT EXISTS (${note})` : "";
   db.exec(`${insertFrom(name, older, ours)} ${shown} ORDER BY 1, 2`);
 }
 
@@ -232,12 +231,12 @@ type Row = Readonly<Record<string, SQLOutputValue>>;
 
 /** What a conversation's messages add up to. */
 interface MessageTotals {
-  messages: number;
-  tokens: number;
-  nextSeq: number;
-  lastAt: Timestamp | null;
+  readonly messages: number;
+  readonly tokens: number;
+  readonly nextSeq: number;
+  readonly lastAt: Timestamp | null;
   /** The time that a message without a readable one gets: that of the one before it. */
-  previousAt: Timestamp;
+  readonly previousAt: Timestamp;
 }
 
 interface CopiedMessages {
@@ -253,13 +252,8 @@ function copyMessages(
   otherColumns: readonly string[],
 ): CopiedMessages {
   assert(older !== null, "every file of the older program has messages");
-  const writeMessage = prepareInsert(
-    db,
-    "messages",
-    messageColumns,
-    "ON CONFLICT (conversation_id, message_key) DO NOTHING",
-  );
-  const writePart = prepareInsert(db, "message_parts", partColumns);
+  const writeMessage = createWriter(db, "messages", "ON CONFLICT (conversation_id, message_key) DO NOTHING");
+  const writePart = createWriter(db, "message_parts");
   const totals = startTotals(db);
   let messages = 0;
   let parts = 0;
@@ -268,45 +262,23 @@ function copyMessages(
     parts += filed.length;
     if (row === null) {
       // Parts of a message that is gone stay as they are.
-      for (const place of filed) writePart(valuesOfPart(place, { ...place.part, text: null, kept: place.part.text }));
+      for (const place of filed) writePart(rowOfPart(place, { ...place.part, text: null, kept: place.part.text }));
       continue;
     }
-    const id = int(row, "message_id");
     const conversation = int(row, "conversation_id");
     const total = totals.get(conversation) ?? createTotals(epoch);
-    totals.set(conversation, total);
-    const at = parseTimestamp(asText(row["created_at"])) ?? total.previousAt;
-    const role = roles.find((word) => word === row["role"]) ?? "system";
-    const key = asTextOrNull(row["key"]) ?? `older:${id}`;
-    const olderMessage = { role, content: asText(row["content"]), key, at, parts: filed.map(({ part }) => part) };
-    const { content, tokens, envelope, parts: stored } = understandMessage(olderMessage);
-    const aside = role === "system" && filed.some(({ part }) => part.type === "compaction") ? "note" : null;
-    const valuesAs = (name: string): readonly SQLOutputValue[] => [
-      id,
-      conversation,
-      int(row, "seq"),
-      role,
-      content,
-      tokens,
-      at,
-      Date.parse(at),
-      name,
-      envelope,
-      aside,
-    ];
+    const message = toOlderMessage(row, filed, total.previousAt);
+    const understood = understandMessage(message);
+    const write = (key: string): number => writeMessage(rowOfMessage(row, { ...message, key }, understood));
     // Two columns can name a message, and one message's entry may be another's event.
-    if (writeMessage(valuesAs(key)) === 0) writeMessage(valuesAs(`${key}#${id}`));
+    if (write(message.key) === 0) write(`${message.key}#${int(row, "message_id")}`);
     for (const [index, place] of filed.entries()) {
-      const part = stored[index];
+      const part = understood.parts[index];
       assert(part !== undefined, "a message keeps as many parts as it had");
-      writePart(valuesOfPart(place, part));
+      writePart(rowOfPart(place, part));
     }
     messages += 1;
-    total.messages += 1;
-    total.tokens += tokens;
-    total.nextSeq = Math.max(total.nextSeq, int(row, "seq") + 1);
-    total.lastAt = total.lastAt === null || at > total.lastAt ? at : total.lastAt;
-    total.previousAt = at;
+    totals.set(conversation, addToTotals(total, int(row, "seq"), understood.tokens, message.at));
   }
   keepSequence(db, "messages", older);
   return { messages, parts, totals };
@@ -320,12 +292,20 @@ const createTotals = (previousAt: Timestamp): MessageTotals => ({
   previousAt,
 });
 
+const addToTotals = (total: MessageTotals, seq: number, tokens: number, at: Timestamp): MessageTotals => ({
+  messages: total.messages + 1,
+  tokens: total.tokens + tokens,
+  nextSeq: Math.max(total.nextSeq, seq + 1),
+  lastAt: total.lastAt === null || at > total.lastAt ? at : total.lastAt,
+  previousAt: at,
+});
+
 const startTotals = (db: DatabaseSync): Map<number, MessageTotals> =>
   new Map(
     db
       .prepare("SELECT conversation_id, created_at FROM conversations")
       .all()
-      .map((row) => [Number(row["conversation_id"]), createTotals(asText(row["created_at"]) as Timestamp)]),
+      .map((row) => [int(row, "conversation_id"), createTotals(asText(row["created_at"]) as Timestamp)]),
   );
 
 function readMessages(db: DatabaseSync, older: string): Iterable<Row> {
@@ -338,6 +318,18 @@ function readMessages(db: DatabaseSync, older: string): Iterable<Row> {
     )
     .iterate();
 }
+
+const toOlderMessage = (row: Row, filed: readonly FiledPart[], previousAt: Timestamp): OlderMessage => ({
+  role: roles.find((word) => word === row["role"]) ?? "system",
+  content: asText(row["content"]),
+  key: asTextOrNull(row["key"]) ?? `older:${int(row, "message_id")}`,
+  at: parseTimestamp(asText(row["created_at"])) ?? previousAt,
+  parts: filed.map(({ part }) => part),
+});
+
+/** The older program's own word on what it had done, not something that was said. */
+const isNote = ({ role, parts }: OlderMessage): boolean =>
+  role === "system" && parts.some((part) => part.type === "compaction");
 
 interface FiledPart {
   readonly message: number;
@@ -352,10 +344,8 @@ function* readParts(db: DatabaseSync, older: string, telling: readonly string[])
   const has = columnsOf(db, older);
   const known = taken.message_parts.filter((column) => has.has(column));
   // As text: no number is too long for it.
-  const listed = [...known, ...telling.map((column) => `CAST(${quoted(column)} AS TEXT) AS ${quoted(column)}`)].join(
-    ", ",
-  );
-  for (const row of db.prepare(`SELECT ${listed} FROM ${older} ORDER BY message_id, ordinal`).iterate()) {
+  const listed = [...known, ...telling.map((column) => `CAST(${quoted(column)} AS TEXT) AS ${quoted(column)}`)];
+  for (const row of db.prepare(`SELECT ${listed.join(", ")} FROM ${older} ORDER BY message_id, ordinal`).iterate()) {
     yield { message: int(row, "message_id"), ordinal: int(row, "ordinal"), part: toOlderPart(row, telling) };
   }
 }
@@ -392,37 +382,43 @@ function* sideBySide(
   yield { row: null, filed: takeWhile(() => true) };
 }
 
-const messageColumns = columns(
-  "message_id conversation_id seq role content token_count created_at stored_at message_key envelope aside",
-);
-const partColumns = columns("message_id ordinal part_type text_length text_content tool_call_id tool_name metadata");
+const rowOfMessage = (row: Row, message: OlderMessage, { content, tokens, envelope }: Understood): Row => ({
+  message_id: int(row, "message_id"),
+  conversation_id: int(row, "conversation_id"),
+  seq: int(row, "seq"),
+  role: message.role,
+  content,
+  token_count: tokens,
+  created_at: message.at,
+  stored_at: Date.parse(message.at),
+  message_key: message.key,
+  envelope,
+  aside: isNote(message) ? "note" : null,
+});
 
-const valuesOfPart = (
-  { message, ordinal }: FiledPart,
-  { type, text, kept, toolCallId, toolName, metadata }: Part,
-): readonly SQLOutputValue[] => [
-  message,
+const rowOfPart = ({ message, ordinal }: FiledPart, part: Part): Row => ({
+  message_id: message,
   ordinal,
-  type,
-  text === null ? null : text.length,
-  kept,
-  toolCallId,
-  toolName,
-  metadata,
-];
+  part_type: part.type,
+  text_length: part.text === null ? null : part.text.length,
+  text_content: part.kept,
+  tool_call_id: part.toolCallId,
+  tool_name: part.toolName,
+  metadata: part.metadata,
+});
 
 const int = (row: Row, column: string): number => Number(row[column]);
 
-/** Tells how many rows were inserted: one, or none. */
-function prepareInsert(
-  db: DatabaseSync,
-  name: TakenTable,
-  ours: readonly string[],
-  otherwise = "",
-): (values: readonly SQLOutputValue[]) => number {
-  const places = ours.map(() => "?").join(", ");
-  const insert = db.prepare(`INSERT INTO ${name} (${ours.join(", ")}) VALUES (${places}) ${otherwise}`);
-  return (values) => Number(insert.run(...values).changes);
+/** Inserts rows that all have the same columns; tells how many were inserted: one, or none. */
+function createWriter(db: DatabaseSync, name: TakenTable, otherwise = ""): (row: Row) => number {
+  let insert: StatementSync | null = null;
+  return (row) => {
+    const ours = Object.keys(row);
+    insert ??= db.prepare(
+      `INSERT INTO ${name} (${ours.join(", ")}) VALUES (${ours.map((column) => `:${column}`).join(", ")}) ${otherwise}`,
+    );
+    return Number(insert.run(row).changes);
+  };
 }
 
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -185,7 +185,8 @@ function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<Answer>
       : query.phrases.length > 0 || query.words.some((word) => holds(wanted, reading, word));
   const collected = yield* collect(wanted, isEnough, request.limit + 1, function* (corpus) {
     const ids = yield* corpus.newest(match, most);
-    return { ids: Float64Array.from(ids), ranked: ids.length, holding: new Map(), isCut: ids.length === most };
+    const { length } = ids;
+    return { count: length, ids: (from, to) => ids.slice(from, to), ranked: length, holding: new Map(), isCut: length === most };
   });
   const candidates = collected.candidates.toSorted((one, other) => byRecency(one.found, other.found));
   const weights = terms.map(() => 1);
@@ -333,7 +334,7 @@ const rowsPerRead = 200;
 
 function* readPicked(
   corpus: Corpus,
-  { ids }: Picked,
+  picked: Picked,
   enough: number,
   keep: (rows: readonly Found[]) => readonly Candidate[],
   { scope, request, deadline }: WordSearch,
@@ -341,10 +342,10 @@ function* readPicked(
   const candidates: Candidate[] = [];
   let read = 0;
   // Rows can be hidden, or of another time. Far down the list, what was asked for is enough.
-  while (read < ids.length && candidates.length < (read < 10 * enough ? enough : request.limit + 1)) {
+  while (read < picked.count && candidates.length < (read < 10 * enough ? enough : request.limit + 1)) {
     if (read > 0 && isLate(deadline)) return { candidates, read, endedLate: true };
-    const next = ids.slice(read, read + rowsPerRead);
-    candidates.push(...keep(yield* all(corpus.rows(Array.from(next), scope.filter), toFound)));
+    const next = picked.ids(read, Math.min(read + rowsPerRead, picked.count));
+    candidates.push(...keep(yield* all(corpus.rows(next, scope.filter), toFound)));
     read += next.length;
   }
   return { candidates, read, endedLate: false };

@@ -95,6 +95,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     return { ...plan, files: (await holders(plan, scope)).map((file) => file.id) };
   };
 
+  housekeeper?.wake(); // What an import or an adopting left unindexed is taken up without waiting for a write.
   return {
     ...mapScripts(scripts.reads, read),
     ...mapScripts(scripts.writes, write),

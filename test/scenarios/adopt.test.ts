@@ -9,6 +9,7 @@ import { once } from "node:events";
 import { copyFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { messageFromStore, messageToStore } from "../../src/core/content.ts";
 import { inspect } from "../../src/core/inspect.ts";
 import type { Conversation, JsonObject, Message, Timestamp } from "../../src/core/model.ts";
@@ -384,6 +385,16 @@ describe("search after adopting a larger database", () => {
     assert.ok(waiting.length > 8 && waiting[0]! > 2_000);
     const store = await openSqlite({ path });
     await checkSound(store);
+    await store.close();
+  });
+
+  it("is built in the background by whoever opens it", async () => {
+    const path = multiply(copyFixture("0.15.3", scratch, "background.db"), 8);
+    await adopt(path, now);
+    const store = await openSqlite({ path });
+    for (let tries = 0; tries < 500 && (await store.status()).unindexed >= 256; tries++) await setImmediate();
+    assert.ok((await store.status()).unindexed < 256);
+    assert.equal((await store.search(find("zqxoldmarker"))).hits.length, 8);
     await store.close();
   });
 });

@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { messageToStore } from "../../core/content.ts";
 import type { Conversation } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
 import { checkLossless } from "../lossless.ts";
 import { createHost, toAppendable, user } from "../scripted-host.ts";
 import type { ScriptedHost } from "../scripted-host.ts";
-import { deliver, foldPlaces, onStore, shownTexts } from "./ground.ts";
+import { at, deliver, foldPlaces, onStore, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 /** Says these words one after the other, and hands them over. */
@@ -186,6 +187,21 @@ export function testBranches(subject: StoreUnderTest): void {
         }
         assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c"]);
         await check(store, talk, host);
+      }),
+    );
+
+    it(
+      "going back to a message that names no parent keeps what was said before it",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const put = async (key: string, parentKey?: string): Promise<void> => {
+          const origin = { key, at: at("2026-01-01T00:00:00.000Z"), ...(parentKey === undefined ? {} : { parentKey }) };
+          await store.append(talk.id, [{ kind: "message", message: messageToStore(user(key), origin) }]);
+        };
+        for (const key of ["a", "b", "c"]) await put(key);
+        await put("d", "b");
+        await put("e", "c");
+        assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "e"]);
       }),
     );
   });

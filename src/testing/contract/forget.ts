@@ -200,6 +200,7 @@ export function testForget(subject: StoreUnderTest): void {
 
           const replay = await store.append(talk.id, host.entries.map(toAppendable));
           assert.equal(replay.messages.length, 0);
+          assert.deepEqual(replay.differing, []);
           assert.equal((await store.messages({ conversation: talk.id }))[1]?.text, forgottenMark);
           assert.equal((await shownTexts(store, talk.id))[0], "good morning");
         },
@@ -300,6 +301,27 @@ export function testForget(subject: StoreUnderTest): void {
           const after = (await store.conversation(talk.id))?.totals;
           assert.equal(after?.messages, before?.messages);
           assert.notEqual(after?.messageTokens, before?.messageTokens);
+        },
+        ["summary_outdated"],
+      ),
+    );
+
+    it(
+      "a message is forgotten in the conversations it was transplanted into as well",
+      onStore(
+        subject,
+        async ({ store }) => {
+          const { talk } = await tell(store, secret);
+          const target = await store.open({ sessionId: "heir" });
+          await store.transplant(talk.id, target.id);
+          const told = (await store.messages({ conversation: talk.id })).find(({ text }) => text.includes(secret));
+          assert.ok(told !== undefined);
+          const plan = await store.planForget(talk.id, { kind: "message", id: told.id });
+          assert.equal(plan.messages.length, 2);
+          await store.forget(talk.id, plan);
+          const copies = await store.messages({ conversation: target.id });
+          assert.ok(copies.some(({ text }) => text === forgottenMark));
+          assert.ok(!copies.some(({ text }) => text === told.text));
         },
         ["summary_outdated"],
       ),
