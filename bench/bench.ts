@@ -29,10 +29,10 @@ try {
     process.stderr.write(`${name}: writing the transcript …`);
     writeTranscript(transcript, n);
     process.stderr.write(" importing …");
-    const imported = stage<Imported>("import", join(folder, `${name}.db`), transcript, n);
+    const imported = stage("import", join(folder, `${name}.db`), transcript, n) as Imported;
     rmSync(transcript);
     process.stderr.write(" measuring …\n");
-    const measured = stage<Measured>("measure", join(folder, `${name}.db`), transcript, n);
+    const measured = stage("measure", join(folder, `${name}.db`), transcript, n) as Measured;
     results.push({ name, n, imported, measured });
     for (const suffix of ["", "-wal", "-shm"]) rmSync(join(folder, `${name}.db${suffix}`), { force: true });
   }
@@ -55,7 +55,7 @@ function writeTranscript(path: string, n: number): void {
   closeSync(file);
 }
 
-function stage<T>(name: string, database: string, transcript: string, n: number): T {
+function stage(name: string, database: string, transcript: string, n: number): unknown {
   const script = fileURLToPath(new URL("./stage.ts", import.meta.url));
   const child = spawnSync(process.execPath, [script, name, database, transcript, String(n)], {
     encoding: "utf8",
@@ -63,7 +63,7 @@ function stage<T>(name: string, database: string, transcript: string, n: number)
     maxBuffer: 1 << 26,
   });
   if (child.status !== 0) throw new Error(`${name} of ${n} failed with ${child.status}`);
-  return JSON.parse(child.stdout) as T;
+  return JSON.parse(child.stdout);
 }
 
 function report(): void {

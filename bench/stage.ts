@@ -6,7 +6,7 @@ import { messageToStore, textOfParts } from "../src/core/content.ts";
 import { openTranscript } from "../src/cli/files.ts";
 import { createDatabase } from "../src/cli/open.ts";
 import type { SourceLine } from "../src/core/ingest.ts";
-import type { ConversationId, NewMessage, Timestamp } from "../src/core/model.ts";
+import type { ConversationId, JsonObject, NewMessage, Timestamp } from "../src/core/model.ts";
 import type { SearchRequest, Store } from "../src/core/ports.ts";
 import { openSqliteWorker } from "../src/store/sqlite-worker.ts";
 import { openSqlite } from "../src/store/sqlite.ts";
@@ -139,10 +139,13 @@ const quantile = (values: readonly number[], q: number): number =>
 const turnsMeasured = 1_000;
 const warmUp = 200;
 
+type CorpusEntry = JsonObject & { readonly message: JsonObject; readonly timestamp: string };
+const entryAt = (at: number): CorpusEntry => corpusEntry(at) as CorpusEntry;
+
 function turn(first: number): readonly NewMessage[] {
   return [0, 1, 2, 3].map((offset) => {
-    const entry = corpusEntry(first + offset) as { message: Parameters<typeof messageToStore>[0]; timestamp: string };
-    return messageToStore(entry.message, { key: `live-${first + offset}`, at: entry.timestamp as Timestamp, entry: entry as never });
+    const entry = entryAt(first + offset);
+    return messageToStore(entry.message, { key: `live-${first + offset}`, at: entry.timestamp as Timestamp, entry });
   });
 }
 
@@ -151,7 +154,7 @@ async function measureAppend(): Promise<Measured["append"]> {
   const [conversation] = await store.conversations({ sessionId: "long" });
   const id = conversation?.id as ConversationId;
   const raws = Array.from({ length: turnsMeasured + warmUp }, (_, index) =>
-    [0, 1, 2, 3].map((offset) => corpusEntry(n + 4 * index + offset) as { message: never; timestamp: string }),
+    [0, 1, 2, 3].map((offset) => entryAt(n + 4 * index + offset)),
   );
   const took: number[] = [];
   let cpu = process.cpuUsage();
@@ -162,7 +165,7 @@ async function measureAppend(): Promise<Measured["append"]> {
       id,
       entries.map((entry, offset) => ({
         kind: "message",
-        message: messageToStore(entry.message, { key: `live-${n + 4 * index + offset}`, at: entry.timestamp as Timestamp, entry: entry as never }),
+        message: messageToStore(entry.message, { key: `live-${n + 4 * index + offset}`, at: entry.timestamp as Timestamp, entry }),
       })),
     );
     if (index >= warmUp) took.push(performance.now() - start);

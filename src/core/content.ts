@@ -30,6 +30,7 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
   }
   const parts = [...contentToParts(raw["content"]), ...callsToParts(raw["tool_calls"])];
   const { at, entry, parentKey } = origin;
+  const role = roleOf(raw["role"]);
   const place = {
     key: storableKey(origin.key),
     at,
@@ -37,10 +38,10 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
   };
   return {
     ...place,
-    role: roleOf(raw["role"]),
+    role,
     parts,
     tokens: estimateMessageTokens(parts),
-    envelope: envelopeOf(raw, at),
+    envelope: envelopeOf(raw, role, at),
     entry: entry === undefined ? null : shortenEntry(entry, place),
   };
 }
@@ -94,10 +95,10 @@ function roleOf(role: string): Role {
 }
 
 /** The message without what its row already says: its content, its role where it comes first, its time. */
-function envelopeOf(raw: JsonObject, at: Timestamp): string | null {
+function envelopeOf(raw: JsonObject, role: Role, at: Timestamp): string | null {
   const { content, timestamp } = raw;
   const fields = Object.keys(raw);
-  const isOrdinary = fields[0] === "role" && raw["role"] === roleOf(String(raw["role"]));
+  const isOrdinary = fields[0] === "role" && raw["role"] === role;
   if (isOrdinary && fields.length === 2 && typeof content === "string") return null;
   const envelope: Record<string, Json | undefined> = { ...raw };
   if (isOrdinary) delete envelope["role"];

@@ -4,9 +4,9 @@ import { bottomUp, closure, coverage, flatten } from "./graph.ts";
 import type { MessageId, Sources, SummaryId } from "./model.ts";
 
 const m = (id: number) => ({ kind: "message", id: id as MessageId }) as const;
-const s = (id: string) => ({ kind: "summary", id: `sum_${id}` as SummaryId }) as const;
+const s = (id: string) => ({ kind: "summary", id: `sum_${id}` }) as const;
 const leaf = (...messages: number[]): Sources => ({ messages: messages as MessageId[], summaries: [] });
-const condensed = (...ids: string[]): Sources => ({ messages: [], summaries: ids.map((id) => `sum_${id}` as SummaryId) });
+const condensed = (...ids: string[]): Sources => ({ messages: [], summaries: ids.map((id): SummaryId => `sum_${id}`) });
 
 const sources = new Map<SummaryId, Sources>([
   ["sum_a", leaf(1, 2)],
@@ -38,7 +38,7 @@ describe("the graph of summaries", () => {
   });
 
   it("orders sources before what was made from them, and by time within a depth", () => {
-    const of = (id: string, depth: number, earliestAt: string | null) => ({ id: `sum_${id}` as SummaryId, depth, earliestAt });
+    const of = (id: string, depth: number, earliestAt: string | null) => ({ id: `sum_${id}` as const, depth, earliestAt });
     const ordered = bottomUp([of("top", 2, "1"), of("b", 0, "2"), of("ab", 1, "1"), of("a", 0, "1"), of("new", 0, null)]);
     assert.deepEqual(ordered.map(({ id }) => id), ["sum_new", "sum_a", "sum_b", "sum_ab", "sum_top"]);
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { inspectConversation, inspectFile, isSound } from "./inspect.ts";
 import type { Finding } from "./inspect.ts";
-import type { ConversationId, FileId, MessageId, Sources, SummaryId, Timestamp, Totals } from "./model.ts";
+import type { ConversationId, MessageId, Sources, SummaryId, Timestamp, Totals } from "./model.ts";
 import type { Skeleton, SummaryFacts } from "./ports.ts";
 
 const time = (minute: number): Timestamp => `2026-01-01T00:0${minute}:00.000Z` as Timestamp;
@@ -71,7 +71,7 @@ describe("inspecting a conversation", () => {
     "a summary marked for rewrite": [{ summaries: [{ ...leaf, rewriteReason: "a secret was forgotten" }] }, "summary_outdated"],
     "a reference to nothing": [{ dangling: [{ table: "context_items", from: "3", to: "99" }] }, "dangling_reference"],
     "a row that search does not know": [{ search: { missing: ["message 2"], pending: 0 } }, "search_entry_missing"],
-    "a file whose content is gone": [{ missingFiles: ["file_0123456789abcdef" as FileId] }, "missing_file"],
+    "a file whose content is gone": [{ missingFiles: ["file_0123456789abcdef"] }, "missing_file"],
     "a time that is not UTC with milliseconds": [{ messageTimes: [time(1), time(2), time(3), "2026-01-01 00:04:00"] }, "odd_time"],
   };
   for (const [name, [changed, code]] of Object.entries(faults)) {

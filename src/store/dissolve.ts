@@ -9,7 +9,7 @@ import type { DissolvePlan, Written } from "../core/ports.ts";
 import { writeJournal } from "./ledger.ts";
 import { mustHave } from "./read.ts";
 import { all, first, int, sql, text, textOrNull } from "./script.ts";
-import type { Script, Value } from "./script.ts";
+import type { Script } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
 
@@ -72,7 +72,7 @@ export function* replaceItem(
   let place = ordinal;
   for (const source of sources) {
     yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, message_id, summary_id)
-              VALUES (${id}, ${place++}, ${source.message === null ? "summary" : "message"}, ${source.message as Value},
+              VALUES (${id}, ${place++}, ${source.message === null ? "summary" : "message"}, ${source.message},
                       ${source.summary})`;
   }
   const tokens = sources.reduce((sum, source) => sum + source.tokens, 0);

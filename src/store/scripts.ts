@@ -64,5 +64,3 @@ const writesWith = (deps: ScriptDeps) =>
 export const beyond = { status, skeleton, planForget, forget, recordFile: ledger.recordFile } as const;
 
 export const createScripts = (deps: ScriptDeps) => ({ reads: reads satisfies Partial<PortScripts>, writes: writesWith(deps) });
-
-export type Scripts = ReturnType<typeof createScripts>;

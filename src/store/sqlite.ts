@@ -5,7 +5,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "node:sqlite";
@@ -393,8 +393,3 @@ function createHousekeeper(
     },
   };
 }
-
-/** Removes a database and its companions; for tests and the demo. */
-export const removeDatabase = (path: string): void => {
-  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
-};

@@ -52,13 +52,13 @@ function* messageFacts(
       json_group_array(message_id) FILTER (WHERE aside IS NOT NULL) AS asides,
       json_group_array(message_id) FILTER (WHERE copied_from IS NOT NULL) AS copies
     FROM messages WHERE conversation_id = ${id} AND (aside IS NOT NULL OR copied_from IS NOT NULL)`;
-  const parse = <T>(row: Row, column: string): readonly T[] => JSON.parse(textOrNull(row, column) ?? "[]") as readonly T[];
+  const numbers = (row: Row, column: string): readonly number[] => JSON.parse(textOrNull(row, column) ?? "[]") as number[];
   return {
-    messageIds: parse<number>(columns, "ids"),
-    messageSeqs: parse<number>(columns, "seqs"),
-    messageTimes: parse<string>(columns, "times"),
-    asides: new Set(parse<number>(marked, "asides")),
-    copies: new Set(parse<number>(marked, "copies")),
+    messageIds: numbers(columns, "ids"),
+    messageSeqs: numbers(columns, "seqs"),
+    messageTimes: JSON.parse(textOrNull(columns, "times") ?? "[]") as readonly string[],
+    asides: new Set(numbers(marked, "asides")),
+    copies: new Set(numbers(marked, "copies")),
   };
 }
 
