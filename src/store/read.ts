@@ -74,32 +74,33 @@ export function* conversations(filter: ConversationFilter = {}): Script<readonly
 
 export function* context(id: ConversationId, window: ContextWindow = {}): Script<readonly ContextItem[]> {
   yield* mustHave(id);
-  const after = window.after ?? lowest;
-  const before = window.before ?? highest;
-  const limit = window.limit ?? unlimited;
-  if (window.keep !== "newest") {
-    return yield* all(
-      sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count, 0) AS token_count,
-                 coalesce(s.depth, -1) AS depth
-          FROM context_items c
-          LEFT JOIN messages m ON m.message_id = c.message_id
-          LEFT JOIN summaries s ON s.summary_id = c.summary_id
-          WHERE c.conversation_id = ${id} AND c.ordinal > ${after} AND c.ordinal < ${before}
-          ORDER BY c.ordinal LIMIT ${limit}`,
-      toContextItem,
-    );
-  }
-  const newestFirst = yield* all(
+  const { after = lowest, before = highest, limit = unlimited } = window;
+  if (window.keep !== "newest" || limit === unlimited) return yield* itemsBetween(id, after, before, limit);
+  const [oldest = null] = yield* all(
+    sql`SELECT min(ordinal) AS ordinal FROM (SELECT ordinal FROM context_items
+          WHERE conversation_id = ${id} AND ordinal > ${after} AND ordinal < ${before} ORDER BY ordinal DESC LIMIT ${limit})`,
+    (row) => row["ordinal"] as number | null,
+  );
+  return oldest === null ? [] : yield* itemsBetween(id, oldest - 1, before, limit);
+}
+
+/** Items with larger ordinals than one and smaller than another, oldest first. */
+export function* itemsBetween(
+  id: ConversationId,
+  after: number,
+  before: number,
+  limit: number = unlimited,
+): Script<readonly ContextItem[]> {
+  return yield* all(
     sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count, 0) AS token_count,
                coalesce(s.depth, -1) AS depth
         FROM context_items c
         LEFT JOIN messages m ON m.message_id = c.message_id
         LEFT JOIN summaries s ON s.summary_id = c.summary_id
         WHERE c.conversation_id = ${id} AND c.ordinal > ${after} AND c.ordinal < ${before}
-        ORDER BY c.ordinal DESC LIMIT ${limit}`,
+        ORDER BY c.ordinal LIMIT ${limit}`,
     toContextItem,
   );
-  return newestFirst.toReversed();
 }
 
 export function* messages(selection: MessageSelection): Script<readonly Message[]> {

@@ -28,7 +28,7 @@ export interface Rebuilt {
 export function rebuildTables(db: DatabaseSync): Rebuilt {
   db.exec("PRAGMA legacy_alter_table = ON"); // Renaming a table must not make others refer to its new name.
   defineFunctions(db);
-  dropSearch(db);
+  dropDerived(db);
   const aside = setAside(db);
   for (const statement of Object.values(tables)) db.exec(statement);
   const kept = Object.fromEntries(takenTables.map((name) => [name, keepValues(db, name, aside[name])]));
@@ -55,11 +55,12 @@ export function rebuildTables(db: DatabaseSync): Rebuilt {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** What can be built again from the rows. */
-function dropSearch(db: DatabaseSync): void {
+/** Search can be built again from the rows. Statistics of tables that are no more would mislead the planner about ours. */
+function dropDerived(db: DatabaseSync): void {
   const found = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").all();
   const names = found.map((row) => asText(row["name"])).filter((name) => /^(messages|summaries)_fts/.test(name));
   for (const name of names) db.exec(`DROP TABLE ${quoted(name)}`);
+  for (const name of ["sqlite_stat1", "sqlite_stat4"]) db.exec(`DROP TABLE IF EXISTS ${name}`);
 }
 
 /** An index of the older program may bear the name of one of ours, on a table that we leave alone. */

@@ -19,9 +19,9 @@ import type {
 } from "../core/model.ts";
 import type { Appendable, Appended, AppendOptions, SessionIdentity, Written } from "../core/ports.ts";
 import { rewind } from "./branch.ts";
-import { mustHave } from "./read.ts";
-import { asMessage, asSummary, toContextItem, toConversation } from "./rows.ts";
-import { all, count, first, int, sql, text } from "./script.ts";
+import { itemsBetween, mustHave } from "./read.ts";
+import { asMessage, asSummary, toConversation } from "./rows.ts";
+import { count, first, int, sql, text } from "./script.ts";
 import type { Script } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
@@ -230,7 +230,7 @@ export function* fold(
   const tail = run.at(-1);
   if (head === undefined || tail === undefined) throw new LcmError("invalid", "a run to fold holds at least one item");
   yield* mustHave(id);
-  const shown = yield* itemsBetween(id, head.ordinal, tail.ordinal);
+  const shown = yield* itemsBetween(id, head.ordinal - 1, tail.ordinal + 1);
   if (!isSameRun(shown, run)) return { kind: "stale", reason: "the context has changed where the run was" };
   const depth = head.depth;
   if (shown.some((item) => item.depth !== depth)) {
@@ -254,18 +254,6 @@ export function* fold(
     contextMessageTokens: isLeaf ? -tokens : 0,
   });
   return { kind: "written", summary: summaryId };
-}
-
-export function* itemsBetween(id: ConversationId, from: number, to: number): Script<readonly ContextItem[]> {
-  return yield* all(
-    sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count, 0) AS token_count,
-               coalesce(s.depth, -1) AS depth
-        FROM context_items c
-        LEFT JOIN messages m ON m.message_id = c.message_id
-        LEFT JOIN summaries s ON s.summary_id = c.summary_id
-        WHERE c.conversation_id = ${id} AND c.ordinal BETWEEN ${from} AND ${to} ORDER BY c.ordinal`,
-    toContextItem,
-  );
 }
 
 /** An item whose tokens are others than when the run was read says something else now: rewritten, or forgotten in part. */
