@@ -1,12 +1,13 @@
 /**
- * `npm run bench [-- 1k 10k 100k 1m]`: what storing and finding costs at each size, and how it grows.
+ * `npm run bench [-- 1k 10k 100k 1m] [--doc]`: what storing and finding costs at each size, and how it grows. With
+ * `--doc` the figures of this run become docs/benchmarks.md.
  *
  * Each size is imported in a process of its own (for its memory) and measured in another. Compare ratios and CPU within
  * one run: machines are noisy. The floor is the same rows inserted with bare prepared statements in the same run.
  */
 
 import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,7 +15,11 @@ import { corpusEntry } from "./corpus.ts";
 import type { Imported, Measured } from "./stage.ts";
 
 const sizes = new Map([["1k", 1_000], ["10k", 10_000], ["100k", 100_000], ["1m", 1_000_000]]);
-const asked = process.argv.slice(2).map((name) => name.toLowerCase());
+const writesPage = process.argv.includes("--doc");
+const asked = process.argv
+  .slice(2)
+  .filter((name) => name !== "--doc")
+  .map((name) => name.toLowerCase());
 const chosen = [...sizes].filter(([name]) => asked.length === 0 || asked.includes(name));
 if (chosen.length === 0) {
   console.error(`unknown size: ${asked.join(" ")}; choose from ${[...sizes.keys()].join(" ")}`);
@@ -98,16 +103,41 @@ function report(): void {
   ];
   const widths = table[0]?.map((_, column) => Math.max(...table.map((cells) => cells[column]?.length ?? 0))) ?? [];
   for (const cells of table) {
-    console.log(cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart((widths[column] ?? 0) + 2))).join(""));
+    console.log(cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart((widths[at] ?? 0) + 2))).join(""));
   }
   const first = results[0];
   const last = results.at(-1);
-  if (first !== undefined && last !== undefined && first !== last) {
-    console.log(`\nappend grows ${(last.measured.append.cpuUs / first.measured.append.cpuUs).toFixed(2)}× from ${first.name} to ${last.name}`);
-  }
-  console.log(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.versions.node}`);
+  const growth =
+    first === undefined || last === undefined || first === last
+      ? ""
+      : `Appending grows ${(last.measured.append.cpuUs / first.measured.append.cpuUs).toFixed(2)}× from ${first.name} to ${last.name}.`;
+  const machine = `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.versions.node}`;
+  console.log(`\n${growth}\n${machine}`);
   const out = fileURLToPath(new URL("./out/", import.meta.url));
   mkdirSync(out, { recursive: true });
   writeFileSync(join(out, "latest.json"), JSON.stringify(results, null, 2));
-  console.log(`figures: bench/out/latest.json (${statSync(join(out, "latest.json")).size} bytes)`);
+  console.log("all figures: bench/out/latest.json");
+  if (writesPage) writeFileSync(fileURLToPath(new URL("../docs/benchmarks.md", import.meta.url)), page(table, growth, machine));
+}
+
+/** The table as a page. Its first row is the head; a label that begins with blanks belongs to the one above. */
+function page(table: readonly (readonly string[])[], growth: string, machine: string): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replace(/^ +/, "· ")).join(" | ")} |`;
+  const [head = [], ...rows] = table;
+  return `# What it costs
+
+Written by \`npm run bench -- --doc\`; the figures are those of one run on one machine (${machine}). Compare ratios: machines
+are noisy, CPU time less so.
+
+The corpus is made by [bench/corpus.ts](../bench/corpus.ts): turns of four messages (user, assistant with a tool call,
+tool result, assistant) of about 750 characters each, words by Zipf's law. Four fifths are one conversation, the rest is
+twenty others. The *floor* is the same rows (messages, parts, context, totals; values ready) inserted with bare prepared
+statements, in the same run, on the same file. Searches go through the store's thread, as in a host.
+
+${line(head)}
+|---|${"---:|".repeat(head.length - 1)}
+${rows.map(line).join("\n")}
+
+${growth}
+`;
 }

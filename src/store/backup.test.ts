@@ -207,6 +207,21 @@ describe("restoring", () => {
     assert.deepEqual(contentsOf(path), contentsOf(older));
   });
 
+  it("of pages of another size waits for nobody: while the database is open elsewhere, nothing is touched", async () => {
+    const path = await living();
+    const store = await openSqlite({ path });
+    const older = copyFixture("0.15.3", folder());
+    await assert.rejects(restore(older, path, defaultFilesDir(path), now), {
+      code: "unavailable",
+      message: /cannot be replaced/,
+    });
+    assert.deepEqual(
+      (await store.messages({ conversation: (await store.conversations())[0]!.id })).map(({ text }) => text),
+      ["one", "two", "three"],
+    );
+    await store.close();
+  });
+
   it("makes a private file where there was none", async () => {
     const backup = await living();
     const path = join(folder(), "new", "lcm.db");
