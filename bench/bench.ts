@@ -14,7 +14,12 @@ import { fileURLToPath } from "node:url";
 import { corpusEntry } from "./corpus.ts";
 import type { Imported, Measured } from "./stage.ts";
 
-const sizes = new Map([["1k", 1_000], ["10k", 10_000], ["100k", 100_000], ["1m", 1_000_000]]);
+const sizes = new Map([
+  ["1k", 1_000],
+  ["10k", 10_000],
+  ["100k", 100_000],
+  ["1m", 1_000_000],
+]);
 const writesPage = process.argv.includes("--doc");
 const asked = process.argv
   .slice(2)
@@ -73,8 +78,12 @@ function stage(name: string, database: string, transcript: string, n: number): u
 
 function report(): void {
   const columns = results.map(({ name }) => name);
-  const row = (label: string, cell: (result: (typeof results)[number]) => string): readonly string[] => [label, ...results.map(cell)];
-  const ms = (value: number): string => (value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(3));
+  const row = (label: string, cell: (result: (typeof results)[number]) => string): readonly string[] => [
+    label,
+    ...results.map(cell),
+  ];
+  const ms = (value: number): string =>
+    value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(3);
   const pair = ({ p50, p95 }: { p50: number; p95: number }): string => `${ms(p50)} / ${ms(p95)}`;
   const table = [
     ["", ...columns],
@@ -87,7 +96,10 @@ function report(): void {
     row("  with its share of indexing: CPU µs", ({ measured }) => measured.append.cpuWithIndexUs.toFixed(0)),
     row("floor, bare statements: CPU µs", ({ measured }) => measured.floor.cpuUs.toFixed(0)),
     row("  append over floor", ({ measured }) => `${(measured.append.cpuUs / measured.floor.cpuUs).toFixed(2)}×`),
-    row("  with indexing over floor", ({ measured }) => `${(measured.append.cpuWithIndexUs / measured.floor.cpuUs).toFixed(2)}×`),
+    row(
+      "  with indexing over floor",
+      ({ measured }) => `${(measured.append.cpuWithIndexUs / measured.floor.cpuUs).toFixed(2)}×`,
+    ),
     row("open, worker included: ms", ({ measured }) => ms(measured.openMs)),
     row("rare term: ms p50 / p95", ({ measured }) => pair(measured.rare)),
     row("  right after the import: ms", ({ imported }) => ms(imported.rareAfterImportMs)),
@@ -103,7 +115,11 @@ function report(): void {
   ];
   const widths = table[0]?.map((_, column) => Math.max(...table.map((cells) => cells[column]?.length ?? 0))) ?? [];
   for (const cells of table) {
-    console.log(cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart((widths[at] ?? 0) + 2))).join(""));
+    console.log(
+      cells
+        .map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart((widths[at] ?? 0) + 2)))
+        .join(""),
+    );
   }
   const first = results[0];
   const last = results.at(-1);
@@ -117,12 +133,14 @@ function report(): void {
   mkdirSync(out, { recursive: true });
   writeFileSync(join(out, "latest.json"), JSON.stringify(results, null, 2));
   console.log("all figures: bench/out/latest.json");
-  if (writesPage) writeFileSync(fileURLToPath(new URL("../docs/benchmarks.md", import.meta.url)), page(table, growth, machine));
+  if (writesPage)
+    writeFileSync(fileURLToPath(new URL("../docs/benchmarks.md", import.meta.url)), page(table, growth, machine));
 }
 
 /** The table as a page. Its first row is the head; a label that begins with blanks belongs to the one above. */
 function page(table: readonly (readonly string[])[], growth: string, machine: string): string {
-  const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replace(/^ +/, "· ")).join(" | ")} |`;
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replace(/^ +/, "· ")).join(" | ")} |`;
   const [head = [], ...rows] = table;
   return `# What it costs
 

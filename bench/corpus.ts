@@ -22,11 +22,13 @@ export function createRandom(seed: number): Random {
   };
 }
 
-const syllables = "ba co di fu ge ha ji ko lu me no pa qui ro su ta ve wo xi za ler ton mar ing est and con per tra sil".split(" ");
+const syllables =
+  "ba co di fu ge ha ji ko lu me no pa qui ro su ta ve wo xi za ler ton mar ing est and con per tra sil".split(" ");
 const vocabularySize = 40_000;
 
 /** The words that make up most of any text, most common first; the long tail behind them is made of syllables. */
-const common = `the of and to in is that it for was on are as with be at this have from or had by not but what all were when
+const common =
+  `the of and to in is that it for was on are as with be at this have from or had by not but what all were when
 we there can an your which their said if do will each about how up out them then she many some so these would other into
 has more her two like him see time could no make than first been its who now people my made over did down only way find
 use may water long little very after words called just where most know get through back much before go good new write our
@@ -41,8 +43,8 @@ during today others however sure means knew try told young miles sun ways thing 
 answer room sea against top turned learn point city play toward five using himself usually money seen car morning given
 error file server database migration config deploy branch commit review test build release token budget context summary
 cache query index table schema worker thread timeout retry queue message session channel plugin engine prompt model agent`
-  .split(/\s+/)
-  .filter((word) => word !== "");
+    .split(/\s+/)
+    .filter((word) => word !== "");
 
 const vocabulary: readonly string[] = (() => {
   const random = createRandom(7);
@@ -112,7 +114,12 @@ export function corpusEntry(n: number): Record<string, unknown> {
         role: "assistant",
         content: [
           { type: "text", text: prose(random, wordsPerMessage - 25) },
-          { type: "toolCall", id: `call_${id}`, name: "read", arguments: { path: `src/${zipfWord(random)}/${zipfWord(random)}.ts`, note: prose(random, 12) } },
+          {
+            type: "toolCall",
+            id: `call_${id}`,
+            name: "read",
+            arguments: { path: `src/${zipfWord(random)}/${zipfWord(random)}.ts`, note: prose(random, 12) },
+          },
         ],
         provider: "bench",
         model: "bench-1",
@@ -127,7 +134,13 @@ export function corpusEntry(n: number): Record<string, unknown> {
         isError: false,
       });
     default:
-      return wrap({ role: "assistant", content: [{ type: "text", text: prose(random, wordsPerMessage) }], provider: "bench", model: "bench-1", stopReason: "stop" });
+      return wrap({
+        role: "assistant",
+        content: [{ type: "text", text: prose(random, wordsPerMessage) }],
+        provider: "bench",
+        model: "bench-1",
+        stopReason: "stop",
+      });
   }
 }
 

@@ -26,7 +26,12 @@ interface Spread {
 }
 
 export interface Measured {
-  readonly append: { readonly cpuUs: number; readonly cpuWithIndexUs: number; readonly p50: number; readonly p99: number };
+  readonly append: {
+    readonly cpuUs: number;
+    readonly cpuWithIndexUs: number;
+    readonly p50: number;
+    readonly p99: number;
+  };
   readonly floor: { readonly cpuUs: number };
   readonly openMs: number;
   readonly rare: Spread;
@@ -54,11 +59,16 @@ async function measureImport(): Promise<Imported> {
   const cpu = process.cpuUsage();
   const start = performance.now();
   const long = Math.floor(n * 0.8);
-  const { lines: source } = await openTranscript({ path: transcript, bytes: statSync(transcript).size, isFound: false });
+  const { lines: source } = await openTranscript({
+    path: transcript,
+    bytes: statSync(transcript).size,
+    isFound: false,
+  });
   const lines = source[Symbol.asyncIterator]();
   await lcm.import(take(lines, long), { fallbackSessionId: "long" });
   const share = Math.ceil((n - long) / 20);
-  for (let other = 1; other <= 20; other++) await lcm.import(take(lines, share), { fallbackSessionId: `other-${other}` });
+  for (let other = 1; other <= 20; other++)
+    await lcm.import(take(lines, share), { fallbackSessionId: `other-${other}` });
   const used = process.cpuUsage(cpu);
   const wallS = (performance.now() - start) / 1_000;
   const rareAfterImportMs = (await timed(store, 9, () => fullText(`${markers.rare}0`))).p50;
@@ -118,8 +128,20 @@ async function measure(): Promise<Measured> {
   return measured;
 }
 
-const fullText = (pattern: string): SearchRequest => ({ pattern, mode: "full_text", scope: "both", sort: "relevance", limit: 20 });
-const regex = (pattern: string): SearchRequest => ({ pattern, mode: "regex", scope: "both", sort: "recency", limit: 20 });
+const fullText = (pattern: string): SearchRequest => ({
+  pattern,
+  mode: "full_text",
+  scope: "both",
+  sort: "relevance",
+  limit: 20,
+});
+const regex = (pattern: string): SearchRequest => ({
+  pattern,
+  mode: "regex",
+  scope: "both",
+  sort: "recency",
+  limit: 20,
+});
 
 async function timed(store: Store, times: number, request: (i: number) => SearchRequest): Promise<Spread> {
   const took: number[] = [];
@@ -165,7 +187,11 @@ async function measureAppend(): Promise<Measured["append"]> {
       id,
       entries.map((entry, offset) => ({
         kind: "message",
-        message: messageToStore(entry.message, { key: `live-${n + 4 * index + offset}`, at: entry.timestamp as Timestamp, entry }),
+        message: messageToStore(entry.message, {
+          key: `live-${n + 4 * index + offset}`,
+          at: entry.timestamp as Timestamp,
+          entry,
+        }),
       })),
     );
     if (index >= warmUp) took.push(performance.now() - start);
@@ -187,17 +213,25 @@ async function measureAppend(): Promise<Measured["append"]> {
 /** The same rows of the same turns, values ready, with bare prepared statements. Rolled into the same database, and left there. */
 function measureFloor(): Measured["floor"] {
   const db = new DatabaseSync(database);
-  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -16000; PRAGMA foreign_keys = ON");
+  db.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -16000; PRAGMA foreign_keys = ON",
+  );
   const now = clock.now();
   const made = Number(
-    db.prepare("INSERT INTO conversations (session_id, created_at, updated_at) VALUES ('floor', ?, ?)").run(now, now).lastInsertRowid,
+    db.prepare("INSERT INTO conversations (session_id, created_at, updated_at) VALUES ('floor', ?, ?)").run(now, now)
+      .lastInsertRowid,
   );
-  const addMessage = db.prepare(`INSERT INTO messages (message_id, conversation_id, seq, role, content, token_count, created_at,
+  const addMessage =
+    db.prepare(`INSERT INTO messages (message_id, conversation_id, seq, role, content, token_count, created_at,
     stored_at, message_key, parent_key, envelope, entry, aside) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
-  const addPart = db.prepare(`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id,
+  const addPart =
+    db.prepare(`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id,
     tool_name, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
-  const addItem = db.prepare("INSERT INTO context_items (conversation_id, ordinal, item_type, message_id) VALUES (?, ?, 'message', ?)");
-  const addTotals = db.prepare(`UPDATE conversations SET message_count = message_count + ?, message_tokens = message_tokens + ?,
+  const addItem = db.prepare(
+    "INSERT INTO context_items (conversation_id, ordinal, item_type, message_id) VALUES (?, ?, 'message', ?)",
+  );
+  const addTotals =
+    db.prepare(`UPDATE conversations SET message_count = message_count + ?, message_tokens = message_tokens + ?,
     context_items = context_items + ?, context_tokens = context_tokens + ?, context_messages = context_messages + ?,
     context_message_tokens = context_message_tokens + ?, next_seq = ?, updated_at = ?, revision = revision + 1 WHERE conversation_id = ?`);
   const begin = db.prepare("BEGIN IMMEDIATE");
@@ -206,8 +240,34 @@ function measureFloor(): Measured["floor"] {
   let seq = 1;
   const rows = Array.from({ length: turnsMeasured + warmUp }, (_, index) => {
     const messages = turn(n + 4 * index).map((message) => ({
-      row: [++id, made, seq++, message.role, textOfParts(message.parts), message.tokens, message.at, Date.parse(now), message.key, null, message.envelope, message.entry, null] as const,
-      parts: message.parts.map((part, ordinal) => [id, ordinal, part.type, part.text?.length ?? null, part.kept, part.toolCallId, part.toolName, part.metadata] as const),
+      row: [
+        ++id,
+        made,
+        seq++,
+        message.role,
+        textOfParts(message.parts),
+        message.tokens,
+        message.at,
+        Date.parse(now),
+        message.key,
+        null,
+        message.envelope,
+        message.entry,
+        null,
+      ] as const,
+      parts: message.parts.map(
+        (part, ordinal) =>
+          [
+            id,
+            ordinal,
+            part.type,
+            part.text?.length ?? null,
+            part.kept,
+            part.toolCallId,
+            part.toolName,
+            part.metadata,
+          ] as const,
+      ),
       item: [made, seq, id] as const,
     }));
     const tokens = messages.reduce((sum, message) => sum + message.row[5], 0);

@@ -10,25 +10,39 @@ const origin = { key: "k", at: "2026-02-17T07:37:00.000Z" as Timestamp };
 /** Through the store and back, as the store does it: the text is kept once, the parts know how long theirs is. */
 function roundTrip(raw: JsonObject): Json {
   const stored = messageToStore(raw, origin);
-  for (const field of [stored.envelope, ...stored.parts.flatMap((part) => [part.text, part.kept, part.toolCallId, part.toolName, part.metadata])]) {
-    if (field !== null) assert.ok(field.isWellFormed() && !field.includes("\0"), "everything stored is text a database can hold");
+  for (const field of [
+    stored.envelope,
+    ...stored.parts.flatMap((part) => [part.text, part.kept, part.toolCallId, part.toolName, part.metadata]),
+  ]) {
+    if (field !== null)
+      assert.ok(field.isWellFormed() && !field.includes("\0"), "everything stored is text a database can hold");
   }
   return messageFromStore(stored);
 }
 
 describe("guarantee 4: exact round trip of every kind of block", () => {
   const blocks: Record<string, Json> = {
-    "text": { type: "text", text: "hello" },
+    text: { type: "text", text: "hello" },
     "text with a signature": { type: "text", text: "hello", textSignature: "sig==" },
     "empty text": { type: "text", text: "" },
     "thinking with signature": { type: "thinking", thinking: "let me see", thinkingSignature: "abc=" },
     "plain thinking": { type: "thinking", thinking: "hm" },
-    "tool call": { type: "toolCall", id: "toolu_1", name: "read", arguments: { path: "a b.ts", deep: { list: [1, null, "x"] } } },
+    "tool call": {
+      type: "toolCall",
+      id: "toolu_1",
+      name: "read",
+      arguments: { path: "a b.ts", deep: { list: [1, null, "x"] } },
+    },
     "tool call with more": { type: "toolCall", id: "1", name: "read file", arguments: {}, partialJson: "{" },
     "tool call with odd arguments": { type: "toolCall", id: "1", name: "x", arguments: "not an object" },
     "Anthropic tool use": { type: "tool_use", id: "t", name: "bash", input: { command: "ls\n-la" } },
-    "Anthropic tool result": { type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "ok" }], is_error: false },
-    "image": { type: "image", data: "aGVsbG8=", mimeType: "image/png" },
+    "Anthropic tool result": {
+      type: "tool_result",
+      tool_use_id: "t",
+      content: [{ type: "text", text: "ok" }],
+      is_error: false,
+    },
+    image: { type: "image", data: "aGVsbG8=", mimeType: "image/png" },
     "a kind that does not exist yet": { type: "hologram", depth: 3, text: 7 },
     "an unknown kind with text": { type: "whisper", text: "psst", volume: 0.1 },
     "a bare string among blocks": "just text",
@@ -41,7 +55,12 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
   };
   for (const [name, block] of Object.entries(blocks)) {
     it(name, () => {
-      const message = { role: "assistant", content: [block, { type: "text", text: "after" }, block], provider: "p", timestamp: 1 };
+      const message = {
+        role: "assistant",
+        content: [block, { type: "text", text: "after" }, block],
+        provider: "p",
+        timestamp: 1,
+      };
       assert.deepEqual(roundTrip(message), message);
     });
   }
@@ -56,9 +75,21 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
 
   it("tool results with details, unknown roles and OpenAI's calls beside the content", () => {
     const messages: JsonObject[] = [
-      { role: "toolResult", toolCallId: "t", toolName: "read", content: [{ type: "text", text: "x" }], details: { rows: [1, 2] }, isError: true, timestamp: 5 },
+      {
+        role: "toolResult",
+        toolCallId: "t",
+        toolName: "read",
+        content: [{ type: "text", text: "x" }],
+        details: { rows: [1, 2] },
+        isError: true,
+        timestamp: 5,
+      },
       { role: "custom", customType: "openclaw.nested-tool.v1", excludeFromContext: true, content: "", details: {} },
-      { role: "assistant", content: null, tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: '{"a":1}' } }] },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: '{"a":1}' } }],
+      },
       { role: "assistant", content: "ok", tool_calls: "odd" },
       { role: "tool", tool_call_id: "c1", content: "42" },
       { role: "developer", content: "be kind" },
@@ -76,10 +107,30 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
     const json = fc.jsonValue({ stringUnit: "binary" }) as fc.Arbitrary<Json>;
     const block = fc.oneof(
       json,
-      fc.record({ type: fc.constantFrom("text", "thinking", "toolCall", "tool_use", "image", "new"), text: json, thinking: json, id: json, name: json, arguments: json, input: json }, { requiredKeys: ["type"] }) as fc.Arbitrary<Json>,
+      fc.record(
+        {
+          type: fc.constantFrom("text", "thinking", "toolCall", "tool_use", "image", "new"),
+          text: json,
+          thinking: json,
+          id: json,
+          name: json,
+          arguments: json,
+          input: json,
+        },
+        { requiredKeys: ["type"] },
+      ) as fc.Arbitrary<Json>,
     );
     const content = fc.oneof(fc.string({ unit: "binary" }), fc.array(block, { maxLength: 6 }), json);
-    const message = fc.record({ role: fc.constantFrom("user", "assistant", "toolResult", "system", "bashExecution"), content, extra: json, timestamp: fc.oneof(json, fc.constantFrom<Json>(0, 1_771_313_820_000)), tool_calls: fc.option(fc.array(json), { nil: undefined }) }, { requiredKeys: ["role"] });
+    const message = fc.record(
+      {
+        role: fc.constantFrom("user", "assistant", "toolResult", "system", "bashExecution"),
+        content,
+        extra: json,
+        timestamp: fc.oneof(json, fc.constantFrom<Json>(0, 1_771_313_820_000)),
+        tool_calls: fc.option(fc.array(json), { nil: undefined }),
+      },
+      { requiredKeys: ["role"] },
+    );
     fc.assert(
       fc.property(message, (given) => {
         const raw = JSON.parse(JSON.stringify(given)) as JsonObject;
@@ -114,7 +165,14 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
 describe("what a message says", () => {
   it("is its texts and calls, and not its thinking", () => {
     const { parts } = messageToStore(
-      { role: "assistant", content: [{ type: "thinking", thinking: "secret plan" }, { type: "text", text: "Reading." }, { type: "toolCall", id: "1", name: "read", arguments: { path: "src/a.ts" } }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "secret plan" },
+          { type: "text", text: "Reading." },
+          { type: "toolCall", id: "1", name: "read", arguments: { path: "src/a.ts" } },
+        ],
+      },
       origin,
     );
     assert.equal(textOfParts(parts), 'Reading.\nread {"path":"src/a.ts"}');
@@ -122,18 +180,32 @@ describe("what a message says", () => {
 
   it("maps the host's roles onto the four that are stored", () => {
     const roleOf = (role: string) => messageToStore({ role, content: "" }, origin).role;
-    assert.deepEqual(["user", "assistant", "toolResult", "tool", "function", "system", "custom"].map(roleOf), ["user", "assistant", "tool", "tool", "tool", "system", "system"]);
+    assert.deepEqual(["user", "assistant", "toolResult", "tool", "function", "system", "custom"].map(roleOf), [
+      "user",
+      "assistant",
+      "tool",
+      "tool",
+      "tool",
+      "system",
+      "system",
+    ]);
   });
 
   it("is refused when it is no message at all", () => {
     for (const raw of [null, 3, "text", [], { content: "no role" }, { role: 5 }] as Json[]) {
-      assert.throws(() => messageToStore(raw, origin), (error) => error instanceof LcmError && error.code === "invalid");
+      assert.throws(
+        () => messageToStore(raw, origin),
+        (error) => error instanceof LcmError && error.code === "invalid",
+      );
     }
   });
 
   it("costs more tokens the more it says, and a picture costs the same whatever its bytes", () => {
     const tokens = (content: Json) => estimateMessageTokens(messageToStore({ role: "user", content }, origin).parts);
     assert.ok(tokens("a longer sentence than the other one") > tokens("short"));
-    assert.equal(tokens([{ type: "image", data: "x".repeat(10) }]), tokens([{ type: "image", data: "x".repeat(100_000) }]));
+    assert.equal(
+      tokens([{ type: "image", data: "x".repeat(10) }]),
+      tokens([{ type: "image", data: "x".repeat(100_000) }]),
+    );
   });
 });

@@ -63,7 +63,9 @@ export function messageFromStore(message: Pick<Message, "role" | "parts" | "enve
 }
 
 /** The whole transcript line, or the bare message where there was no line around it. */
-export function entryFromStore(message: Pick<Message, "role" | "parts" | "envelope" | "entry" | "key" | "parentKey" | "at">): JsonObject {
+export function entryFromStore(
+  message: Pick<Message, "role" | "parts" | "envelope" | "entry" | "key" | "parentKey" | "at">,
+): JsonObject {
   const raw = messageFromStore(message);
   return message.entry === null ? raw : restoreEntry(message.entry, message, raw);
 }
@@ -154,7 +156,9 @@ function letterOf(field: string, value: Json | undefined, known: Known): string 
       return value === null ? "n" : value === known.parentKey ? "p" : null;
     case "timestamp":
       if (value === known.at) return "t0";
-      return typeof value === "string" && parseTimestamp(value) === value ? `t${Date.parse(value) - Date.parse(known.at)}` : null;
+      return typeof value === "string" && parseTimestamp(value) === value
+        ? `t${Date.parse(value) - Date.parse(known.at)}`
+        : null;
     case "message":
       return "m";
     default:
@@ -223,14 +227,16 @@ function toolCallPart(block: JsonObject): Part {
   if (typeof id !== "string" || typeof name !== "string" || !isObject(input)) return whole("tool", block, null);
   const text = `${name} ${JSON.stringify(input)}`;
   const part = { ...emptyPart, type: "tool", toolCallId: id, toolName: name } as const;
-  if (!isStorable(text) || !isStorable(id)) return { ...whole("tool", block, storable(text)), toolName: storable(name) };
+  if (!isStorable(text) || !isStorable(id))
+    return { ...whole("tool", block, storable(text)), toolName: storable(name) };
   const plain = field === "arguments" && Object.keys(block).join() === "type,id,name,arguments";
   return { ...part, text, metadata: plain ? null : JSON.stringify({ rest: { ...block, [field]: null } }) };
 }
 
 function toolResultPart(block: JsonObject): Part {
   const { tool_use_id: id, content } = block;
-  const text = typeof content === "string" ? content : Array.isArray(content) ? content.map(blockText).join("\n") : null;
+  const text =
+    typeof content === "string" ? content : Array.isArray(content) ? content.map(blockText).join("\n") : null;
   const part = whole("text", block, text);
   return typeof id === "string" && isStorable(id) ? { ...part, toolCallId: id } : part;
 }

@@ -15,9 +15,13 @@ export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" |
 export function forgetMessage(message: Message): Redacted {
   const keep = (json: string | null, fields: readonly string[]): JsonObject => {
     const value: Json = json === null ? {} : JSON.parse(json);
-    return isObject(value) ? Object.fromEntries(fields.filter((field) => field in value).map((field) => [field, value[field]])) : {};
+    return isObject(value)
+      ? Object.fromEntries(fields.filter((field) => field in value).map((field) => [field, value[field]]))
+      : {};
   };
-  const envelope = { ...keep(message.envelope, ["role", "toolCallId", "toolName", "tool_call_id", "isError", "timestamp"]) };
+  const envelope = {
+    ...keep(message.envelope, ["role", "toolCallId", "toolName", "tool_call_id", "isError", "timestamp"]),
+  };
   const isShort = message.entry === null || !message.entry.startsWith("{");
   const entry = isShort ? {} : keep(message.entry, ["type", "id", "parentId", "timestamp"]);
   return redacted(

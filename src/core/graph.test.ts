@@ -28,9 +28,19 @@ describe("the graph of summaries", () => {
   });
 
   it("ends the walk of a summary that is among its own sources", () => {
-    const knot = new Map<SummaryId, Sources>([["sum_x", condensed("y")], ["sum_y", condensed("x", "a")], ["sum_a", leaf(1)]]);
-    assert.deepEqual(flatten([s("x")], (id) => knot.get(id)), { messages: [1], sourceless: [], cyclic: ["sum_x"] });
-    assert.deepEqual(closure(["sum_x"], (id) => knot.get(id)), ["sum_x", "sum_y", "sum_a"]);
+    const knot = new Map<SummaryId, Sources>([
+      ["sum_x", condensed("y")],
+      ["sum_y", condensed("x", "a")],
+      ["sum_a", leaf(1)],
+    ]);
+    assert.deepEqual(
+      flatten([s("x")], (id) => knot.get(id)),
+      { messages: [1], sourceless: [], cyclic: ["sum_x"] },
+    );
+    assert.deepEqual(
+      closure(["sum_x"], (id) => knot.get(id)),
+      ["sum_x", "sum_y", "sum_a"],
+    );
   });
 
   it("collects everything below, each once, a summary before its sources", () => {
@@ -38,9 +48,22 @@ describe("the graph of summaries", () => {
   });
 
   it("orders sources before what was made from them, and by time within a depth", () => {
-    const of = (id: string, depth: number, earliestAt: string | null) => ({ id: `sum_${id}` as const, depth, earliestAt });
-    const ordered = bottomUp([of("top", 2, "1"), of("b", 0, "2"), of("ab", 1, "1"), of("a", 0, "1"), of("new", 0, null)]);
-    assert.deepEqual(ordered.map(({ id }) => id), ["sum_new", "sum_a", "sum_b", "sum_ab", "sum_top"]);
+    const of = (id: string, depth: number, earliestAt: string | null) => ({
+      id: `sum_${id}` as const,
+      depth,
+      earliestAt,
+    });
+    const ordered = bottomUp([
+      of("top", 2, "1"),
+      of("b", 0, "2"),
+      of("ab", 1, "1"),
+      of("a", 0, "1"),
+      of("new", 0, null),
+    ]);
+    assert.deepEqual(
+      ordered.map(({ id }) => id),
+      ["sum_new", "sum_a", "sum_b", "sum_ab", "sum_top"],
+    );
   });
 
   it("compares what is reached with what should be", () => {

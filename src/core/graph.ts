@@ -23,9 +23,9 @@ export function closure(roots: readonly SummaryId[], sourcesOf: SourcesOf): read
 }
 
 /** Sources first: the order in which summaries can be copied, or rewritten so that each reads fresh text below it. */
-export function bottomUp<T extends { readonly id: SummaryId; readonly depth: number; readonly earliestAt: string | null }>(
-  summaries: readonly T[],
-): readonly T[] {
+export function bottomUp<
+  T extends { readonly id: SummaryId; readonly depth: number; readonly earliestAt: string | null },
+>(summaries: readonly T[]): readonly T[] {
   return [...summaries].sort(
     (a, b) => a.depth - b.depth || compare(a.earliestAt ?? "", b.earliestAt ?? "") || compare(a.id, b.id),
   );
@@ -79,7 +79,11 @@ export interface Coverage {
 }
 
 /** Compares what a context reaches with what should be there. */
-export function coverage(reached: readonly number[], expected: readonly number[], exempt: ReadonlySet<number>): Coverage {
+export function coverage(
+  reached: readonly number[],
+  expected: readonly number[],
+  exempt: ReadonlySet<number>,
+): Coverage {
   const times = new Map<number, number>();
   for (const id of reached) times.set(id, (times.get(id) ?? 0) + 1);
   const known = new Set(expected);

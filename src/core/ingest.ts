@@ -58,12 +58,16 @@ export async function importTranscript(
   const flush = async (): Promise<void> => {
     if (batch.length === 0) return;
     conversation ??= await openTarget(store, sessionId ?? target.fallbackSessionId, target);
-    const appended = await store.append(conversation.id, batch.map((line) => line.item));
+    const appended = await store.append(
+      conversation.id,
+      batch.map((line) => line.item),
+    );
     report.messages += appended.messages.length;
     report.entries += appended.entries;
     report.duplicates += appended.duplicates;
     const differs = new Set(appended.differing);
-    for (const { item, position } of batch) if (differs.has(keyOf(item))) differing.push({ position, key: keyOf(item) });
+    for (const { item, position } of batch)
+      if (differs.has(keyOf(item))) differing.push({ position, key: keyOf(item) });
     batch = [];
     characters = 0;
     unindexed += appended.messages.length;
@@ -108,7 +112,9 @@ async function titled(store: Store, opened: Conversation | null): Promise<Conver
 }
 
 const readLine = (line: SourceLine, now: Timestamp): TranscriptLine =>
-  "text" in line ? readTranscriptLine(line.text, line.position, now) : readTranscriptValue(line.value, line.position, now);
+  "text" in line
+    ? readTranscriptLine(line.text, line.position, now)
+    : readTranscriptValue(line.value, line.position, now);
 
 const keyOf = (item: Appendable): string => (item.kind === "message" ? item.message.key : item.entry.key);
 
@@ -128,7 +134,7 @@ const messagesPerPage = 500;
 
 /** Every line of a conversation's transcript, in the order it came in. */
 export async function* exportTranscript(store: Store, conversation: ConversationId): AsyncGenerator<string> {
-  for (let afterSeq = 0; ; ) {
+  for (let afterSeq = 0; ;) {
     const messages = await store.messages({ conversation, afterSeq, limit: messagesPerPage });
     const isLast = messages.length < messagesPerPage;
     const upto = isLast ? Number.MAX_SAFE_INTEGER : (messages.at(-1)?.seq ?? afterSeq);

@@ -6,7 +6,15 @@ import type { ConversationId, MessageId, Sources, SummaryId, Timestamp, Totals }
 import type { Skeleton, SummaryFacts } from "./ports.ts";
 
 const time = (minute: number): Timestamp => `2026-01-01T00:0${minute}:00.000Z` as Timestamp;
-const totals: Totals = { messages: 4, messageTokens: 40, summaries: 1, contextItems: 3, contextTokens: 25, contextMessages: 2, contextMessageTokens: 20 };
+const totals: Totals = {
+  messages: 4,
+  messageTokens: 40,
+  summaries: 1,
+  contextItems: 3,
+  contextTokens: 25,
+  contextMessages: 2,
+  contextMessageTokens: 20,
+};
 const leaf: SummaryFacts = {
   id: "sum_a",
   depth: 0,
@@ -20,15 +28,31 @@ const leaf: SummaryFacts = {
   rewriteReason: null,
   empty: false,
 };
-const messageItem = (id: number) => ({ kind: "message", id: id as MessageId, ordinal: id, tokens: 10, depth: -1 }) as const;
-const summaryItem = (id: SummaryId, ordinal: number, depth = 0) => ({ kind: "summary", id, ordinal, tokens: 5, depth }) as const;
-const of = (messages: readonly number[], summaries: readonly SummaryId[] = []): Sources => ({ messages: messages as readonly MessageId[], summaries });
+const messageItem = (id: number) =>
+  ({ kind: "message", id: id as MessageId, ordinal: id, tokens: 10, depth: -1 }) as const;
+const summaryItem = (id: SummaryId, ordinal: number, depth = 0) =>
+  ({ kind: "summary", id, ordinal, tokens: 5, depth }) as const;
+const of = (messages: readonly number[], summaries: readonly SummaryId[] = []): Sources => ({
+  messages: messages as readonly MessageId[],
+  summaries,
+});
 
 /** Four messages, the first two folded into a leaf. */
 const sound: Skeleton = {
   conversation: {
-    id: 7 as ConversationId, sessionId: "s", sessionKey: null, agentId: null, active: true, hidden: false, title: null,
-    createdAt: time(0), updatedAt: time(0), lastMessageAt: time(4), totals, revision: 1, hostCursor: null,
+    id: 7 as ConversationId,
+    sessionId: "s",
+    sessionKey: null,
+    agentId: null,
+    active: true,
+    hidden: false,
+    title: null,
+    createdAt: time(0),
+    updatedAt: time(0),
+    lastMessageAt: time(4),
+    totals,
+    revision: 1,
+    hostCursor: null,
   },
   recounted: totals,
   context: [summaryItem("sum_a", 1), messageItem(3), messageItem(4)],
@@ -54,8 +78,14 @@ describe("inspecting a conversation", () => {
   });
 
   const faults: Record<string, readonly [Partial<Skeleton>, string]> = {
-    "a message that the context does not reach": [{ context: [summaryItem("sum_a", 1), messageItem(3)] }, "lost_message"],
-    "a message both in the context and under a summary": [{ context: [summaryItem("sum_a", 1), messageItem(2), messageItem(3), messageItem(4)] }, "doubled_message"],
+    "a message that the context does not reach": [
+      { context: [summaryItem("sum_a", 1), messageItem(3)] },
+      "lost_message",
+    ],
+    "a message both in the context and under a summary": [
+      { context: [summaryItem("sum_a", 1), messageItem(2), messageItem(3), messageItem(4)] },
+      "doubled_message",
+    ],
     "a message out of order": [{ context: [summaryItem("sum_a", 1), messageItem(4), messageItem(3)] }, "out_of_order"],
     "a total that the rows do not add up to": [{ recounted: { ...totals, contextTokens: 24 } }, "wrong_totals"],
     "a summary without sources": [{ sources: new Map([["sum_a", of([])]]), asides: new Set([1, 2]) }, "no_sources"],
@@ -63,33 +93,51 @@ describe("inspecting a conversation", () => {
     "a range that its sources do not span": [{ summaries: [{ ...leaf, latestAt: time(3) }] }, "wrong_range"],
     "a wrong count of what is below": [{ summaries: [{ ...leaf, descendants: 2 }] }, "wrong_descendants"],
     "a summary that is among its own sources": [
-      { summaries: [{ ...leaf, kind: "condensed", depth: 1 }], sources: new Map([["sum_a", of([], ["sum_a"])]]), asides: new Set([1, 2]) },
+      {
+        summaries: [{ ...leaf, kind: "condensed", depth: 1 }],
+        sources: new Map([["sum_a", of([], ["sum_a"])]]),
+        asides: new Set([1, 2]),
+      },
       "cycle",
     ],
     "an empty summary": [{ summaries: [{ ...leaf, empty: true }] }, "empty_summary"],
     "a cut-off text in place of a summary": [{ summaries: [{ ...leaf, level: "truncated" }] }, "summary_below_normal"],
-    "a summary marked for rewrite": [{ summaries: [{ ...leaf, rewriteReason: "a secret was forgotten" }] }, "summary_outdated"],
+    "a summary marked for rewrite": [
+      { summaries: [{ ...leaf, rewriteReason: "a secret was forgotten" }] },
+      "summary_outdated",
+    ],
     "a reference to nothing": [{ dangling: [{ table: "context_items", from: "3", to: "99" }] }, "dangling_reference"],
     "a row that search does not know": [{ search: { missing: ["message 2"], pending: 0 } }, "search_entry_missing"],
     "a file whose content is gone": [{ missingFiles: ["file_0123456789abcdef"] }, "missing_file"],
-    "a time that is not UTC with milliseconds": [{ messageTimes: [time(1), time(2), time(3), "2026-01-01 00:04:00"] }, "odd_time"],
+    "a time that is not UTC with milliseconds": [
+      { messageTimes: [time(1), time(2), time(3), "2026-01-01 00:04:00"] },
+      "odd_time",
+    ],
   };
   for (const [name, [changed, code]] of Object.entries(faults)) {
     it(`finds ${name}`, () => {
       const findings = inspectWith(changed);
       assert.ok(codes(findings).includes(code), `${code} in ${codes(findings).join()}`);
       assert.ok(!isSound(findings));
-      assert.ok(findings.every(({ conversation, message }) => conversation === sound.conversation.id && message !== ""));
+      assert.ok(
+        findings.every(({ conversation, message }) => conversation === sound.conversation.id && message !== ""),
+      );
     });
   }
 
   it("takes no offence at asides, copies in front, carried summaries and text made without a model", () => {
     assert.deepEqual(inspectWith({ context: [summaryItem("sum_a", 1), messageItem(3)], asides: new Set([4]) }), []);
-    assert.deepEqual(inspectWith({ context: [messageItem(3), messageItem(4), summaryItem("sum_a", 9)], copies: new Set([3, 4]) }), []);
+    assert.deepEqual(
+      inspectWith({ context: [messageItem(3), messageItem(4), summaryItem("sum_a", 9)], copies: new Set([3, 4]) }),
+      [],
+    );
     assert.deepEqual(codes(inspectWith({ summaries: [{ ...leaf, level: "extractive" }] })), ["summary_below_normal"]);
     assert.ok(isSound(inspectWith({ summaries: [{ ...leaf, level: "extractive" }] })));
     const carried = { ...leaf, id: "sum_c" as SummaryId, depth: 2, kind: "condensed", carriedFrom: "sum_x" } as const;
-    assert.deepEqual(inspectWith({ summaries: [leaf, carried], context: [summaryItem("sum_c", 0, 2), ...sound.context] }), []);
+    assert.deepEqual(
+      inspectWith({ summaries: [leaf, carried], context: [summaryItem("sum_c", 0, 2), ...sound.context] }),
+      [],
+    );
   });
 
   it("tells of rows waiting for the index only when there are unusually many", () => {
@@ -102,7 +150,11 @@ describe("inspecting a conversation", () => {
 describe("inspecting the file", () => {
   it("passes on what the database engine and the references say", () => {
     assert.deepEqual(inspectFile({ problems: [], dangling: [], orphanedSearchEntries: 0 }), []);
-    const findings = inspectFile({ problems: ["row 3 missing from index"], dangling: [{ table: "turns", from: "1", to: "conversations" }], orphanedSearchEntries: 2 });
+    const findings = inspectFile({
+      problems: ["row 3 missing from index"],
+      dangling: [{ table: "turns", from: "1", to: "conversations" }],
+      orphanedSearchEntries: 2,
+    });
     assert.deepEqual(codes(findings), ["damaged_file", "dangling_reference", "search_entry_orphaned"]);
   });
 });

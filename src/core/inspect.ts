@@ -53,10 +53,18 @@ export function inspectConversation(bones: Skeleton): readonly Finding[] {
     ...bones.dangling.map(({ table, from, to }) =>
       error("dangling_reference", from, `${table} ${from} refers to ${to}, which is not in this conversation`),
     ),
-    ...bones.search.missing.map((name) => error("search_entry_missing", name, `${name} is not in the search index`, fix)),
+    ...bones.search.missing.map((name) =>
+      error("search_entry_missing", name, `${name} is not in the search index`, fix),
+    ),
     ...(bones.search.pending <= pendingUsual
       ? []
-      : [info("search_pending", "search", `${bones.search.pending} messages wait to be indexed; search reads them one by one`)]),
+      : [
+          info(
+            "search_pending",
+            "search",
+            `${bones.search.pending} messages wait to be indexed; search reads them one by one`,
+          ),
+        ]),
     ...bones.missingFiles.map((id) => error("missing_file", id, `the content of ${id} is not in the files folder`)),
   ].map(at);
 }
@@ -89,7 +97,9 @@ function inspectInvariant(bones: Skeleton): readonly Bare[] {
   const { lost, doubled } = coverage(walked.messages, bones.messageIds, bones.asides);
   return [
     ...lost.map((id) => error("lost_message", `message ${id}`, `the context does not reach message ${id}`)),
-    ...doubled.map((id) => error("doubled_message", `message ${id}`, `the context reaches message ${id} more than once`)),
+    ...doubled.map((id) =>
+      error("doubled_message", `message ${id}`, `the context reaches message ${id} more than once`),
+    ),
     ...walked.cyclic.map((id) => error("cycle", id, `${id} is among its own sources`)),
     ...misordered(walked.messages, bones).map((id) =>
       error("out_of_order", `message ${id}`, `the context reaches message ${id} before one that was said earlier`),
@@ -128,7 +138,11 @@ function inspectSummaries(bones: Skeleton): readonly Bare[] {
   return bones.summaries.flatMap((summary) => {
     const sources = bones.sources.get(summary.id) ?? { messages: [], summaries: [] };
     const below = sources.summaries.map((id) => byId.get(id)).filter((source) => source !== undefined);
-    return [...inspectText(summary), ...inspectShape(summary, sources, below), ...inspectFacts(summary, sources, below, timeOf)];
+    return [
+      ...inspectText(summary),
+      ...inspectShape(summary, sources, below),
+      ...inspectFacts(summary, sources, below, timeOf),
+    ];
   });
 }
 
@@ -136,13 +150,17 @@ function inspectText(summary: SummaryFacts): readonly Bare[] {
   const repair = "lcm repair --apply";
   if (summary.empty) return [error("empty_summary", summary.id, `${summary.id} has no text`, repair)];
   if (summary.rewriteReason !== null) {
-    return [warning("summary_outdated", summary.id, `${summary.id} should be rewritten: ${summary.rewriteReason}`, repair)];
+    return [
+      warning("summary_outdated", summary.id, `${summary.id} should be rewritten: ${summary.rewriteReason}`, repair),
+    ];
   }
   if (summary.level === "truncated") {
     return [warning("summary_below_normal", summary.id, `${summary.id} is a cut-off text, not a summary`, repair)];
   }
   if (summary.level === "extractive") {
-    return [info("summary_below_normal", summary.id, `${summary.id} was made without a model; a rewrite would read better`)];
+    return [
+      info("summary_below_normal", summary.id, `${summary.id} was made without a model; a rewrite would read better`),
+    ];
   }
   return [];
 }
@@ -156,7 +174,15 @@ function inspectShape(summary: SummaryFacts, sources: Sources, below: readonly S
   const fits = isLeaf
     ? summary.depth === 0 && sources.summaries.length === 0
     : sources.messages.length === 0 && summary.depth === 1 + Math.max(...below.map((source) => source.depth));
-  return fits ? [] : [error("wrong_depth", summary.id, `${summary.id} is ${summary.kind} of depth ${summary.depth}, which its sources do not make`)];
+  return fits
+    ? []
+    : [
+        error(
+          "wrong_depth",
+          summary.id,
+          `${summary.id} is ${summary.kind} of depth ${summary.depth}, which its sources do not make`,
+        ),
+      ];
 }
 
 function inspectFacts(
@@ -166,39 +192,78 @@ function inspectFacts(
   timeOf: ReadonlyMap<number, string>,
 ): readonly Bare[] {
   if (summary.carriedFrom !== null) return [];
-  const earliest = lowest([...sources.messages.map((id) => timeOf.get(id)), ...below.map((source) => source.earliestAt)]);
+  const earliest = lowest([
+    ...sources.messages.map((id) => timeOf.get(id)),
+    ...below.map((source) => source.earliestAt),
+  ]);
   const latest = highest([...sources.messages.map((id) => timeOf.get(id)), ...below.map((source) => source.latestAt)]);
   const descendants = below.reduce((sum, source) => sum + source.descendants + 1, 0);
   const found: Bare[] = [];
   if (summary.earliestAt !== earliest || summary.latestAt !== latest) {
-    found.push(error("wrong_range", summary.id, `${summary.id} claims ${summary.earliestAt} – ${summary.latestAt}, its sources span ${earliest} – ${latest}`, fix));
+    found.push(
+      error(
+        "wrong_range",
+        summary.id,
+        `${summary.id} claims ${summary.earliestAt} – ${summary.latestAt}, its sources span ${earliest} – ${latest}`,
+        fix,
+      ),
+    );
   }
   if (summary.descendants !== descendants) {
-    found.push(error("wrong_descendants", summary.id, `${summary.id} claims ${summary.descendants} summaries below it, and has ${descendants}`, fix));
+    found.push(
+      error(
+        "wrong_descendants",
+        summary.id,
+        `${summary.id} claims ${summary.descendants} summaries below it, and has ${descendants}`,
+        fix,
+      ),
+    );
   }
   return found;
 }
 
 const lowest = (times: readonly (string | null | undefined)[]): string | null =>
-  times.reduce<string | null>((low, time) => (typeof time === "string" && (low === null || time < low) ? time : low), null);
+  times.reduce<string | null>(
+    (low, time) => (typeof time === "string" && (low === null || time < low) ? time : low),
+    null,
+  );
 const highest = (times: readonly (string | null | undefined)[]): string | null =>
-  times.reduce<string | null>((high, time) => (typeof time === "string" && (high === null || time > high) ? time : high), null);
+  times.reduce<string | null>(
+    (high, time) => (typeof time === "string" && (high === null || time > high) ? time : high),
+    null,
+  );
 
 // ── Totals and the file ──────────────────────────────────────────────────────────────────────────────────────────────
 
 function inspectTotals(kept: Totals, counted: Totals): readonly Bare[] {
   return (Object.keys(counted) as readonly (keyof Totals)[])
     .filter((name) => kept[name] !== counted[name])
-    .map((name) => error("wrong_totals", name, `the running total ${name} is ${kept[name]}, the rows add up to ${counted[name]}`, fix));
+    .map((name) =>
+      error(
+        "wrong_totals",
+        name,
+        `the running total ${name} is ${kept[name]}, the rows add up to ${counted[name]}`,
+        fix,
+      ),
+    );
 }
 
 export function inspectFile(integrity: Integrity): readonly Finding[] {
   const found = [
     ...integrity.problems.map((problem) => error("damaged_file", "database", problem, "lcm restore")),
-    ...integrity.dangling.map(({ table, from, to }) => error("dangling_reference", from, `${table} row ${from} refers to a missing row of ${to}`)),
+    ...integrity.dangling.map(({ table, from, to }) =>
+      error("dangling_reference", from, `${table} row ${from} refers to a missing row of ${to}`),
+    ),
     ...(integrity.orphanedSearchEntries === 0
       ? []
-      : [error("search_entry_orphaned", "search", `${integrity.orphanedSearchEntries} search entries have no row`, fix)]),
+      : [
+          error(
+            "search_entry_orphaned",
+            "search",
+            `${integrity.orphanedSearchEntries} search entries have no row`,
+            fix,
+          ),
+        ]),
   ];
   return found.map((finding) => ({ ...finding, conversation: null }));
 }
@@ -218,7 +283,10 @@ export async function inspect(
   onProgress: (progress: InspectProgress) => void = () => undefined,
 ): Promise<readonly Finding[]> {
   const findings: Finding[] = only === null ? [...inspectFile(await store.integrity())] : [];
-  const all = only === null ? (await store.conversations({ includeHidden: true })).map(({ id }) => id).toSorted((a, b) => a - b) : [only];
+  const all =
+    only === null
+      ? (await store.conversations({ includeHidden: true })).map(({ id }) => id).toSorted((a, b) => a - b)
+      : [only];
   for (const [index, id] of all.entries()) {
     onProgress({ conversation: id, done: index, of: all.length });
     findings.push(...inspectConversation(await store.skeleton(id)), ...(await unreadable(store, id)));
@@ -230,7 +298,7 @@ const messagesPerPage = 1_000;
 
 async function unreadable(store: Store, id: ConversationId): Promise<readonly Finding[]> {
   const found: Finding[] = [];
-  for (let afterSeq = 0; ; ) {
+  for (let afterSeq = 0; ;) {
     const page = await store.messages({ conversation: id, afterSeq, limit: messagesPerPage });
     for (const message of page) {
       afterSeq = message.seq;
@@ -239,7 +307,10 @@ async function unreadable(store: Store, id: ConversationId): Promise<readonly Fi
       } catch (cause) {
         const subject = `message ${message.id}`;
         const reason = cause instanceof Error ? cause.message : String(cause);
-        found.push({ ...error("unreadable_message", subject, `${subject} cannot be rebuilt: ${reason}`), conversation: id });
+        found.push({
+          ...error("unreadable_message", subject, `${subject} cannot be rebuilt: ${reason}`),
+          conversation: id,
+        });
       }
     }
     if (page.length < messagesPerPage) return found;
@@ -247,5 +318,5 @@ async function unreadable(store: Store, id: ConversationId): Promise<readonly Fi
 }
 
 /** Whether anything was found that an operator should look at. */
-export const isSound = (findings: readonly Finding[]): boolean => findings.every((finding) => finding.severity === "info");
-
+export const isSound = (findings: readonly Finding[]): boolean =>
+  findings.every((finding) => finding.severity === "info");

@@ -23,12 +23,19 @@ export interface Lcm {
   /** By number, session key or session id; `not_found` when there is none. */
   find(name: string): Promise<Conversation>;
   /** Streams a transcript in. Idempotent, and resumable by running it again. */
-  import(source: AsyncIterable<SourceLine>, target: ImportTarget, onProgress?: (position: number) => void): Promise<ImportReport>;
+  import(
+    source: AsyncIterable<SourceLine>,
+    target: ImportTarget,
+    onProgress?: (position: number) => void,
+  ): Promise<ImportReport>;
   /** The transcript's lines, equal to what came in. */
   export(conversation: ConversationId): AsyncGenerator<string>;
   grep(request: GrepRequest, limits?: SearchLimits): Promise<SearchResult>;
   /** Findings of one conversation, or of the whole database. */
-  inspect(conversation: ConversationId | null, onProgress?: (progress: InspectProgress) => void): Promise<readonly Finding[]>;
+  inspect(
+    conversation: ConversationId | null,
+    onProgress?: (progress: InspectProgress) => void,
+  ): Promise<readonly Finding[]>;
   close(): Promise<void>;
 }
 

@@ -74,10 +74,14 @@ export interface Appended {
 }
 
 /** One thing of a transcript, in the order in which the host wrote it. */
-export type Appendable = { readonly kind: "message"; readonly message: NewMessage } | { readonly kind: "entry"; readonly entry: NewEntry };
+export type Appendable =
+  | { readonly kind: "message"; readonly message: NewMessage }
+  | { readonly kind: "entry"; readonly entry: NewEntry };
 
 /** A write planned from a read that no longer holds is stale, and has changed nothing. */
-export type Written<T = unknown> = ({ readonly kind: "written" } & T) | { readonly kind: "stale"; readonly reason: string };
+export type Written<T = unknown> =
+  | ({ readonly kind: "written" } & T)
+  | { readonly kind: "stale"; readonly reason: string };
 
 export interface ContextWindow {
   /** Only items with a smaller (larger) ordinal. */
@@ -126,7 +130,9 @@ export type Transplanted =
 
 /** What a removal would touch. Computed by the store, shown to the operator, and checked again when applied. */
 export interface ForgetPlan {
-  readonly target: { readonly kind: "message"; readonly id: MessageId } | { readonly kind: "secret"; readonly text: string };
+  readonly target:
+    | { readonly kind: "message"; readonly id: MessageId }
+    | { readonly kind: "secret"; readonly text: string };
   readonly messages: readonly MessageId[];
   /** Summaries whose text holds the secret or that stand for a forgotten message; they are marked for rewrite. */
   readonly summaries: readonly SummaryId[];
@@ -283,7 +289,11 @@ export interface Store {
   /** Idempotent by key. What is new is stored, appears in the context, and counts in the totals, or nothing is. */
   append(conversation: ConversationId, entries: readonly Appendable[], options?: AppendOptions): Promise<Appended>;
   /** Replaces a run of the context by one summary that stands for exactly that run. */
-  fold(conversation: ConversationId, run: readonly ContextItem[], summary: NewSummary): Promise<Written<{ readonly summary: SummaryId }>>;
+  fold(
+    conversation: ConversationId,
+    run: readonly ContextItem[],
+    summary: NewSummary,
+  ): Promise<Written<{ readonly summary: SummaryId }>>;
   /** Puts a summary's sources back in its place. The summary's row stays. */
   dissolve(plan: DissolvePlan): Promise<Written<{ readonly items: number; readonly shifted: number }>>;
   /** New text for a summary, its id, sources and place unchanged. */

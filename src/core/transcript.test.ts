@@ -5,7 +5,8 @@ import type { Timestamp } from "./model.ts";
 import { messagesOfDocument, readTranscriptLine } from "./transcript.ts";
 
 const now = "2026-11-15T08:37:00.000Z" as Timestamp;
-const read = (value: unknown, position = 7) => readTranscriptLine(typeof value === "string" ? value : JSON.stringify(value), position, now);
+const read = (value: unknown, position = 7) =>
+  readTranscriptLine(typeof value === "string" ? value : JSON.stringify(value), position, now);
 
 function itemOf(value: unknown, position?: number) {
   const line = read(value, position);
@@ -15,7 +16,13 @@ function itemOf(value: unknown, position?: number) {
 
 describe("a line of a transcript", () => {
   it("is a message under its own id, hanging where it says", () => {
-    const { item } = itemOf({ type: "message", id: "e2", parentId: "e1", timestamp: "2026-01-01T00:00:00Z", message: { role: "user", content: "hi", timestamp: 1_767_225_600_500 } });
+    const { item } = itemOf({
+      type: "message",
+      id: "e2",
+      parentId: "e1",
+      timestamp: "2026-01-01T00:00:00Z",
+      message: { role: "user", content: "hi", timestamp: 1_767_225_600_500 },
+    });
     assert.ok(item.kind === "message");
     assert.equal(item.message.key, "e2");
     assert.equal(item.message.parentKey, "e1");
@@ -23,7 +30,10 @@ describe("a line of a transcript", () => {
   });
 
   it("is known by its position where the file gives no id", () => {
-    const { item } = itemOf({ type: "message", timestamp: "2026-01-01T00:00:00Z", message: { role: "user", content: "hi" } }, 12);
+    const { item } = itemOf(
+      { type: "message", timestamp: "2026-01-01T00:00:00Z", message: { role: "user", content: "hi" } },
+      12,
+    );
     assert.ok(item.kind === "message");
     assert.equal(item.message.key, "@12");
     assert.equal(item.message.parentKey, undefined);
@@ -69,6 +79,9 @@ describe("a whole JSON document", () => {
   it("is a list of messages, or holds one", () => {
     assert.equal(messagesOfDocument([{ role: "user" }]).length, 1);
     assert.equal(messagesOfDocument({ messages: [1, 2] }).length, 2);
-    assert.throws(() => messagesOfDocument({ other: [] }), (error) => error instanceof LcmError && error.hint !== undefined);
+    assert.throws(
+      () => messagesOfDocument({ other: [] }),
+      (error) => error instanceof LcmError && error.hint !== undefined,
+    );
   });
 });

@@ -56,11 +56,18 @@ function otherEntry(value: JsonObject, type: string, position: number): Transcri
   const isHeader = type === "session";
   const id = value["id"];
   const key = isHeader && typeof id === "string" ? `session:${id}` : keyOf(value, position);
-  const entry = { key: storableKey(key), type, at: timeOf(value), raw: JSON.stringify(value), ...(isHeader ? {} : parentOf(value)) };
+  const entry = {
+    key: storableKey(key),
+    type,
+    at: timeOf(value),
+    raw: JSON.stringify(value),
+    ...(isHeader ? {} : parentOf(value)),
+  };
   return item({ kind: "entry", entry }, isHeader && typeof id === "string" ? id : null);
 }
 
-const isMessage = (value: Json | undefined): value is JsonObject => isObject(value) && typeof value["role"] === "string";
+const isMessage = (value: Json | undefined): value is JsonObject =>
+  isObject(value) && typeof value["role"] === "string";
 
 const keyOf = (value: JsonObject, position: number): string => {
   const id = value["id"];

@@ -17,7 +17,11 @@ import type { ScriptDeps } from "./totals.ts";
  * Makes the message behind `parentKey` the newest of the context. Null when that key is unknown, or already is it: then
  * the host tells us of a parent we were never given, and continuing is all that can be done.
  */
-export function* rewind(deps: ScriptDeps, id: ConversationId, parentKey: string): Script<{ lastOrdinal: number } | null> {
+export function* rewind(
+  deps: ScriptDeps,
+  id: ConversationId,
+  parentKey: string,
+): Script<{ lastOrdinal: number } | null> {
   const path = yield* pathToActive(id, parentKey);
   if (path === null) return null;
   yield* cutAfter(deps, id, path.anchorSeq);

@@ -92,7 +92,7 @@ function* makeRoom(id: ConversationId, ordinal: number, wanted: number): Script<
   const moves: { from: number; to: number }[] = [];
   let free = ordinal + wanted;
   let last = ordinal;
-  for (let settled = false; !settled; ) {
+  for (let settled = false; !settled;) {
     const later = yield* all(
       sql`SELECT ordinal FROM context_items WHERE conversation_id = ${id} AND ordinal > ${last}
           ORDER BY ordinal LIMIT ${pageSize}`,

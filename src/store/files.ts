@@ -9,7 +9,8 @@ import { LcmError } from "../core/errors.ts";
 import { isFileId } from "../core/model.ts";
 import type { ConversationId, FileId, StoredFile } from "../core/model.ts";
 
-const extensionOf = (name: string | null): string => /\.([A-Za-z0-9]{1,8})$/.exec(name ?? "")?.[1]?.toLowerCase() ?? "txt";
+const extensionOf = (name: string | null): string =>
+  /\.([A-Za-z0-9]{1,8})$/.exec(name ?? "")?.[1]?.toLowerCase() ?? "txt";
 
 export interface Saved {
   readonly storageUri: string;
@@ -56,7 +57,11 @@ export async function readContent(folder: string, file: StoredFile): Promise<str
   }
 }
 
-export async function rewriteContent(folder: string, file: StoredFile, content: string): Promise<Pick<Saved, "bytes" | "lines">> {
+export async function rewriteContent(
+  folder: string,
+  file: StoredFile,
+  content: string,
+): Promise<Pick<Saved, "bytes" | "lines">> {
   await replaceContent(pathInside(folder, file.storageUri), content);
   return sizeOf(content);
 }

@@ -88,7 +88,14 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
     sql`SELECT count(DISTINCT e.entry_id) FROM transcript_entries e, json_each(${forms}) f
         WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`,
   );
-  return { target: { kind: "secret", text: secret }, messages: messageIds, summaries: summaryIds, files: [], journal, entries: entries + olderRows };
+  return {
+    target: { kind: "secret", text: secret },
+    messages: messageIds,
+    summaries: summaryIds,
+    files: [],
+    journal,
+    entries: entries + olderRows,
+  };
 }
 
 export function* forget(
@@ -119,7 +126,10 @@ export function* forget(
     before: {},
     after: { messages: plan.messages, summaries: plan.summaries, files: plan.files, journal: plan.journal },
   });
-  return { kind: "written", removed: plan.messages.length + plan.summaries.length + plan.journal.length + plan.entries };
+  return {
+    kind: "written",
+    removed: plan.messages.length + plan.summaries.length + plan.journal.length + plan.entries,
+  };
 }
 
 const isSamePlan = (a: ForgetPlan, b: ForgetPlan): boolean =>
@@ -177,7 +187,8 @@ function* forgetInJournal(id: number, target: ForgetPlan["target"]): Script<void
 }
 
 function* forgetInEntries(scope: ConversationId | null, secret: string): Script<void> {
-  const rows = yield sql`SELECT DISTINCT e.entry_id, e.raw FROM transcript_entries e, json_each(${JSON.stringify(formsOf(secret))}) f
+  const rows =
+    yield sql`SELECT DISTINCT e.entry_id, e.raw FROM transcript_entries e, json_each(${JSON.stringify(formsOf(secret))}) f
     WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`;
   for (const row of rows) {
     yield sql`UPDATE transcript_entries SET raw = ${redactJson(text(row, "raw"), secret)} WHERE entry_id = ${int(row, "entry_id")}`;

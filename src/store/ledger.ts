@@ -67,11 +67,17 @@ const refusalOf = (held: Grant, now: string): "revoked" | "expired" | "exhausted
         : null;
 
 /** Takes tokens from a grant and from every grant above it: a child spends its parent's tokens too. */
-export function* spendGrant(deps: ScriptDeps, id: GrantId, conversation: ConversationId, tokens: number): Script<Spent> {
-  if (!Number.isSafeInteger(tokens) || tokens < 0) throw new LcmError("invalid", `${tokens} is no number of tokens to spend`);
+export function* spendGrant(
+  deps: ScriptDeps,
+  id: GrantId,
+  conversation: ConversationId,
+  tokens: number,
+): Script<Spent> {
+  if (!Number.isSafeInteger(tokens) || tokens < 0)
+    throw new LcmError("invalid", `${tokens} is no number of tokens to spend`);
   const now = deps.now();
   const chain: Grant[] = [];
-  for (let next: GrantId | null = id; next !== null; ) {
+  for (let next: GrantId | null = id; next !== null;) {
     const held: Grant | null = yield* grant(next);
     if (held === null) return { kind: "refused", reason: "unknown" };
     const refusal = refusalOf(held, now);

@@ -18,7 +18,13 @@ import type {
   SummaryId,
   Timestamp,
 } from "../core/model.ts";
-import type { ContextWindow, ConversationFilter, MessageSelection, SummarySelection, UsageTotals } from "../core/ports.ts";
+import type {
+  ContextWindow,
+  ConversationFilter,
+  MessageSelection,
+  SummarySelection,
+  UsageTotals,
+} from "../core/ports.ts";
 import {
   asMessage,
   asSummary,
@@ -105,7 +111,8 @@ export function* itemsBetween(
 
 export function* messages(selection: MessageSelection): Script<readonly Message[]> {
   if ("ids" in selection) {
-    const rows = yield sql`SELECT * FROM messages WHERE message_id IN (SELECT value FROM json_each(${JSON.stringify(selection.ids)}))`;
+    const rows =
+      yield sql`SELECT * FROM messages WHERE message_id IN (SELECT value FROM json_each(${JSON.stringify(selection.ids)}))`;
     const found = yield* withParts(rows);
     const byId = new Map(found.map((message) => [message.id, message]));
     return selection.ids.map((id) => byId.get(id)).filter((message) => message !== undefined);
@@ -175,7 +182,8 @@ export function groupSources(
 ): ReadonlyMap<SummaryId, Sources> {
   const found = new Map<SummaryId, { messages: MessageId[]; summaries: SummaryId[] }>();
   for (const id of ids) found.set(id, { messages: [], summaries: [] });
-  for (const row of messageRows) found.get(asSummary(text(row, "summary_id")))?.messages.push(asMessage(int(row, "message_id")));
+  for (const row of messageRows)
+    found.get(asSummary(text(row, "summary_id")))?.messages.push(asMessage(int(row, "message_id")));
   for (const row of summaryRows) {
     found.get(asSummary(text(row, "summary_id")))?.summaries.push(asSummary(text(row, "parent_summary_id")));
   }

@@ -158,7 +158,9 @@ export const toGrant = (row: Row): Grant => {
   const conversations: unknown = JSON.parse(text(row, "conversation_ids"));
   return {
     id: text(row, "grant_id") as GrantId,
-    conversations: Array.isArray(conversations) ? conversations.filter((id) => typeof id === "number").map(asConversation) : [],
+    conversations: Array.isArray(conversations)
+      ? conversations.filter((id) => typeof id === "number").map(asConversation)
+      : [],
     tokenCap: int(row, "token_cap"),
     tokensUsed: int(row, "tokens_used"),
     issuedAt: time(row, "issued_at"),

@@ -1,6 +1,6 @@
 /**
  * The tables, as a fresh database gets them. The spec's tables and names, plus what we need; a database of the older
- * program is rebuilt to exactly these (see migrate.ts), so that every statement in this folder knows one schema.
+ * program is rebuilt to exactly these (see rebuild.ts), so that every statement in this folder knows one schema.
  *
  * Text is stored once: a message's `content` is its parts' texts joined by newlines, and a part keeps only the length
  * of its own. Ordinals of the context are an order with gaps, not an index.

@@ -17,9 +17,20 @@ import { integrity, skeleton, status } from "./verify.ts";
 import * as write from "./write.ts";
 
 /** What a store does with more than rows: with its files folder, its clock or its own file. */
-type BeyondRows = "search" | "fileContent" | "saveFile" | "status" | "skeleton" | "planForget" | "forget" | "backup" | "close";
+type BeyondRows =
+  | "search"
+  | "fileContent"
+  | "saveFile"
+  | "status"
+  | "skeleton"
+  | "planForget"
+  | "forget"
+  | "backup"
+  | "close";
 
-type ScriptOf<Method> = Method extends (...args: infer Args) => Promise<infer Result> ? (...args: Args) => Script<Result> : never;
+type ScriptOf<Method> = Method extends (...args: infer Args) => Promise<infer Result>
+  ? (...args: Args) => Script<Result>
+  : never;
 type PortScripts = { readonly [Name in Exclude<keyof Store, BeyondRows>]: ScriptOf<Store[Name]> };
 
 const reads = {
@@ -63,4 +74,7 @@ const writesWith = (deps: ScriptDeps) =>
 /** The rows' part of what also touches files or the clock. */
 export const beyond = { status, skeleton, planForget, forget, recordFile: ledger.recordFile } as const;
 
-export const createScripts = (deps: ScriptDeps) => ({ reads: reads satisfies Partial<PortScripts>, writes: writesWith(deps) });
+export const createScripts = (deps: ScriptDeps) => ({
+  reads: reads satisfies Partial<PortScripts>,
+  writes: writesWith(deps),
+});

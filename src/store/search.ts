@@ -186,7 +186,13 @@ function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<Answer>
   const collected = yield* collect(wanted, isEnough, request.limit + 1, function* (corpus) {
     const ids = yield* corpus.newest(match, most);
     const { length } = ids;
-    return { count: length, ids: (from, to) => ids.slice(from, to), ranked: length, holding: new Map(), isCut: length === most };
+    return {
+      count: length,
+      ids: (from, to) => ids.slice(from, to),
+      ranked: length,
+      holding: new Map(),
+      isCut: length === most,
+    };
   });
   const candidates = collected.candidates.toSorted((one, other) => byRecency(one.found, other.found));
   const weights = terms.map(() => 1);

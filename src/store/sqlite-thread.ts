@@ -38,7 +38,8 @@ export interface Failure {
   readonly stack: string | undefined;
 }
 
-const isThreadStart = (data: unknown): data is ThreadStart => typeof data === "object" && data !== null && "lcmThread" in data;
+const isThreadStart = (data: unknown): data is ThreadStart =>
+  typeof data === "object" && data !== null && "lcmThread" in data;
 
 if (parentPort !== null && isThreadStart(workerData)) serve(parentPort, workerData.options);
 

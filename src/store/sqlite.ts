@@ -57,12 +57,15 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
   let writing: Promise<unknown> = Promise.resolve();
   const tidy = createTidier(db, runner);
-  const housekeeper = options.housekeeping === false || readOnly ? null : createHousekeeper(db, runner, tidy, () => writing);
+  const housekeeper =
+    options.housekeeping === false || readOnly ? null : createHousekeeper(db, runner, tidy, () => writing);
 
   const read = async <T>(script: () => Script<T>): Promise<T> =>
     await retryWhileBusy(busyTimeoutMs, () => runner.atomically("BEGIN", script()));
   const write = async <T>(script: () => Script<T>): Promise<T> => {
-    const result = writing.then(() => retryWhileBusy(busyTimeoutMs, () => runner.atomically("BEGIN IMMEDIATE", script())));
+    const result = writing.then(() =>
+      retryWhileBusy(busyTimeoutMs, () => runner.atomically("BEGIN IMMEDIATE", script())),
+    );
     writing = result.catch(() => undefined); // Its caller hears of it; the next write does not wait for a reason.
     const written = await result;
     housekeeper?.wake();
@@ -79,7 +82,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     if (plan.target.kind === "message") return [];
     const forms = formsOf(plan.target.text);
     const files = await read(() =>
-      all(sql`SELECT * FROM large_files WHERE ${scope} IS NULL OR conversation_id = ${scope} ORDER BY file_id`, toStoredFile),
+      all(
+        sql`SELECT * FROM large_files WHERE ${scope} IS NULL OR conversation_id = ${scope} ORDER BY file_id`,
+        toStoredFile,
+      ),
     );
     const found: StoredFile[] = [];
     for (const file of files) {
@@ -204,7 +210,9 @@ export function connect(path: string, readOnly: boolean): DatabaseSync {
       db.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0");
       if (kind !== "current") migrate(db, path);
     }
-    db.exec("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY");
+    db.exec(
+      "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY",
+    );
     return db;
   } catch (error) {
     db.close();

@@ -33,7 +33,11 @@ export function* transplant(deps: ScriptDeps, source: ConversationId, target: Co
   );
   if (existing.length > 0) return { kind: "duplicate", existing };
 
-  const copies = yield* copySummaries(deps, shown.map((item) => item.id), target);
+  const copies = yield* copySummaries(
+    deps,
+    shown.map((item) => item.id),
+    target,
+  );
   const copied = yield* copyMessages(deps, copies, target);
   const lowest = yield* first(
     sql`SELECT min(ordinal) AS ordinal FROM context_items WHERE conversation_id = ${target}`,

@@ -18,7 +18,8 @@ export function* skeleton(id: ConversationId): Script<Skeleton> {
       (SELECT count(*) FROM summaries WHERE conversation_id = ${id}) AS summaries`;
   const items = yield* context(id);
   const raw = items.filter((item) => item.kind === "message");
-  const sum = (of: readonly { readonly tokens: number }[]): number => of.reduce((total, item) => total + item.tokens, 0);
+  const sum = (of: readonly { readonly tokens: number }[]): number =>
+    of.reduce((total, item) => total + item.tokens, 0);
   const facts = yield* summaryFacts(id);
   return {
     conversation,
@@ -34,7 +35,10 @@ export function* skeleton(id: ConversationId): Script<Skeleton> {
     context: items,
     ...(yield* messageFacts(id)),
     summaries: facts,
-    sources: yield* allSources(id, facts.map((fact) => fact.id)),
+    sources: yield* allSources(
+      id,
+      facts.map((fact) => fact.id),
+    ),
     dangling: yield* danglingIn(id),
     search: yield* searchFacts(id),
     missingFiles: [],
@@ -52,7 +56,8 @@ function* messageFacts(
       json_group_array(message_id) FILTER (WHERE aside IS NOT NULL) AS asides,
       json_group_array(message_id) FILTER (WHERE copied_from IS NOT NULL) AS copies
     FROM messages WHERE conversation_id = ${id} AND (aside IS NOT NULL OR copied_from IS NOT NULL)`;
-  const numbers = (row: Row, column: string): readonly number[] => JSON.parse(textOrNull(row, column) ?? "[]") as number[];
+  const numbers = (row: Row, column: string): readonly number[] =>
+    JSON.parse(textOrNull(row, column) ?? "[]") as number[];
   return {
     messageIds: numbers(columns, "ids"),
     messageSeqs: numbers(columns, "seqs"),
@@ -82,9 +87,11 @@ function* summaryFacts(id: ConversationId): Script<readonly SummaryFacts[]> {
 }
 
 function* allSources(id: ConversationId, ids: readonly SummaryId[]): Script<Skeleton["sources"]> {
-  const messageRows = yield sql`SELECT l.summary_id, l.message_id FROM summary_messages l JOIN summaries s USING (summary_id)
+  const messageRows =
+    yield sql`SELECT l.summary_id, l.message_id FROM summary_messages l JOIN summaries s USING (summary_id)
     WHERE s.conversation_id = ${id} ORDER BY l.summary_id, l.ordinal`;
-  const summaryRows = yield sql`SELECT p.summary_id, p.parent_summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
+  const summaryRows =
+    yield sql`SELECT p.summary_id, p.parent_summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
     WHERE s.conversation_id = ${id} ORDER BY p.summary_id, p.ordinal`;
   return groupSources(ids, messageRows, summaryRows);
 }

@@ -301,5 +301,7 @@ export function* freshSummaryId(deps: ScriptDeps): Script<SummaryId> {
     const candidate = asSummary(`sum_${deps.hex16()}`);
     if ((yield* count(sql`SELECT 1 FROM summaries WHERE summary_id = ${candidate}`)) === 0) return candidate;
   }
-  throw new LcmError("unavailable", `no free summary id in ${triesMax} tries`, { hint: "the source of ids repeats itself" });
+  throw new LcmError("unavailable", `no free summary id in ${triesMax} tries`, {
+    hint: "the source of ids repeats itself",
+  });
 }

@@ -166,11 +166,7 @@ function createSession(context: CommandContext, common: CommonOptions, database:
 }
 
 /** Opens the database for one piece of work and closes it again. An older file is offered to be adopted first. */
-export async function withLcm<T>(
-  session: Session,
-  purpose: Purpose,
-  work: (lcm: Lcm) => Promise<T>,
-): Promise<T> {
+export async function withLcm<T>(session: Session, purpose: Purpose, work: (lcm: Lcm) => Promise<T>): Promise<T> {
   const { database, context } = session;
   if (context.isInteractive && !session.json && database.kind() === "older_program") await offerToAdopt(session);
   const lcm = await database.open(purpose);
