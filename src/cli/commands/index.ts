@@ -4,8 +4,10 @@
  */
 
 import type { Command } from "commander";
+import { LcmError } from "../../core/errors.ts";
 import { addAdopt } from "./adopt.ts";
 import { addBackup } from "./backup.ts";
+import { act } from "./context.ts";
 import type { CommandContext } from "./context.ts";
 import { addConversations } from "./conversations.ts";
 import { addDoctor } from "./doctor.ts";
@@ -42,6 +44,22 @@ export function addCommands(program: Command, context: CommandContext): void {
     program.commandsGroup(heading);
     for (const add of adders) add(program, context);
   }
+  addTui(program, context);
+}
+
+/** Where `lcm-tui` leads. Not shown among the commands while it has nothing to show. */
+function addTui(program: Command, context: CommandContext): void {
+  program
+    .command("tui", { hidden: true })
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action(
+      act(context, () => {
+        throw new LcmError("unavailable", "the terminal UI is not in this version yet", {
+          hint: "`lcm --help` lists the commands; they do everything that there is to do",
+        });
+      }),
+    );
 }
 
 const argumentTerm = (argument: Command["registeredArguments"][number]): string => {
