@@ -9,7 +9,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-import { settingsJsonSchema, settingsMarkdown } from "../src/core/settings.ts";
+import { settingsJsonSchema, settingsMarkdown } from "../src/core/settings-pages.ts";
 import { applicationId, indexes, schemaVersion, searchTables, tables } from "../src/store/schema.ts";
 
 /** Every generated file, by its path from the root of the repository. A new one is a line here. */

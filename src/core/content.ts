@@ -8,7 +8,7 @@
 
 import { assert, LcmError } from "./errors.ts";
 import type { Json, JsonObject, Message, NewMessage, Part, PartType, Role, Timestamp } from "./model.ts";
-import { estimateTokens, parseTimestamp } from "./text.ts";
+import { estimateTokens, isTimestamp, parseTimestamp } from "./text.ts";
 
 /** A message as the host has it: a role, and anything else. */
 export type HostMessage = JsonObject;
@@ -26,6 +26,11 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
   if (!isObject(raw) || typeof raw["role"] !== "string") {
     throw new LcmError("invalid", "a message is a JSON object with a role", {
       hint: 'for example {"role":"user","content":"hello"}',
+    });
+  }
+  if (!isTimestamp(origin.at)) {
+    throw new LcmError("invalid", `the time of a message is ${JSON.stringify(origin.at)}, not UTC with milliseconds`, {
+      hint: "parseTimestamp makes one of most ways to write a time: 2026-02-17T07:37:00.000Z",
     });
   }
   const parts = [...contentToParts(raw["content"]), ...callsToParts(raw["tool_calls"])];

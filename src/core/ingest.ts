@@ -3,6 +3,7 @@
  * that it can be broken off anywhere and run again, and leaves it indexed; exporting writes the same lines back.
  */
 
+import { textOfParts } from "./content.ts";
 import type { Conversation, ConversationId, Json, Timestamp } from "./model.ts";
 import type { Appendable, Clock, Store } from "./ports.ts";
 import { firstLine } from "./text.ts";
@@ -13,7 +14,7 @@ import type { TranscriptLine } from "./transcript.ts";
 export type SourceLine = { readonly position: number } & ({ readonly text: string } | { readonly value: Json });
 
 export interface ImportTarget {
-  /** Used where the file does not name its session. */
+  /** Used where the file does not name its session; with a number behind it if another chat has that name already. */
   readonly fallbackSessionId: string;
   /** Overrides what the file says. */
   readonly sessionId?: string;
@@ -52,12 +53,11 @@ export async function importTranscript(
   let sessionId: string | null = target.sessionId ?? null;
   let batch: { readonly item: Appendable; readonly position: number }[] = [];
   let characters = 0;
-
   let unindexed = 0;
 
   const flush = async (): Promise<void> => {
     if (batch.length === 0) return;
-    conversation ??= await openTarget(store, sessionId ?? target.fallbackSessionId, target);
+    conversation ??= await openTarget(store, sessionId, batch.map((line) => line.item), target);
     const appended = await store.append(
       conversation.id,
       batch.map((line) => line.item),
@@ -122,12 +122,28 @@ const keyOf = (item: Appendable): string => (item.kind === "message" ? item.mess
  * A session imported before is continued, also if it is no longer the one that the host writes to. Another session under
  * a key that is taken is a further segment of that key.
  */
-async function openTarget(store: Store, sessionId: string, target: ImportTarget): Promise<Conversation> {
-  const { sessionKey, agentId } = target;
-  const known = await store.conversations({ sessionId, includeHidden: true });
-  const same = known.find((conversation) => sessionKey === undefined || conversation.sessionKey === sessionKey);
-  if (same !== undefined) return same;
-  return await store.openSegment({ sessionId, sessionKey: sessionKey ?? null, agentId: agentId ?? null });
+async function openTarget(
+  store: Store,
+  named: string | null,
+  start: readonly Appendable[],
+  target: ImportTarget,
+): Promise<Conversation> {
+  const { sessionKey = null, agentId = null } = target;
+  for (let number = 1; ; number++) {
+    const sessionId = named ?? (number === 1 ? target.fallbackSessionId : `${target.fallbackSessionId}-${number}`);
+    const known = await store.conversations({ sessionId, includeHidden: true });
+    const same = known.find((conversation) => target.sessionKey === undefined || conversation.sessionKey === sessionKey);
+    if (same === undefined) return await store.openSegment({ sessionId, sessionKey, agentId });
+    if (named !== null || (await beginsLike(store, same, start))) return same;
+  }
+}
+
+/** Two files of one name are one chat only if they begin alike; else the second would be lost among the first's keys. */
+async function beginsLike(store: Store, { id }: Conversation, start: readonly Appendable[]): Promise<boolean> {
+  const [stored] = await store.messages({ conversation: id, limit: 1 });
+  const first = start.find((item) => item.kind === "message");
+  if (stored === undefined || first === undefined) return true;
+  return stored.key === first.message.key && stored.text === textOfParts(first.message.parts);
 }
 
 const messagesPerPage = 500;

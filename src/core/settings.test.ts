@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import * as fc from "fast-check";
 
 import { LcmError } from "./errors.ts";
-import { resolveSettings, settings, settingsJsonSchema, settingsMarkdown } from "./settings.ts";
+import { resolveSettings, settings } from "./settings.ts";
+import { settingsJsonSchema, settingsMarkdown } from "./settings-pages.ts";
 import type { Setting } from "./settings.ts";
 
 /** Copied from the specification by hand, so that a slip in the table cannot agree with itself. */

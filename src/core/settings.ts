@@ -7,7 +7,6 @@
  */
 
 import { assert, assertNever, LcmError } from "./errors.ts";
-import type { Json, JsonObject } from "./model.ts";
 
 /** Far above any use, so that "never" can be written as a number, and far below where numbers lose precision. */
 const wholeMax = 1_000_000_000;
@@ -282,7 +281,7 @@ export function resolveSettings(given: {
   return { values, sources, unknownKeys: Object.keys(given.config).filter((key) => !Object.hasOwn(settings, key)) };
 }
 
-const rows: readonly (readonly [key: string, setting: Setting])[] = Object.entries(settings);
+export const rows: readonly (readonly [key: string, setting: Setting])[] = Object.entries(settings);
 
 /** What a variable's text stands for, not yet checked; undefined when it cannot stand for anything. */
 function fromText(setting: Setting, text: string): unknown {
@@ -400,7 +399,7 @@ function assignment(source: SettingSource, key: string, setting: Setting, value:
 
 const exampleOf = (setting: Setting): Value => ("example" in setting ? setting.example : setting.default);
 
-function expectation(setting: Setting): string {
+export function expectation(setting: Setting): string {
   switch (setting.kind) {
     case "boolean":
       return "true or false (a variable may also say 1 or 0, yes or no, on or off)";
@@ -428,67 +427,4 @@ const shownCharsMax = 80;
 function show(value: unknown): string {
   const text = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? typeof value);
   return text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}…` : text;
-}
-
-// ── What is made from the table ──────────────────────────────────────────────────────────────────────────────────────
-
-/** For the plugin's manifest. Unknown keys are allowed, because configs written for the older program hold some. */
-export function settingsJsonSchema(): JsonObject {
-  const properties = rows.map(([key, setting]): [string, Json] => [
-    key,
-    { description: setting.sentence, ...shape(setting), default: setting.default },
-  ]);
-  return { type: "object", additionalProperties: true, properties: Object.fromEntries(properties) };
-}
-
-function shape(setting: Setting): JsonObject {
-  switch (setting.kind) {
-    case "boolean":
-      return { type: "boolean" };
-    case "integer":
-    case "number":
-      return { type: setting.kind, minimum: setting.bounds[0], maximum: setting.bounds[1] };
-    case "string":
-    case "path":
-      return { type: ["string", "null"], pattern: "\\S" };
-    case "zone":
-      return { type: "string", pattern: "\\S" };
-    case "choice":
-      return { type: "string", enum: setting.choices };
-    case "list":
-      return { type: "array", items: { type: "string", pattern: "\\S" } };
-    default:
-      return assertNever(setting);
-  }
-}
-
-/** The page for operators. */
-export function settingsMarkdown(): string {
-  const table = rows.map(([key, setting]) => {
-    const preset = setting.default === null ? "not set" : `\`${JSON.stringify(setting.default)}\``;
-    return `| \`${key}\` | \`${setting.env}\` | ${preset} | ${expectation(setting)} | ${setting.sentence} |`;
-  });
-  const reasons = rows.flatMap(([key, { why }]) => (why === undefined ? [] : [`- \`${key}\`: ${why}`]));
-  return `# Settings
-
-Each setting can be given as an environment variable or in the plugin's config: the variable wins, then the config, then
-the default. An empty variable counts as not set. A wrong value is an error that names the setting, the value and what
-it may be. Keys that are not listed here are tolerated, and \`lcm doctor\` reports them.
-
-\`\`\`json
-{ "plugins": { "entries": { "lossless-claw": { "config": { "incrementalMaxDepth": 1 } } } } }
-\`\`\`
-
-The state directory is \`OPENCLAW_STATE_DIR\`, or \`~/.openclaw\` when that is not set.
-
-| Key | Variable | Default | Value | What it does |
-| --- | --- | --- | --- | --- |
-${table.join("\n")}
-
-## Why a default cannot do
-
-These are not in the specification; each is here because no one value is right for everybody.
-
-${reasons.join("\n")}
-`;
 }

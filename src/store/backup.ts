@@ -35,9 +35,11 @@ export async function backUp(
 export async function backUpDatabase(from: string, to: string): Promise<void> {
   if (existsSync(to)) throw new LcmError("conflict", `${to} exists already`, { hint: "name another file" });
   const folder = dirname(to);
+  if (!existsSync(folder)) {
+    throw new LcmError("not_found", `there is no folder ${folder}`, { hint: "make it first; a disk may not be mounted" });
+  }
   const draft = join(folder, `.${basename(to)}.${process.pid}.new`);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
     removeDeadDrafts(folder, basename(from));
     closeSync(openSync(draft, "wx", 0o600));
     await copyPages(from, draft);
@@ -132,6 +134,7 @@ export async function restore(
   if (resolve(from) === resolve(path)) throw new LcmError("invalid", `${from} is the database itself`);
   if (identify(from) === "empty") throw new LcmError("invalid", `${from} is empty`);
   checkWhole(from);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const condition = conditionOf(path);
   const replaced = condition === "absent" ? null : unusedPath(backupPath(path, now));
   if (replaced !== null && condition === "whole") await backUp(path, filesDir, replaced);

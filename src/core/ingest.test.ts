@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { openSqlite, systemNow } from "../store/sqlite.ts";
+import { makeScratch } from "../testing/scratch.ts";
+import { exportTranscript, importTranscript } from "./ingest.ts";
+import type { ImportTarget, SourceLine } from "./ingest.ts";
+import type { Json } from "./model.ts";
+import type { Store } from "./ports.ts";
+
+async function* linesOf(values: readonly Json[]): AsyncGenerator<SourceLine> {
+  for (const [index, value] of values.entries()) yield { position: index + 1, text: JSON.stringify(value) };
+}
+
+const chat = (...texts: readonly string[]): readonly Json[] => texts.map((text) => ({ role: "user", content: text }));
+
+async function onStore(
+  test: (bring: (values: readonly Json[], target?: Partial<ImportTarget>) => ReturnType<typeof importTranscript>, store: Store) => Promise<void>,
+): Promise<void> {
+  const folder = makeScratch("ingest");
+  const store = await openSqlite({ path: join(folder, "lcm.db") });
+  try {
+    const deps = { store, clock: { now: systemNow } };
+    await test(async (values, target) => await importTranscript(deps, linesOf(values), { fallbackSessionId: "log", ...target }), store);
+  } finally {
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+describe("importing a chat that does not say what it is called", () => {
+  it("continues the same chat when it has grown", async () => {
+    await onStore(async (bring) => {
+      const first = await bring(chat("a", "b"));
+      const grown = await bring(chat("a", "b", "c"));
+      assert.equal(grown.conversation?.id, first.conversation?.id);
+      assert.deepEqual([grown.messages, grown.duplicates], [1, 2]);
+    });
+  });
+
+  it("keeps another chat of the same name apart, and finds each again", async () => {
+    await onStore(async (bring, store) => {
+      const one = await bring(chat("alpha", "x"));
+      const two = await bring(chat("beta", "x"));
+      const three = await bring(chat("gamma"));
+      const again = await bring(chat("beta", "x", "y"));
+      assert.deepEqual(
+        [one, two, three, again].map(({ conversation }) => conversation?.sessionId),
+        ["log", "log-2", "log-3", "log-2"],
+      );
+      assert.deepEqual([again.messages, again.duplicates, again.differing], [1, 2, []]);
+      const lines = await Array.fromAsync(exportTranscript(store, two.conversation?.id ?? assert.fail()));
+      assert.deepEqual(lines.map((line) => (JSON.parse(line) as { content: string }).content), ["beta", "x", "y"]);
+    });
+  });
+});
+
+describe("importing under a session key", () => {
+  it("makes another session under the same key a further segment, and the newest the active one", async () => {
+    await onStore(async (bring, store) => {
+      const key = { sessionKey: "agent:main:main" };
+      const one = await bring(chat("a"), { ...key, sessionId: "first" });
+      const two = await bring(chat("b"), { ...key, sessionId: "second" });
+      assert.notEqual(one.conversation?.id, two.conversation?.id);
+      assert.equal((await store.conversation(one.conversation?.id ?? assert.fail()))?.active, false);
+      assert.equal(two.conversation?.active, true);
+      assert.equal((await bring(chat("a"), { ...key, sessionId: "first" })).duplicates, 1);
+    });
+  });
+});

@@ -1,0 +1,68 @@
+/** What is made from the table of settings: the JSON schema of the plugin's config, and the page for operators. */
+
+import { assertNever } from "./errors.ts";
+import type { Json, JsonObject } from "./model.ts";
+import { expectation, rows } from "./settings.ts";
+import type { Setting } from "./settings.ts";
+
+/** For the plugin's manifest. Unknown keys are allowed, because configs written for the older program hold some. */
+export function settingsJsonSchema(): JsonObject {
+  const properties = rows.map(([key, setting]): [string, Json] => [
+    key,
+    { description: setting.sentence, ...shape(setting), default: setting.default },
+  ]);
+  return { type: "object", additionalProperties: true, properties: Object.fromEntries(properties) };
+}
+
+function shape(setting: Setting): JsonObject {
+  switch (setting.kind) {
+    case "boolean":
+      return { type: "boolean" };
+    case "integer":
+    case "number":
+      return { type: setting.kind, minimum: setting.bounds[0], maximum: setting.bounds[1] };
+    case "string":
+    case "path":
+      return { type: ["string", "null"], pattern: "\\S" };
+    case "zone":
+      return { type: "string", pattern: "\\S" };
+    case "choice":
+      return { type: "string", enum: setting.choices };
+    case "list":
+      return { type: "array", items: { type: "string", pattern: "\\S" } };
+    default:
+      return assertNever(setting);
+  }
+}
+
+/** The page for operators. */
+export function settingsMarkdown(): string {
+  const table = rows.map(([key, setting]) => {
+    const preset = setting.default === null ? "not set" : `\`${JSON.stringify(setting.default)}\``;
+    return `| \`${key}\` | \`${setting.env}\` | ${preset} | ${expectation(setting)} | ${setting.sentence} |`;
+  });
+  const reasons = rows.flatMap(([key, { why }]) => (why === undefined ? [] : [`- \`${key}\`: ${why}`]));
+  return `# Settings
+
+Each setting can be given as an environment variable or in the plugin's config: the variable wins, then the config, then
+the default. An empty variable counts as not set. A wrong value is an error that names the setting, the value and what
+it may be. Keys that are not listed here are tolerated.
+Settings that speak of summaries, tools or the plugin take effect with those parts.
+
+\`\`\`json
+{ "plugins": { "entries": { "lossless-claw": { "config": { "incrementalMaxDepth": 1 } } } } }
+\`\`\`
+
+The state directory is \`OPENCLAW_STATE_DIR\`, or \`~/.openclaw\` when that is not set.
+
+| Key | Variable | Default | Value | What it does |
+| --- | --- | --- | --- | --- |
+${table.join("\n")}
+
+## Why a default cannot do
+
+The older program does not have these; each is here because no one value is right for everybody.
+
+${reasons.join("\n")}
+`;
+}
