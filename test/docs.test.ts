@@ -54,7 +54,9 @@ describe("the library example of the README", () => {
       const config = { extends: join(root, "tsconfig.json"), compilerOptions, include: ["example.ts"] };
       writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
       writeFileSync(join(folder, "package.json"), '{"type":"module"}');
-      execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", folder], { encoding: "utf8" });
+      execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", folder], {
+        encoding: "utf8",
+      });
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

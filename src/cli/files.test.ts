@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -125,6 +126,33 @@ describe("the paths that a person names", () => {
       await assert.rejects(
         findTranscripts([join(scratch, path)]),
         (error) => error instanceof LcmError && error.code === "not_found",
+      );
+    }
+  });
+
+  it("must be files: what a pipe brings is not read", async () => {
+    const folder = join(scratch, "pipes");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "a.jsonl"), "");
+    execFileSync("mkfifo", [join(folder, "b.jsonl")]);
+    for (const path of ["-", "/dev/null", join(folder, "b.jsonl")]) {
+      await assert.rejects(
+        findTranscripts([path]),
+        (error) => isInvalid(error) && error instanceof LcmError && /save it first/.test(error.hint ?? ""),
+      );
+    }
+    const found = await findTranscripts([folder]);
+    assert.deepEqual(
+      found.map(({ path }) => path),
+      [join(folder, "a.jsonl")],
+    );
+  });
+
+  it("are refused when they are databases, whatever they are called", async () => {
+    for (const name of ["some.db", "some.jsonl"]) {
+      await assert.rejects(
+        read(write("SQLite format 3\0 and pages of it\n", name)),
+        (error) => isInvalid(error) && /is a database, not a transcript/.test(String(error)),
       );
     }
   });

@@ -23,10 +23,12 @@ export interface TranscriptFile {
 export async function findTranscripts(paths: readonly string[]): Promise<readonly TranscriptFile[]> {
   const found: TranscriptFile[] = [];
   for (const path of paths) {
+    if (path === "-") throw notAFile("stdin");
     const facts = await stat(path).catch((cause: unknown) => {
       throw new LcmError("not_found", `there is no file or folder ${path}`, { cause });
     });
     if (!facts.isDirectory()) {
+      if (!facts.isFile()) throw notAFile(path);
       found.push({ path, bytes: facts.size, isFound: false });
       continue;
     }
@@ -41,11 +43,20 @@ export async function findTranscripts(paths: readonly string[]): Promise<readonl
   return found;
 }
 
+/** What comes through a pipe has no name to be known by when it comes again, and cannot be looked at twice. */
+const notAFile = (what: string): LcmError =>
+  new LcmError("invalid", `${what} is not a file, and only files can be imported`, {
+    hint: "save it first: … > chat.jsonl, then lcm import chat.jsonl",
+  });
+
 async function transcriptsIn(folder: string): Promise<readonly TranscriptFile[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const files = entries.filter((entry) => !entry.isDirectory() && /\.jsonl?$/i.test(entry.name));
   const paths = files.map((entry) => join(folder, entry.name)).toSorted();
-  return await Promise.all(paths.map(async (path) => ({ path, bytes: (await stat(path)).size, isFound: true })));
+  const found = await Promise.all(paths.map(async (path) => ({ path, facts: await stat(path) })));
+  return found
+    .filter(({ facts }) => facts.isFile())
+    .map(({ path, facts }) => ({ path, bytes: facts.size, isFound: true }));
 }
 
 /** Session ids come from inside a file; this is for one that names none. */
@@ -151,6 +162,7 @@ function transcriptOfDocument({ messages, about }: ChatDocument, bytes: number):
 }
 
 const headBytes = 65_536;
+const sqliteHeader = "SQLite format 3\0";
 
 /** The file as one JSON document with a list of messages; null when it is one value per line. */
 async function readDocument({ path, bytes }: TranscriptFile): Promise<ChatDocument | null> {
@@ -170,6 +182,11 @@ async function readHead(path: string): Promise<string> {
   const file = await open(path, "r");
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    if (buffer.toString("latin1", 0, sqliteHeader.length) === sqliteHeader) {
+      throw new LcmError("invalid", `${path} is a database, not a transcript`, {
+        hint: `\`lcm adopt --db ${path}\` moves it over if it is one of an older lossless-claw`,
+      });
+    }
     if (bytesRead >= 2 && ["fffe", "feff"].includes(buffer.toString("hex", 0, 2))) {
       throw new LcmError("invalid", `${path} is UTF-16`, { hint: "convert it first: iconv -f UTF-16 -t UTF-8 FILE" });
     }

@@ -27,6 +27,9 @@ export const readSettings = (): ResolvedSettings => resolveSettings({ env: proce
 
 /** `--db`, then `LCM_DATABASE_PATH`, then `lcm.db` in the state directory. */
 export function databasePath(given: string | undefined): string {
+  if (given?.trim() === "") {
+    throw new LcmError("invalid", "--db names no file", { hint: "name one, or leave --db out for your own database" });
+  }
   const path = given ?? readSettings().values.databasePath ?? join(stateDirectory(), "lcm.db");
   return resolve(fromHome(path));
 }
@@ -78,9 +81,9 @@ export function createDatabase(path: string, clock: Clock = systemClock): Databa
     },
     backups: () => backupsBeside(path),
     async planRestore(from) {
-      const source = resolve(from);
-      if (!existsSync(source))
-        throw new LcmError("not_found", `there is no backup ${source}`, { hint: "`lcm status` lists them" });
+      const source = backupNamed(from, path);
+      if (source === null)
+        throw new LcmError("not_found", `there is no backup ${resolve(from)}`, { hint: "`lcm status` lists them" });
       if (source === path)
         throw new LcmError("invalid", `${source} is the database itself`, { hint: "name a backup of it" });
       const replaces = existsSync(path) && statSync(path).size > 0 ? await factsOfDamaged(path, clock) : null;
@@ -123,16 +126,22 @@ function backupsBeside(path: string): readonly Backup[] {
     .map((file) => ({ path: file, bytes: statSync(file).size }));
 }
 
+/** A bare name is one of this folder, or else one of those beside the database, as `lcm status` lists them. */
+function backupNamed(name: string, database: string): string | null {
+  const places = basename(name) === name ? [resolve(name), join(dirname(database), name)] : [resolve(name)];
+  return places.find((place) => existsSync(place)) ?? null;
+}
+
 async function factsOf(path: string, clock: Clock): Promise<DatabaseFacts> {
   const facts = { path, bytes: statSync(path).size };
   const kind = identify(path);
   if (kind === "empty")
     throw new LcmError("invalid", `${path} is empty`, { hint: "name a backup that has something in it" });
-  if (kind !== "current") return { ...facts, contents: null };
+  if (kind !== "current") return { ...facts, format: kind, contents: null };
   const lcm = createLcm({ clock, store: await openSqlite({ path, readOnly: true }) });
   try {
     const { conversations, messages, summaries } = await lcm.store.status();
-    return { ...facts, contents: { conversations, messages, summaries } };
+    return { ...facts, format: kind, contents: { conversations, messages, summaries } };
   } finally {
     await lcm.close();
   }
@@ -145,6 +154,7 @@ async function factsOfDamaged(path: string, clock: Clock): Promise<DatabaseFacts
   } catch (error) {
     const isReplaceable = error instanceof LcmError && (error.code === "corrupt" || error.code === "conflict");
     if (!isReplaceable) throw error;
-    return { path, bytes: statSync(path).size, contents: null };
+    const format = error.code === "corrupt" ? "damaged" : "newer";
+    return { path, bytes: statSync(path).size, format, contents: null };
   }
 }

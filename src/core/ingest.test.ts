@@ -16,13 +16,19 @@ async function* linesOf(values: readonly Json[]): AsyncGenerator<SourceLine> {
 const chat = (...texts: readonly string[]): readonly Json[] => texts.map((text) => ({ role: "user", content: text }));
 
 async function onStore(
-  test: (bring: (values: readonly Json[], target?: Partial<ImportTarget>) => ReturnType<typeof importTranscript>, store: Store) => Promise<void>,
+  test: (
+    bring: (values: readonly Json[], target?: Partial<ImportTarget>) => ReturnType<typeof importTranscript>,
+    store: Store,
+  ) => Promise<void>,
 ): Promise<void> {
   const folder = makeScratch("ingest");
   const store = await openSqlite({ path: join(folder, "lcm.db") });
   try {
     const deps = { store, clock: { now: systemNow } };
-    await test(async (values, target) => await importTranscript(deps, linesOf(values), { fallbackSessionId: "log", ...target }), store);
+    await test(
+      async (values, target) => await importTranscript(deps, linesOf(values), { fallbackSessionId: "log", ...target }),
+      store,
+    );
   } finally {
     await store.close();
     rmSync(folder, { recursive: true, force: true });
@@ -51,7 +57,26 @@ describe("importing a chat that does not say what it is called", () => {
       );
       assert.deepEqual([again.messages, again.duplicates, again.differing], [1, 2, []]);
       const lines = await Array.fromAsync(exportTranscript(store, two.conversation?.id ?? assert.fail()));
-      assert.deepEqual(lines.map((line) => (JSON.parse(line) as { content: string }).content), ["beta", "x", "y"]);
+      assert.deepEqual(
+        lines.map((line) => (JSON.parse(line) as { content: string }).content),
+        ["beta", "x", "y"],
+      );
+    });
+  });
+});
+
+describe("importing a chat again after something in it was forgotten", () => {
+  it("recognises it, and brings nothing back", async () => {
+    await onStore(async (bring, store) => {
+      const words = ["the password is hunter2x", "thanks", "hunter2x it is"];
+      const { conversation } = await bring(chat(...words));
+      const secret = { kind: "secret", text: "hunter2x" } as const;
+      await store.forget(null, await store.planForget(null, secret));
+      const again = await bring(chat(...words));
+      assert.equal(again.conversation?.id, conversation?.id);
+      assert.deepEqual([again.messages, again.duplicates, again.differing], [0, 3, []]);
+      assert.equal((await store.planForget(null, secret)).messages.length, 0);
+      assert.notEqual((await bring(chat("another chat", "of the same name"))).conversation?.id, conversation?.id);
     });
   });
 });

@@ -4,6 +4,7 @@
  */
 
 import { textOfParts } from "./content.ts";
+import { forgottenMark } from "./forget.ts";
 import type { Conversation, ConversationId, Json, Timestamp } from "./model.ts";
 import type { Appendable, Clock, Store } from "./ports.ts";
 import { firstLine } from "./text.ts";
@@ -57,7 +58,12 @@ export async function importTranscript(
 
   const flush = async (): Promise<void> => {
     if (batch.length === 0) return;
-    conversation ??= await openTarget(store, sessionId, batch.map((line) => line.item), target);
+    conversation ??= await openTarget(
+      store,
+      sessionId,
+      batch.map((line) => line.item),
+      target,
+    );
     const appended = await store.append(
       conversation.id,
       batch.map((line) => line.item),
@@ -132,18 +138,28 @@ async function openTarget(
   for (let number = 1; ; number++) {
     const sessionId = named ?? (number === 1 ? target.fallbackSessionId : `${target.fallbackSessionId}-${number}`);
     const known = await store.conversations({ sessionId, includeHidden: true });
-    const same = known.find((conversation) => target.sessionKey === undefined || conversation.sessionKey === sessionKey);
+    const same = known.find(
+      (conversation) => target.sessionKey === undefined || conversation.sessionKey === sessionKey,
+    );
     if (same === undefined) return await store.openSegment({ sessionId, sessionKey, agentId });
     if (named !== null || (await beginsLike(store, same, start))) return same;
   }
 }
 
-/** Two files of one name are one chat only if they begin alike; else the second would be lost among the first's keys. */
+const messagesCompared = 20;
+
+/**
+ * Two files of one name are one chat only if they begin alike; else the second would be lost among the first's keys.
+ * The first message that was not forgotten since tells.
+ */
 async function beginsLike(store: Store, { id }: Conversation, start: readonly Appendable[]): Promise<boolean> {
-  const [stored] = await store.messages({ conversation: id, limit: 1 });
-  const first = start.find((item) => item.kind === "message");
-  if (stored === undefined || first === undefined) return true;
-  return stored.key === first.message.key && stored.text === textOfParts(first.message.parts);
+  const stored = await store.messages({ conversation: id, limit: messagesCompared });
+  const first = start.filter((item) => item.kind === "message").slice(0, messagesCompared);
+  if (stored.length === 0 || first.length === 0) return true;
+  const textOf = new Map(stored.map(({ key, text }) => [key, text]));
+  const met = first.filter(({ message }) => textOf.has(message.key));
+  const told = met.find(({ message }) => textOf.get(message.key)?.includes(forgottenMark) === false);
+  return met.length > 0 && (told === undefined || textOf.get(told.message.key) === textOfParts(told.message.parts));
 }
 
 const messagesPerPage = 500;

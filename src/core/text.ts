@@ -34,8 +34,7 @@ function epochToMs(epoch: number): number {
 }
 
 /** Whether a text has the form of a time as we keep it; quicker than reading it. */
-export const isTimestamp = (text: string): text is Timestamp =>
-  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text);
+export const isTimestamp = (text: string): text is Timestamp => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text);
 
 /** NaN for what is no time. */
 function writtenTimeToMs(text: string): number {

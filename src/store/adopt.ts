@@ -35,7 +35,7 @@ export async function adopt(path: string, now: string, options: AdoptOptions = {
   const { busyTimeoutMs = busyTimeoutMsDefault, freeBytes = freeBytesOfDisk } = options;
   const kind = await retryWhileBusy(busyTimeoutMs, () => identify(path));
   if (kind === "empty") {
-    throw new LcmError("not_found", `there is nothing to adopt at ${path}`, { hint: "name an lcm.db file with --db" });
+    throw new LcmError("not_found", `there is nothing to adopt at ${path}`, { hint: "name an lcm.db file" });
   }
   if (kind !== "older_program") return { kind: "unchanged" };
   await retryWhileBusy(busyTimeoutMs, () => checkWhole(path));

@@ -117,8 +117,8 @@ describe("a backup", () => {
     const file = join(folder(), "a-file");
     writeFileSync(file, "");
     await assert.rejects(backUpDatabase(path, join(file, "below.db")), {
-      code: "unavailable",
-      message: /no backup could be written/,
+      code: "not_found",
+      message: /there is no folder/,
     });
     const garbage = join(folder(), "lcm.db");
     writeFileSync(garbage, "no database".repeat(1_000));

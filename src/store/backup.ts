@@ -35,8 +35,10 @@ export async function backUp(
 export async function backUpDatabase(from: string, to: string): Promise<void> {
   if (existsSync(to)) throw new LcmError("conflict", `${to} exists already`, { hint: "name another file" });
   const folder = dirname(to);
-  if (!existsSync(folder)) {
-    throw new LcmError("not_found", `there is no folder ${folder}`, { hint: "make it first; a disk may not be mounted" });
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw new LcmError("not_found", `there is no folder ${folder}`, {
+      hint: "make it first; a disk may not be mounted",
+    });
   }
   const draft = join(folder, `.${basename(to)}.${process.pid}.new`);
   try {

@@ -26,7 +26,7 @@ export type FileKind =
 export function identify(path: string): FileKind {
   if (!hasBytes(path)) return "empty";
   if (!hasSqliteHeader(path)) {
-    throw new LcmError("invalid", `${path} is not a database`, { hint: "name an lcm.db file with --db" });
+    throw new LcmError("invalid", `${path} is not a database`, { hint: "name an lcm.db file" });
   }
   try {
     return look(path, (db) => kindOf(db, path));
@@ -42,7 +42,7 @@ function hasBytes(path: string): boolean {
   if (found === undefined) return false;
   if (found.isFile()) return found.size > 0;
   throw new LcmError("invalid", `${path} is ${found.isDirectory() ? "a folder" : "not a file"}, not a database`, {
-    hint: "name an lcm.db file with --db",
+    hint: "name an lcm.db file",
   });
 }
 
@@ -168,7 +168,7 @@ export function kindOf(db: DatabaseSync, path: string): FileKind {
   if (application === 0 && isOlderProgram(db)) return "older_program";
   if (application === 0 && tableNames(db).size === 0) return "empty";
   throw new LcmError("invalid", `${path} is a database, but not one of lossless-claw`, {
-    hint: "name an lcm.db file with --db",
+    hint: "name an lcm.db file",
   });
 }
 

@@ -33,7 +33,7 @@ const reasonOf = (error: unknown): string =>
 const invalid = (pattern: string, reason: string, cause?: unknown): LcmError =>
   new LcmError("invalid", `not a regular expression: ${JSON.stringify(pattern)}: ${reason}`, {
     cause,
-    hint: String.raw`write \( for a bracket and \. for a dot, such as: foo\(bar\.baz; or use mode full_text`,
+    hint: String.raw`write \( for a bracket and \. for a dot, such as: foo\(bar\.baz; or search for words instead`,
   });
 
 /** Capitals in escapes and group names do not count: \W, \P{Lu}, (?<Name>…). */

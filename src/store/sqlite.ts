@@ -198,7 +198,7 @@ export function connect(path: string, readOnly: boolean): DatabaseSync {
     });
   }
   if (readOnly && !existsSync(path)) throw new LcmError("not_found", `there is no database at ${path}`);
-  if (kind === "empty") mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  if (kind === "empty") makeFolderOf(path);
   const isNew = !existsSync(path);
   const db = new DatabaseSync(path, { readOnly, timeout: 10 });
   try {
@@ -217,6 +217,17 @@ export function connect(path: string, readOnly: boolean): DatabaseSync {
   } catch (error) {
     db.close();
     throw error;
+  }
+}
+
+function makeFolderOf(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new LcmError("denied", `no folder can be made for ${path}: ${messageOf(cause)}`, {
+      cause,
+      hint: "name a place for the database that can be written",
+    });
   }
 }
 

@@ -256,6 +256,16 @@ describe("lcm", () => {
     );
   });
 
+  it("says so when --db names no file, or one that cannot be", () => {
+    const nameless = lcm(place, "status", "--db", "");
+    assert.equal(nameless.status, 2);
+    assert.match(nameless.stderr, /^error: --db names no file\nhint: .+\n$/);
+    const path = join(writeSession(place.state, '{"role":"user","content":"hi"}\n', "file"), "lcm.db");
+    const impossible = lcm(place, "import", join(place.state, "file"), "--db", path);
+    assert.equal(impossible.status, 5);
+    assert.match(impossible.stderr, /^error: no folder can be made for .*file\/lcm\.db: .+\nhint: .+\n$/);
+  });
+
   it("names a setting that is wrong, and ends with 2", () => {
     const run = lcm({ ...place, env: { LCM_FRESH_TAIL_COUNT: "lots" } }, "status");
     assert.equal(run.status, 2);
@@ -328,22 +338,52 @@ describe("lcm import and export", () => {
     ]);
   });
 
-  it("keep what is stored where a line comes with another content, and say how to store it apart", () => {
+  it("list the first twenty malformed lines, and all of them as JSON", () => {
     const place = { state: createFolder() };
-    const path = writeSession(place.state, '{"role":"user","content":"first"}\n', "chat.jsonl");
-    ok(place, "import", path);
-    writeFileSync(path, '{"role":"user","content":"another"}\n');
+    const path = writeSession(place.state, "not json\n".repeat(2_013), "noise.jsonl");
     const run = lcm(place, "import", path);
     assert.equal(run.status, 1);
-    assert.match(run.stderr, /chat\.jsonl:1: .*stored with another content, which stays\nhint: .*--session NAME/);
+    assert.equal(linesOf(run.stderr).length, 21);
+    assert.match(run.stderr, /noise\.jsonl:20: .+\n.*noise\.jsonl: … and 1,993 more; --json lists all\n$/);
+    assert.equal(lcm(place, "import", path, "--json").json.files[0].malformed.length, 2_013);
+  });
+
+  it("refuse what is no transcript file, and say what to do instead", () => {
+    const place = { state: createFolder() };
+    const refusal = (run: Run): string => {
+      assert.equal(run.status, 2, run.stderr);
+      assert.match(run.stderr, /^error: .+\nhint: .+\n$/);
+      return run.stderr;
+    };
+    const input = '{"role":"user","content":"hi"}\n';
+    for (const path of ["-", "/dev/null"])
+      assert.match(refusal(lcm({ ...place, input }, "import", path)), /is not a file.*\nhint: save it first/);
+    const database = join(fixtures, "lcm-0.1.0.db");
+    assert.match(
+      refusal(lcm(place, "import", database)),
+      /is a database, not a transcript\nhint: `lcm adopt --db .*0\.db`/,
+    );
+  });
+
+  it("keep what is stored where a line comes with another content, and say how to store it apart", () => {
+    const place = { state: createFolder() };
+    const chat = (...texts: readonly string[]): readonly object[] =>
+      texts.map((content) => ({ role: "user", content }));
+    const textOf = (lines: readonly object[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    const path = writeSession(place.state, textOf(chat("hello", "first")), "chat.jsonl");
+    ok(place, "import", path);
+    writeFileSync(path, textOf(chat("hello", "another")));
+    const run = lcm(place, "import", path);
+    assert.equal(run.status, 1);
+    assert.match(run.stderr, /chat\.jsonl:2: .*stored with another content, which stays\nhint: .*--session NAME/);
     ok(place, "import", path, "--session", "second", "--agent", "helper", "--session-key", "agent:helper:two");
     const { conversations } = ok(place, "conversations", "--json", "--agent", "helper").json;
     assert.deepEqual(
       conversations.map((each: { sessionId: string; sessionKey: string }) => [each.sessionId, each.sessionKey]),
       [["second", "agent:helper:two"]],
     );
-    assert.deepEqual(entriesOf(ok(place, "export", "agent:helper:two").stdout), [{ role: "user", content: "another" }]);
-    assert.deepEqual(entriesOf(ok(place, "export", "chat").stdout), [{ role: "user", content: "first" }]);
+    assert.deepEqual(entriesOf(ok(place, "export", "agent:helper:two").stdout), chat("hello", "another"));
+    assert.deepEqual(entriesOf(ok(place, "export", "chat").stdout), chat("hello", "first"));
   });
 
   it("take folders, documents, CRLF and byte-order marks", () => {
@@ -387,6 +427,9 @@ describe("lcm import and export", () => {
       [],
     );
     assert.equal(lcm(place, "export", "no-such-session").status, 3);
+    const nowhere = lcm(place, "export", "1", "-o", join(place.state, "none", "out.jsonl"));
+    assert.equal(nowhere.status, 3);
+    assert.match(nowhere.stderr, /^error: there is no folder .*none\nhint: .+\n$/);
   });
 
   it("end quietly when their reader has heard enough", async () => {
@@ -495,6 +538,7 @@ describe("lcm status, conversations and messages", () => {
     assert.match(stdout, /assistant {2}I will look it up\. {2}→ look_up \{"query":"ferry"/);
     assert.match(stdout, /tool +← look_up {2}Pier 7/);
     assert.match(stdout, /assistant {2}\(empty\)/);
+    assert.match(stdout, /竹芝から出ます。 {2}\[hologram\] {2}\[image\]/);
     assert.match(
       ok(place, "messages", "1", "--full").stdout,
       /They mean the old harbour\.\n +I will look it up\.\n +→ look_up/,
@@ -603,7 +647,10 @@ describe("guarantee 22: lcm grep never says less than it knows", () => {
     const run = lcm(place, "grep", "-e", "(unclosed", "--json");
     assert.equal(run.status, 2);
     assert.equal(run.json.error.code, "invalid");
-    assert.match(run.stderr, /not a regular expression: "\(unclosed": Unterminated group/);
+    assert.match(
+      run.stderr,
+      /not a regular expression: "\(unclosed": Unterminated group\nhint: .*search for words instead/,
+    );
   });
 
   it("says that a time limit was met, which is not the same as no matches", () => {
@@ -674,6 +721,38 @@ describe("lcm backup and restore", () => {
     assert.ok(ok(place, "status", "--json").json.backups.length === 3);
   });
 
+  it("make no folder that a misspelt path would name", () => {
+    const run = lcm(place, "backup", join(place.state, "none", "mine.db"));
+    assert.equal(run.status, 3);
+    assert.match(run.stderr, /^error: .*folder.*\nhint: .+\n$/);
+    assert.equal(existsSync(join(place.state, "none")), false);
+  });
+
+  it("find a backup by its name alone, beside the database", () => {
+    const name = copies()[0] ?? "";
+    const { plan } = ok({ ...place, state: createFolder() }, "restore", name, "--db", path, "--json").json;
+    assert.equal(plan.from.path, join(place.state, name));
+    assert.equal(lcm(place, "restore", join("elsewhere", name)).status, 3);
+  });
+
+  it("say what a file is that cannot be counted", () => {
+    const state = createFolder();
+    const other = join(state, "lcm.db");
+    copyFileSync(path, other);
+    const db = new DatabaseSync(other);
+    db.exec("PRAGMA user_version = 999");
+    db.close();
+    const older = join(fixtures, "lcm-0.1.0.db");
+    const { stdout } = ok({ state }, "restore", older);
+    assert.match(stdout, /^restore .*lcm-0\.1\.0\.db \(.+, made by an older lossless-claw\)$/m);
+    assert.match(stdout, /^replaces .*lcm\.db \(.+, made by a newer lossless-claw\)$/m);
+    truncateSync(other, 30_000);
+    writeFileSync(other, Buffer.alloc(8_192, 0x41), { flag: "r+", flush: true });
+    writeFileSync(other, "SQLite format 3\0", { flag: "r+" });
+    assert.match(ok({ state }, "restore", older).stdout, /^replaces .*lcm\.db \(.+, damaged\)$/m);
+    assert.match(ok({ state }, "restore", older, "--apply").stderr, /made by an older lossless-claw: `lcm adopt`/);
+  });
+
   it("show what would be replaced, and replace it only when told to, after a backup", () => {
     ok(place, "import", writeSession(place.state, '{"role":"user","content":"later"}\n', "later.jsonl"));
     const backup = join(place.state, "mine.db");
@@ -717,7 +796,10 @@ describe("lcm forget", () => {
     const words = ok(place, "forget", "--secret", secret);
     assert.match(words.stdout, /2 messages: 1, 2\n/);
     assert.match(words.stdout, /my password is \[forgotten\], keep it/);
-    assert.match(words.stderr, /nothing was changed; --apply/);
+    assert.match(
+      words.stderr,
+      /backups made before may still hold it.*\n +.*lcm\.db\.backup-.*\nnothing was changed; --apply/,
+    );
     const plan = ok(place, "forget", "--secret", secret, "--json").json;
     assert.deepEqual([plan.dryRun, plan.applied, plan.plan.messages], [true, false, [1, 2]]);
     assert.ok(!`${words.stdout}${words.stderr}${JSON.stringify(plan)}`.includes(secret));
@@ -746,6 +828,19 @@ describe("lcm forget", () => {
     assert.doesNotMatch(stdout, /something else/);
     const again = lcm(place, "import", join(place.state, "chat.jsonl"), "--json");
     assert.equal(again.json.files[0].messages, 0, "a replay does not bring it back");
+  });
+
+  it("says that a message is forgotten already, and does nothing", () => {
+    for (const args of [[], ["--apply"]]) {
+      const run = ok(place, "forget", "--message", "3", ...args);
+      assert.deepEqual([run.stdout, run.stderr], ["message 3 is already forgotten: nothing to do\n", ""]);
+    }
+    const { applied, plan } = ok(place, "forget", "--message", "3", "--apply", "--json").json;
+    assert.deepEqual([applied, plan.messages], [false, []]);
+    const path = writeSession(place.state, '{"role":"user","content":"[forgotten]"}\n', "says.jsonl");
+    ok(place, "import", path);
+    const { id } = ok(place, "messages", "says", "--json").json.messages[0];
+    assert.match(ok(place, "forget", "--message", String(id)).stdout, /^forgetting message \d+ changes/);
   });
 
   it("wants to know what, once, and not both ways at once", () => {

@@ -85,8 +85,9 @@ export interface BackedUp extends Backup {
   readonly pruned: readonly string[];
 }
 
-/** A database file and what is in it; the counts are null where it must be adopted before it can be read. */
+/** A database file and what is in it; the counts are null where it is not of the present format. */
 export interface DatabaseFacts extends Backup {
+  readonly format: "current" | "outdated" | "older_program" | "newer" | "damaged";
   readonly contents: { readonly conversations: number; readonly messages: number; readonly summaries: number } | null;
 }
 

@@ -1,6 +1,7 @@
 /** `lcm export`: a conversation's transcript back out, equal entry by entry to what came in. */
 
 import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
@@ -40,6 +41,11 @@ async function exportOne(session: Session, command: Command, name: string): Prom
   const { output, force } = command.opts<ExportOptions>();
   if (output !== undefined && force !== true && existsSync(output)) {
     throw new LcmError("conflict", `${output} exists already`, { hint: "--force replaces it" });
+  }
+  if (output !== undefined && !existsSync(dirname(output))) {
+    throw new LcmError("not_found", `there is no folder ${dirname(output)}`, {
+      hint: "make it first, or name a file in another one",
+    });
   }
   return await withLcm(session, "read", async (lcm) => {
     const conversation = await lcm.find(name);

@@ -7,7 +7,7 @@ import { text as readAll } from "node:stream/consumers";
 import type { Command } from "commander";
 import { Option } from "commander";
 import { LcmError } from "../../core/errors.ts";
-import { forgottenMark, redactText } from "../../core/forget.ts";
+import { forgetMessage, forgottenMark, redactText } from "../../core/forget.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Message, MessageId } from "../../core/model.ts";
 import type { ForgetPlan } from "../../core/ports.ts";
@@ -57,13 +57,16 @@ async function forget(session: Session, command: Command, name?: string): Promis
   const target = await targetOf(session, command.opts<ForgetOptions>());
   return await withLcm(session, applying ? "write" : "read", async (lcm) => {
     const scope = name === undefined ? null : (await lcm.find(name)).id;
-    const plan = await lcm.store.planForget(scope, target);
+    const plan = await withoutWhatIsDone(lcm, await lcm.store.planForget(scope, target));
     if (!session.json) await printPlan(session, lcm, plan);
     const mayHold = isEmpty(plan) ? [] : session.database.backups().map(({ path }) => path);
     if (!applying || isEmpty(plan)) {
       if (session.json)
         session.printJson({ dryRun: !applying, applied: false, plan: shownPlan(plan), backups: mayHold });
-      else if (!isEmpty(plan)) session.note("nothing was changed; --apply removes it, for good and without a backup");
+      else if (!isEmpty(plan)) {
+        noteBackups(session, mayHold);
+        session.note("nothing was changed; --apply removes it, for good and without a backup");
+      }
       return exitOk;
     }
     const result = await lcm.store.forget(scope, plan);
@@ -95,6 +98,22 @@ async function readSecret({ context, note }: Session): Promise<string> {
   return (await readAll(context.stdin)).replace(/\r?\n$/, "");
 }
 
+/**
+ * Nothing is left of a plan to forget what is forgotten. Only where the journal speaks of its summaries the plan stands:
+ * a rewrite since then has put their earlier text there.
+ */
+async function withoutWhatIsDone(lcm: Lcm, plan: ForgetPlan): Promise<ForgetPlan> {
+  if (plan.target.kind === "secret" || plan.journal.length > 0) return plan;
+  const messages = await lcm.store.messages({ ids: plan.messages });
+  return messages.every(isForgotten) ? { ...plan, messages: [], summaries: [] } : plan;
+}
+
+/** Forgetting it would change nothing. One that merely says the mark still has another envelope. */
+function isForgotten(message: Message): boolean {
+  const left = forgetMessage(message);
+  return message.text === left.text && message.envelope === left.envelope && message.entry === left.entry;
+}
+
 const isEmpty = (plan: ForgetPlan): boolean =>
   plan.messages.length + plan.summaries.length + plan.files.length + plan.journal.length + plan.entries === 0;
 
@@ -111,7 +130,12 @@ const columnsElsewhere = 120;
 
 async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<void> {
   const { print } = session;
-  if (isEmpty(plan)) return print("nothing holds it");
+  if (isEmpty(plan))
+    return print(
+      plan.target.kind === "message"
+        ? `message ${plan.target.id} is already forgotten: nothing to do`
+        : "nothing holds it",
+    );
   const { messages, summaries, files, journal, entries } = plan;
   const named = (words: string, ids: readonly (string | number)[]): string => `  ${words}: ${ids.join(", ")}`;
   const places = [
@@ -150,11 +174,14 @@ function excerptOf(message: Message, target: ForgetPlan["target"], room: number)
   return cut(from === 0 ? masked : `…${masked.slice(from)}`, room);
 }
 
-function printResult({ print, note }: Session, removed: number, mayHold: readonly string[]): void {
-  print(`forgotten in ${plural(removed, "place")}`);
-  if (mayHold.length > 0) {
-    note("backups made before may still hold it; delete them if they must not:");
-    for (const path of mayHold) note(`  ${path}`);
-  }
-  note("transcript files outside of the database were not touched");
+function printResult(session: Session, removed: number, mayHold: readonly string[]): void {
+  session.print(`forgotten in ${plural(removed, "place")}`);
+  noteBackups(session, mayHold);
+  session.note("transcript files outside of the database were not touched");
+}
+
+function noteBackups({ note }: Session, mayHold: readonly string[]): void {
+  if (mayHold.length === 0) return;
+  note("backups made before may still hold it; delete them if they must not:");
+  for (const path of mayHold) note(`  ${path}`);
 }

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { ImportReport } from "../../core/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
+import { formatCount } from "../../core/text.ts";
 import { findTranscripts, openTranscript, sessionNameOf } from "../files.ts";
 import type { TranscriptFile } from "../files.ts";
 import { plural } from "../render.ts";
@@ -110,16 +111,24 @@ function printOutcome(session: Session, outcome: Outcome): void {
   const { path } = outcome;
   if (outcome.kind === "skipped") return print(`${path}: ${paint.soft(`skipped, ${outcome.reason}`)}`);
   if (outcome.kind === "refused") return note(`${paint.bad(path)}: ${outcome.reason}`);
-  const { conversation, differing, malformed, torn } = outcome;
+  const { conversation, differing } = outcome;
   const place = conversation === null ? "" : paint.soft(`conversation ${conversation.id}: `);
   print(`${path}: ${place}${counts(outcome)}`);
-  for (const { position, reason } of malformed) {
+  printMalformed(session, outcome);
+  printDiffering(session, path, differing);
+}
+
+const malformedShown = 20;
+
+function printMalformed({ paint, note }: Session, { path, malformed, torn }: Outcome & { kind: "imported" }): void {
+  for (const { position, reason } of malformed.slice(0, malformedShown)) {
     const isTorn = position === torn;
     note(
       `${paint.bad(`${path}:${position}:`)} ${isTorn ? "the last line is cut off; import the file again when it is complete" : reason}`,
     );
   }
-  printDiffering(session, path, differing);
+  const more = malformed.length - malformedShown;
+  if (more > 0) note(`${path}: … and ${formatCount(more)} more; --json lists all`);
 }
 
 function counts({ messages, entries, duplicates, differing, malformed }: ImportReport): string {

@@ -2,9 +2,9 @@
 
 import type { Command } from "commander";
 import { Option } from "commander";
-import { messageFromStore } from "../../core/content.ts";
+import { isObject, messageFromStore } from "../../core/content.ts";
 import { roles } from "../../core/model.ts";
-import type { Conversation, Message, Part, Role } from "../../core/model.ts";
+import type { Conversation, Json, Message, Part, Role } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
 import { harmless, oneLine, padStart, plural, clockTime, table, widthOf } from "../render.ts";
 import { parseWhen } from "../when.ts";
@@ -142,11 +142,20 @@ function partInShort(part: Part): string {
       return `→ ${text || oneLine(part.toolName ?? "a tool")}`;
     case "text":
       return text;
-    case "file":
-      return text || "[image or file]";
     default:
-      return text || `[${part.type}]`;
+      return text || `[${blockTypeOf(part)}]`;
   }
+}
+
+const blockTypeLength = 40;
+
+/** The host's own word for a block that says nothing. Kinds unknown to us are stored under a type that is not theirs. */
+function blockTypeOf(part: Part): string {
+  const metadata: Json = part.metadata === null ? null : JSON.parse(part.metadata);
+  const raw = isObject(metadata) ? metadata["raw"] : undefined;
+  if (raw === undefined) return part.type;
+  const type = isObject(raw) ? raw["type"] : undefined;
+  return typeof type === "string" && type !== "" ? oneLine(type.slice(0, blockTypeLength)) : "unknown";
 }
 
 function printWhole(session: Session, messages: readonly Message[]): void {

@@ -23,5 +23,5 @@ export const wholeNumber =
 export function seconds(text: string): number {
   const value = /^\d{1,6}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   if (value > 0 && value <= 3_600) return value;
-  throw new InvalidArgumentError("It must be a number of seconds, up to 3600.");
+  throw new InvalidArgumentError("It must be a number of seconds, more than 0 and up to 3600.");
 }

@@ -42,7 +42,8 @@ async function restoreFrom(session: Session, command: Command, from: string): Pr
   session.print(`restored ${plan.to}`);
   if (result.files > 0) session.print(`with ${plural(result.files, "stored file")}`);
   if (result.replaced !== null) session.print(`what was there before is now ${result.replaced}`);
-  if (plan.from.contents === null) session.note("it is of an older format: `lcm adopt` moves it over");
+  if (plan.from.format === "older_program")
+    session.note("it was made by an older lossless-claw: `lcm adopt` moves it over");
   return exitOk;
 }
 
@@ -51,8 +52,16 @@ const planLines = ({ from, replaces, to }: RestorePlan): readonly string[] => [
   replaces === null ? `to        ${to}, where there is nothing yet` : `replaces  ${factsLine(replaces)}`,
 ];
 
-function factsLine({ path, bytes, contents }: DatabaseFacts): string {
-  if (contents === null) return `${path} (${formatBytes(bytes)}, of an older format or not readable)`;
+const formatWords: Readonly<Record<DatabaseFacts["format"], string>> = {
+  current: "of the present format",
+  outdated: "of an earlier format",
+  older_program: "made by an older lossless-claw",
+  newer: "made by a newer lossless-claw",
+  damaged: "damaged",
+};
+
+function factsLine({ path, bytes, format, contents }: DatabaseFacts): string {
+  if (contents === null) return `${path} (${formatBytes(bytes)}, ${formatWords[format]})`;
   const counts = listed([
     plural(contents.conversations, "conversation"),
     plural(contents.messages, "message"),
