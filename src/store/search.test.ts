@@ -253,6 +253,17 @@ describe("guarantee 22: no false “no matches”", () => {
     assert.ok(caveats.some((caveat) => caveat.kind === "time" && caveat.scanned === 200 && caveat.of === 1_000));
   });
 
+  it("says when the time was too short to read what is not indexed yet", () => {
+    const archive = createArchive();
+    archive.say("needle at the very start");
+    archive.say(Array.from({ length: 999 }, () => "hay"));
+    let ms = 0;
+    const { hits, caveats } = archive.find("needle", {}, { deadlineMs: 4, nowMs: () => ms++ });
+    assert.equal(hits.length, 0);
+    assert.ok(caveats.some((caveat) => caveat.kind === "unindexed" && caveat.rows > 0 && caveat.rows < 1_000));
+    assert.equal(archive.find("needle").hits.length, 1);
+  });
+
   it("says when no row holds every word, and which words none holds", () => {
     const archive = createArchive();
     archive.say(["the beaver swam", "the otter slept"]);

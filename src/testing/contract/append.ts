@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { messageToStore } from "../../core/content.ts";
 import { importTranscript } from "../../core/ingest.ts";
 import type { SourceLine } from "../../core/ingest.ts";
 import type { Role } from "../../core/model.ts";
@@ -39,6 +40,20 @@ export function testAppend(subject: StoreUnderTest): void {
         assert.equal(totals.contextTokens, totals.messageTokens);
         assert.equal(lastMessageAt, host.entries.at(-1)?.at);
         await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      }),
+    );
+
+    it(
+      "the newest time stays the newest, also when something older is handed over later",
+      onStore(subject, async ({ store }) => {
+        const { id } = await store.open(session);
+        for (const [key, time] of [
+          ["1", "2026-03-01T00:00:00.000Z"],
+          ["2", "2026-01-01T00:00:00.000Z"],
+        ] as const) {
+          await store.append(id, [{ kind: "message", message: messageToStore(user(key), { key, at: at(time) }) }]);
+        }
+        assert.equal((await store.conversation(id))?.lastMessageAt, "2026-03-01T00:00:00.000Z");
       }),
     );
 
