@@ -81,6 +81,8 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
   transcript_entries:
     "Lines of the host's transcript that are no messages, kept so that the transcript can be given back whole.",
   turns: "The turns already stored, by the host's key, so that a repeated one writes nothing.",
+  missing_parents:
+    "Parents that a stored message names and that are not stored: what fills such a gap later belongs in front of the child.",
   model_usage: "Every model call with what it was for, what it took and what became of it.",
   journal: "Every change an operator applied, with what was there before, so that it can be shown and undone.",
   search_progress: "Up to which row the search index is built.",

@@ -77,7 +77,7 @@ export function createDatabase(path: string, clock: Clock = systemClock): Databa
         filesDir,
         to === undefined ? unusedPath(backupPath(path, clock.now())) : resolve(to),
       );
-      return { ...made, pruned: to === undefined ? pruneBackups(path, backupsKept) : [] };
+      return { ...made, pruned: to === undefined ? pruneBackups(path, backupsKept, made.path) : [] };
     },
     backups: () => backupsBeside(path),
     async planRestore(from) {

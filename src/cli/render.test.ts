@@ -90,6 +90,13 @@ describe("text of strangers", () => {
   });
 });
 
+describe("a long table", () => {
+  it("may have more rows than a call has room for arguments", () => {
+    const rows = Array.from({ length: 200_000 }, (_, index) => [String(index)]);
+    assert.equal(table([{ title: "n", align: "right" }], rows, null, plain).at(1), "     0");
+  });
+});
+
 describe("words", () => {
   it("count things", () => {
     assert.equal(plural(1, "message"), "1 message");

@@ -168,7 +168,10 @@ export function table(
   width: number | null,
   paint: Paint,
 ): readonly string[] {
-  const widths = columns.map(({ title }, at) => Math.max(widthOf(title), ...rows.map((row) => widthOf(row[at] ?? ""))));
+  // Not Math.max of them all: a call takes only so many arguments, and a table may have more rows.
+  const widths = columns.map(({ title }, at) =>
+    rows.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? "")), widthOf(title)),
+  );
   const flexible = columns.findIndex((column) => column.flexible === true);
   const own = widths[flexible];
   if (width !== null && own !== undefined) {
@@ -198,7 +201,7 @@ export function facts(
   pairs: readonly (readonly [name: string, ...values: readonly string[]])[],
   paint: Paint,
 ): readonly string[] {
-  const width = Math.max(...pairs.map(([name]) => widthOf(name)));
+  const width = pairs.reduce((widest, [name]) => Math.max(widest, widthOf(name)), 0);
   return pairs.flatMap(([name, ...values]) =>
     values.map((value, at) => `${paint.soft(padEnd(at === 0 ? name : "", width))}${gap}${value}`.trimEnd()),
   );

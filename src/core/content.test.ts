@@ -163,6 +163,21 @@ describe("guarantee 4: exact round trip of every kind of block", () => {
 });
 
 describe("what a message says", () => {
+  it("is found also where a message has no content, or blocks of an unknown kind", () => {
+    const textOf = (raw: JsonObject) => textOfParts(messageToStore(raw, origin).parts);
+    const messages: JsonObject[] = [
+      { role: "bashExecution", command: "grep needle", output: "found the needle", exitCode: 0 },
+      { role: "model", parts: [{ text: "a needle" }] },
+      { role: "user", content: { text: "the needle" } },
+      { role: "assistant", content: [{ type: "custom", data: { deep: ["needle"] } }] },
+    ];
+    for (const message of messages) {
+      assert.match(textOf(message), /needle/);
+      assert.deepEqual(roundTrip(message), message);
+    }
+    assert.equal(textOf({ role: "assistant", provider: "p", model: "m", content: null }), "");
+  });
+
   it("is its texts and calls, and not its thinking", () => {
     const { parts } = messageToStore(
       {

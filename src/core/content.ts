@@ -33,7 +33,7 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
       hint: "parseTimestamp makes one of most ways to write a time: 2026-02-17T07:37:00.000Z",
     });
   }
-  const parts = [...contentToParts(raw["content"]), ...callsToParts(raw["tool_calls"])];
+  const parts = partsOf(raw);
   const { at, entry, parentKey } = origin;
   const role = roleOf(raw["role"]);
   const place = {
@@ -53,7 +53,7 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
 
 /** The message exactly as the host sent it. */
 export function messageFromStore(message: Pick<Message, "role" | "parts" | "envelope" | "at">): HostMessage {
-  const blocks = message.parts.filter((part) => !isCall(part)).map(partToBlock);
+  const blocks = message.parts.filter((part) => !isBeside(part)).map(partToBlock);
   if (message.envelope === null) return { role: message.role, content: blockText(blocks[0] ?? "") };
   const envelope = parseObject(message.envelope);
   const calls = (): Json => message.parts.filter(isCall).map(partToBlock);
@@ -200,6 +200,27 @@ function contentToParts(content: Json | undefined): readonly Part[] {
   return content.map(blockToPart);
 }
 
+function partsOf(raw: JsonObject): readonly Part[] {
+  const { content } = raw;
+  const parts = [...contentToParts(content), ...callsToParts(raw["tool_calls"])];
+  if (typeof content === "string" || Array.isArray(content) || said(parts).length > 0) return parts;
+  const text = wordsOf(Object.entries(raw).map(([field, value = null]) => (labels.has(field) ? null : value)));
+  return text === null ? parts : [...parts, { ...emptyPart, type: "agent", text, metadata: '{"field":"rest"}' }];
+}
+
+/** Fields that say what a message is, and nothing in it. */
+const labels: ReadonlySet<string> = new Set(
+  "role type id api provider model usage timestamp stopReason customType __openclaw".split(" "),
+);
+
+/** Everything a value says in words, or null: so that what is not understood can still be found. */
+function wordsOf(value: Json): string | null {
+  if (typeof value === "string") return storable(value);
+  if (typeof value !== "object" || value === null) return null;
+  const words = Object.values(value).map((inner: Json | undefined) => wordsOf(inner ?? null));
+  return words.filter((word) => word !== null && word !== "").join("\n") || null;
+}
+
 function blockToPart(block: Json): Part {
   if (!isObject(block)) return whole("agent", block, typeof block === "string" ? block : null);
   const { type, text } = block;
@@ -207,7 +228,9 @@ function blockToPart(block: Json): Part {
   if (type === "toolCall" || type === "tool_use") return toolCallPart(block);
   if (type === "tool_result") return toolResultPart(block);
   if (typeof text === "string") return textPart(text, isPlainText(block) ? null : { ...block, text: null }, block);
-  return whole(typeof type === "string" && /image|file|audio|document/.test(type) ? "file" : "agent", block, null);
+  if (typeof type === "string" && /image|file|audio|document/.test(type)) return whole("file", block, null);
+  const { type: _, ...rest } = block;
+  return whole("agent", block, wordsOf(rest));
 }
 
 const isPlainText = (block: JsonObject): boolean => block["type"] === "text" && Object.keys(block).length === 2;
@@ -281,7 +304,9 @@ export const storableKey = (key: string): string => (isStorable(key) ? key : JSO
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\0");
 const storable = (text: string): string => (isStorable(text) ? text : text.toWellFormed().replaceAll("\0", " "));
 
-const isCall = (part: Part): boolean => part.metadata !== null && part.metadata.startsWith('{"field":"tool_calls"');
+/** Parts made from other fields than the content: the calls beside it, or whatever else a message without one says. */
+const isBeside = (part: Part): boolean => part.metadata?.startsWith('{"field":') === true;
+const isCall = (part: Part): boolean => part.metadata?.startsWith('{"field":"tool_calls"') === true;
 
 function partToBlock(part: Part): Json {
   const metadata = part.metadata === null ? {} : parseObject(part.metadata);

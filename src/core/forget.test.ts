@@ -2,8 +2,21 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { messageFromStore, messageToStore, textOfParts } from "./content.ts";
-import { forgetMessage, forgottenMark, redactJson, redactMessage, redactText } from "./forget.ts";
+import {
+  forgetMessage,
+  forgottenMark,
+  formsOf,
+  holdsSecret,
+  isOwnWord,
+  isTitleFrom,
+  redactJson,
+  redactLine,
+  redactMessage,
+  redactText,
+  redactTitle,
+} from "./forget.ts";
 import type { ConversationId, JsonObject, Message, MessageId, Timestamp } from "./model.ts";
+import { firstLine } from "./text.ts";
 
 const at = "2026-01-01T00:00:00.000Z" as Timestamp;
 
@@ -84,9 +97,79 @@ describe("forgetting", () => {
         });
         const left = redactMessage(message, secret);
         const raw = messageFromStore({ ...left, role: "assistant", at });
-        assert.ok(!redactText(secret, secret).includes(secret));
-        assert.equal((raw["content"] as unknown[]).length, 2);
+        assert.ok(!holdsSecret(redactText(secret, secret), secret));
+        if (raw["content"] !== forgottenMark) assert.equal((raw["content"] as unknown[]).length, 2);
+        if (isOwnWord(secret)) return; // Refused before it comes to this.
+        const { text, parts, envelope, entry } = left;
+        const told = [text, envelope, entry, ...parts.flatMap((part) => [part.text, part.kept, part.metadata])];
+        for (const words of told) assert.ok(words === null || !holdsSecret(words, secret), words ?? "");
       }),
     );
+  });
+
+  it("knows a secret as other programs write it down", () => {
+    const secret = 'pä/"ß';
+    const once = String.raw`p\u00e4/\"\u00df`;
+    for (const written of [
+      once,
+      once.replaceAll("e4", "E4").replaceAll("df", "DF"),
+      once.replace("/", String.raw`\/`),
+      JSON.stringify(once).slice(1, -1),
+      JSON.stringify(JSON.stringify(JSON.stringify(secret).slice(1, -1)).slice(1, -1)).slice(1, -1),
+    ])
+      assert.equal(redactText(`so ${written}.`, secret), `so ${forgottenMark}.`, written);
+    assert.deepEqual(formsOf("ordinary"), ["ordinary"]);
+    assert.ok(formsOf(`${secret}\\\u{1f600}`).length < 260);
+  });
+
+  it("forgets the whole message where a secret runs across its blocks or over its fields", () => {
+    const across = stored({
+      role: "assistant",
+      content: [
+        { type: "text", text: "it begins here" },
+        { type: "text", text: "and ends there" },
+      ],
+    });
+    assert.equal(redactMessage(across, "here\nand ends").text, forgottenMark);
+    const call = { type: "toolCall", id: "1", name: "login", arguments: { token: "abc", other: 1 } };
+    for (const secret of ['"token":"abc"', '{"token":"abc","other":1}', '"token":"abc","ot']) {
+      const left = redactMessage(stored({ role: "assistant", content: [call] }), secret);
+      assert.equal(messageFromStore({ ...left, role: "assistant", at })["content"], forgottenMark);
+      assert.ok(!JSON.stringify(left).includes("abc"));
+    }
+    const result = stored({ role: "toolResult", toolCallId: "abc-1", content: "fine" });
+    assert.equal(redactMessage(result, '"toolCallId":"abc-1"').envelope, '{"role":"tool","content":"text"}');
+  });
+
+  it("of a line of the transcript keeps its place where blotting is not enough", () => {
+    const line = '{"type":"custom","id":"e1","data":{"token":"abc"}}';
+    assert.equal(redactLine(line, 'abc"'), `{"type":"custom","id":"e1","forgotten":"${forgottenMark}"}`);
+    assert.equal(redactLine(line, '"type":"custom"'), `{"forgotten":"${forgottenMark}"}`);
+    assert.equal(redactLine(line, "e1xx"), line);
+  });
+
+  it("tells words of its own from secrets", () => {
+    for (const word of ["content", "text", "lock", "forgotten", '"role":"user"', "null"])
+      assert.ok(isOwnWord(word), word);
+    for (const word of ["contents", "user text", "hunter2"]) assert.ok(!isOwnWord(word), word);
+  });
+
+  it("knows a title that was made from a message", () => {
+    const text =
+      "\n  Please   move the archive to\tthe other disk, and tell nobody about it, least of all the others!\nNow.";
+    assert.ok(isTitleFrom(firstLine(text, 80), { text }));
+    assert.ok(isTitleFrom("move the archive", { text }));
+    assert.ok(!isTitleFrom("Archives", { text }));
+    assert.ok(!isTitleFrom(" ", { text }));
+    assert.ok(!isTitleFrom(forgottenMark, { text: forgottenMark }));
+  });
+
+  it("blots out of a title also what it was cut to", () => {
+    const long = "k".repeat(100);
+    assert.equal(redactTitle(firstLine(`the key ${long}`, 80), long), `the key ${forgottenMark}`);
+    assert.equal(redactTitle("a BEGIN KEY", "BEGIN KEY\nabcdef"), `a ${forgottenMark}`);
+    assert.equal(redactTitle("one two three", "one\n two"), `${forgottenMark} three`);
+    assert.equal(redactTitle("the other day…", "keyword"), "the other day…");
+    assert.equal(redactTitle("a b c", "a   "), "a b c");
   });
 });

@@ -6,6 +6,7 @@
 
 import { estimateMessageTokens, isObject, textOfParts } from "./content.ts";
 import type { Json, JsonObject, Message, Part } from "./model.ts";
+import { firstLine } from "./text.ts";
 
 export const forgottenMark = "[forgotten]";
 
@@ -13,30 +14,58 @@ export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" |
 
 /** A message of which only its place is left. */
 export function forgetMessage(message: Message): Redacted {
-  const keep = (json: string | null, fields: readonly string[]): JsonObject => {
-    const value: Json = json === null ? {} : JSON.parse(json);
-    return isObject(value)
-      ? Object.fromEntries(fields.filter((field) => field in value).map((field) => [field, value[field]]))
-      : {};
-  };
-  const envelope = {
-    ...keep(message.envelope, ["role", "toolCallId", "toolName", "tool_call_id", "isError", "timestamp"]),
-  };
-  const isShort = message.entry === null || !message.entry.startsWith("{");
-  const entry = isShort ? {} : keep(message.entry, ["type", "id", "parentId", "timestamp"]);
-  return redacted(
-    [{ type: "text", text: forgottenMark, kept: null, toolCallId: null, toolName: null, metadata: null }],
-    JSON.stringify({ role: message.role, ...envelope, content: "text" }),
+  const envelope = keptFields(message.envelope, [
+    "role",
+    "toolCallId",
+    "toolName",
+    "tool_call_id",
+    "isError",
+    "timestamp",
+  ]);
+  const isShort = isShortEntry(message.entry);
+  const entry = isShort ? {} : keptFields(message.entry, placeFields);
+  return onlyMark(
+    { role: message.role, ...envelope },
     isShort ? message.entry : JSON.stringify({ ...entry, message: null }),
   );
 }
 
-/** The same message with every occurrence of a secret blotted out, also inside JSON and in JSON inside JSON. */
+/**
+ * The same message with every occurrence of a secret blotted out, also inside JSON and in JSON inside JSON. Where that
+ * is not enough (it runs across blocks, or over the fields of a JSON text), the message is forgotten as a whole.
+ */
 export function redactMessage(message: Message, secret: string): Redacted {
-  const parts = message.parts.map((part) => redactPart(part, secret));
-  const entry = message.entry?.startsWith("{") === true ? redactJson(message.entry, secret) : message.entry;
-  return redacted(parts, redactJson(message.envelope, secret), entry);
+  const forms = formsOf(secret);
+  const blotted = blotMessage(message, forms);
+  if (!holds(blotted, forms)) return blotted;
+  const place = forgetMessage({ ...message, envelope: blotted.envelope, entry: blotted.entry });
+  if (!holds(place, forms)) return place;
+  return onlyMark({ role: message.role }, isShortEntry(message.entry) ? message.entry : '{"message":null}');
 }
+
+function blotMessage(message: Message, forms: Forms): Redacted {
+  const parts = message.parts.map((part) => blotPart(part, forms));
+  const entry = isShortEntry(message.entry) ? message.entry : blotJson(message.entry, forms);
+  return redacted(parts, blotJson(message.envelope, forms), entry);
+}
+
+/** Letters for fields that the row knows (see content.ts): nothing in it was said by anybody. */
+const isShortEntry = (entry: string | null): boolean => entry === null || !entry.startsWith("{");
+
+const placeFields = ["type", "id", "parentId", "timestamp"] as const;
+
+function keptFields(json: string | null, fields: readonly string[]): JsonObject {
+  const value: Json = json === null ? {} : JSON.parse(json);
+  if (!isObject(value)) return {};
+  return Object.fromEntries(fields.filter((field) => field in value).map((field) => [field, value[field]]));
+}
+
+const onlyMark = (envelope: JsonObject, entry: string | null): Redacted =>
+  redacted(
+    [{ type: "text", text: forgottenMark, kept: null, toolCallId: null, toolName: null, metadata: null }],
+    JSON.stringify({ ...envelope, content: "text" }),
+    entry,
+  );
 
 const redacted = (parts: readonly Part[], envelope: string | null, entry: string | null): Redacted => ({
   parts,
@@ -46,55 +75,153 @@ const redacted = (parts: readonly Part[], envelope: string | null, entry: string
   text: textOfParts(parts),
 });
 
-function redactPart(part: Part, secret: string): Part {
-  const toolName = part.toolName === null ? null : redactText(part.toolName, secret);
+function holds({ text, parts, envelope, entry }: Redacted, forms: Forms): boolean {
+  const told = parts.flatMap((part) => [part.text, part.kept, part.toolCallId, part.toolName, part.metadata]);
+  const line = isShortEntry(entry) ? null : entry;
+  return [text, envelope, line, ...told].some((words) => words !== null && holdsAny(words, forms));
+}
+
+function blotPart(part: Part, forms: Forms): Part {
+  const toolName = part.toolName === null ? null : blotText(part.toolName, forms);
   return {
     type: part.type,
-    text: part.text === null ? null : redactSaid(part, toolName, secret),
-    kept: part.kept === null ? null : redactText(part.kept, secret),
-    toolCallId: part.toolCallId === null ? null : redactText(part.toolCallId, secret),
+    text: part.text === null ? null : blotSaid(part, toolName, forms),
+    kept: part.kept === null ? null : blotText(part.kept, forms),
+    toolCallId: part.toolCallId === null ? null : blotText(part.toolCallId, forms),
     toolName,
-    metadata: redactJson(part.metadata, secret),
+    metadata: blotJson(part.metadata, forms),
   };
 }
 
 /** The arguments of a call must stay JSON, or the call could not be rebuilt. */
-function redactSaid(part: Part, toolName: string | null, secret: string): string {
+function blotSaid(part: Part, toolName: string | null, forms: Forms): string {
   const text = part.text ?? "";
   const isCall = part.type === "tool" && part.toolName !== null && text.startsWith(`${part.toolName} {`);
-  if (!isCall) return redactText(text, secret);
+  if (!isCall) return blotText(text, forms);
   const input = text.slice((part.toolName ?? "").length + 1);
   try {
-    return `${toolName} ${redactJson(input, secret)}`;
+    return `${toolName} ${blotJson(input, forms)}`;
   } catch {
     // A call whose arguments were never JSON is rebuilt from its metadata; here it is only text.
-    return redactText(text, secret);
+    return blotText(text, forms);
   }
 }
 
-export const redactText = (text: string, secret: string): string =>
-  formsOf(secret).reduce((left, form) => left.replaceAll(form, forgottenMark), text);
+// ── Text and JSON ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Also for JSON text: it is taken apart, so that a number or a key can be forgotten and the rest stays valid. */
-export function redactJson<T extends string | null>(json: T, secret: string): T | string {
-  if (json === null || !formsOf(secret).some((form) => json.includes(form))) return json;
-  return JSON.stringify(redactValue(JSON.parse(json), secret));
+/** Holds no form of the secret afterwards: where blotting makes a new one out of what is around it, nothing stays. */
+export const redactText = (text: string, secret: string): string => blotText(text, formsOf(secret));
+
+function blotText(text: string, forms: Forms): string {
+  const left = forms.reduce((words, form) => words.replaceAll(form, forgottenMark), text);
+  return holdsAny(left, forms) ? forgottenMark : left;
 }
 
-function redactValue(value: Json, secret: string): Json {
-  if (typeof value === "string") return redactText(value, secret);
-  if (typeof value === "number") return String(value).includes(secret) ? forgottenMark : value;
-  if (Array.isArray(value)) return value.map((item: Json) => redactValue(item, secret));
+/**
+ * Also for JSON text: it is taken apart, so that a number or a key can be forgotten and the rest stays valid. A secret
+ * that is itself a piece of JSON may still stand in it afterwards; whoever keeps the text must look (`holdsSecret`).
+ */
+export const redactJson = <T extends string | null>(json: T, secret: string): T | string =>
+  blotJson(json, formsOf(secret));
+
+function blotJson<T extends string | null>(json: T, forms: Forms): T | string {
+  if (json === null || !holdsAny(json, forms)) return json;
+  return JSON.stringify(blotValue(JSON.parse(json), forms));
+}
+
+function blotValue(value: Json, forms: Forms): Json {
+  if (typeof value === "string") return blotText(value, forms);
+  if (typeof value === "number") return holdsAny(String(value), forms) ? forgottenMark : value;
+  if (Array.isArray(value)) return value.map((item: Json) => blotValue(item, forms));
   if (!isObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([field, inner]) => [redactText(field, secret), redactValue(inner ?? null, secret)]),
+    Object.entries(value).map(([field, inner]) => [blotText(field, forms), blotValue(inner ?? null, forms)]),
   );
 }
 
-/** How a secret can stand in stored text: as it is, and as JSON writes it, once and twice. */
-export function formsOf(secret: string): readonly string[] {
-  const once = escaped(secret);
-  return [...new Set([secret, once, escaped(once)])].sort((a, b) => b.length - a.length);
+/** A line of the transcript without the secret; only its place where blotting is not enough. */
+export function redactLine(raw: string, secret: string): string {
+  const forms = formsOf(secret);
+  const left = blotJson(raw, forms);
+  if (!holdsAny(left, forms)) return left;
+  const place = JSON.stringify({ ...keptFields(left, placeFields), forgotten: forgottenMark });
+  return holdsAny(place, forms) ? JSON.stringify({ forgotten: forgottenMark }) : place;
 }
 
-const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
+// ── Titles ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const titleLengthMax = 80;
+
+/** Whether a title repeats what a message says: the beginning that an import has taken for it, or any piece. */
+export function isTitleFrom(title: string, message: Pick<Message, "text">): boolean {
+  if (title.trim() === "" || message.text === forgottenMark) return false;
+  const stem = onOneLine(title.replace(/…$/u, ""));
+  return title === firstLine(message.text, titleLengthMax) || (stem !== "" && onOneLine(message.text).includes(stem));
+}
+
+/** A title is one line, and cut: it may hold a secret with other blanks, or only the beginning of one. */
+export function redactTitle(title: string, secret: string): string {
+  const line = onOneLine(secret);
+  const whole = redactText(title, secret);
+  const left = line.length < secretLengthMin ? whole : redactText(whole, line);
+  const isCut = left.endsWith("…");
+  const stem = isCut ? left.slice(0, -1) : left;
+  const beginning = firstLineOf(secret);
+  const shortest = isCut ? secretLengthMin : Math.max(beginning.length, secretLengthMin);
+  for (let length = Math.min(beginning.length, stem.length); length >= shortest; length--) {
+    if (stem.endsWith(beginning.slice(0, length))) return `${stem.slice(0, -length)}${forgottenMark}`;
+  }
+  return left;
+}
+
+const firstLineOf = (secret: string): string => onOneLine(/[^\s\p{Cc}].*/u.exec(secret)?.[0] ?? "");
+const onOneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+
+// ── Secrets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Forms = readonly string[];
+
+/** A shorter one would blot out parts of unrelated words. */
+export const secretLengthMin = 4;
+
+/** With these stored messages are written down; without them a message could not be put together again. */
+const ownWords: readonly string[] = [
+  "toolResult timestamp blocks calls type parentId rest field tool_calls toolCall tool_use tool_result thinking",
+  "arguments input toolCallId tool_call_id toolName isError true false",
+]
+  .flatMap((words) => words.split(" "))
+  .concat(["user", "assistant", "system", "tool"].map((role) => JSON.stringify({ role, content: "text" })))
+  .concat('{"message":null}', forgottenMark);
+
+/** No secret: every stored message would hold it, before and after. */
+export const isOwnWord = (secret: string): boolean => ownWords.some((word) => word.includes(secret));
+
+export const holdsSecret = (text: string, secret: string): boolean => holdsAny(text, formsOf(secret));
+
+const holdsAny = (text: string, forms: Forms): boolean => forms.some((form) => text.includes(form));
+
+const escapingsMax = 3;
+
+/**
+ * How a secret can stand in stored text: as it is, and as JSON writes it, up to three times over, by programs that
+ * write other letters than ASCII as they are or as \uXXXX and a slash with or without a backslash. An ordinary word has
+ * one form; a bad one some eighty. Longest first.
+ */
+export function formsOf(secret: string): Forms {
+  const forms = new Set([secret]);
+  let latest: Forms = [secret];
+  for (let level = 0; level < escapingsMax; level++) {
+    latest = [...new Set(latest.flatMap(escapedForms))];
+    for (const form of latest) forms.add(form);
+  }
+  return [...forms].sort((a, b) => b.length - a.length);
+}
+
+function escapedForms(text: string): Forms {
+  const escaped = JSON.stringify(text).slice(1, -1);
+  const lower = escaped.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${hexOf(unit)}`);
+  const upper = escaped.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${hexOf(unit).toUpperCase()}`);
+  return [escaped, lower, upper].flatMap((form) => [form, form.replaceAll("/", String.raw`\/`)]);
+}
+
+const hexOf = (unit: string): string => unit.charCodeAt(0).toString(16).padStart(4, "0");

@@ -47,20 +47,35 @@ describe("importing a chat that does not say what it is called", () => {
 
   it("keeps another chat of the same name apart, and finds each again", async () => {
     await onStore(async (bring, store) => {
-      const one = await bring(chat("alpha", "x"));
-      const two = await bring(chat("beta", "x"));
+      const one = await bring(chat("be kind", "alpha", "x"));
+      const two = await bring(chat("be kind", "beta", "x"));
       const three = await bring(chat("gamma"));
-      const again = await bring(chat("beta", "x", "y"));
+      const again = await bring(chat("be kind", "beta", "x", "y"));
       assert.deepEqual(
         [one, two, three, again].map(({ conversation }) => conversation?.sessionId),
         ["log", "log-2", "log-3", "log-2"],
       );
-      assert.deepEqual([again.messages, again.duplicates, again.differing], [1, 2, []]);
+      assert.deepEqual([again.messages, again.duplicates, again.differing], [1, 3, []]);
       const lines = await Array.fromAsync(exportTranscript(store, two.conversation?.id ?? assert.fail()));
       assert.deepEqual(
         lines.map((line) => (JSON.parse(line) as { content: string }).content),
-        ["beta", "x", "y"],
+        ["be kind", "beta", "x", "y"],
       );
+    });
+  });
+});
+
+describe("importing the same chat twice at once", () => {
+  it("makes one conversation of it", async () => {
+    await onStore(async (bring, store) => {
+      const words = Array.from({ length: 600 }, (_, n) => `message ${n}`);
+      const reports = await Promise.all([bring(chat(...words)), bring(chat(...words))]);
+      assert.equal((await store.conversations()).length, 1);
+      assert.equal(
+        reports.reduce((sum, { messages }) => sum + messages, 0),
+        600,
+      );
+      assert.equal((await store.status()).messages, 600);
     });
   });
 });

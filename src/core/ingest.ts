@@ -137,11 +137,7 @@ async function openTarget(
   const { sessionKey = null, agentId = null } = target;
   for (let number = 1; ; number++) {
     const sessionId = named ?? (number === 1 ? target.fallbackSessionId : `${target.fallbackSessionId}-${number}`);
-    const known = await store.conversations({ sessionId, includeHidden: true });
-    const same = known.find(
-      (conversation) => target.sessionKey === undefined || conversation.sessionKey === sessionKey,
-    );
-    if (same === undefined) return await store.openSegment({ sessionId, sessionKey, agentId });
+    const same = await store.openSession({ sessionId, sessionKey, agentId });
     if (named !== null || (await beginsLike(store, same, start))) return same;
   }
 }
@@ -150,7 +146,7 @@ const messagesCompared = 20;
 
 /**
  * Two files of one name are one chat only if they begin alike; else the second would be lost among the first's keys.
- * The first message that was not forgotten since tells.
+ * What was forgotten since is like whatever it was.
  */
 async function beginsLike(store: Store, { id }: Conversation, start: readonly Appendable[]): Promise<boolean> {
   const stored = await store.messages({ conversation: id, limit: messagesCompared });
@@ -158,8 +154,13 @@ async function beginsLike(store: Store, { id }: Conversation, start: readonly Ap
   if (stored.length === 0 || first.length === 0) return true;
   const textOf = new Map(stored.map(({ key, text }) => [key, text]));
   const met = first.filter(({ message }) => textOf.has(message.key));
-  const told = met.find(({ message }) => textOf.get(message.key)?.includes(forgottenMark) === false);
-  return met.length > 0 && (told === undefined || textOf.get(told.message.key) === textOfParts(told.message.parts));
+  return (
+    met.length > 0 &&
+    met.every(({ message }) => {
+      const text = textOf.get(message.key) ?? "";
+      return text === textOfParts(message.parts) || text.includes(forgottenMark);
+    })
+  );
 }
 
 const messagesPerPage = 500;

@@ -179,7 +179,7 @@ export interface Skeleton {
   readonly messageTimes: readonly string[];
   /** Messages outside the invariant: notes, branches the host left. */
   readonly asides: ReadonlySet<number>;
-  /** Messages deep-copied from another conversation: their order comes from the context. */
+  /** Messages that were copied from another conversation or came late: their order comes from the context. */
   readonly copies: ReadonlySet<number>;
   readonly summaries: readonly SummaryFacts[];
   readonly sources: ReadonlyMap<SummaryId, Sources>;
@@ -281,6 +281,8 @@ export interface Store {
   // Writes.
   /** The active segment of this session, made if there is none. */
   open(session: SessionIdentity): Promise<Conversation>;
+  /** The newest segment of exactly this session id (and key, if one is given), active or not; made if there is none. */
+  openSession(session: SessionIdentity): Promise<Conversation>;
   /** A new, empty segment of this session; the previous one is no longer active. */
   openSegment(session: SessionIdentity): Promise<Conversation>;
   setTitle(conversation: ConversationId, title: string | null): Promise<void>;

@@ -71,13 +71,18 @@ const isMessage = (value: Json | undefined): value is JsonObject =>
 
 const keyOf = (value: JsonObject, position: number): string => {
   const id = value["id"];
-  return typeof id === "string" && id !== "" ? id : typeof id === "number" ? String(id) : `@${position}`;
+  if (typeof id === "number") return String(id);
+  return typeof id === "string" && id !== "" ? keyOfId(id) : `@${position}`;
 };
 
-/** Only an entry that says where it hangs takes part in a tree. */
-const parentOf = (value: JsonObject): { parentKey?: string } => {
+/** A position begins with one @; an id that does so too gets another. */
+const keyOfId = (id: string): string => id.replace(/^@/, "@@");
+
+/** Only an entry that says where it hangs takes part in a tree; null is its root. */
+const parentOf = (value: JsonObject): { parentKey?: string | null } => {
   const parent = value["parentId"];
-  return typeof parent === "string" ? { parentKey: parent } : {};
+  if (parent === null) return { parentKey: null };
+  return typeof parent === "string" ? { parentKey: keyOfId(parent) } : {};
 };
 
 function timeOf(value: JsonObject): Timestamp | null {

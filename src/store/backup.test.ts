@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -160,6 +161,36 @@ describe("keeping backups", () => {
     assert.deepEqual(pruneBackups(path, 3), names.slice(0, 2));
     for (const file of [...names.slice(2), ...others]) assert.ok(existsSync(file), file);
     assert.ok(!existsSync(filesBeside(names[0]!)));
+  });
+});
+
+describe("keeping backups, when the clock was wrong", () => {
+  const future = ["20990101T000000Z", "20990102T000000Z", "20990103T000000Z"];
+
+  it("never takes away the one just made", async () => {
+    const path = await living();
+    const others = future.map((stamp) => `${path}.backup-${stamp}`);
+    for (const file of others) {
+      writeFileSync(file, "");
+      utimesSync(file, new Date("2099-01-01"), new Date("2099-01-01"));
+    }
+    const made = backupPath(path, now);
+    await backUpDatabase(path, made);
+    assert.deepEqual(pruneBackups(path, 3, made), others.slice(0, 1));
+    for (const file of [made, ...others.slice(1)]) assert.ok(existsSync(file), file);
+  });
+
+  it("and, when nobody says which that was, never the last one written", async () => {
+    const path = await living();
+    const others = future.map((stamp) => `${path}.backup-${stamp}`);
+    for (const file of others) {
+      writeFileSync(file, "");
+      utimesSync(file, new Date("2025-01-01"), new Date("2025-01-01"));
+    }
+    const made = backupPath(path, now);
+    await backUpDatabase(path, made);
+    assert.deepEqual(pruneBackups(path, 3), others.slice(0, 1));
+    assert.ok(existsSync(made));
   });
 });
 

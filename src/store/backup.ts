@@ -107,20 +107,27 @@ export function unusedPath(wanted: string): string {
   }
 }
 
-/** Keeps the newest few of our backups of this database, and what it was before it was adopted. */
-export function pruneBackups(path: string, keep: number): readonly string[] {
+/**
+ * Keeps the newest few of our backups of this database, and what it was before it was adopted. The one just made is
+ * kept in any case: a clock that was wrong for a day leaves names, and files, of a time that is yet to come.
+ */
+export function pruneBackups(path: string, keep: number, made?: string): readonly string[] {
   const prefix = `${basename(path)}.backup-`;
-  const old = readdirSync(dirname(path))
+  const backups = readdirSync(dirname(path))
     .filter((name) => name.startsWith(prefix) && /^\d{8}T\d{6}Z(-\d+)?$/.test(name.slice(prefix.length)))
     .sort()
-    .slice(0, -keep)
     .map((name) => join(dirname(path), name));
+  const newest = made ?? backups.reduce((one, other) => (writtenAt(other) >= writtenAt(one) ? other : one), "");
+  const others = backups.filter((file) => resolve(file) !== resolve(newest));
+  const old = others.slice(0, Math.max(0, backups.length - keep));
   for (const file of old) {
     rmSync(file, { force: true });
     rmSync(filesBeside(file), { recursive: true, force: true });
   }
   return old;
 }
+
+const writtenAt = (file: string): number => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 /**
  * Puts a backup in the place of a database. Goes through SQLite as well, so that processes which have the database open

@@ -24,7 +24,7 @@ export function* rewind(
 ): Script<{ lastOrdinal: number } | null> {
   const path = yield* pathToActive(id, parentKey);
   if (path === null) return null;
-  yield* cutAfter(deps, id, path.anchorSeq);
+  yield* cutAfter(deps, id, path.anchor);
   let lastOrdinal = yield* count(sql`SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}`);
   for (const step of path.returning) {
     yield sql`UPDATE messages SET aside = NULL WHERE message_id = ${step.messageId}`;
@@ -41,10 +41,16 @@ export function* rewind(
 }
 
 interface Path {
-  /** The newest message of the active branch that is kept; 0 when none is. */
-  readonly anchorSeq: number;
+  readonly anchor: Anchor;
   /** Messages of a branch left earlier that come back, oldest first. */
   readonly returning: readonly { readonly messageId: number; readonly tokens: number }[];
+}
+
+/** The newest message of the active branch that is kept. One that came late has no place in the order of `seq`. */
+interface Anchor {
+  readonly key: string | null;
+  /** What was said up to here is kept; -1 when only the key tells. */
+  readonly seq: number;
 }
 
 /** Follows parents from a key up to the active branch. */
@@ -57,7 +63,7 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
     seen.add(key);
     const step: { messageId: number; seq: number; aside: string | null; tokens: number; parent: string | null } | null =
       yield* first(
-        sql`SELECT message_id, seq, aside, token_count, parent_key FROM messages
+        sql`SELECT message_id, iif(late IS NULL, seq, -1) AS seq, aside, token_count, parent_key FROM messages
               WHERE conversation_id = ${id} AND message_key = ${key}
             UNION ALL
             SELECT 0, after_seq, NULL, 0, parent_key FROM transcript_entries
@@ -70,9 +76,10 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
           parent: textOrNull(row, "parent_key"),
         }),
       );
-    if (step === null) return null;
-    if (step.messageId === 0 && step.parent === null) return { anchorSeq: step.seq, returning: returning.reverse() };
-    if (step.messageId !== 0 && step.aside === null) return { anchorSeq: step.seq, returning: returning.reverse() };
+    if (step === null && key === from) return null;
+    if (step === null) break;
+    const isActive = step.messageId === 0 ? step.parent === null : step.aside === null;
+    if (isActive) return { anchor: { key, seq: step.seq }, returning: returning.reverse() };
     if (step.aside === "branch") returning.push({ messageId: step.messageId, tokens: step.tokens });
     key = step.parent;
     oldestSeq = step.seq;
@@ -81,14 +88,14 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
   const anchorSeq = yield* count(
     sql`SELECT max(seq) FROM messages WHERE conversation_id = ${id} AND seq < ${oldestSeq} AND aside IS NULL`,
   );
-  return { anchorSeq, returning: returning.reverse() };
+  return { anchor: { key: null, seq: anchorSeq }, returning: returning.reverse() };
 }
 
 /** Takes everything after a message out of the context. A summary that reaches across the cut is dissolved first. */
-function* cutAfter(deps: ScriptDeps, id: ConversationId, anchorSeq: number): Script<void> {
+function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script<void> {
   for (;;) {
     const last = yield* first(
-      sql`SELECT c.ordinal, c.message_id, c.summary_id, m.seq, m.copied_from, coalesce(m.token_count, s.token_count, 0) AS tokens
+      sql`SELECT c.ordinal, c.message_id, c.summary_id, m.seq, m.message_key, m.late, m.copied_from, coalesce(m.token_count, s.token_count, 0) AS tokens
           FROM context_items c
           LEFT JOIN messages m ON m.message_id = c.message_id
           LEFT JOIN summaries s ON s.summary_id = c.summary_id
@@ -100,7 +107,8 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchorSeq: number): Scr
     const tokens = int(last, "tokens");
     const summary = textOrNull(last, "summary_id");
     if (summary === null) {
-      if (int(last, "seq") <= anchorSeq || last["copied_from"] !== null) return;
+      const isEarlier = int(last, "seq") <= anchor.seq && last["late"] === null;
+      if (isEarlier || last["message_key"] === anchor.key || last["copied_from"] !== null) return;
       yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND ordinal = ${ordinal}`;
       yield sql`UPDATE messages SET aside = 'branch' WHERE message_id = ${int(last, "message_id")}`;
       yield* adjustTotals(deps, id, {
@@ -118,9 +126,9 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchorSeq: number): Scr
             UNION SELECT p.parent_summary_id FROM summary_parents p JOIN below b ON p.summary_id = b.summary_id
           )
           SELECT max(m.seq) FROM below JOIN summary_messages l USING (summary_id) JOIN messages m USING (message_id)
-          WHERE m.copied_from IS NULL`,
+          WHERE m.copied_from IS NULL AND m.late IS NULL`,
     );
-    if (newest <= anchorSeq) return;
+    if (newest <= anchor.seq) return;
     yield* replaceItem(deps, id, ordinal);
   }
 }

@@ -23,6 +23,8 @@ export interface Corpus {
   /** Rows of these ids, or from one id to another, both included; newest first. See `toFound`. */
   readonly rows: (ids: readonly number[], filter: Filter, like?: string) => Statement;
   readonly between: (from: number, to: number, filter: Filter, like?: string) => Statement;
+  /** Conversations that hold rows later than a time whose ids are below one: those that were stored out of order. */
+  readonly behind: (id: number, time: string, filter: Filter) => Script<readonly number[]>;
   /** The oldest rows that are not indexed: id, conversation_id, content. */
   readonly unindexed: (most: number) => Statement;
   readonly index: (id: number, prepared: string) => Statement;
@@ -36,6 +38,10 @@ export interface Extent {
   readonly newest: number;
 }
 
+/** Before and after every time there is. */
+const earliest = "";
+const latest = "~";
+
 const messageColumns = `message_id AS id, conversation_id, seq, role, content, created_at AS at,
   CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name`;
 
@@ -47,6 +53,8 @@ export const messages = createCorpus({
   earliest: "created_at",
   latest: "created_at",
   isContent: "aside IS NOT 'note'",
+  // Turns follow each other in time. Those above the id are passed over by the index alone.
+  latestFirst: "ORDER BY seq DESC LIMIT 1",
 });
 
 /** A summary is of the time of the messages below it. */
@@ -58,6 +66,7 @@ export const summaries = createCorpus({
   earliest: "coalesce(earliest_at, created_at)",
   latest: "coalesce(latest_at, created_at)",
   isContent: "true",
+  latestFirst: "",
 });
 
 function createCorpus(names: {
@@ -68,6 +77,8 @@ function createCorpus(names: {
   readonly earliest: string;
   readonly latest: string;
   readonly isContent: string;
+  /** How to come to the latest row of a conversation first, if there is a way. */
+  readonly latestFirst: string;
 }): Corpus {
   const { name, id, columns } = names;
   const fts = `${name}_fts`;
@@ -91,6 +102,11 @@ function createCorpus(names: {
   const between = statement(
     `SELECT ${columns} FROM ${name} WHERE ${id} BETWEEN ? AND ? AND ${passes} ORDER BY ${id} DESC`,
   );
+  const behind = statement(`SELECT json_group_array(conversation_id) AS ids FROM conversations AS c
+    WHERE coalesce(last_message_at, '${latest}') > ?
+      AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})
+      AND EXISTS (SELECT 1 FROM (SELECT ${names.latest} AS at FROM ${name}
+        WHERE conversation_id = c.conversation_id AND +${id} < ? ${names.latestFirst}) WHERE at > ?)`);
   const unindexed = statement(`SELECT ${id} AS id, conversation_id, content FROM ${name}
     WHERE ${id} > (SELECT indexed_upto FROM search_progress WHERE source = '${name}') ORDER BY ${id} LIMIT ?`);
   const index = statement(`INSERT INTO ${fts} (rowid, text) VALUES (?, ?)`);
@@ -108,6 +124,7 @@ function createCorpus(names: {
     newest: (match, most) => ids(newest(match, most)),
     rows: (wanted, filter, like) => rows(JSON.stringify(wanted), ...valuesOf(filter, like)),
     between: (from, to, filter, like) => between(from, to, ...valuesOf(filter, like)),
+    behind: (below, time, { hidden, only }) => ids(behind(time, hidden, hidden, only, only, below, time)),
     unindexed,
     index,
     unindex,
@@ -147,15 +164,13 @@ export interface Scope {
 }
 
 /** As values of statements; lists are JSON text. */
-interface Filter {
+export interface Filter {
   readonly only: string | null;
   readonly hidden: string;
   readonly since: string;
   readonly before: string;
 }
 
-const earliest = "";
-const latest = "~";
 const namedMax = 500;
 
 export function* openScope({

@@ -87,7 +87,7 @@ export function* replaceItem(
 }
 
 /** Moves later items up until `wanted` places from `ordinal` on are free but for the first; tells how many moved. */
-function* makeRoom(id: ConversationId, ordinal: number, wanted: number): Script<number> {
+export function* makeRoom(id: ConversationId, ordinal: number, wanted: number): Script<number> {
   const pageSize = 1_000;
   const moves: { from: number; to: number }[] = [];
   let free = ordinal + wanted;

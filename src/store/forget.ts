@@ -4,7 +4,20 @@
  */
 
 import { LcmError } from "../core/errors.ts";
-import { forgetMessage, forgottenMark, formsOf, redactJson, redactMessage, redactText } from "../core/forget.ts";
+import {
+  forgetMessage,
+  forgottenMark,
+  formsOf,
+  holdsSecret,
+  isOwnWord,
+  isTitleFrom,
+  redactJson,
+  redactLine,
+  redactMessage,
+  redactText,
+  redactTitle,
+  secretLengthMin,
+} from "../core/forget.ts";
 import type { Redacted } from "../core/forget.ts";
 import type { ConversationId, Message, MessageId, SummaryId } from "../core/model.ts";
 import type { ForgetPlan, Written } from "../core/ports.ts";
@@ -13,12 +26,13 @@ import { writeJournal } from "./ledger.ts";
 import { countOlderValues, forgetOlderValues } from "./older-values.ts";
 import { coveredBy, messages, summaries } from "./read.ts";
 import { reindexSummary } from "./rewrite.ts";
-import { asMessage, asSummary } from "./rows.ts";
+import { asConversation, asMessage, asSummary } from "./rows.ts";
 import { all, count, int, sql, text } from "./script.ts";
 import type { Script } from "./script.ts";
 import { reindexRow } from "./indexing.ts";
 import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
+import { setTitle } from "./write.ts";
 
 /** Everything in the rows; the files folder is looked through by whoever owns it. */
 export function* planForget(scope: ConversationId | null, target: ForgetPlan["target"]): Script<ForgetPlan> {
@@ -38,21 +52,52 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
         ORDER BY journal_id`,
     (row) => int(row, "journal_id"),
   );
-  return { target: { kind: "message", id }, messages: ids, summaries: [...above], files: [], journal, entries: 0 };
+  return {
+    target: { kind: "message", id },
+    messages: ids,
+    summaries: [...above],
+    files: [],
+    journal,
+    entries: (yield* titlesFrom(ids)).length,
+  };
 }
 
-/** A transplant has copied it: forgetting reaches the copies too. */
+/** A transplant has copied it, or it is such a copy: forgetting reaches the original and every copy of it. */
 function* withCopies(id: MessageId): Script<readonly MessageId[]> {
   return yield* all(
-    sql`WITH RECURSIVE same(message_id) AS (
-          VALUES (${id}) UNION SELECT m.message_id FROM messages m JOIN same s ON m.copied_from = s.message_id
+    sql`WITH RECURSIVE origin(message_id) AS (
+          VALUES (${id})
+          UNION SELECT m.copied_from FROM messages m JOIN origin o USING (message_id) WHERE m.copied_from IS NOT NULL
+        ), same(message_id) AS (
+          SELECT message_id FROM origin
+          UNION SELECT m.message_id FROM messages m JOIN same s ON m.copied_from = s.message_id
         )
-        SELECT message_id FROM same ORDER BY message_id`,
+        SELECT message_id FROM same JOIN messages USING (message_id) ORDER BY message_id`,
     (row) => asMessage(int(row, "message_id")),
   );
 }
 
-const secretLengthMin = 4;
+/** Conversations that are called by what one of these messages says, as an import does with the first. */
+function* titlesFrom(ids: readonly MessageId[]): Script<readonly ConversationId[]> {
+  const said = yield* messages({ ids });
+  const called = yield* titles(null);
+  return called
+    .filter(({ id, title }) => said.some((message) => message.conversation === id && isTitleFrom(title, message)))
+    .map(({ id }) => id);
+}
+
+interface Titled {
+  readonly id: ConversationId;
+  readonly title: string;
+}
+
+function* titles(scope: ConversationId | null): Script<readonly Titled[]> {
+  return yield* all(
+    sql`SELECT conversation_id, title FROM conversations
+        WHERE title IS NOT NULL AND (${scope} IS NULL OR conversation_id = ${scope}) ORDER BY conversation_id`,
+    (row) => ({ id: asConversation(int(row, "conversation_id")), title: text(row, "title") }),
+  );
+}
 
 function* planSecret(scope: ConversationId | null, secret: string): Script<ForgetPlan> {
   if (secret.length < secretLengthMin) {
@@ -60,11 +105,17 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
       hint: "a shorter one would blot out parts of unrelated words",
     });
   }
+  if (isOwnWord(secret)) {
+    throw new LcmError("invalid", "this is a word with which every message is written down: it cannot be forgotten", {
+      hint: "give more of what stands around it, or forget single messages",
+    });
+  }
   const forms = JSON.stringify(formsOf(secret));
   const messageIds = yield* all(
     sql`SELECT DISTINCT m.message_id FROM messages m, json_each(${forms}) f
         WHERE (${scope} IS NULL OR m.conversation_id = ${scope}) AND (
-          instr(m.content, f.value) OR instr(coalesce(m.envelope, ''), f.value) OR instr(coalesce(m.entry, ''), f.value)
+          instr(m.content, f.value) OR instr(coalesce(m.envelope, ''), f.value)
+          OR (m.entry LIKE '{%' AND instr(m.entry, f.value))
           OR EXISTS (SELECT 1 FROM message_parts p WHERE p.message_id = m.message_id AND (
                instr(coalesce(p.text_content, ''), f.value) OR instr(coalesce(p.metadata, ''), f.value)
                OR instr(coalesce(p.tool_call_id, ''), f.value) OR instr(coalesce(p.tool_name, ''), f.value))))
@@ -83,6 +134,7 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
           AND (instr(j.before_json, f.value) OR instr(j.after_json, f.value)) ORDER BY j.journal_id`,
     (row) => int(row, "journal_id"),
   );
+  const called = (yield* titles(scope)).filter(({ title }) => redactTitle(title, secret) !== title).length;
   const olderRows = yield* countOlderValues(secret);
   const entries = yield* count(
     sql`SELECT count(DISTINCT e.entry_id) FROM transcript_entries e, json_each(${forms}) f
@@ -94,7 +146,7 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
     summaries: summaryIds,
     files: [],
     journal,
-    entries: entries + olderRows,
+    entries: entries + olderRows + called,
   };
 }
 
@@ -106,6 +158,8 @@ export function* forget(
   const present = yield* planForget(scope, plan.target);
   if (!isSamePlan(present, plan)) return { kind: "stale", reason: "other rows hold it now than when this was planned" };
   const { target } = plan;
+  if (target.kind === "secret") yield* forgetInTitles(deps, scope, target.text);
+  else for (const id of yield* titlesFrom(plan.messages)) yield* setTitle(deps, id, null);
   for (const id of plan.messages) {
     const [message] = yield* messages({ ids: [id] });
     if (message === undefined) continue;
@@ -116,20 +170,37 @@ export function* forget(
   for (const id of plan.journal) yield* forgetInJournal(id, target);
   if (target.kind === "secret") {
     yield* forgetInEntries(scope, target.text);
-    yield* forgetInTitles(scope, target.text);
+    yield* forgetOlderValues(target);
+  } else {
+    for (const id of plan.messages) yield* forgetOlderValues({ kind: "message", id });
   }
-  yield* forgetOlderValues(target);
   yield* writeJournal(deps, {
     operation: "forget",
     conversation: scope,
     subject: target.kind === "message" ? `message ${target.id}` : "a secret",
-    before: {},
+    before: notScrubbed,
     after: { messages: plan.messages, summaries: plan.summaries, files: plan.files, journal: plan.journal },
   });
   return {
     kind: "written",
     removed: plan.messages.length + plan.summaries.length + plan.journal.length + plan.entries,
   };
+}
+
+/** Stands in the journal from the transaction that forgets until the pages are scrubbed: an interruption is made good. */
+const notScrubbed = { scrubbed: false } as const;
+
+export function* isScrubPending(): Script<boolean> {
+  return (
+    (yield* count(
+      sql`SELECT count(*) FROM journal WHERE operation = 'forget' AND before_json = ${JSON.stringify(notScrubbed)}`,
+    )) > 0
+  );
+}
+
+export function* recordScrub(): Script<void> {
+  yield sql`UPDATE journal SET before_json = '{}'
+            WHERE operation = 'forget' AND before_json = ${JSON.stringify(notScrubbed)}`;
 }
 
 const isSamePlan = (a: ForgetPlan, b: ForgetPlan): boolean =>
@@ -180,8 +251,11 @@ function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["t
 function* forgetInJournal(id: number, target: ForgetPlan["target"]): Script<void> {
   const [row] = yield sql`SELECT before_json, after_json FROM journal WHERE journal_id = ${id}`;
   if (row === undefined) return;
-  const blot = (json: string): string =>
-    target.kind === "secret" ? redactJson(json, target.text) : JSON.stringify({ text: forgottenMark });
+  const blot = (json: string): string => {
+    if (target.kind === "message") return JSON.stringify({ text: forgottenMark });
+    const left = redactJson(json, target.text);
+    return holdsSecret(left, target.text) ? "{}" : left;
+  };
   yield sql`UPDATE journal SET before_json = ${blot(text(row, "before_json"))},
               after_json = ${blot(text(row, "after_json"))} WHERE journal_id = ${id}`;
 }
@@ -191,16 +265,13 @@ function* forgetInEntries(scope: ConversationId | null, secret: string): Script<
     yield sql`SELECT DISTINCT e.entry_id, e.raw FROM transcript_entries e, json_each(${JSON.stringify(formsOf(secret))}) f
     WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`;
   for (const row of rows) {
-    yield sql`UPDATE transcript_entries SET raw = ${redactJson(text(row, "raw"), secret)} WHERE entry_id = ${int(row, "entry_id")}`;
+    yield sql`UPDATE transcript_entries SET raw = ${redactLine(text(row, "raw"), secret)} WHERE entry_id = ${int(row, "entry_id")}`;
   }
 }
 
-/** A title is often the first thing said. */
-function* forgetInTitles(scope: ConversationId | null, secret: string): Script<void> {
-  const rows = yield sql`SELECT conversation_id, title FROM conversations
-    WHERE (${scope} IS NULL OR conversation_id = ${scope}) AND instr(coalesce(title, ''), ${secret})`;
-  for (const row of rows) {
-    yield sql`UPDATE conversations SET title = ${redactText(text(row, "title"), secret)}, revision = revision + 1
-              WHERE conversation_id = ${int(row, "conversation_id")}`;
+function* forgetInTitles(deps: ScriptDeps, scope: ConversationId | null, secret: string): Script<void> {
+  for (const { id, title } of yield* titles(scope)) {
+    const left = redactTitle(title, secret);
+    if (left !== title) yield* setTitle(deps, id, left);
   }
 }

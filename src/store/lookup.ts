@@ -20,6 +20,8 @@ export interface Picked {
   readonly holding: ReadonlyMap<Term, number>;
   /** Whether older rows were left out. */
   readonly isCut: boolean;
+  /** When the newest are wanted: those below an id, which can be later all the same. */
+  readonly elsewhere?: (below: number) => Script<Omit<Picked, "elsewhere">>;
 }
 
 /** How many ids of rows are fetched for one search: about 20 ms of them. */

@@ -62,7 +62,7 @@ export function* conversations(filter: ConversationFilter = {}): Script<readonly
   const family = filter.familyOf === undefined ? null : yield* mustHave(filter.familyOf);
   const sessionKey = filter.sessionKey ?? family?.sessionKey ?? null;
   const sessionId = filter.sessionId ?? (family !== null && family.sessionKey === null ? family.sessionId : null);
-  const agent = filter.agentId ?? null;
+  const agent = filter.agentId ?? (family === null || family.sessionKey === null ? null : family.agentId);
   return yield* all(
     sql`SELECT * FROM conversations
         WHERE (${sessionKey} IS NULL OR session_key = ${sessionKey})

@@ -52,6 +52,7 @@ export const tables = {
       entry TEXT,
       aside TEXT CHECK (aside IN ('branch', 'note')),
       copied_from INTEGER,
+      late INTEGER,
       UNIQUE (conversation_id, seq),
       UNIQUE (conversation_id, message_key)
     )`,
@@ -158,6 +159,14 @@ export const tables = {
       turn_key TEXT NOT NULL,
       PRIMARY KEY (conversation_id, turn_key)
     ) WITHOUT ROWID`,
+  missing_parents: `
+    CREATE TABLE missing_parents (
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      parent_key TEXT NOT NULL,
+      child_key TEXT NOT NULL,
+      late_key TEXT,
+      PRIMARY KEY (conversation_id, parent_key)
+    ) WITHOUT ROWID`,
   model_usage: `
     CREATE TABLE model_usage (
       usage_id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -202,7 +211,7 @@ export const searchTables = [
 ] as const;
 
 export const indexes = [
-  `CREATE UNIQUE INDEX conversations_active_session_key_idx ON conversations (session_key) WHERE session_key IS NOT NULL AND active = 1`,
+  `CREATE UNIQUE INDEX conversations_active_session_key_idx ON conversations (session_key, coalesce(agent_id, '')) WHERE session_key IS NOT NULL AND active = 1`,
   `CREATE INDEX conversations_session_id_idx ON conversations (session_id, active)`,
   `CREATE INDEX conversations_session_key_idx ON conversations (session_key, conversation_id)`,
   `CREATE UNIQUE INDEX summaries_search_id_idx ON summaries (search_id)`,

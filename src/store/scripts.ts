@@ -55,6 +55,7 @@ const reads = {
 const writesWith = (deps: ScriptDeps) =>
   ({
     open: (session) => write.open(deps, session),
+    openSession: (session) => write.openSession(deps, session),
     openSegment: (session) => write.openSegment(deps, session),
     setTitle: (id, title) => write.setTitle(deps, id, title),
     setHidden: (id, hidden) => write.setHidden(deps, id, hidden),

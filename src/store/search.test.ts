@@ -55,7 +55,8 @@ function createArchive() {
         last = Number(say.run(conversation, text, at ?? now(), aside ?? null, envelope ?? null).lastInsertRowid);
       db.exec(
         `UPDATE conversations AS c
-         SET message_count = (SELECT count(*) FROM messages m WHERE m.conversation_id = c.conversation_id)`,
+         SET (message_count, last_message_at) =
+           (SELECT count(*), max(created_at) FROM messages m WHERE m.conversation_id = c.conversation_id)`,
       );
       return last;
     },
@@ -250,7 +251,7 @@ describe("guarantee 22: no false “no matches”", () => {
       { deadlineMs: 1, nowMs: () => ms++ },
     );
     assert.equal(hits.length, 50);
-    assert.ok(caveats.some((caveat) => caveat.kind === "time" && caveat.scanned === 200 && caveat.of === 1_000));
+    assert.ok(caveats.some((caveat) => caveat.kind === "time" && caveat.scanned === 50 && caveat.of === 1_000));
   });
 
   it("says when the time was too short to read what is not indexed yet", () => {
@@ -411,6 +412,77 @@ describe("order", () => {
         "beaver between",
         "old beaver",
       ]);
+  });
+
+  describe("by recency is by time, whatever was stored first:", () => {
+    const archive = createArchive();
+    const numbered = (count: number, what: string): readonly string[] =>
+      Array.from({ length: count }, (_, index) => `needle ${what} ${index + 1}`);
+    archive.say(numbered(60, "new"), { conversation: 1 });
+    archive.say(numbered(3_000, "old"), { conversation: 2, at: "2020-01-01T00:00:00.000Z" });
+    archive.summarise("needle summed up late", "2026-02-01T00:00:00.000Z", "2026-02-01T00:00:00.000Z", 1);
+    for (let index = 0; index < 5; index++)
+      archive.summarise("needle summed up early", "2020-01-01T00:00:00.000Z", "2020-01-01T00:00:00.000Z", 2);
+    const newest = ["needle new 60", "needle new 59", "needle new 58"];
+    const check = (what: string, expected: readonly string[], more: Partial<SearchRequest>): void => {
+      it(what, () => {
+        archive.index();
+        for (const mode of ["regex", "full_text"] as const) {
+          const found = archive.find("needle", { mode, sort: "recency", limit: 3, scope: "messages", ...more });
+          assert.deepEqual(
+            found.hits.map((hit) => hit.snippet),
+            expected,
+            mode,
+          );
+          assert.deepEqual(found.caveats, [{ kind: "limit", limit: 3 }], mode);
+        }
+      });
+    };
+    const [first, second] = [asConversation(1), asConversation(2)];
+    check("of all conversations", newest, {});
+    check("of named conversations", newest, { conversations: [first, second] });
+    check("of those of a time", newest, { since: at("2019-01-01T00:00:00.000Z") });
+    check("before a time", ["needle new 9", "needle new 8", "needle new 7"], {
+      before: at("2026-01-01T00:10:00.000Z"),
+    });
+    check("without those that are not asked for", ["needle old 3000", "needle old 2999", "needle old 2998"], {
+      conversations: [second],
+    });
+    check("with summaries", ["needle summed up late", "needle new 60", "needle new 59"], { scope: "both" });
+
+    it("also when the later conversation goes on after the earlier was stored", () => {
+      archive.say("needle newest", { conversation: 1 });
+      archive.index();
+      for (const mode of ["regex", "full_text"] as const)
+        assert.deepEqual(archive.snippets("needle", { mode, sort: "recency", limit: 3, scope: "messages" }), [
+          "needle newest",
+          "needle new 60",
+          "needle new 59",
+        ]);
+    });
+
+    it("and says so when there was no time to look for later ones", () => {
+      let ms = 0;
+      const impatient = { deadlineMs: 40, nowMs: () => ms++ };
+      const request = { mode: "regex", limit: 3, scope: "messages" } as const;
+      archive.say(numbered(300, "old again"), { conversation: 3, at: "2020-01-01T00:00:00.000Z" });
+      const { hits, caveats } = archive.find("needle", request, impatient);
+      assert.deepEqual([hits.length, caveatKinds(caveats)], [3, ["limit", "time"]]);
+    });
+
+    it("and says so when there were too many to look at", () => {
+      const crowded = createArchive();
+      crowded.say("needle new", { conversation: 1 });
+      crowded.say("x", { conversation: 2, at: "2020-01-01T00:00:00.000Z" });
+      crowded.db.exec(`WITH RECURSIVE ids (id) AS (SELECT 3 UNION ALL SELECT id + 1 FROM ids WHERE id < 25000)
+        INSERT INTO messages
+          (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
+        SELECT id, 2, id, 'user', 'needle', 1, '2020-01-01T00:00:00.000Z', '', id FROM ids`);
+      crowded.index();
+      const { caveats } = crowded.find("needle", { sort: "recency", limit: 3, scope: "messages" });
+      assert.deepEqual(caveatKinds(caveats), ["limit", "newest_ranked"]);
+      assert.equal(crowded.snippets("needle", { mode: "regex", limit: 3 })[0], "needle new");
+    });
   });
 
   it("by relevance prefers rare words, and more of them", () => {

@@ -25,8 +25,8 @@ import {
   weightOf,
 } from "./ranking.ts";
 import type { Reading, Stretch } from "./ranking.ts";
-import { all, int, text } from "./script.ts";
-import type { Script } from "./script.ts";
+import { all, text } from "./script.ts";
+import type { Row, Script, Statement } from "./script.ts";
 import { parseQuery } from "./words.ts";
 import type { Query, Term } from "./words.ts";
 
@@ -62,7 +62,7 @@ function* searchByPattern(request: SearchRequest, deadline: Deadline): Script<Se
   const timeoutMs = Math.round(deadline.deadlineMs - deadline.nowMs());
   const scope = yield* openScope(request);
   const scans: Scan[] = [];
-  for (const corpus of scope.corpora) scans.push(yield* scanRows(corpus, scope, pattern, request.limit + 1, deadline));
+  for (const corpus of scope.corpora) scans.push(yield* scanRows(corpus, scope, pattern, request.limit, deadline));
   const hits = scans.flatMap((scan) => scan.hits).sort((one, other) => byRecency(one.found, other.found));
   const total = (of: "scanned" | "rows"): number => scans.reduce((sum, scan) => sum + scan[of], 0);
 
@@ -73,52 +73,96 @@ function* searchByPattern(request: SearchRequest, deadline: Deadline): Script<Se
   return { hits: hits.slice(0, request.limit).map(({ found, stretch }) => hitOf(found, stretch, 0)), caveats };
 }
 
+interface PatternHit {
+  readonly found: Found;
+  readonly stretch: Stretch;
+}
+
 interface Scan {
-  readonly hits: readonly { readonly found: Found; readonly stretch: Stretch }[];
+  readonly hits: readonly PatternHit[];
   readonly scanned: number;
   readonly rows: number;
   readonly endedLate: boolean;
 }
 
-/** What one statement should take, and how many rows that may be. */
-const chunkMs = 6;
-const chunkRowsMin = 16;
-const chunkRowsMax = 5_000;
-
-/** Tests rows from the newest on, until enough are found, all are tested, or it is too late. */
+/** The newest rows that match, and one more than the limit if there are more. */
 function* scanRows(
   corpus: Corpus,
   scope: Scope,
   { regex, like }: Pattern,
-  enough: number,
+  limit: number,
   deadline: Deadline,
 ): Script<Scan> {
   const { filter } = scope;
+  const test = (row: Row): PatternHit | null => {
+    const match = regex.exec(text(row, "content"));
+    return match && { found: toFound(row), stretch: { from: match.index, to: match.index + match[0].length } };
+  };
   const ids = filter.only === null ? null : (yield* corpus.idsIn(filter.only)).toSorted((one, other) => one - other);
   const rows = ids?.length ?? (yield* corpus.extent()).newest;
-  const hits: { readonly found: Found; readonly stretch: Stretch }[] = [];
+  const read = (from: number, to: number): Statement =>
+    ids === null ? corpus.between(from + 1, to, filter, like) : corpus.rows(ids.slice(from, to), filter, like);
+  let hits: readonly PatternHit[] = [];
+  const isEnough = (): boolean => hits.length > limit;
+  const add = (hit: PatternHit): void => {
+    const oldest = isEnough() ? hits.at(-1) : undefined;
+    if (oldest === undefined || byRecency(hit.found, oldest.found) < 0) hits = newestOf([...hits, hit], limit + 1);
+  };
+  const left = yield* readDown(rows, read, test, add, isEnough, deadline);
+  const scanned = rows - left;
+  if (left === 0 || !isEnough()) return { hits, scanned, rows, endedLate: left > 0 };
+
+  // Enough of those that were stored last. Others can be later all the same, such as in a conversation imported before.
+  const below = hits.reduce((lowest, { found }) => Math.min(lowest, found.id), Infinity);
+  const time = hits[limit - 1]?.found.at ?? filter.since;
+  const behind = JSON.stringify(yield* corpus.behind(below, time, filter));
+  const others = (yield* corpus.idsIn(behind)).filter((id) => id < below).toSorted((one, other) => one - other);
+  const otherLeft = yield* readDown(
+    others.length,
+    (from, to) => corpus.rows(others.slice(from, to), { ...filter, since: later(filter.since, time) }, like),
+    test,
+    add,
+    () => false,
+    deadline,
+  );
+  return { hits, scanned: scanned + others.length - otherLeft, rows, endedLate: otherLeft > 0 };
+}
+
+const newestOf = <T extends { readonly found: Found }>(rows: readonly T[], most: number): readonly T[] =>
+  rows.toSorted((one, other) => byRecency(one.found, other.found)).slice(0, most);
+const later = (one: string, other: string): string => (one > other ? one : other);
+
+/** What one statement should take, and how many rows that may be: few at first, as nobody knows how long they are. */
+const chunkMs = 6;
+const chunkRowsMin = 16;
+const chunkRowsMax = 1_000;
+
+/** Tests rows from the last on, until there are enough, all are tested, or it is too late; tells how many are left. */
+function* readDown<T>(
+  rows: number,
+  read: (from: number, to: number) => Statement,
+  test: (row: Row) => T | null,
+  add: (hit: T) => void,
+  isEnough: () => boolean,
+  deadline: Deadline,
+): Script<number> {
   let left = rows;
-  let chunkRows = 500;
-  while (left > 0 && hits.length < enough && !isLate(deadline)) {
+  let chunkRows = chunkRowsMin;
+  while (left > 0 && !isEnough() && !isLate(deadline)) {
     const from = Math.max(0, left - chunkRows);
     const startedMs = deadline.nowMs();
-    const chunk = yield ids === null
-      ? corpus.between(from + 1, left, filter, like)
-      : corpus.rows(ids.slice(from, left), filter, like);
+    const chunk = yield read(from, left);
     const isSlow = deadline.nowMs() - startedMs > chunkMs;
     chunkRows = isSlow ? Math.max(chunkRowsMin, chunkRows >> 1) : Math.min(chunkRowsMax, chunkRows << 1);
-    left = from;
-    for (const row of chunk) {
-      const match = regex.exec(text(row, "content"));
-      if (match !== null)
-        hits.push({ found: toFound(row), stretch: { from: match.index, to: match.index + match[0].length } });
-      if (hits.length === enough) break;
-      if (!isLate(deadline)) continue;
-      left = ids === null ? int(row, "id") - 1 : ids.indexOf(int(row, "id"));
-      break;
+    for (const [at, row] of chunk.entries()) {
+      const hit = test(row);
+      if (hit !== null) add(hit);
+      // Rows that the filter left out are not in the chunk; of the others, so many are untested.
+      if (at < chunk.length - 1 && (isEnough() || isLate(deadline))) return from + chunk.length - 1 - at;
     }
+    left = from;
   }
-  return { hits, scanned: rows - left, rows, endedLate: left > 0 && hits.length < enough };
+  return left;
 }
 
 // ── By words ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -171,6 +215,8 @@ function* findNewest(wanted: WordSearch): Script<Answer> {
 }
 
 const newestMax = 2_000;
+/** How many more are looked at where rows were not stored in the order of their time. */
+const newestElsewhereMax = 20_000;
 
 function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<Answer> {
   const { query, scope, request, terms } = wanted;
@@ -185,13 +231,14 @@ function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<Answer>
       : query.phrases.length > 0 || query.words.some((word) => holds(wanted, reading, word));
   const collected = yield* collect(wanted, isEnough, request.limit + 1, function* (corpus) {
     const ids = yield* corpus.newest(match, most);
-    const { length } = ids;
+    const read = ids.length + newestElsewhereMax;
     return {
-      count: length,
-      ids: (from, to) => ids.slice(from, to),
-      ranked: length,
-      holding: new Map(),
-      isCut: length === most,
+      ...pickedAll(ids),
+      isCut: ids.length === most,
+      *elsewhere(below) {
+        const others = (yield* corpus.newest(match, read + 1)).filter((id) => id < below);
+        return { ...pickedAll(others.slice(0, newestElsewhereMax)), isCut: others.length > newestElsewhereMax };
+      },
     };
   });
   const candidates = collected.candidates.toSorted((one, other) => byRecency(one.found, other.found));
@@ -200,14 +247,20 @@ function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<Answer>
     hits: candidates
       .slice(0, request.limit + 1)
       .map(({ found, reading }) => hitOf(found, bestStretch(reading, weights, snippetWidth), 0)),
-    // What is older than enough newer ones is not missed.
-    collected: { ...collected, isCut: collected.isCut && candidates.length <= request.limit },
+    collected,
     missing:
       which === "all"
         ? null
         : query.words.filter((word) => !candidates.some(({ reading }) => holds(wanted, reading, word))),
   };
 }
+
+const pickedAll = (ids: readonly number[]): Omit<Picked, "isCut"> => ({
+  count: ids.length,
+  ids: (from, to) => ids.slice(from, to),
+  ranked: ids.length,
+  holding: new Map(),
+});
 
 /** How many rows are scored from their text. */
 const candidatesMax = 400;
@@ -321,22 +374,32 @@ function* collect(
   for (const corpus of scope.corpora) {
     const picked = yield* pick(corpus);
     const indexed = yield* readPicked(corpus, picked, enough, keep, wanted);
+    const others = yield* readElsewhere(corpus, picked, indexed, keep, wanted);
     const tail = yield* readTail(corpus, yield* corpus.extent(), keep, wanted);
     for (const term of terms) {
       const inTail = tail.candidates.filter(({ reading }) => holds(wanted, reading, term)).length;
       holding.set(term, (holding.get(term) ?? 0) + (picked.holding.get(term) ?? 0) + inTail);
     }
-    candidates.push(...indexed.candidates, ...tail.candidates);
-    ranked += picked.ranked;
-    read += indexed.read;
+    candidates.push(...indexed.candidates, ...others.candidates, ...tail.candidates);
+    ranked += picked.ranked + others.ranked;
+    read += indexed.read + others.read;
     unindexed += tail.unread;
-    isCut ||= picked.isCut;
-    endedLate ||= indexed.endedLate;
+    isCut ||= others.isCut;
+    endedLate ||= indexed.endedLate || others.endedLate;
   }
   return { candidates, holding, ranked, read, endedLate, isCut, unindexed };
 }
 
-const rowsPerRead = 200;
+/** Rows of one statement: few at first, and never many that are long. */
+const rowsPerRead = 50;
+const rowsPerReadMax = 200;
+const charactersPerRead = 2 ** 20;
+
+interface ReadRows {
+  readonly candidates: readonly Candidate[];
+  readonly read: number;
+  readonly endedLate: boolean;
+}
 
 function* readPicked(
   corpus: Corpus,
@@ -344,17 +407,69 @@ function* readPicked(
   enough: number,
   keep: (rows: readonly Found[]) => readonly Candidate[],
   { scope, request, deadline }: WordSearch,
-): Script<{ readonly candidates: readonly Candidate[]; readonly read: number; readonly endedLate: boolean }> {
+): Script<ReadRows> {
   const candidates: Candidate[] = [];
   let read = 0;
+  let page = rowsPerRead;
   // Rows can be hidden, or of another time. Far down the list, what was asked for is enough.
   while (read < picked.count && candidates.length < (read < 10 * enough ? enough : request.limit + 1)) {
     if (read > 0 && isLate(deadline)) return { candidates, read, endedLate: true };
-    const next = picked.ids(read, Math.min(read + rowsPerRead, picked.count));
-    candidates.push(...keep(yield* all(corpus.rows(next, scope.filter), toFound)));
+    const next = picked.ids(read, Math.min(read + page, picked.count));
+    const rows = yield* all(corpus.rows(next, scope.filter), toFound);
+    candidates.push(...keep(rows));
     read += next.length;
+    page = nextPage(page, rows);
   }
   return { candidates, read, endedLate: false };
+}
+
+const nextPage = (page: number, rows: readonly Found[]): number =>
+  rows.reduce((sum, found) => sum + found.text.length, 0) > charactersPerRead
+    ? Math.max(1, page >> 1)
+    : Math.min(rowsPerReadMax, page << 1);
+
+/**
+ * Where the newest are asked for, those that were stored last may not be: a conversation imported before another can
+ * be the later one. Reads the rows of such conversations that are later than what was found.
+ */
+function* readElsewhere(
+  corpus: Corpus,
+  picked: Picked,
+  indexed: ReadRows,
+  keep: (rows: readonly Found[]) => readonly Candidate[],
+  { scope, request, deadline }: WordSearch,
+): Script<ReadRows & { readonly ranked: number; readonly isCut: boolean }> {
+  const none = { candidates: [], read: 0, endedLate: false, ranked: 0 };
+  const newest = newestOf(indexed.candidates, request.limit + 1);
+  const isAllRead = indexed.read === picked.count && !picked.isCut;
+  // What is older than enough newer ones is not missed; with too few of them, whatever was left out is.
+  if (picked.elsewhere === undefined || newest.length <= request.limit) return { ...none, isCut: picked.isCut };
+  if (isAllRead || indexed.endedLate) return { ...none, isCut: false };
+  const [below = 0] = picked.ids(indexed.read - 1, indexed.read);
+  const behind = yield* corpus.behind(below, newest[request.limit - 1]?.found.at ?? "", scope.filter);
+  if (behind.length === 0) return { ...none, isCut: false };
+
+  const only = JSON.stringify(behind);
+  const others = yield* picked.elsewhere(below);
+  let candidates: readonly Candidate[] = newest;
+  let read = 0;
+  let page = rowsPerRead;
+  while (read < others.count && !isLate(deadline)) {
+    const since = later(scope.filter.since, candidates[request.limit - 1]?.found.at ?? "");
+    const next = others.ids(read, Math.min(read + page, others.count));
+    const rows = yield* all(corpus.rows(next, { ...scope.filter, only, since }), toFound);
+    candidates = newestOf([...candidates, ...keep(rows)], request.limit + 1);
+    read += next.length;
+    page = nextPage(page, rows);
+  }
+  const known = new Set(newest);
+  return {
+    candidates: candidates.filter((candidate) => !known.has(candidate)),
+    read,
+    ranked: others.ranked,
+    endedLate: read < others.count,
+    isCut: others.isCut,
+  };
 }
 
 const tailMax = 2_000;
@@ -369,10 +484,13 @@ function* readTail(
   const candidates: Candidate[] = [];
   const oldest = Math.max(indexedUpto, newest - tailMax);
   let to = newest;
+  let page = rowsPerRead;
   while (to > oldest && !isLate(deadline)) {
-    const from = Math.max(oldest, to - rowsPerRead);
-    candidates.push(...keep(yield* all(corpus.between(from + 1, to, scope.filter), toFound)));
+    const from = Math.max(oldest, to - page);
+    const rows = yield* all(corpus.between(from + 1, to, scope.filter), toFound);
+    candidates.push(...keep(rows));
     to = from;
+    page = nextPage(page, rows);
   }
   return { candidates, unread: Math.max(0, to - indexedUpto) };
 }

@@ -41,6 +41,7 @@ const methods = [
   "skeleton",
   "planForget",
   "open",
+  "openSession",
   "openSegment",
   "setTitle",
   "setHidden",
@@ -91,6 +92,8 @@ export async function openSqliteWorker(options: ThreadOptions): Promise<Store> {
 
 interface Thread {
   call(method: keyof Store, args: readonly unknown[]): Promise<unknown>;
+  /** False once it has failed or ended, of itself or not; a call would only tell why. */
+  isAlive(): boolean;
   /** Stops it wherever it is; calls under way fail as unavailable. */
   end(): Promise<void>;
 }
@@ -100,6 +103,7 @@ function startThread(options: ThreadOptions): Thread {
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   let lastId = 0;
   let fate: LcmError | null = null;
+  let isEnding = false;
 
   const failAll = (error: LcmError): void => {
     fate ??= error;
@@ -115,7 +119,9 @@ function startThread(options: ThreadOptions): Thread {
     else asked?.reject(errorOf(answer.error));
   });
   worker.on("error", (cause) => failAll(new LcmError("unavailable", "the store's thread failed", { cause })));
-  worker.on("exit", () => failAll(new LcmError("unavailable", "the store is closed")));
+  worker.on("exit", () =>
+    failAll(isEnding ? closed() : new LcmError("unavailable", "the store's thread ended before it was told to")),
+  );
   worker.unref();
 
   return {
@@ -125,10 +131,18 @@ function startThread(options: ThreadOptions): Thread {
       const id = ++lastId;
       waiting.set(id, asked);
       worker.ref(); // A process with a call under way stays alive for the answer.
-      worker.postMessage({ id, method, args } satisfies Call);
+      try {
+        worker.postMessage({ id, method, args } satisfies Call);
+      } catch (cause) {
+        waiting.delete(id);
+        if (waiting.size === 0) worker.unref();
+        asked.reject(new LcmError("invalid", `what ${method} was given cannot be handed to a thread`, { cause }));
+      }
       return asked.promise;
     },
+    isAlive: () => fate === null,
     async end() {
+      isEnding = true;
       await worker.terminate();
     },
   };
@@ -153,57 +167,86 @@ function createSearcher(options: ThreadOptions): Searcher {
   let thread: Thread | null = null;
   let successor: Thread | null = null;
   let turn: Promise<unknown> = Promise.resolve();
-  const ready = (): Thread => (thread ??= startThread(options));
-  const prepareSuccessor = (): Thread => (successor ??= startThread(options));
+  let isStopped = false;
+  const living = (known: Thread | null): Thread => (known?.isAlive() === true ? known : startThread(options));
+  const prepareSuccessor = (): void => {
+    if (!isStopped) successor = living(successor);
+  };
   /** Nobody waits for the old one, which ends when its statement does. */
   const replace = (): void => {
     const old = thread;
-    thread = prepareSuccessor();
+    prepareSuccessor();
+    thread = successor;
     successor = null;
     void old?.end();
   };
 
-  const run = async (request: SearchRequest, limits: SearchLimits): Promise<SearchResult> => {
-    const { signal } = limits;
+  const search = async (request: SearchRequest, limits: SearchLimits): Promise<SearchResult> => {
+    if (isStopped) throw closed();
+    const { signal, timeoutMs = searchTimeoutMsDefault } = limits;
     throwIfCancelled(signal);
-    const timeoutMs = limits.timeoutMs ?? searchTimeoutMsDefault;
+    const startedMs = performance.now();
     const outcome = Promise.withResolvers<SearchResult>();
-    const headStart = setTimeout(prepareSuccessor, Math.max(0, timeoutMs - headStartMs));
-    const timer = setTimeout(() => {
-      replace();
-      outcome.resolve({ hits: [], caveats: [{ kind: "time", timeoutMs, scanned: 0, of: 0 }] });
-    }, timeoutMs + graceMs);
-    const cancel = (): void => {
-      replace();
-      outcome.reject(cancelled());
+    let state: "queued" | "running" | "over" = "queued";
+    // Waiting for its turn, too, is for its caller to end, and takes of its time.
+    const end = (settle: () => void): void => {
+      if (state === "running") replace();
+      state = "over";
+      settle();
     };
+    const timers = [
+      startTimer(timeoutMs - headStartMs, () => state === "running" && prepareSuccessor()),
+      startTimer(timeoutMs + graceMs, () =>
+        end(() => outcome.resolve({ hits: [], caveats: [{ kind: "time", timeoutMs, scanned: 0, of: 0 }] })),
+      ),
+    ];
+    const cancel = (): void => end(() => outcome.reject(cancelled()));
     signal?.addEventListener("abort", cancel, { once: true });
-    ready()
-      .call("search", [request, { timeoutMs }])
-      .then((value) => outcome.resolve(value as SearchResult), outcome.reject);
+
+    const run = async (): Promise<void> => {
+      if (state === "over") return;
+      if (isStopped) return outcome.reject(closed());
+      state = "running";
+      const leftMs = Math.max(0, timeoutMs - (performance.now() - startedMs));
+      thread = living(thread);
+      thread
+        .call("search", [request, { timeoutMs: leftMs }])
+        .then((value) => outcome.resolve(sayLimit(value as SearchResult, timeoutMs)), outcome.reject);
+      await outcome.promise;
+    };
+    turn = turn.then(run).catch(() => undefined); // Its caller hears of it; the next search only waits its turn.
     try {
       return await outcome.promise;
     } finally {
-      clearTimeout(headStart);
-      clearTimeout(timer);
+      state = "over";
+      for (const timer of timers) clearTimeout(timer);
       signal?.removeEventListener("abort", cancel);
     }
   };
 
   return {
-    async search(request, limits = {}) {
-      throwIfCancelled(limits.signal);
-      const result = turn.then(() => run(request, limits));
-      turn = result.catch(() => undefined); // Its caller hears of it; the next search only waits its turn.
-      return await result;
-    },
+    search: async (request, limits = {}) => await search(request, limits),
     stop() {
+      isStopped = true;
       void thread?.end();
       void successor?.end();
     },
   };
 }
 
+/** What is longer than a timer can wait is no limit; the timer would take it for none of the time. */
+const timerMsMax = 2 ** 31 - 1;
+
+const startTimer = (ms: number, act: () => void): NodeJS.Timeout | undefined =>
+  ms > timerMsMax ? undefined : setTimeout(act, Math.max(0, ms));
+
+/** A search that waited for its turn had less time, but what was asked for is what its caller knows. */
+const sayLimit = ({ hits, caveats }: SearchResult, timeoutMs: number): SearchResult => ({
+  hits,
+  caveats: caveats.map((caveat) => (caveat.kind === "time" ? { ...caveat, timeoutMs } : caveat)),
+});
+
+const closed = (): LcmError => new LcmError("unavailable", "the store is closed");
 const cancelled = (): LcmError => new LcmError("unavailable", "the search was cancelled");
 
 const throwIfCancelled = (signal: AbortSignal | undefined): void => {

@@ -6,7 +6,7 @@
 
 import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../core/errors.ts";
@@ -15,6 +15,7 @@ import type { FileId, StoredFile, Timestamp } from "../core/model.ts";
 import type { ForgetPlan, Store } from "../core/ports.ts";
 import { backUp } from "./backup.ts";
 import { hasContent, readContent, rewriteContent, saveContent } from "./files.ts";
+import { isScrubPending, recordScrub } from "./forget.ts";
 import { indexBatch, unindexedRows } from "./indexing.ts";
 import { identify, messageOf, migrate } from "./migrate.ts";
 import { mustHave } from "./read.ts";
@@ -43,7 +44,11 @@ const searchTimeoutMsDefault = 10_000;
 export const systemNow = (): Timestamp => new Date().toISOString() as Timestamp;
 const randomHex16 = (): string => randomBytes(8).toString("hex");
 
-export const defaultFilesDir = (path: string): string => join(dirname(path), "lcm-files");
+/** `lcm-files` beside `lcm.db`; a database of another name has a folder of its own, so that two never share one. */
+export const defaultFilesDir = (path: string): string => {
+  const name = basename(path);
+  return join(dirname(path), name === "lcm.db" ? "lcm-files" : `${name}-files`);
+};
 
 /** Opens the database, making it if there is none. A file of the older program must be adopted first. */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
@@ -97,6 +102,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   };
 
   const planForget: Store["planForget"] = async (scope, target) => {
+    await finishScrub();
     const plan = await read(() => beyond.planForget(scope, target));
     return { ...plan, files: (await holders(plan, scope)).map((file) => file.id) };
   };
@@ -135,12 +141,17 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     },
     planForget,
     async forget(scope, plan) {
+      await finishScrub();
       const files = await holders(plan, scope);
       if (files.map((file) => file.id).join() !== plan.files.join()) {
         return { kind: "stale", reason: "other files hold it now than when this was planned" };
       }
       const outcome = await write(() => beyond.forget(deps, scope, plan));
-      if (outcome.kind === "stale" || plan.target.kind === "message") return await scrubbed(outcome);
+      if (outcome.kind === "stale") return outcome;
+      if (plan.target.kind === "message") {
+        await scrub();
+        return outcome;
+      }
       const { text } = plan.target;
       for (const file of files) {
         if (!(await hasContent(filesDir, file))) await write(() => forgetInFileRow(file, file, text));
@@ -149,7 +160,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
           await write(() => forgetInFileRow(file, left, text));
         }
       }
-      return await scrubbed({ ...outcome, removed: outcome.removed + files.length });
+      await scrub();
+      return { ...outcome, removed: outcome.removed + files.length };
     },
     async backup(to) {
       await writing;
@@ -164,15 +176,19 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   };
 
   /** What was forgotten must not linger in free pages, in the index's old segments or in the log. */
-  async function scrubbed<T extends { readonly kind: string }>(outcome: T): Promise<T> {
-    if (outcome.kind === "stale") return outcome;
+  async function scrub(): Promise<void> {
     await retryWhileBusy(busyTimeoutMs, () => {
       db.exec("INSERT INTO messages_fts (messages_fts) VALUES ('optimize')");
       db.exec("INSERT INTO summaries_fts (summaries_fts) VALUES ('optimize')");
       db.exec("VACUUM");
     });
     await retryWhileBusy(busyTimeoutMs, () => emptyLog(db));
-    return outcome;
+    await write(recordScrub);
+  }
+
+  /** A forgetting that was interrupted after its rows were written: no row tells of it any more, but the pages do. */
+  async function finishScrub(): Promise<void> {
+    if (!readOnly && (await read(isScrubPending))) await scrub();
   }
 }
 

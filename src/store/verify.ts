@@ -54,8 +54,8 @@ function* messageFacts(
     FROM (SELECT message_id, seq, created_at FROM messages WHERE conversation_id = ${id} ORDER BY seq)`;
   const [marked = {}] = yield sql`SELECT
       json_group_array(message_id) FILTER (WHERE aside IS NOT NULL) AS asides,
-      json_group_array(message_id) FILTER (WHERE copied_from IS NOT NULL) AS copies
-    FROM messages WHERE conversation_id = ${id} AND (aside IS NOT NULL OR copied_from IS NOT NULL)`;
+      json_group_array(message_id) FILTER (WHERE copied_from IS NOT NULL OR late IS NOT NULL) AS copies
+    FROM messages WHERE conversation_id = ${id} AND (aside IS NOT NULL OR copied_from IS NOT NULL OR late IS NOT NULL)`;
   const numbers = (row: Row, column: string): readonly number[] =>
     JSON.parse(textOrNull(row, column) ?? "[]") as number[];
   return {

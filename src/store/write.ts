@@ -19,6 +19,7 @@ import type {
 } from "../core/model.ts";
 import type { Appendable, Appended, AppendOptions, SessionIdentity, Written } from "../core/ports.ts";
 import { rewind } from "./branch.ts";
+import { fillGap, gapOf, gapsIn, lastOrdinal, noteGap, placeLate } from "./late.ts";
 import { itemsBetween, mustHave } from "./read.ts";
 import { asMessage, asSummary, toConversation } from "./rows.ts";
 import { count, first, int, sql, text } from "./script.ts";
@@ -33,19 +34,31 @@ export function* open(deps: ScriptDeps, session: SessionIdentity): Script<Conver
   return active ?? (yield* insertConversation(deps, session));
 }
 
+export function* openSession(deps: ScriptDeps, session: SessionIdentity): Script<Conversation> {
+  const key = session.sessionKey ?? null;
+  const known = yield* first(
+    sql`SELECT * FROM conversations WHERE session_id = ${session.sessionId} AND (${key} IS NULL OR session_key = ${key})
+        ORDER BY active DESC, conversation_id DESC LIMIT 1`,
+    toConversation,
+  );
+  return known ?? (yield* openSegment(deps, session));
+}
+
 export function* openSegment(deps: ScriptDeps, session: SessionIdentity): Script<Conversation> {
   const previous = yield* findActive(session);
   if (previous !== null) {
     yield sql`UPDATE conversations SET active = 0, updated_at = ${deps.now()}, revision = revision + 1
               WHERE conversation_id = ${previous.id}`;
   }
-  return yield* insertConversation(deps, session);
+  return yield* insertConversation(deps, { ...session, agentId: session.agentId ?? previous?.agentId ?? null });
 }
 
-function* findActive({ sessionId, sessionKey }: SessionIdentity): Script<Conversation | null> {
+function* findActive({ sessionId, sessionKey, agentId }: SessionIdentity): Script<Conversation | null> {
   if (typeof sessionKey === "string") {
+    const agent = agentId ?? agentOf(sessionKey);
     return yield* first(
-      sql`SELECT * FROM conversations WHERE session_key = ${sessionKey} AND active = 1`,
+      sql`SELECT * FROM conversations WHERE session_key = ${sessionKey} AND (${agent} IS NULL OR agent_id IS ${agent}) AND active = 1
+          ORDER BY conversation_id DESC LIMIT 1`,
       toConversation,
     );
   }
@@ -96,7 +109,8 @@ export function* append(
   const place = yield* first(
     sql`SELECT next_seq, head_key, last_message_at,
                (SELECT seq FROM sqlite_sequence WHERE name = 'messages') AS last_id,
-               (SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}) AS last_ordinal
+               (SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}) AS last_ordinal,
+               EXISTS (SELECT 1 FROM missing_parents WHERE conversation_id = ${id}) AS has_gaps
         FROM conversations WHERE conversation_id = ${id}`,
     (row) => ({
       seq: int(row, "next_seq"),
@@ -104,6 +118,7 @@ export function* append(
       latest: (row["last_message_at"] ?? "") as string,
       lastId: (row["last_id"] ?? 0) as number,
       ordinal: (row["last_ordinal"] ?? 0) as number,
+      hasGaps: int(row, "has_gaps") === 1,
     }),
   );
   if (place === null) throw new LcmError("not_found", `there is no conversation ${id}`);
@@ -116,6 +131,7 @@ export function* append(
   const stored: MessageId[] = [];
   const differing: string[] = [];
   let entryCount = 0;
+  let gaps = place.hasGaps ? yield* gapsIn(id) : [];
   for (const item of appended) {
     const { key, parentKey } = item.kind === "message" ? item.message : item.entry;
     const same = known.get(key);
@@ -124,11 +140,14 @@ export function* append(
       continue;
     }
     known.set(key, new Set([contentOf(item)]));
-    if (typeof parentKey === "string" && place.head !== null && parentKey !== place.head) {
+    const gap = gapOf(gaps, key, parentKey, item.kind);
+    if (gap === null && typeof parentKey === "string" && parentKey !== place.head) {
       const moved = yield* rewind(deps, id, parentKey);
-      if (moved !== null) place.ordinal = moved.lastOrdinal;
+      if (moved === null) gaps = [...gaps, yield* noteGap(id, parentKey, key)];
+      else place.ordinal = moved.lastOrdinal;
     }
-    place.head = key;
+    if (gap === null) place.head = key;
+    if (gap !== null && (yield* fillGap(id, gap, key)) === "closed") gaps = gaps.filter((each) => each !== gap);
     if (item.kind === "entry") {
       yield* insertEntry(id, item.entry, place.seq - 1);
       entryCount += 1;
@@ -142,8 +161,11 @@ export function* append(
     totals.messageTokens += message.tokens;
     if (message.at > place.latest) place.latest = message.at;
     if (message.aside !== undefined) continue;
+    const ordinal = gap === null ? place.ordinal + 1 : yield* placeLate(id, gap, messageId);
+    if (ordinal === null) continue;
     yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, message_id)
-              VALUES (${id}, ${++place.ordinal}, 'message', ${messageId})`;
+              VALUES (${id}, ${ordinal}, 'message', ${messageId})`;
+    place.ordinal = gap === null ? ordinal : yield* lastOrdinal(id);
     totals.contextItems += 1;
     totals.contextTokens += message.tokens;
   }

@@ -370,20 +370,22 @@ describe("lcm import and export", () => {
     const chat = (...texts: readonly string[]): readonly object[] =>
       texts.map((content) => ({ role: "user", content }));
     const textOf = (lines: readonly object[]): string => lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-    const path = writeSession(place.state, textOf(chat("hello", "first")), "chat.jsonl");
+    // Chats that differ near their beginning are two chats; one that differs later was edited.
+    const opening = Array.from({ length: 20 }, (_, n) => `hello ${n}`);
+    const path = writeSession(place.state, textOf(chat(...opening, "first")), "chat.jsonl");
     ok(place, "import", path);
-    writeFileSync(path, textOf(chat("hello", "another")));
+    writeFileSync(path, textOf(chat(...opening, "another")));
     const run = lcm(place, "import", path);
     assert.equal(run.status, 1);
-    assert.match(run.stderr, /chat\.jsonl:2: .*stored with another content, which stays\nhint: .*--session NAME/);
+    assert.match(run.stderr, /chat\.jsonl:21: .*stored with another content, which stays\nhint: .*--session NAME/);
     ok(place, "import", path, "--session", "second", "--agent", "helper", "--session-key", "agent:helper:two");
     const { conversations } = ok(place, "conversations", "--json", "--agent", "helper").json;
     assert.deepEqual(
       conversations.map((each: { sessionId: string; sessionKey: string }) => [each.sessionId, each.sessionKey]),
       [["second", "agent:helper:two"]],
     );
-    assert.deepEqual(entriesOf(ok(place, "export", "agent:helper:two").stdout), chat("hello", "another"));
-    assert.deepEqual(entriesOf(ok(place, "export", "chat").stdout), chat("hello", "first"));
+    assert.deepEqual(entriesOf(ok(place, "export", "agent:helper:two").stdout), chat(...opening, "another"));
+    assert.deepEqual(entriesOf(ok(place, "export", "chat").stdout), chat(...opening, "first"));
   });
 
   it("take folders, documents, CRLF and byte-order marks", () => {
@@ -538,7 +540,7 @@ describe("lcm status, conversations and messages", () => {
     assert.match(stdout, /assistant {2}I will look it up\. {2}→ look_up \{"query":"ferry"/);
     assert.match(stdout, /tool +← look_up {2}Pier 7/);
     assert.match(stdout, /assistant {2}\(empty\)/);
-    assert.match(stdout, /竹芝から出ます。 {2}\[hologram\] {2}\[image\]/);
+    assert.match(stdout, /竹芝から出ます。 {2}\[hologram\] a b {2}\[image\]/);
     assert.match(
       ok(place, "messages", "1", "--full").stdout,
       /They mean the old harbour\.\n +I will look it up\.\n +→ look_up/,

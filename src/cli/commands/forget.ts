@@ -103,7 +103,7 @@ async function readSecret({ context, note }: Session): Promise<string> {
  * a rewrite since then has put their earlier text there.
  */
 async function withoutWhatIsDone(lcm: Lcm, plan: ForgetPlan): Promise<ForgetPlan> {
-  if (plan.target.kind === "secret" || plan.journal.length > 0) return plan;
+  if (plan.target.kind === "secret" || plan.journal.length + plan.entries > 0) return plan;
   const messages = await lcm.store.messages({ ids: plan.messages });
   return messages.every(isForgotten) ? { ...plan, messages: [], summaries: [] } : plan;
 }
@@ -127,6 +127,7 @@ const shownPlan = (plan: ForgetPlan): unknown => ({
 
 const excerptsShown = 10;
 const columnsElsewhere = 120;
+const notLookedAt = "keys and session names are not looked at: the host's message ids, session ids and keys stay";
 
 async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<void> {
   const { print } = session;
@@ -134,7 +135,7 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
     return print(
       plan.target.kind === "message"
         ? `message ${plan.target.id} is already forgotten: nothing to do`
-        : "nothing holds it",
+        : `nothing holds it\n${notLookedAt}`,
     );
   const { messages, summaries, files, journal, entries } = plan;
   const named = (words: string, ids: readonly (string | number)[]): string => `  ${words}: ${ids.join(", ")}`;
@@ -144,7 +145,7 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
       ? []
       : [named(`${plural(summaries.length, "summary", "summaries")} to rewrite later`, summaries)]),
     ...(files.length === 0 ? [] : [named(plural(files.length, "stored file"), files)]),
-    ...(entries === 0 ? [] : [`  ${plural(entries, "other line of the transcript", "other lines of the transcript")}`]),
+    ...(entries === 0 ? [] : [`  ${plural(entries, "title or other line", "titles or other lines")} of transcripts`]),
     ...(journal.length === 0 ? [] : [`  ${plural(journal.length, "journal entry", "journal entries")}`]),
   ];
   print(plan.target.kind === "message" ? `forgetting message ${plan.target.id} changes` : "the secret stands in");
@@ -153,6 +154,8 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
   const shown = await lcm.store.messages({ ids: messages.slice(0, excerptsShown) });
   for (const line of excerptLines(session, shown, plan.target)) print(line);
   if (messages.length > shown.length) print(`  and ${plural(messages.length - shown.length, "more message")}`);
+  print();
+  print(notLookedAt);
 }
 
 const columnsOf = ({ context }: Session): number => context.stdout.columns ?? columnsElsewhere;

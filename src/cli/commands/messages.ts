@@ -143,13 +143,15 @@ function partInShort(part: Part): string {
     case "text":
       return text;
     default:
-      return text || `[${blockTypeOf(part)}]`;
+      // What is said beside the content has no block to name.
+      if (part.metadata?.startsWith('{"field":') === true) return text;
+      return [`[${blockTypeOf(part)}]`, text].filter((words) => words !== "").join(" ");
   }
 }
 
 const blockTypeLength = 40;
 
-/** The host's own word for a block that says nothing. Kinds unknown to us are stored under a type that is not theirs. */
+/** The host's own word for a block of a kind unknown to us. Kinds unknown to us are stored under a type that is not theirs. */
 function blockTypeOf(part: Part): string {
   const metadata: Json = part.metadata === null ? null : JSON.parse(part.metadata);
   const raw = isObject(metadata) ? metadata["raw"] : undefined;
@@ -160,7 +162,7 @@ function blockTypeOf(part: Part): string {
 
 function printWhole(session: Session, messages: readonly Message[]): void {
   const { paint, context } = session;
-  const seqWidth = Math.max(0, ...messages.map(({ seq }) => widthOf(String(seq))));
+  const seqWidth = messages.reduce((widest, { seq }) => Math.max(widest, widthOf(String(seq))), 0);
   for (const message of messages) {
     const role = paint.role(message.role, paint.strong(message.role));
     const facts = `id ${message.id}, ${plural(message.tokens, "token")}`;

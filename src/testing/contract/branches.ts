@@ -190,6 +190,39 @@ export function testBranches(subject: StoreUnderTest): void {
       }),
     );
 
+    const chain = Array.from({ length: 10 }, (_, n) => ({ key: `m${n + 1}`, parentKey: n === 0 ? null : `m${n}` }));
+    const holes: Record<string, readonly number[]> = {
+      "a line in the middle that is mended later": [1, 2, 4, 5, 6, 7, 8, 9, 10],
+      "the end, then everything": [6, 7, 8, 9, 10],
+      "one live message, then everything": [8],
+      "two holes": [1, 3, 4, 6, 7, 8, 9, 10],
+    };
+    for (const [name, stored] of Object.entries(holes)) {
+      it(
+        `what comes after those that continue it takes its place in front of them: ${name}`,
+        onStore(subject, async ({ store }) => {
+          const talk = await store.open({ sessionId: "s" });
+          const put = async (numbers: readonly number[]): Promise<void> => {
+            const items = numbers.map((n) => {
+              const { key, parentKey } = chain[n - 1] ?? assert.fail();
+              const origin = { key, parentKey, at: at("2026-01-01T00:00:00.000Z") };
+              return { kind: "message", message: messageToStore(user(key), origin) } as const;
+            });
+            await store.append(talk.id, items);
+          };
+          await put(stored);
+          for (const n of chain.keys()) await put([n + 1]);
+          const wanted = chain.map(({ key }) => key);
+          assert.deepEqual(await shownTexts(store, talk.id), wanted);
+          await put(chain.map((_, n) => n + 1));
+          assert.deepEqual(await shownTexts(store, talk.id), wanted);
+          const edited = { key: "e", parentKey: "m4", at: at("2026-01-01T00:00:00.000Z") };
+          await store.append(talk.id, [{ kind: "message", message: messageToStore(user("e"), edited) }]);
+          assert.deepEqual(await shownTexts(store, talk.id), ["m1", "m2", "m3", "m4", "e"]);
+        }),
+      );
+    }
+
     it(
       "going back to a message that names no parent keeps what was said before it",
       onStore(subject, async ({ store }) => {

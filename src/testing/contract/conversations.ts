@@ -91,6 +91,45 @@ export function testConversations(subject: StoreUnderTest): void {
     }
 
     it(
+      "two agents with the same session key have two conversations, and two families",
+      onStore(subject, async ({ store }) => {
+        const hers = await store.open({ sessionId: "a", sessionKey: "main", agentId: "alice" });
+        const his = await store.open({ sessionId: "b", sessionKey: "main", agentId: "bob" });
+        assert.notEqual(his.id, hers.id);
+        assert.equal((await store.open({ sessionId: "a", sessionKey: "main", agentId: "alice" })).id, hers.id);
+        const family = await store.conversations({ familyOf: hers.id });
+        assert.deepEqual(
+          family.map(({ id }) => id),
+          [hers.id],
+        );
+      }),
+    );
+
+    it(
+      "a session is found by its own id, active or not, and made once",
+      onStore(subject, async ({ store }) => {
+        const first = await store.openSession({ sessionId: "one", sessionKey: "k" });
+        const second = await store.openSession({ sessionId: "two", sessionKey: "k" });
+        assert.notEqual(second.id, first.id);
+        assert.equal((await store.openSession({ sessionId: "one", sessionKey: "k" })).id, first.id);
+        assert.equal((await store.openSession({ sessionId: "one" })).id, first.id);
+      }),
+    );
+
+    it(
+      "guarantee 7: a new segment takes nothing from the one before it",
+      onStore(subject, async ({ store }) => {
+        const session = { sessionId: "a", sessionKey: "k" };
+        const before = await store.open(session);
+        await store.append(before.id, [], { hostCursor: "17" });
+        await store.setTitle(before.id, "what it was about");
+        await store.openSegment(session);
+        const after = await store.conversation(before.id);
+        assert.deepEqual([after?.title, after?.hostCursor, after?.active], ["what it was about", "17", false]);
+      }),
+    );
+
+    it(
       "a family is one session key's, and nobody else's",
       onStore(subject, async ({ store }) => {
         const mine = await store.open({ sessionId: "s", sessionKey: "agent:main:a" });

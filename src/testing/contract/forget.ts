@@ -8,6 +8,9 @@ import { entryFromStore, messageFromStore } from "../../core/content.ts";
 import { forgottenMark } from "../../core/forget.ts";
 import type { ConversationId, MessageId } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
+import { firstLine } from "../../core/text.ts";
+import { beyond } from "../../store/scripts.ts";
+import { connect, createRunner, systemNow } from "../../store/sqlite.ts";
 import { createHost, toAppendable, user } from "../scripted-host.ts";
 import { deliver, foldPlaces, nowhere, onStore, refuses, shownTexts, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
@@ -120,10 +123,10 @@ export function testForget(subject: StoreUnderTest): void {
             const plan = await store.planForget(null, { kind: "secret", text: word });
             assert.deepEqual(
               [plan.messages.length, plan.summaries, plan.files, plan.journal.length, plan.entries],
-              [4, [leaf], [file.id], 1, 1],
+              [4, [leaf], [file.id], 1, 2],
             );
             const outcome = await store.forget(null, plan);
-            assert.deepEqual(outcome, { kind: "written", removed: 8 });
+            assert.deepEqual(outcome, { kind: "written", removed: 9 });
 
             assert.ok(!(await saidAnywhere(store, talk.id)).includes(JSON.stringify(word).slice(1, -1)));
             assert.deepEqual(await traces(folder, word), []);
@@ -283,6 +286,8 @@ export function testForget(subject: StoreUnderTest): void {
       "what is too short to be a secret, and a message that is not there, are refused",
       onStore(subject, async ({ store }) => {
         await refuses("invalid", () => store.planForget(null, { kind: "secret", text: "abc" }));
+        for (const text of ["content", "block", "forgotten"])
+          await refuses("invalid", () => store.planForget(null, { kind: "secret", text }));
         await refuses("not_found", () => store.planForget(null, { kind: "message", id: 404 as MessageId }));
         await refuses("not_found", () => store.planForget(nowhere, { kind: "message", id: 404 as MessageId }));
         const nothing = await store.planForget(null, { kind: "secret", text: "never said" });
@@ -325,6 +330,125 @@ export function testForget(subject: StoreUnderTest): void {
         },
         ["summary_outdated"],
       ),
+    );
+
+    it(
+      "a copy that is forgotten takes the original and the other copies along",
+      onStore(
+        subject,
+        async ({ store, folder }) => {
+          const { talk } = await tell(store, "harmless");
+          const heirs = [await store.open({ sessionId: "heir" }), await store.open({ sessionId: "other heir" })];
+          for (const heir of heirs) await store.transplant(talk.id, heir.id);
+          const copy = (await store.messages({ conversation: heirs[1]?.id ?? nowhere })).find(({ text }) =>
+            text.includes("keep it"),
+          );
+          assert.ok(copy !== undefined);
+          const plan = await store.planForget(null, { kind: "message", id: copy.id });
+          assert.equal(plan.messages.length, 3);
+          assert.equal(plan.summaries.length, 3);
+          await store.forget(null, plan);
+          assert.equal(await found(store, "keep it", "regex"), 0);
+          assert.ok(![...(await bytesIn(folder)).values()].some((bytes) => bytes.includes("keep it")));
+        },
+        ["summary_outdated"],
+      ),
+    );
+
+    it(
+      "a title that was made from a message goes with it; one of somebody's own stays",
+      onStore(subject, async ({ store, folder }) => {
+        const talk = await store.open({ sessionId: "named" });
+        const host = createHost("h");
+        const said = `my diary says ${secret}, and a good deal more than would ever fit into the title of a conversation`;
+        host.says(user(`\n${said}`));
+        host.says(user("thank you"));
+        const { messages } = await deliver(store, talk, host);
+        await store.setTitle(talk.id, firstLine(said, 80));
+        const [first, second] = messages;
+        assert.ok(first !== undefined && second !== undefined);
+        assert.equal((await store.planForget(null, { kind: "message", id: second })).entries, 0);
+        const plan = await store.planForget(null, { kind: "message", id: first });
+        assert.equal(plan.entries, 1);
+        assert.deepEqual(await store.forget(null, plan), { kind: "written", removed: 2 });
+        assert.equal((await store.conversation(talk.id))?.title, null);
+        assert.deepEqual(await traces(folder, secret), []);
+        await store.setTitle(talk.id, "Diaries");
+        assert.equal((await store.planForget(null, { kind: "message", id: first })).entries, 0);
+      }),
+    );
+
+    it(
+      "a secret that stands in a title alone is found there, however it is written",
+      onStore(subject, async ({ store, folder }) => {
+        const talk = await store.open({ sessionId: "named" });
+        const escaped = JSON.stringify(quoted).slice(1, -1);
+        await store.setTitle(talk.id, `About ${escaped}`);
+        const plan = await store.planForget(null, { kind: "secret", text: quoted });
+        assert.deepEqual([plan.messages, plan.entries], [[], 1]);
+        assert.deepEqual(await store.forget(null, plan), { kind: "written", removed: 1 });
+        assert.equal((await store.conversation(talk.id))?.title, `About ${forgottenMark}`);
+        assert.deepEqual(await traces(folder, quoted), []);
+      }),
+    );
+
+    it(
+      "a secret that is a piece of JSON, or runs across blocks, takes the message and the line with it",
+      onStore(subject, async ({ store, folder }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const host = createHost("h");
+        host.says({
+          role: "assistant",
+          content: [{ type: "toolCall", id: "c1", name: "login", arguments: { token: secret } }],
+        });
+        host.says({
+          role: "assistant",
+          content: [
+            { type: "text", text: "begins Wm3tRz71" },
+            { type: "text", text: "Pk5nYd26 ends" },
+          ],
+        });
+        host.notes("custom", { token: secret });
+        await deliver(store, talk, host);
+        for (const text of [`"token":"${secret}"`, "Wm3tRz71\nPk5nYd26"]) {
+          const plan = await store.planForget(null, { kind: "secret", text });
+          assert.equal(plan.messages.length, 1);
+          assert.equal((await store.forget(null, plan)).kind, "written");
+          const left = await store.planForget(null, { kind: "secret", text });
+          assert.deepEqual([left.messages, left.entries], [[], 0]);
+        }
+        for (const word of [secret, "Wm3tRz71", "Pk5nYd26"]) assert.deepEqual(await traces(folder, word), []);
+        assert.deepEqual(await shownTexts(store, talk.id), [forgottenMark, forgottenMark]);
+        for (const { raw } of await store.entries(talk.id, 0, Number.MAX_SAFE_INTEGER))
+          assert.ok(raw.includes(forgottenMark) && JSON.parse(raw) !== null);
+        assert.deepEqual((await deliver(store, talk, host)).differing, []);
+      }),
+    );
+
+    it(
+      "what an interrupted forgetting has left in the pages is cleared by the next plan",
+      onStore(subject, async ({ store, folder, path }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const host = createHost("h");
+        for (let index = 0; index < 20; index++) host.says(user(`number ${index} is ${secret}`));
+        await deliver(store, talk, host);
+        await store.index(1_000);
+        const target = { kind: "secret", text: secret } as const;
+        const plan = await store.planForget(null, target);
+        const db = connect(path, false);
+        const deps = { now: systemNow, hex16: () => "0".repeat(16) };
+        const runner = createRunner(db);
+        runner.atomically("BEGIN IMMEDIATE", beyond.forget(deps, null, plan));
+        runner.forgetStatements();
+        db.close();
+        assert.notDeepEqual(await traces(folder, secret), []);
+        assert.deepEqual((await store.planForget(null, target)).messages, []);
+        assert.deepEqual(await traces(folder, secret), []);
+        assert.deepEqual(
+          (await store.journal(null, 10)).map(({ operation, before }) => [operation, before]),
+          [["forget", "{}"]],
+        );
+      }),
     );
   });
 }

@@ -51,6 +51,7 @@ export function onStore(
 
 const writes: ReadonlySet<unknown> = new Set([
   "open",
+  "openSession",
   "openSegment",
   "setTitle",
   "setHidden",

@@ -89,14 +89,14 @@ export function testKeeping(subject: StoreUnderTest): void {
           for (let said = 0; !copied.signal.aborted && said < 2_000; said++)
             await store.append(busy.id, [toAppendable(host.says(user(`while copying ${said}`)))]);
         })();
-        const copy = join(folder, "copies", "lcm.backup");
-        const made = await store.backup(copy);
-        copied.abort();
+        const copy = join(folder, "lcm.backup");
+        const made = await store.backup(copy).finally(() => copied.abort());
         await writer;
         assert.equal(made.path, copy);
         assert.ok(made.bytes > 0);
         assert.equal(made.files, 1);
         await refuses("conflict", () => store.backup(copy));
+        await refuses("not_found", () => store.backup(join(folder, "nowhere", "lcm.backup")));
 
         const elsewhere = join(folder, "elsewhere", "lcm.db");
         await subject.restore(copy, elsewhere);
@@ -158,6 +158,7 @@ function everyWrite(
       await dissolveAt(store, talk.id, made?.id ?? "sum_");
     },
     open: async (store) => await store.open(session),
+    openSession: async (store) => await store.openSession(session),
     openSegment: async (store) => await store.openSegment(session),
     setTitle: async (store) => await store.setTitle(talk.id, "title"),
     setHidden: async (store) => await store.setHidden(talk.id, true),

@@ -1,0 +1,90 @@
+/**
+ * Entries that arrive after those which continue them: a line that was unreadable at first and is mended later, a
+ * transcript of which the end was stored before the beginning. A child whose parent is not stored leaves a gap; what
+ * fills the gap belongs in front of that child, and is no rewind although it does not continue the newest entry.
+ */
+
+import type { ConversationId } from "../core/model.ts";
+import { makeRoom } from "./dissolve.ts";
+import { all, count, first, int, sql, text, textOrNull } from "./script.ts";
+import type { Script } from "./script.ts";
+
+/** A parent that is not stored, the child that names it, and the newest entry that was put in front of that child. */
+export interface Gap {
+  readonly parentKey: string;
+  readonly childKey: string;
+  lateKey: string | null;
+}
+
+export function* gapsIn(id: ConversationId): Script<Gap[]> {
+  const gaps = yield* all(sql`SELECT * FROM missing_parents WHERE conversation_id = ${id}`, (row) => ({
+    parentKey: text(row, "parent_key"),
+    childKey: text(row, "child_key"),
+    lateKey: textOrNull(row, "late_key"),
+  }));
+  return [...gaps];
+}
+
+export function* noteGap(id: ConversationId, parentKey: string, childKey: string): Script<Gap> {
+  yield sql`INSERT OR IGNORE INTO missing_parents (conversation_id, parent_key, child_key)
+            VALUES (${id}, ${parentKey}, ${childKey})`;
+  return { parentKey, childKey, lateKey: null };
+}
+
+/** The gap that an entry belongs into: it is what was missing, it continues what was put there, or it is the root. */
+export function gapOf(
+  gaps: readonly Gap[],
+  key: string,
+  parentKey: string | null | undefined,
+  kind: "message" | "entry",
+): Gap | null {
+  const named = gaps.find((gap) => gap.parentKey === key || (gap.lateKey !== null && gap.lateKey === parentKey));
+  if (named !== undefined || parentKey !== null || kind === "entry") return named ?? null;
+  return gaps.find((gap) => gap.lateKey === null) ?? null;
+}
+
+/** Moves a gap on to the entry that was put into it, or closes it. */
+export function* fillGap(id: ConversationId, gap: Gap, key: string): Script<"open" | "closed"> {
+  gap.lateKey = key;
+  if (gap.parentKey === key) {
+    yield sql`DELETE FROM missing_parents WHERE conversation_id = ${id} AND parent_key = ${key}`;
+    return "closed";
+  }
+  yield sql`UPDATE missing_parents SET late_key = ${key}
+            WHERE conversation_id = ${id} AND parent_key = ${gap.parentKey}`;
+  return "open";
+}
+
+/** Frees a place for a message just in front of the child; null when that is on a branch which was left. */
+export function* placeLate(id: ConversationId, gap: Gap, messageId: number): Script<number | null> {
+  const ordinal = yield* ordinalOf(id, gap.childKey);
+  yield sql`UPDATE messages SET late = 1, aside = ${ordinal === null ? "branch" : null} WHERE message_id = ${messageId}`;
+  if (ordinal !== null) yield* makeRoom(id, ordinal - 1, 2);
+  return ordinal;
+}
+
+function* ordinalOf(id: ConversationId, key: string): Script<number | null> {
+  const child = yield* first(
+    sql`SELECT message_id FROM messages WHERE conversation_id = ${id} AND message_key = ${key}
+        UNION ALL
+        SELECT (SELECT message_id FROM messages m WHERE m.conversation_id = ${id} AND m.seq > e.after_seq ORDER BY seq LIMIT 1)
+          FROM transcript_entries e WHERE e.conversation_id = ${id} AND e.entry_key = ${key}`,
+    (row) => row["message_id"] as number | null,
+  );
+  if (child === null) return null;
+  return yield* first(
+    sql`SELECT ordinal FROM context_items WHERE conversation_id = ${id} AND message_id = ${child}
+        UNION ALL
+        SELECT c.ordinal FROM context_items c WHERE c.conversation_id = ${id} AND c.summary_id IN (
+          WITH RECURSIVE above(summary_id) AS (
+            SELECT summary_id FROM summary_messages WHERE message_id = ${child}
+            UNION SELECT p.summary_id FROM summary_parents p JOIN above a ON p.parent_summary_id = a.summary_id
+          ) SELECT summary_id FROM above)
+        LIMIT 1`,
+    (row) => int(row, "ordinal"),
+  );
+}
+
+export function* lastOrdinal(id: ConversationId): Script<number> {
+  return yield* count(sql`SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}`);
+}
