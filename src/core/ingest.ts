@@ -163,7 +163,8 @@ async function beginsLike(store: Store, { id }: Conversation, start: readonly Ap
   );
 }
 
-const messagesPerPage = 500;
+/** Messages can hold pictures: a page is small enough for a hundred large ones. */
+const messagesPerPage = 100;
 
 /** Every line of a conversation's transcript, in the order it came in. */
 export async function* exportTranscript(store: Store, conversation: ConversationId): AsyncGenerator<string> {

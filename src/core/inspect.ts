@@ -294,7 +294,8 @@ export async function inspect(
   return findings;
 }
 
-const messagesPerPage = 1_000;
+/** Messages can hold pictures: a page is small enough for a hundred large ones. */
+const messagesPerPage = 100;
 
 async function unreadable(store: Store, id: ConversationId): Promise<readonly Finding[]> {
   const found: Finding[] = [];
