@@ -16,12 +16,33 @@ export interface Gap {
   lateKey: string | null;
 }
 
-export function* gapsIn(id: ConversationId): Script<Gap[]> {
-  const gaps = yield* all(sql`SELECT * FROM missing_parents WHERE conversation_id = ${id}`, (row) => ({
-    parentKey: text(row, "parent_key"),
-    childKey: text(row, "child_key"),
-    lateKey: textOrNull(row, "late_key"),
-  }));
+/** No conversation has this id: a lookup that is not wanted costs nothing. */
+const nowhere = -1;
+
+type Linked = { readonly key: string; readonly parentKey?: string | null };
+
+/**
+ * The gaps that these entries can belong into. A host may name parents it never sends, so the others stay where they are;
+ * and SQLite, which would look through them all, is told which index to use.
+ */
+export function* gapsFor(id: ConversationId, entries: readonly Linked[]): Script<Gap[]> {
+  const keys = JSON.stringify(entries.map(({ key }) => key));
+  const parents = JSON.stringify(entries.flatMap(({ parentKey }) => parentKey ?? []));
+  const hasRoot = entries.some(({ parentKey }) => parentKey === null);
+  const gaps = yield* all(
+    sql`SELECT * FROM missing_parents WHERE conversation_id = ${id} AND parent_key IN (SELECT value FROM json_each(${keys}))
+        UNION
+        SELECT g.* FROM json_each(${parents}) p CROSS JOIN missing_parents g INDEXED BY missing_parents_late_idx
+          ON g.conversation_id = ${id} AND g.late_key = p.value
+        UNION
+        SELECT * FROM (SELECT * FROM missing_parents INDEXED BY missing_parents_late_idx
+                       WHERE conversation_id = ${hasRoot ? id : nowhere} AND late_key IS NULL LIMIT 1)`,
+    (row) => ({
+      parentKey: text(row, "parent_key"),
+      childKey: text(row, "child_key"),
+      lateKey: textOrNull(row, "late_key"),
+    }),
+  );
   return [...gaps];
 }
 

@@ -221,5 +221,6 @@ export const indexes = [
   `CREATE INDEX context_items_summary_idx ON context_items (summary_id) WHERE summary_id IS NOT NULL`,
   `CREATE INDEX large_files_conv_idx ON large_files (conversation_id, created_at)`,
   `CREATE INDEX transcript_entries_order_idx ON transcript_entries (conversation_id, after_seq, entry_id)`,
+  `CREATE INDEX missing_parents_late_idx ON missing_parents (conversation_id, late_key)`,
   `CREATE INDEX model_usage_at_idx ON model_usage (at)`,
 ] as const;

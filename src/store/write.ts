@@ -19,7 +19,7 @@ import type {
 } from "../core/model.ts";
 import type { Appendable, Appended, AppendOptions, SessionIdentity, Written } from "../core/ports.ts";
 import { rewind } from "./branch.ts";
-import { fillGap, gapOf, gapsIn, lastOrdinal, noteGap, placeLate } from "./late.ts";
+import { fillGap, gapOf, gapsFor, lastOrdinal, noteGap, placeLate } from "./late.ts";
 import { itemsBetween, mustHave } from "./read.ts";
 import { asMessage, asSummary, toConversation } from "./rows.ts";
 import { count, first, int, sql, text } from "./script.ts";
@@ -131,9 +131,9 @@ export function* append(
   const stored: MessageId[] = [];
   const differing: string[] = [];
   let entryCount = 0;
-  let gaps = place.hasGaps ? yield* gapsIn(id) : [];
+  let gaps = place.hasGaps ? yield* gapsFor(id, appended.map(linkOf)) : [];
   for (const item of appended) {
-    const { key, parentKey } = item.kind === "message" ? item.message : item.entry;
+    const { key, parentKey } = linkOf(item);
     const same = known.get(key);
     if (same !== undefined) {
       if (!same.has(contentOf(item)) && !isForgotten(same)) differing.push(key);
@@ -199,7 +199,7 @@ function* isStoredTurn(id: ConversationId, turnKey: string): Script<boolean> {
 
 /** Keys already taken, each with the contents it may come with again. */
 function* storedKeys(id: ConversationId, appended: readonly Appendable[]): Script<Map<string, ReadonlySet<string>>> {
-  const keys = JSON.stringify(appended.map((item) => (item.kind === "message" ? item.message.key : item.entry.key)));
+  const keys = JSON.stringify(appended.map((item) => linkOf(item).key));
   const rows = yield sql`SELECT message_key AS key, content, aside FROM messages
       WHERE conversation_id = ${id} AND message_key IN (SELECT value FROM json_each(${keys}))
     UNION ALL SELECT entry_key, raw, NULL FROM transcript_entries
@@ -210,6 +210,8 @@ function* storedKeys(id: ConversationId, appended: readonly Appendable[]): Scrip
 /** What was forgotten comes again with every replay, and stays forgotten. */
 const isForgotten = (contents: ReadonlySet<string>): boolean =>
   [...contents].some((content) => content.includes(forgottenMark));
+
+const linkOf = (item: Appendable): NewMessage | NewEntry => (item.kind === "message" ? item.message : item.entry);
 
 const contentOf = (item: Appendable): string =>
   item.kind === "message" ? textOfParts(item.message.parts) : item.entry.raw;

@@ -224,6 +224,19 @@ export function testBranches(subject: StoreUnderTest): void {
     }
 
     it(
+      "a host that names parents it never sends is heard in order",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const words = Array.from({ length: 30 }, (_, n) => `w${n}`);
+        for (const [n, key] of words.entries()) {
+          const origin = { key, parentKey: `unseen-${n}`, at: at("2026-01-01T00:00:00.000Z") };
+          await store.append(talk.id, [{ kind: "message", message: messageToStore(user(key), origin) }]);
+        }
+        assert.deepEqual(await shownTexts(store, talk.id), words);
+      }),
+    );
+
+    it(
       "going back to a message that names no parent keeps what was said before it",
       onStore(subject, async ({ store }) => {
         const talk = await store.open({ sessionId: "s" });
