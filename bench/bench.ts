@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- 1k 10k 100k 1m] [--doc]`: what storing and finding costs at each size, and how it grows. With
+ * `npm run bench [-- 1k 10k 100k 1m] [--doc]`: what storing, finding, compacting and assembling cost at each size, and how it grows. With
  * `--doc` the figures of this run become docs/benchmarks.md.
  *
  * Each size is imported in a process of its own (for its memory) and measured in another. Compare ratios and CPU within
@@ -12,6 +12,7 @@ import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { corpusEntry } from "./corpus.ts";
+import type { Lived, PromptCost, Swept } from "./engine.ts";
 import type { Imported, Measured } from "./stage.ts";
 
 const sizes = new Map([
@@ -32,20 +33,42 @@ if (chosen.length === 0) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), "lcm-bench-"));
-const results: { name: string; n: number; imported: Imported; measured: Measured }[] = [];
+interface Result {
+  readonly name: string;
+  readonly n: number;
+  readonly imported: Imported;
+  readonly measured: Measured;
+  readonly uncompacted: PromptCost;
+  /** Only for the middling sizes: it says no more at the others. */
+  readonly swept: Swept | null;
+  readonly lived: Lived;
+}
+const sweptSizes = ["10k", "100k"];
+const results: Result[] = [];
+let concurrency: Readonly<Record<string, number>> = {};
 try {
   for (const [name, n] of chosen) {
     const transcript = join(folder, `${name}.jsonl`);
     process.stderr.write(`${name}: writing the transcript …`);
     writeTranscript(transcript, n);
     process.stderr.write(" importing …");
-    const imported = stage("import", join(folder, `${name}.db`), transcript, n) as Imported;
+    const database = join(folder, `${name}.db`);
+    const imported = stage("stage", "import", database, transcript, String(n)) as Imported;
     rmSync(transcript);
-    process.stderr.write(" measuring …\n");
-    const measured = stage("measure", join(folder, `${name}.db`), transcript, n) as Measured;
-    results.push({ name, n, imported, measured });
-    for (const suffix of ["", "-wal", "-shm"]) rmSync(join(folder, `${name}.db${suffix}`), { force: true });
+    process.stderr.write(" measuring …");
+    const measured = stage("stage", "measure", database, transcript, String(n)) as Measured;
+    process.stderr.write(" assembling …");
+    const uncompacted = stage("engine", "prompt", database) as PromptCost;
+    process.stderr.write(" sweeping …");
+    const swept = sweptSizes.includes(name) ? (stage("engine", "sweep", database) as Swept) : null;
+    clear(database);
+    process.stderr.write(" living …\n");
+    const lived = stage("engine", "life", database, String(n)) as Lived;
+    clear(database);
+    results.push({ name, n, imported, measured, uncompacted, swept, lived });
   }
+  process.stderr.write("a slow model …\n");
+  concurrency = stage("engine", "concurrency", join(folder, "slow.db")) as typeof concurrency;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -65,14 +88,18 @@ function writeTranscript(path: string, n: number): void {
   closeSync(file);
 }
 
-function stage(name: string, database: string, transcript: string, n: number): unknown {
-  const script = fileURLToPath(new URL("./stage.ts", import.meta.url));
-  const child = spawnSync(process.execPath, [script, name, database, transcript, String(n)], {
+function clear(database: string): void {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(`${database}${suffix}`, { force: true });
+}
+
+function stage(file: "stage" | "engine", ...args: readonly string[]): unknown {
+  const script = fileURLToPath(new URL(`./${file}.ts`, import.meta.url));
+  const child = spawnSync(process.execPath, [script, ...args], {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "inherit"],
     maxBuffer: 1 << 26,
   });
-  if (child.status !== 0) throw new Error(`${name} of ${n} failed with ${child.status}`);
+  if (child.status !== 0) throw new Error(`${args[0]} failed with ${child.status}`);
   return JSON.parse(child.stdout);
 }
 
@@ -112,6 +139,20 @@ function report(): void {
     row("regex without literal, no match: ms", ({ measured }) => ms(measured.regexNoLiteralMs)),
     row("regex, oldest message: ms", ({ measured }) => ms(measured.regexOldestMs)),
     row("runaway regex: new reader after ms", ({ measured }) => ms(measured.runawayMs)),
+    row("prompt of 200k, uncompacted: CPU ms", ({ uncompacted }) => ms(uncompacted.cpuMs)),
+    row("  items", ({ uncompacted }) => String(uncompacted.items)),
+    row("prompt of 200k, lived: CPU ms", ({ lived }) => ms(lived.prompt.cpuMs)),
+    row("  items", ({ lived }) => String(lived.prompt.items)),
+    row("  µs an item", ({ lived }) => ((lived.prompt.cpuMs * 1_000) / lived.prompt.items).toFixed(1)),
+    row("  through the thread: ms", ({ lived }) => ms(lived.prompt.wallMs)),
+    row("  summaries below it / deepest", ({ lived }) => `${lived.summaries} / d${lived.deepest}`),
+    row("a lived turn, compaction included: CPU ms", ({ lived }) => ms(lived.turnCpuMs)),
+    row("  prefix bytes reused over 1,000 turns", ({ lived }) => `${(lived.prefixReused * 100).toFixed(1)}%`),
+    row("  compactions among them", ({ lived }) => String(lived.compactions)),
+    row("life: peak RSS MB", ({ lived }) => lived.peakRssMb.toFixed(0)),
+    row("full sweep, instant model: CPU s", ({ swept }) => (swept === null ? "" : swept.cpuS.toFixed(2))),
+    row("  passes", ({ swept }) => (swept === null ? "" : String(swept.passes))),
+    row("  peak RSS MB", ({ swept }) => (swept === null ? "" : swept.peakRssMb.toFixed(0))),
   ];
   const widths = table[0]?.map((_, column) => Math.max(...table.map((cells) => cells[column]?.length ?? 0))) ?? [];
   for (const cells of table) {
@@ -126,16 +167,26 @@ function report(): void {
   const growth =
     first === undefined || last === undefined || first === last
       ? ""
-      : `Appending grows ${(last.measured.append.cpuUs / first.measured.append.cpuUs).toFixed(2)}× from ${first.name} to ${last.name}.`;
+      : `From ${first.name} to ${last.name}, appending grows ${grown(first, last, ({ measured }) => measured.append.cpuUs)}, a lived prompt ${grown(first, last, ({ lived }) => lived.prompt.cpuMs / lived.prompt.items)} an item, a lived turn ${grown(first, last, ({ lived }) => lived.turnCpuMs)}.`;
+  const slow = Object.entries(concurrency).map(
+    ([workers, seconds]) => `${seconds.toFixed(1)} s at concurrency ${workers}`,
+  );
+  const slowly = `A sweep of 4,000 messages with a model that takes 200 ms: ${slow.join(", ")}.`;
   const machine = `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.versions.node}`;
-  console.log(`\n${growth}\n${machine}`);
+  console.log(`\n${growth}\n${slowly}\n${machine}`);
   const out = fileURLToPath(new URL("./out/", import.meta.url));
   mkdirSync(out, { recursive: true });
   writeFileSync(join(out, "latest.json"), JSON.stringify(results, null, 2));
   console.log("all figures: bench/out/latest.json");
   if (writesPage)
-    writeFileSync(fileURLToPath(new URL("../docs/benchmarks.md", import.meta.url)), page(table, growth, machine));
+    writeFileSync(
+      fileURLToPath(new URL("../docs/benchmarks.md", import.meta.url)),
+      page(table, `${growth}\n\n${slowly}`, machine),
+    );
 }
+
+const grown = (first: Result, last: Result, figure: (result: Result) => number): string =>
+  `${(figure(last) / figure(first)).toFixed(2)}×`;
 
 /** The table as a page. Its first row is the head; a label that begins with blanks belongs to the one above. */
 function page(table: readonly (readonly string[])[], growth: string, machine: string): string {
@@ -151,6 +202,10 @@ The corpus is made by [bench/corpus.ts](../bench/corpus.ts): turns of four messa
 tool result, assistant) of about 750 characters each, words by Zipf's law. Four fifths are one conversation, the rest is
 twenty others. The *floor* is the same rows (messages, parts, context, totals; values ready) inserted with bare prepared
 statements, in the same run, on the same file. Searches go through the store's thread, as in a host.
+
+A *lived* conversation has had a full sweep every 600 messages; an *uncompacted* one never (then the prompt is its newest
+200k tokens). The life measured after that is 1,000 turns more, each stored, compacted if due, and assembled. The model
+answers at once, so what is measured is ours.
 
 ${line(head)}
 |---|${"---:|".repeat(head.length - 1)}

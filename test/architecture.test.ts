@@ -35,7 +35,7 @@ interface Rule {
 const arrows: Readonly<Record<string, readonly string[]>> = {
   core: [],
   store: ["core", "node:"],
-  llm: ["core", "node:", "packages"],
+  llm: ["core", "node:"],
   tools: ["core", "node:", "packages"],
   openclaw: ["core", "tools", "node:", "packages"],
   mcp: ["core", "tools", "node:", "packages"],
@@ -70,9 +70,17 @@ const rules: readonly Rule[] = [
     bad: [`import { main } from "../cli/main.ts";`, `import { Pool } from "pg";`],
     good: [`import { DatabaseSync } from "node:sqlite";`, `import { LcmError } from "../core/errors.ts";`],
   }),
-  arrowRule("llm", "llm imports core", {
-    bad: [`import {\n  sql,\n} from "../store/script.ts";`, `import { render } from "../cli/render.ts";`],
-    good: [`import type { Model } from "../core/ports.ts";`, `const { generateText } = await import("ai");`],
+  arrowRule("llm", "llm imports core, and loads a package only when a model is asked", {
+    bad: [
+      `import {\n  sql,\n} from "../store/script.ts";`,
+      `import { render } from "../cli/render.ts";`,
+      `import { generateText } from "ai";`,
+    ],
+    good: [
+      `import type { Model } from "../core/ports.ts";`,
+      `import type { LanguageModel } from "ai";`,
+      `const { generateText } = await import("ai");`,
+    ],
   }),
   arrowRule("tools", "tools imports core", {
     bad: [`const { run } = await import("../cli/commands.ts");`, `import { open } from "../store/sqlite.ts";`],
@@ -427,6 +435,7 @@ function isAllowed(path: string, each: Import): boolean {
   const from = folderOf(path);
   if (to === from || arrows[from]?.includes(to)) return true;
   if (openers.includes(path) && (to === "store" || to === "llm")) return true;
+  if (from === "llm" && to === "packages") return each.when !== "load";
   if (from === "openclaw" && /^cli\/commands[./]/.test(target)) return true;
   return roots.includes(path) && surfaces.includes(to) && each.when !== "load";
 }

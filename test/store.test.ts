@@ -108,6 +108,25 @@ describe("guarantee 10, store part: the host's event loop is free", () => {
     });
   }
 
+  it("and a turn that says again what a prompt may take waits for no lock", async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, "lcm.db");
+      const store = await openSqlite({ path });
+      try {
+        const { id } = await store.open({ sessionId: "s" });
+        await store.setPromptBudget(id, 5_000);
+        let isReleased = false;
+        const { released } = await lockElsewhere(path, lockedMs);
+        void released.then(() => (isReleased = true));
+        await store.setPromptBudget(id, 5_000);
+        assert.equal(isReleased, false);
+        await released;
+      } finally {
+        await store.close();
+      }
+    });
+  });
+
   it("a lock that is never let go ends in `unavailable`, not in waiting for ever", async () => {
     await withFolder(async (folder) => {
       const path = join(folder, "lcm.db");
@@ -279,6 +298,43 @@ describe("guarantee 11: start-up does not grow with what is stored", () => {
       // A tree over a hundred times as many rows is one or two pages deeper, in each of the few tables asked.
       assert.ok(large.bytes <= small.bytes + 20 * 8_192, told);
       assert.ok(large.cpuMs <= 3 * small.cpuMs + 5, told);
+    });
+  });
+});
+
+describe("a window of one kind", () => {
+  it("reads what it shows, however many messages or summaries the context has of the other", async () => {
+    await withFolder(async (folder) => {
+      const leaf = {
+        text: "leaf",
+        tokens: 2,
+        level: "normal",
+        model: null,
+        previousContext: null,
+        fileIds: [],
+      } as const;
+      const bytes: number[] = [];
+      for (const size of [300, 40_000]) {
+        const path = join(folder, String(size), "lcm.db");
+        const store = await openSqlite({ path, housekeeping: false });
+        const { id } = await fill(store, size, (index) => `message ${index}`);
+        for (let fold = 0; fold < 10; fold++) {
+          await store.fold(id, await store.context(id, { kind: "message", limit: 10 }), leaf);
+        }
+        await store.close();
+        for (const kind of ["message", "summary"] as const) {
+          for (const keep of ["oldest", "newest"] as const) {
+            const again = await openSqlite({ path, housekeeping: false });
+            const before = bytesRead();
+            assert.equal((await again.context(id, { kind, keep, limit: 10 })).length, 10);
+            bytes.push(bytesRead() - before);
+            await again.close();
+          }
+        }
+      }
+      const [small, large] = [Math.max(...bytes.slice(0, 4)), Math.max(...bytes.slice(4))];
+      // All places of the longer context would be some seventy pages.
+      assert.ok(large <= small + 20 * 8_192, bytes.join());
     });
   });
 });

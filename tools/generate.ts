@@ -67,7 +67,7 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
   conversations:
     "A segment of a session, from one reset to the next, with running totals, so that its size is known uncounted.",
   messages:
-    "Every message the host sent, once, by its key; `envelope` and `entry` are what it had besides its text and parts.",
+    "Every message the host sent, once, by its key; `envelope` and `entry` are what it had besides its text and parts; `moved` tells which places of it lie in files.",
   message_parts:
     "The blocks that a message is rebuilt from, in order; what one says is `text_length` of the message's `content`.",
   summaries:
@@ -76,14 +76,17 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
   summary_parents: "The summaries that a condensed summary was made from, in order; `parent_summary_id` is the source.",
   context_items:
     "What the model sees of a conversation: messages and summaries, by an ordinal that is an order with gaps.",
-  large_files: "Files that were too large to stay in their message; the content lies in the files folder.",
+  large_files:
+    "What was too large to stay in its message, each content once in a conversation; it lies in the files folder, text as it is, bytes as bytes.",
   expansion_grants: "What a delegate may read: which conversations, how many tokens, until when.",
   transcript_entries:
     "Lines of the host's transcript that are no messages, kept so that the transcript can be given back whole.",
   turns: "The turns already stored, by the host's key, so that a repeated one writes nothing.",
   missing_parents:
     "Parents that a stored message names and that are not stored: what fills such a gap later belongs in front of the child.",
-  model_usage: "Every model call with what it was for, what it took and what became of it.",
+  model_usage:
+    "Every model call, from before it is made (`result` is `open`), with what it was for, what it took and what became of it.",
+  compactions: "Every compaction that folded something or could not: what it saved, how it ended, how long it took.",
   journal: "Every change an operator applied, with what was there before, so that it can be shown and undone.",
   search_progress: "Up to which row the search index is built.",
 };

@@ -7,6 +7,8 @@ import { createPaint } from "./render.ts";
 export const exitInvalid = 2;
 export const exitUnavailable = 6;
 const exitUnexpected = 70;
+/** As shells say it of a program that Ctrl-C ended. */
+export const exitInterrupted = 130;
 
 const statusOf: Readonly<Record<ErrorCode, number>> = {
   invalid: exitInvalid,

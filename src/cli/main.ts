@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { addCommands } from "./commands/index.ts";
-import type { CommandContext, Output } from "./commands/context.ts";
+import type { CommandContext, Output } from "./commands/session.ts";
 import type { Timestamp } from "../core/model.ts";
 import { exitInvalid, isBrokenPipe, reportFailure } from "./failure.ts";
 import { createPaint } from "./render.ts";
@@ -82,6 +82,9 @@ function createContext(finish: (status: number) => void): CommandContext {
       const { createDatabase, databasePath } = await opening();
       return createDatabase(databasePath(path));
     },
+    summariser: async (named) => await (await opening()).findSummariser(named),
+    prompts: async () => await (await opening()).readPrompts(),
+    interruptible,
     async confirm(question) {
       const { confirm } = await import("@clack/prompts");
       const answer = await confirm({ message: question, initialValue: false, output: stderr });
@@ -93,6 +96,17 @@ function createContext(finish: (status: number) => void): CommandContext {
 
 /** The database's engine is loaded by the first command that needs it: `--help` answers at once. */
 const opening = async () => await import("./open.ts");
+
+async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const interruption = new AbortController();
+  const interrupt = (): void => interruption.abort();
+  process.once("SIGINT", interrupt);
+  try {
+    return await work(interruption.signal);
+  } finally {
+    process.off("SIGINT", interrupt);
+  }
+}
 
 const isSet = (variable: string | undefined): boolean => variable !== undefined && variable !== "" && variable !== "0";
 

@@ -1,6 +1,7 @@
 /**
- * The composition root: which settings hold, where the database lies, and which store stands behind it. Here alone the
- * command line meets the environment and the store; everything else works with what it is given.
+ * The composition root: which settings hold, where the database lies, which store stands behind it and which model, if
+ * any, writes summaries. Here alone the command line meets the environment, the store and src/llm; everything else works
+ * with what it is given. What speaks to models is loaded by the first command that wants one.
  */
 
 import { accessSync, constants, existsSync, readdirSync, statSync } from "node:fs";
@@ -9,7 +10,6 @@ import { basename, dirname, join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { LcmError } from "../core/errors.ts";
 import { createLcm } from "../core/lcm.ts";
-import type { Lcm } from "../core/lcm.ts";
 import type { Clock } from "../core/ports.ts";
 import { resolveSettings } from "../core/settings.ts";
 import type { ResolvedSettings } from "../core/settings.ts";
@@ -18,7 +18,7 @@ import { backUp, backupPath, pruneBackups, restore, unusedPath } from "../store/
 import { identify } from "../store/migrate.ts";
 import { openSqliteWorker } from "../store/sqlite-worker.ts";
 import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite.ts";
-import type { Backup, Database, DatabaseFacts } from "./commands/context.ts";
+import type { Backup, Database, DatabaseFacts, PromptFiles, Summariser } from "./commands/session.ts";
 
 export const systemClock: Clock = { now: systemNow };
 
@@ -56,15 +56,14 @@ export function createDatabase(path: string, clock: Clock = systemClock): Databa
   return {
     path,
     kind,
-    async open(purpose) {
+    async open(purpose, { settings = readSettings().values, ...engine } = {}) {
       const writes = purpose === "write" || purpose === "import";
-      if (!writes && kind() === "none") throw missing();
+      if (purpose !== "import" && kind() === "none") throw missing();
       if (purpose === "import") boundMemory();
       const options = { path, filesDir, readOnly: !writes && !isWritable(path), housekeeping: purpose !== "import" };
-      return createLcm({
-        clock,
-        store: await (purpose === "search" ? openSqliteWorker(options) : openSqlite(options)),
-      });
+      const store = await (purpose === "search" ? openSqliteWorker(options) : openSqlite(options));
+      // Whoever sits at a terminal has perhaps just mended the key, and wants to see it work.
+      return createLcm({ clock, store, settings, breaker: "ignored", ...engine });
     },
     async adopt() {
       if (kind() === "none") throw missing();
@@ -103,9 +102,34 @@ function boundMemory(): void {
   setFlagsFromString("--semi-space-growth-factor=1");
 }
 
-/** For a program that brings its own file, such as the demo. */
-export const openLcm = async (path: string): Promise<Lcm> =>
-  createLcm({ clock: systemClock, store: await openSqlite({ path }) });
+/** The flag, then the settings, then OpenClaw's config. */
+export async function findSummariser(named?: string): Promise<Summariser | null> {
+  const [{ chooseModel }, { readOpenclawConfig }] = await Promise.all([
+    import("../llm/choice.ts"),
+    import("../llm/openclaw-files.ts"),
+  ]);
+  const { values: settings } = readSettings();
+  const stateDir = stateDirectory();
+  const openclawConfig = await readOpenclawConfig(stateDir, process.env);
+  const choice = chooseModel({ settings, openclawConfig, ...(named === undefined ? {} : { flag: named }) });
+  if (choice === null) return null;
+  const set = settings.summaryModel !== null ? "LCM_SUMMARY_MODEL" : "LCM_SUMMARY_PROVIDER";
+  const isSet = settings.summaryModel !== null || settings.summaryProvider !== null;
+  return {
+    name: `${choice.provider}/${choice.model}`,
+    from: named !== undefined ? "--model" : isSet ? set : "OpenClaw's config",
+    async create({ summaryTimeoutSeconds }) {
+      const { createModel } = await import("../llm/model.ts");
+      return await createModel(choice, { stateDir, env: process.env, timeoutMs: summaryTimeoutSeconds * 1_000 });
+    },
+  };
+}
+
+export async function readPrompts(): Promise<PromptFiles> {
+  const { loadTemplates } = await import("../llm/templates.ts");
+  const dir = resolve(fromHome(readSettings().values.promptDir ?? join(stateDirectory(), "lcm-prompts")));
+  return { dir, ...(await loadTemplates(dir)) };
+}
 
 function isWritable(path: string): boolean {
   try {

@@ -8,7 +8,9 @@ export interface Progress {
   update(state: {
     readonly done: number;
     readonly of: number;
-    readonly unit: "bytes" | "rows" | "conversations";
+    readonly unit: "bytes" | "rows" | "conversations" | "passes";
+    /** What else is worth knowing while it lasts. */
+    readonly detail?: string;
   }): void;
   /** Leaves the line empty. */
   end(): void;
@@ -39,7 +41,7 @@ export function createProgress(
   let drawnMs = startedMs + patienceMs - redrawMs;
   let isShown = false;
   return {
-    update({ done, of, unit }) {
+    update({ done, of, unit, detail }) {
       const now = nowMs();
       if (now - drawnMs < redrawMs) return;
       drawnMs = now;
@@ -49,10 +51,12 @@ export function createProgress(
         unit === "bytes"
           ? `${formatBytes(done)} of ${formatBytes(of)}`
           : `${formatCount(done)} of ${formatCount(of)} ${unit}`;
-      const words = `${String(Math.floor(share * 100)).padStart(3)}%  ${amount}${remaining(now - startedMs, share)}`;
+      const more = `${detail === undefined ? "" : `  ${detail}`}${remaining(now - startedMs, share)}`;
+      const words = `${String(Math.floor(share * 100)).padStart(3)}%  ${amount}${more}`;
       const room = (output.columns ?? 80) - 1;
-      const name = cut(label, Math.max(10, room - widthOf(words) - barWidth - 4));
-      const bar = drawBar(share);
+      const cells = Math.max(barMin, Math.min(barMax, room - widthOf(words) - nameMin - 4));
+      const name = cut(label, Math.max(nameMin, room - widthOf(words) - cells - 4));
+      const bar = drawBar(share, cells);
       const line = `${name}  ${paint.good(bar.full)}${paint.soft(bar.empty)}  ${words}`;
       output.stream.write(clearLine + (widthOf(line) > room ? cut(`${name} ${words}`, room) : line));
     },
@@ -63,11 +67,13 @@ export function createProgress(
   };
 }
 
-const barWidth = 24;
+const nameMin = 10;
+const barMin = 8;
+const barMax = 24;
 
-function drawBar(share: number): { readonly full: string; readonly empty: string } {
-  const full = Math.round(share * barWidth);
-  return { full: "█".repeat(full), empty: "░".repeat(barWidth - full) };
+function drawBar(share: number, cells: number): { readonly full: string; readonly empty: string } {
+  const full = Math.round(share * cells);
+  return { full: "█".repeat(full), empty: "░".repeat(cells - full) };
 }
 
 const estimateAfterMs = 1_500;

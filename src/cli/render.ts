@@ -18,6 +18,8 @@ export interface Paint {
   readonly strong: (text: string) => string;
   readonly match: (text: string) => string;
   readonly role: (role: Role, text: string) => string;
+  /** A summary of this depth. */
+  readonly depth: (depth: number, text: string) => string;
 }
 
 export function createPaint(colour: boolean): Paint {
@@ -28,6 +30,7 @@ export function createPaint(colour: boolean): Paint {
     assistant: colours.green,
     tool: colours.yellow,
   } as const;
+  const byDepth = [colours.blue, colours.magenta];
   return {
     bad: colours.red,
     caution: colours.yellow,
@@ -36,12 +39,34 @@ export function createPaint(colour: boolean): Paint {
     strong: colours.bold,
     match: (text) => colours.bold(colours.red(text)),
     role: (role, text) => byRole[role](text),
+    depth: (depth, text) => (byDepth[depth] ?? colours.cyan)(text),
   };
 }
 
 /** A time beside many others: to the minute, and without the zone, which is said once. */
 export const clockTime = (at: Timestamp, zone: string): string =>
   formatTimestamp(at, zone).slice(0, "2026-02-17 15:37".length);
+
+export interface Spans {
+  /** `02-17 15:37`, or `02-17…03-01` over several days. */
+  of(earliest: Timestamp, latest: Timestamp): string;
+  /** What must be said once about all of them. */
+  readonly words: string;
+}
+
+/** Times and ranges beside each other, as short as they can be: the year is said once if they all have the same. */
+export function createSpans(times: readonly Timestamp[], zone: string): Spans {
+  const years = new Set(times.map((at) => clockTime(at, zone).slice(0, 4)));
+  const dayFrom = years.size > 1 ? 0 : "2026-".length;
+  return {
+    of(earliest, latest) {
+      const [from, to] = [clockTime(earliest, zone), clockTime(latest, zone)];
+      const [firstDay, lastDay] = [from.slice(dayFrom, 10), to.slice(dayFrom, 10)];
+      return firstDay === lastDay ? from.slice(dayFrom) : `${firstDay}…${lastDay}`;
+    },
+    words: `times in ${[...(years.size === 1 ? years : []), zone].join(", ")}`,
+  };
+}
 
 /** `1 message`, `1,234 messages`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>

@@ -67,11 +67,11 @@ export function messageFromStore(message: Pick<Message, "role" | "parts" | "enve
   return Object.fromEntries("role" in envelope ? fields : [["role", message.role], ...fields]);
 }
 
-/** The whole transcript line, or the bare message where there was no line around it. */
+/** The whole transcript line, or the bare message where there was no line around it. `raw` is the host's message. */
 export function entryFromStore(
   message: Pick<Message, "role" | "parts" | "envelope" | "entry" | "key" | "parentKey" | "at">,
+  raw: HostMessage = messageFromStore(message),
 ): JsonObject {
-  const raw = messageFromStore(message);
   return message.entry === null ? raw : restoreEntry(message.entry, message, raw);
 }
 
@@ -331,7 +331,7 @@ function partToBlock(part: Part): Json {
 /** Role, separators and the like, which every provider adds around a message. */
 const messageOverheadTokens = 4;
 /** What providers charge for a picture of ordinary size, whatever its bytes. */
-const imageTokens = 1_600;
+export const imageTokens = 1_600;
 
 export function estimateMessageTokens(parts: readonly Part[]): number {
   let tokens = messageOverheadTokens;

@@ -30,6 +30,7 @@ function stored(raw: JsonObject): Message {
     parentKey: null,
     text: textOfParts(message.parts),
     aside: null,
+    moved: [],
   };
 }
 
@@ -51,6 +52,47 @@ describe("forgetting", () => {
       content: forgottenMark,
     });
     assert.ok(!JSON.stringify(left).includes("secret"));
+  });
+
+  it("keeps the places of what lies in files, and lets go of a reference that is not one any more", () => {
+    const secret = "hunter2hunter2";
+    const [kept, lost] = ["file_0123456789abcdef", "file_fedcba9876543210"] as const;
+    const pieces = [`by ${secret}: `, `[File ${kept} · ${secret}.log]`, `, and ${secret} `, `[File ${lost}]`, " end"];
+    const text = pieces.join("");
+    const placed = (file: typeof kept | typeof lost, piece: number, path: readonly (string | number)[]) => ({
+      file,
+      path,
+      from: pieces.slice(0, piece).join("").length,
+      length: pieces[piece]?.length ?? 0,
+    });
+    const path = ["content", 0, "text"];
+    const moved = [placed(kept, 1, path), placed(lost, 3, path)];
+    const message = { ...stored({ role: "user", content: [{ type: "text", text }] }), moved };
+
+    const left = redactMessage(message, secret);
+    assert.deepEqual(
+      left.moved.map(({ from, length }) => left.text.slice(from, from + length)),
+      [`[File ${kept} · ${forgottenMark}.log]`, `[File ${lost}]`],
+    );
+    assert.deepEqual(
+      redactMessage(message, `File ${lost}`).moved.map(({ file }) => file),
+      [kept],
+    );
+    assert.deepEqual(redactMessage(message, `]${pieces[2]}[`).moved, []);
+    assert.deepEqual(forgetMessage(message).moved, []);
+  });
+
+  it("follows a field that is called by the secret", () => {
+    const secret = "hunter2hunter2";
+    const reference = "[File file_0123456789abcdef]";
+    const moved = [
+      { file: "file_0123456789abcdef", path: ["details", secret], from: 0, length: reference.length },
+    ] as const;
+    const left = redactMessage(
+      { ...stored({ role: "user", content: "x", details: { [secret]: reference } }), moved },
+      secret,
+    );
+    assert.deepEqual(left.moved, [{ ...moved[0], path: ["details", forgottenMark] }]);
   });
 
   it("blots a secret out of text, thinking, arguments, envelopes and lines", () => {

@@ -4,13 +4,13 @@
  * results, and the order of the conversation is whole.
  */
 
-import { estimateMessageTokens, isObject, textOfParts } from "./content.ts";
-import type { Json, JsonObject, Message, Part } from "./model.ts";
+import { estimateMessageTokens, isObject, messageFromStore, textOfParts } from "./content.ts";
+import type { Json, JsonObject, Message, MovedContent, Part } from "./model.ts";
 import { firstLine } from "./text.ts";
 
 export const forgottenMark = "[forgotten]";
 
-export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" | "text">;
+export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" | "text" | "moved">;
 
 /** A message of which only its place is left. */
 export function forgetMessage(message: Message): Redacted {
@@ -46,7 +46,40 @@ export function redactMessage(message: Message, secret: string): Redacted {
 function blotMessage(message: Message, forms: Forms): Redacted {
   const parts = message.parts.map((part) => blotPart(part, forms));
   const entry = isShortEntry(message.entry) ? message.entry : blotJson(message.entry, forms);
-  return redacted(parts, blotJson(message.envelope, forms), entry);
+  const left = redacted(parts, blotJson(message.envelope, forms), entry);
+  return { ...left, moved: message.moved.length === 0 ? [] : stillMoved(message, left, forms) };
+}
+
+/**
+ * Where the references to files are in what is left. One that no longer names its file, or can no longer be told from
+ * what is around it, is only words from now on.
+ */
+function stillMoved(message: Message, left: Redacted, forms: Forms): readonly MovedContent[] {
+  const before = messageFromStore(message);
+  const after = messageFromStore({ ...message, ...left });
+  const byString = Map.groupBy(message.moved, ({ path }) => JSON.stringify(path));
+  return [...byString.values()].flatMap((moved) => {
+    const path = (moved[0]?.path ?? []).map((step) => (typeof step === "string" ? blotText(step, forms) : step));
+    const old = stringAt(before, moved[0]?.path ?? []);
+    let [end, blotted] = [0, ""];
+    const places = moved.flatMap(({ file, from, length }) => {
+      blotted += blotText(old.slice(end, from), forms);
+      const reference = blotText(old.slice(from, from + length), forms);
+      const place = { file, path, from: blotted.length, length: reference.length };
+      blotted += reference;
+      end = from + length;
+      return reference.startsWith(old.slice(from, old.indexOf(file, from) + file.length)) ? [place] : [];
+    });
+    return blotted + blotText(old.slice(end), forms) === stringAt(after, path) ? places : [];
+  });
+}
+
+function stringAt(value: Json | undefined, path: MovedContent["path"]): string {
+  let found = value;
+  for (const step of path) {
+    found = Array.isArray(found) ? found[Number(step)] : isObject(found) ? found[String(step)] : undefined;
+  }
+  return typeof found === "string" ? found : "";
 }
 
 /** Letters for fields that the row knows (see content.ts): nothing in it was said by anybody. */
@@ -73,12 +106,14 @@ const redacted = (parts: readonly Part[], envelope: string | null, entry: string
   entry,
   tokens: estimateMessageTokens(parts),
   text: textOfParts(parts),
+  moved: [],
 });
 
-function holds({ text, parts, envelope, entry }: Redacted, forms: Forms): boolean {
+function holds({ text, parts, envelope, entry, moved }: Redacted, forms: Forms): boolean {
   const told = parts.flatMap((part) => [part.text, part.kept, part.toolCallId, part.toolName, part.metadata]);
   const line = isShortEntry(entry) ? null : entry;
-  return [text, envelope, line, ...told].some((words) => words !== null && holdsAny(words, forms));
+  const steps = moved.flatMap(({ path }) => path.map(String));
+  return [text, envelope, line, ...told, ...steps].some((words) => words !== null && holdsAny(words, forms));
 }
 
 function blotPart(part: Part, forms: Forms): Part {

@@ -6,7 +6,7 @@ import { openSqlite, systemNow } from "../store/sqlite.ts";
 import { makeScratch } from "../testing/scratch.ts";
 import { exportTranscript, importTranscript } from "./ingest.ts";
 import type { ImportTarget, SourceLine } from "./ingest.ts";
-import type { Json } from "./model.ts";
+import type { Json, Timestamp } from "./model.ts";
 import type { Store } from "./ports.ts";
 
 async function* linesOf(values: readonly Json[]): AsyncGenerator<SourceLine> {
@@ -19,15 +19,18 @@ async function onStore(
   test: (
     bring: (values: readonly Json[], target?: Partial<ImportTarget>) => ReturnType<typeof importTranscript>,
     store: Store,
+    filesDir: string,
   ) => Promise<void>,
+  largeFileTokenThreshold = 25_000,
 ): Promise<void> {
   const folder = makeScratch("ingest");
-  const store = await openSqlite({ path: join(folder, "lcm.db") });
+  const store = await openSqlite({ path: join(folder, "lcm.db"), filesDir: join(folder, "files") });
   try {
-    const deps = { store, clock: { now: systemNow } };
+    const deps = { store, clock: { now: systemNow }, settings: { largeFileTokenThreshold } };
     await test(
       async (values, target) => await importTranscript(deps, linesOf(values), { fallbackSessionId: "log", ...target }),
       store,
+      join(folder, "files"),
     );
   } finally {
     await store.close();
@@ -96,6 +99,121 @@ describe("importing a chat again after something in it was forgotten", () => {
   });
 });
 
+describe("importing a chat with large content", () => {
+  const paste = (name: string): string => `${name} says:\n${"lorem ipsum ".repeat(60)}`;
+  const chatWithPastes = chat(paste("Ada"), `<file name="notes.md">${paste("Grace")}</file>`, "thanks");
+
+  it("is called by what was said first, and not by a reference to it", async () => {
+    await onStore(async (bring, store) => {
+      const { conversation } = await bring(chatWithPastes);
+      assert.equal(conversation?.title, "Ada says:");
+      assert.equal((await store.files(conversation?.id ?? assert.fail())).length, 2);
+      assert.equal(
+        (await bring(chat("/status", `<file name="notes.md">${paste("Grace")}</file>`))).conversation?.title,
+        '<file name="notes.md">Grace says:',
+      );
+    }, 80);
+  });
+
+  it("is recognised when it has grown, and another of its name is kept apart", async () => {
+    await onStore(async (bring) => {
+      const first = await bring(chatWithPastes);
+      const grown = await bring([...chatWithPastes, ...chat("one more")]);
+      assert.equal(grown.conversation?.id, first.conversation?.id);
+      assert.deepEqual([grown.messages, grown.duplicates, grown.differing], [1, 3, []]);
+      assert.notEqual((await bring(chat(paste("Alan")))).conversation?.id, first.conversation?.id);
+    }, 80);
+  });
+
+  it("is recognised when its files are lost, and has them back", async () => {
+    await onStore(async (bring, store, filesDir) => {
+      const first = await bring(chatWithPastes);
+      const { id } = first.conversation ?? assert.fail();
+      await store.setTitle(id, null);
+      rmSync(filesDir, { recursive: true });
+      const again = await bring(chatWithPastes);
+      assert.equal(again.conversation?.id, id);
+      assert.equal(again.conversation?.title, "Ada says:");
+      assert.deepEqual(
+        await Array.fromAsync(exportTranscript(store, id)),
+        chatWithPastes.map((line) => JSON.stringify(line)),
+      );
+    }, 80);
+  });
+
+  it("guarantee 4: writes the very lines back that came in", async () => {
+    const data = Buffer.alloc(3_100, "picture").toString("base64");
+    const lines: readonly Json[] = [
+      { type: "session", version: 3, id: "s", timestamp: "2026-02-17T07:37:00.000Z", cwd: "/home/ada" },
+      {
+        type: "message",
+        id: "a1",
+        parentId: null,
+        timestamp: "2026-02-17T07:37:01.000Z",
+        message: {
+          role: "user",
+          content: [
+            { type: "text", text: paste("Ada") },
+            { type: "image", data, mimeType: "image/png" },
+          ],
+          timestamp: 1_771_313_821_000,
+        },
+      },
+      {
+        type: "custom",
+        customType: paste("a custom line"),
+        id: "a2",
+        parentId: "a1",
+        timestamp: "2026-02-17T07:37:02.000Z",
+      },
+      {
+        type: "message",
+        id: "a3",
+        parentId: "a2",
+        timestamp: "2026-02-17T07:37:03.000Z",
+        message: {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: paste("hm"), thinkingSignature: "c2ln" },
+            { type: "toolCall", id: "t", name: "write", arguments: { path: "a.ts", content: paste("code") } },
+          ],
+          stopReason: "toolUse",
+          timestamp: 7,
+        },
+      },
+      {
+        type: "message",
+        id: "a4",
+        parentId: "a3",
+        extra: true,
+        message: {
+          role: "toolResult",
+          toolCallId: "t",
+          toolName: "write",
+          content: [{ type: "text", text: paste("Ada") }],
+          isError: false,
+        },
+      },
+      {
+        type: "message",
+        id: "a5",
+        parentId: "a3",
+        timestamp: "2026-02-17T07:37:05.000Z",
+        message: { role: "user", content: `another branch <file name="x">${paste("Grace")}</file>` },
+      },
+    ];
+    await onStore(async (bring, store) => {
+      const { conversation } = await bring(lines);
+      const { id } = conversation ?? assert.fail();
+      assert.deepEqual(
+        await Array.fromAsync(exportTranscript(store, id)),
+        lines.map((line) => JSON.stringify(line)),
+      );
+      assert.equal((await store.files(id)).length, 4, "the two equal ones are one");
+    }, 80);
+  });
+});
+
 describe("importing under a session key", () => {
   it("makes another session under the same key a further segment, and the newest the active one", async () => {
     await onStore(async (bring, store) => {
@@ -107,5 +225,57 @@ describe("importing under a session key", () => {
       assert.equal(two.conversation?.active, true);
       assert.equal((await bring(chat("a"), { ...key, sessionId: "first" })).duplicates, 1);
     });
+  });
+});
+
+describe("what was forgotten in a moved file", () => {
+  it("does not come back when the same transcript is imported again", async () => {
+    const folder = makeScratch("forgotten-file");
+    try {
+      const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false });
+      const deps = {
+        store,
+        clock: { now: () => "2026-11-15T00:00:00.000Z" as Timestamp },
+        settings: { largeFileTokenThreshold: 50 },
+      };
+      const lines = async function* (): AsyncGenerator<SourceLine> {
+        const content = `the password is hunter2-secret ${"and much more ".repeat(60)}`;
+        yield { position: 1, value: { role: "user", content } };
+      };
+      const first = await importTranscript(deps, lines(), { fallbackSessionId: "s" });
+      const id = first.conversation?.id ?? assert.fail();
+      const plan = await store.planForget(null, { kind: "secret", text: "hunter2-secret" });
+      assert.equal((await store.forget(null, plan)).kind, "written");
+      const again = await importTranscript(deps, lines(), { fallbackSessionId: "s" });
+      assert.deepEqual([again.messages, again.duplicates, again.differing], [0, 1, []]);
+      const files = await store.files(id);
+      assert.equal(files.length, 1);
+      for (const file of files) assert.doesNotMatch(await store.fileContent(file.id), /hunter2/);
+      await store.close();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("is not taken for another content when the threshold has changed since", async () => {
+    const folder = makeScratch("other-threshold");
+    try {
+      const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false });
+      const clock = { now: () => "2026-11-15T00:00:00.000Z" as Timestamp };
+      const lines = async function* (word: string): AsyncGenerator<SourceLine> {
+        yield { position: 1, value: { role: "user", content: `${word} `.repeat(200) } };
+      };
+      for (const largeFileTokenThreshold of [50, 90, 25_000, 20]) {
+        const deps = { store, clock, settings: { largeFileTokenThreshold } };
+        const { differing } = await importTranscript(deps, lines("ledger"), { fallbackSessionId: "s", sessionId: "s" });
+        assert.deepEqual(differing, []);
+      }
+      const deps = { store, clock, settings: { largeFileTokenThreshold: 50 } };
+      const other = await importTranscript(deps, lines("lantern"), { fallbackSessionId: "s", sessionId: "s" });
+      assert.equal(other.differing.length, 1);
+      await store.close();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });

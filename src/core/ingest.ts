@@ -1,15 +1,88 @@
 /**
- * Transcripts in and out. Importing streams a file into the store in batches, each of them atomic and idempotent, so
- * that it can be broken off anywhere and run again, and leaves it indexed; exporting writes the same lines back.
+ * The way in, and transcripts in and out. What a host says is stored with its large content in files. Importing streams
+ * a file into the store in batches, each of them atomic and idempotent, so that it can be broken off anywhere and run
+ * again, and leaves it indexed; exporting writes the same lines back.
  */
 
-import { textOfParts } from "./content.ts";
+import { messageFromStore, messageToStore, textOfParts } from "./content.ts";
+import { LcmError } from "./errors.ts";
 import { forgottenMark } from "./forget.ts";
-import type { Conversation, ConversationId, Json, Timestamp } from "./model.ts";
-import type { Appendable, Clock, Store } from "./ports.ts";
+import { mayHoldLarge, moveOut, restoreMessage } from "./large-files.ts";
+import type { MoveOptions } from "./large-files.ts";
+import type { Conversation, ConversationId, Json, Message, NewMessage, Timestamp } from "./model.ts";
+import type { Appendable, Appended, AppendOptions, Clock, Store } from "./ports.ts";
+import { settings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 import { firstLine } from "./text.ts";
 import { entryToLine, messageToLine, readTranscriptLine, readTranscriptValue } from "./transcript.ts";
 import type { TranscriptLine } from "./transcript.ts";
+
+export interface IngestDeps {
+  readonly store: Store;
+  /** The defaults of the settings table if left out. */
+  readonly settings?: Pick<Settings, "largeFileTokenThreshold">;
+  readonly explore?: MoveOptions["explore"];
+}
+
+/** Moves large content out to files, then appends. Idempotent by key and content: a crash in between is made good. */
+export async function ingest(
+  deps: IngestDeps,
+  conversation: ConversationId,
+  items: readonly Appendable[],
+  options: AppendOptions = {},
+): Promise<Appended> {
+  const { store, explore } = deps;
+  const thresholdTokens = deps.settings?.largeFileTokenThreshold ?? settings.largeFileTokenThreshold.default;
+  const messages = new Map(
+    items.flatMap((item) => (item.kind === "message" ? [[item.message.key, item.message]] : [])),
+  );
+  const storedUnder = async (keys: readonly string[]): Promise<ReadonlyMap<string, Message>> => {
+    const found = keys.length === 0 ? [] : await store.messages({ conversation, keys });
+    return new Map(found.map((message) => [message.key, message]));
+  };
+  // What is stored is not moved a second time: its file may have been forgotten since, or the threshold is another now.
+  // Only where a file was lost is it, and has it back.
+  const large = [...messages.values()].filter((message) => mayHoldLarge(message, thresholdTokens));
+  const stored = new Map<string, Message>();
+  for (const [key, message] of await storedUnder(large.map(({ key }) => key)))
+    if ((await originalOf(store, message)) !== null) stored.set(key, message);
+  const asStored = items.map((item) => {
+    const message = item.kind === "message" ? stored.get(item.message.key) : undefined;
+    return message === undefined ? item : toAppendable(message);
+  });
+  const left = await moveOut(store, conversation, asStored, { thresholdTokens, ...(explore && { explore }) });
+  const appended = await store.append(conversation, left, options);
+  // The store compares texts, and where something was moved then or now, the texts are references.
+  const doubtful = new Map([...stored, ...(await storedUnder(appended.differing))]);
+  const differing: string[] = appended.differing.filter((key) => !doubtful.has(key));
+  for (const [key, before] of doubtful) {
+    const message = messages.get(key);
+    if (message !== undefined && !(await saysTheSame(store, before, message))) differing.push(key);
+  }
+  return { ...appended, differing };
+}
+
+function toAppendable({ aside, ...message }: Message): Appendable {
+  return { kind: "message", message: aside === null ? message : { ...message, aside } };
+}
+
+/** What was forgotten since is like whatever it was, and so is what can no longer be read. */
+async function saysTheSame(store: Store, stored: Message, incoming: NewMessage): Promise<boolean> {
+  const original = await originalOf(store, stored);
+  return (
+    original === null || original.includes(forgottenMark) || original === JSON.stringify(messageFromStore(incoming))
+  );
+}
+
+/** As the host sent it, as JSON; null when a file of it is lost, which `doctor` names. */
+async function originalOf(store: Store, stored: Message): Promise<string | null> {
+  try {
+    return JSON.stringify(await restoreMessage(store, stored));
+  } catch (error) {
+    if (error instanceof LcmError && error.code === "unavailable") return null;
+    throw error;
+  }
+}
 
 /** A line of text, or an entry already parsed out of a larger document; `position` counts from 1. */
 export type SourceLine = { readonly position: number } & ({ readonly text: string } | { readonly value: Json });
@@ -40,7 +113,7 @@ const rowsPerIndexing = 8_000;
 const charactersPerBatch = 4_000_000;
 
 export async function importTranscript(
-  deps: { readonly store: Store; readonly clock: Clock },
+  deps: IngestDeps & { readonly clock: Clock },
   source: AsyncIterable<SourceLine>,
   target: ImportTarget,
   onProgress: (position: number) => void = () => undefined,
@@ -64,7 +137,8 @@ export async function importTranscript(
       batch.map((line) => line.item),
       target,
     );
-    const appended = await store.append(
+    const appended = await ingest(
+      deps,
       conversation.id,
       batch.map((line) => line.item),
     );
@@ -111,10 +185,26 @@ async function titled(store: Store, opened: Conversation | null): Promise<Conver
   if (opened === null) return null;
   if (opened.title === null) {
     const said = await store.messages({ conversation: opened.id, role: "user", limit: 10 });
-    const first = said.find(({ text }) => text.trim() !== "" && !text.startsWith("/"));
-    if (first !== undefined) await store.setTitle(opened.id, firstLine(first.text, titleLength));
+    for (const message of said) {
+      const text = (await textAsItCame(store, message)) ?? "";
+      if (text.trim() === "" || text.startsWith("/")) continue;
+      await store.setTitle(opened.id, firstLine(text, titleLength));
+      break;
+    }
   }
   return await store.conversation(opened.id);
+}
+
+/** What a message said before anything was moved out of it; null if that is lost. */
+async function textAsItCame(store: Store, message: Message): Promise<string | null> {
+  const { key, at, moved, text } = message;
+  if (moved.length === 0) return text;
+  try {
+    return textOfParts(messageToStore(await restoreMessage(store, message), { key, at }).parts);
+  } catch (error) {
+    if (error instanceof LcmError && error.code === "unavailable") return null;
+    throw error;
+  }
 }
 
 const readLine = (line: SourceLine, now: Timestamp): TranscriptLine =>
@@ -146,18 +236,19 @@ const messagesCompared = 20;
 
 /**
  * Two files of one name are one chat only if they begin alike; else the second would be lost among the first's keys.
- * What was forgotten since is like whatever it was.
+ * What was forgotten or lost since is like whatever it was.
  */
 async function beginsLike(store: Store, { id }: Conversation, start: readonly Appendable[]): Promise<boolean> {
   const stored = await store.messages({ conversation: id, limit: messagesCompared });
   const first = start.filter((item) => item.kind === "message").slice(0, messagesCompared);
   if (stored.length === 0 || first.length === 0) return true;
-  const textOf = new Map(stored.map(({ key, text }) => [key, text]));
+  const textOf = new Map<string, string | null>();
+  for (const message of stored) textOf.set(message.key, await textAsItCame(store, message));
   const met = first.filter(({ message }) => textOf.has(message.key));
   return (
     met.length > 0 &&
     met.every(({ message }) => {
-      const text = textOf.get(message.key) ?? "";
+      const text = textOf.get(message.key) ?? forgottenMark;
       return text === textOfParts(message.parts) || text.includes(forgottenMark);
     })
   );
@@ -183,7 +274,7 @@ export async function* exportTranscript(store: Store, conversation: Conversation
     };
     for (const message of messages) {
       yield* entriesBefore(message.seq);
-      yield messageToLine(message);
+      yield messageToLine(message, await restoreMessage(store, message));
       afterSeq = message.seq;
     }
     yield* entriesBefore(upto);

@@ -53,12 +53,14 @@ const sound: Skeleton = {
     totals,
     revision: 1,
     hostCursor: null,
+    promptBudget: null,
   },
   recounted: totals,
   context: [summaryItem("sum_a", 1), messageItem(3), messageItem(4)],
   messageIds: [1, 2, 3, 4],
   messageSeqs: [1, 2, 3, 4],
   messageTimes: [time(1), time(2), time(3), time(4)],
+  messageTokens: [10, 10, 10, 10],
   asides: new Set(),
   copies: new Set(),
   summaries: [leaf],
@@ -101,7 +103,19 @@ describe("inspecting a conversation", () => {
       "cycle",
     ],
     "an empty summary": [{ summaries: [{ ...leaf, empty: true }] }, "empty_summary"],
-    "a cut-off text in place of a summary": [{ summaries: [{ ...leaf, level: "truncated" }] }, "summary_below_normal"],
+    "a leaf as long as its messages": [{ summaries: [{ ...leaf, tokens: 20 }] }, "summary_too_long"],
+    "a condensed summary longer than its sources": [
+      {
+        summaries: [leaf, { ...leaf, id: "sum_b", kind: "condensed", depth: 1, descendants: 1, tokens: 6 }],
+        sources: new Map([...sound.sources, ["sum_b", of([], ["sum_a"])]]),
+        context: [summaryItem("sum_b", 1, 1), messageItem(3), messageItem(4)],
+      },
+      "summary_too_long",
+    ],
+    "a text of last resort in place of a summary": [
+      { summaries: [{ ...leaf, level: "truncated" }] },
+      "summary_below_normal",
+    ],
     "a summary marked for rewrite": [
       { summaries: [{ ...leaf, rewriteReason: "a secret was forgotten" }] },
       "summary_outdated",
@@ -132,7 +146,12 @@ describe("inspecting a conversation", () => {
       [],
     );
     assert.deepEqual(codes(inspectWith({ summaries: [{ ...leaf, level: "extractive" }] })), ["summary_below_normal"]);
-    assert.ok(isSound(inspectWith({ summaries: [{ ...leaf, level: "extractive" }] })));
+    for (const level of ["extractive", "aggressive"] as const)
+      assert.ok(isSound(inspectWith({ summaries: [{ ...leaf, level }] })));
+    assert.deepEqual(
+      codes(inspectWith({ summaries: [{ ...leaf, tokens: 30, rewriteReason: "a secret was forgotten" }] })),
+      ["summary_outdated"],
+    );
     const carried = { ...leaf, id: "sum_c" as SummaryId, depth: 2, kind: "condensed", carriedFrom: "sum_x" } as const;
     assert.deepEqual(
       inspectWith({ summaries: [leaf, carried], context: [summaryItem("sum_c", 0, 2), ...sound.context] }),

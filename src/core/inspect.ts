@@ -3,8 +3,8 @@
  * against the rows; each finding says how bad it is, what it is about and what mends it.
  */
 
-import { messageFromStore } from "./content.ts";
 import { coverage, flatten } from "./graph.ts";
+import { restoreMessage } from "./large-files.ts";
 import type { ConversationId, Sources, Totals } from "./model.ts";
 import type { Integrity, Skeleton, Store, SummaryFacts } from "./ports.ts";
 import { parseTimestamp } from "./text.ts";
@@ -37,6 +37,7 @@ export type FindingCode =
   | "empty_summary"
   | "summary_below_normal"
   | "summary_outdated"
+  | "summary_too_long"
   | "search_entry_missing"
   | "search_entry_orphaned"
   | "search_pending"
@@ -135,34 +136,60 @@ function oddTimes(bones: Skeleton): readonly Bare[] {
 function inspectSummaries(bones: Skeleton): readonly Bare[] {
   const byId = new Map(bones.summaries.map((summary) => [summary.id, summary]));
   const timeOf = new Map(bones.messageIds.map((id, index) => [id, bones.messageTimes[index] ?? ""]));
+  const tokensOf = new Map(bones.messageIds.map((id, index) => [id, bones.messageTokens[index] ?? 0]));
   return bones.summaries.flatMap((summary) => {
     const sources = bones.sources.get(summary.id) ?? { messages: [], summaries: [] };
     const below = sources.summaries.map((id) => byId.get(id)).filter((source) => source !== undefined);
     return [
       ...inspectText(summary),
+      ...inspectLength(summary, [
+        ...sources.messages.map((id) => tokensOf.get(id) ?? Infinity),
+        ...sources.summaries.map((id) => byId.get(id)?.tokens ?? Infinity),
+      ]),
       ...inspectShape(summary, sources, below),
       ...inspectFacts(summary, sources, below, timeOf),
     ];
   });
 }
 
+const repair = "lcm repair --apply";
+
 function inspectText(summary: SummaryFacts): readonly Bare[] {
-  const repair = "lcm repair --apply";
   if (summary.empty) return [error("empty_summary", summary.id, `${summary.id} has no text`, repair)];
   if (summary.rewriteReason !== null) {
     return [
       warning("summary_outdated", summary.id, `${summary.id} should be rewritten: ${summary.rewriteReason}`, repair),
     ];
   }
-  if (summary.level === "truncated") {
-    return [warning("summary_below_normal", summary.id, `${summary.id} is a cut-off text, not a summary`, repair)];
+  switch (summary.level) {
+    case "normal":
+      return [];
+    case "aggressive":
+      return [
+        info("summary_below_normal", summary.id, `${summary.id} keeps the barest facts; a rewrite may keep more`),
+      ];
+    case "extractive":
+      return [
+        info("summary_below_normal", summary.id, `${summary.id} was made without a model; a rewrite would read better`),
+      ];
+    case "truncated":
+      return [
+        warning(
+          "summary_below_normal",
+          summary.id,
+          `${summary.id} is an emergency's work, because no answer of a model would do`,
+          repair,
+        ),
+      ];
   }
-  if (summary.level === "extractive") {
-    return [
-      info("summary_below_normal", summary.id, `${summary.id} was made without a model; a rewrite would read better`),
-    ];
-  }
-  return [];
+}
+
+/** What is to be rewritten anyway, and what has lost a source, is another finding. */
+function inspectLength(summary: SummaryFacts, sources: readonly number[]): readonly Bare[] {
+  const tokens = sources.reduce((sum, each) => sum + each, 0);
+  if (sources.length === 0 || summary.rewriteReason !== null || summary.tokens < tokens) return [];
+  const message = `${summary.id} takes ${summary.tokens} tokens, what it stands for takes ${tokens}`;
+  return [warning("summary_too_long", summary.id, message, repair)];
 }
 
 function inspectShape(summary: SummaryFacts, sources: Sources, below: readonly SummaryFacts[]): readonly Bare[] {
@@ -276,7 +303,7 @@ export interface InspectProgress {
   readonly of: number;
 }
 
-/** Inspects one conversation, or all of them and the file, and reads every message back. */
+/** Inspects one conversation, or all of them and the file, and reads every message back, with what lies in files. */
 export async function inspect(
   store: Store,
   only: ConversationId | null,
@@ -304,7 +331,7 @@ async function unreadable(store: Store, id: ConversationId): Promise<readonly Fi
     for (const message of page) {
       afterSeq = message.seq;
       try {
-        messageFromStore(message);
+        await restoreMessage(store, message);
       } catch (cause) {
         const subject = `message ${message.id}`;
         const reason = cause instanceof Error ? cause.message : String(cause);

@@ -1,25 +1,48 @@
 /**
- * The façade every surface uses: the library, the command line, the terminal UI, the plugin. It holds a store and a
- * clock, and offers what one can do with a conversation; the work itself is in the file named after each verb.
+ * The façade every surface uses: the library, the command line, the terminal UI, the plugin. It holds a store, a clock
+ * and perhaps a model, and offers what one can do with a conversation; the work itself is in the file named after each
+ * verb.
  */
 
-import { exportTranscript, importTranscript } from "./ingest.ts";
+import { assemble } from "./assemble.ts";
+import type { Assembly } from "./assemble.ts";
+import { compact, due, mustFind, promptBudgetDefault } from "./compact.ts";
+import type { CompactReport, CompactRequest, Due } from "./compact.ts";
+import { expand } from "./expand.ts";
+import type { Expansion, ExpandRequest } from "./expand.ts";
+import { planCompaction } from "./foresee.ts";
+import type { CompactionPlan } from "./foresee.ts";
+import { exportTranscript, importTranscript, ingest } from "./ingest.ts";
 import type { ImportReport, ImportTarget, SourceLine } from "./ingest.ts";
 import { inspect } from "./inspect.ts";
 import type { Finding, InspectProgress } from "./inspect.ts";
 import type { Conversation, ConversationId } from "./model.ts";
-import type { Clock, SearchLimits, SearchResult, Store } from "./ports.ts";
+import type { Appendable, Appended, AppendOptions, Clock, Model, SearchLimits, SearchResult, Store } from "./ports.ts";
+import { builtInTemplates } from "./prompts.ts";
+import type { Templates } from "./prompts.ts";
 import { findConversation, grep } from "./recall.ts";
 import type { GrepRequest } from "./recall.ts";
+import { resolveSettings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
+import { meter, spendOf } from "./spend.ts";
+import type { Spend } from "./spend.ts";
 
 export interface LcmDeps {
   readonly store: Store;
   readonly clock: Clock;
+  /** The defaults of the settings table if left out. */
+  readonly settings?: Settings;
+  /** Who writes summaries; without one they are extracted. Its calls are counted and bounded here. */
+  readonly model?: Model | null;
+  /** Whether a credential that was refused a short while ago is tried again; a person at a terminal may. */
+  readonly breaker?: "heeded" | "ignored";
+  readonly templates?: Templates;
 }
 
 export interface Lcm {
   /** For reads and writes that need no deciding. */
   readonly store: Store;
+  readonly settings: Settings;
   /** By number, session key or session id; `not_found` when there is none. */
   find(name: string): Promise<Conversation>;
   /** Streams a transcript in. Idempotent, and resumable by running it again. */
@@ -28,9 +51,23 @@ export interface Lcm {
     target: ImportTarget,
     onProgress?: (position: number) => void,
   ): Promise<ImportReport>;
+  /** Stores what a host has said, its large content in files. Idempotent by key. */
+  ingest(conversation: ConversationId, items: readonly Appendable[], options?: AppendOptions): Promise<Appended>;
   /** The transcript's lines, equal to what came in. */
   export(conversation: ConversationId): AsyncGenerator<string>;
+  /** What the model is to see, within a budget: the given one, else the host's last, else a usual one. Asks no model. */
+  assemble(conversation: ConversationId, options?: { readonly budget?: number }): Promise<Assembly>;
+  /** Whether compaction is due, from running totals. */
+  due(conversation: ConversationId): Promise<Due>;
+  /** What a compaction would fold. Changes nothing. */
+  planCompaction(request: CompactRequest): Promise<CompactionPlan>;
+  /** One at a time in a conversation; the way out of an overflow does not wait. Never throws for a model or a disk. */
+  compact(request: CompactRequest): Promise<CompactReport>;
+  /** Model calls of the present window, and providers that refuse our credential. */
+  spend(): Promise<Spend>;
   grep(request: GrepRequest, limits?: SearchLimits): Promise<SearchResult>;
+  /** What summaries were made from, within a number of tokens. */
+  expand(request: ExpandRequest): Promise<Expansion>;
   /** Findings of one conversation, or of the whole database. */
   inspect(
     conversation: ConversationId | null,
@@ -39,15 +76,52 @@ export interface Lcm {
   close(): Promise<void>;
 }
 
-export function createLcm(deps: LcmDeps): Lcm {
-  const { store } = deps;
+export function createLcm(given: LcmDeps): Lcm {
+  const { store, clock, templates = builtInTemplates } = given;
+  const settings = given.settings ?? resolveSettings({ env: {}, config: {} }).values;
+  const model =
+    given.model === undefined || given.model === null
+      ? null
+      : meter({ store, clock, settings }, given.model, { breaker: given.breaker ?? "heeded" });
+  const deps = { store, clock, settings, model, templates };
+  const inTurn = createQueues();
   return {
     store,
+    settings,
     find: async (name) => await findConversation(store, name),
     import: async (source, target, onProgress) => await importTranscript(deps, source, target, onProgress),
+    ingest: async (conversation, items, options) => await ingest(deps, conversation, items, options),
     export: (conversation) => exportTranscript(store, conversation),
+    async assemble(conversation, { budget } = {}) {
+      const { promptBudget } = budget === undefined ? await mustFind(store, conversation) : { promptBudget: budget };
+      const { freshTailCount } = settings;
+      return await assemble(store, { conversation, budget: promptBudget ?? promptBudgetDefault, freshTailCount });
+    },
+    due: async (conversation) => await due(deps, await mustFind(store, conversation)),
+    planCompaction: async (request) => await planCompaction(deps, request),
+    compact: async (request) =>
+      request.mode === "until_under"
+        ? await compact(deps, request)
+        : await inTurn(request.conversation, async () => await compact(deps, request)),
+    spend: async () => await spendOf({ store, clock, settings }),
     grep: async (request, limits) => await grep(store, request, limits),
+    expand: async (request) => await expand(store, request),
     inspect: async (conversation, onProgress) => await inspect(store, conversation, onProgress),
     close: async () => await store.close(),
+  };
+}
+
+/** One piece of work at a time for each conversation; different ones do not wait for each other. */
+function createQueues(): <T>(conversation: ConversationId, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<ConversationId, Promise<unknown>>();
+  return async (conversation, work) => {
+    const turn = (last.get(conversation) ?? Promise.resolve()).then(work);
+    const settled = turn.catch(() => undefined); // Its caller hears of it; the next only waits.
+    last.set(conversation, settled);
+    try {
+      return await turn;
+    } finally {
+      if (last.get(conversation) === settled) last.delete(conversation);
+    }
   };
 }

@@ -56,6 +56,8 @@ export interface Conversation {
   readonly revision: number;
   /** Opaque position in the host's transcript up to which everything is stored. */
   readonly hostCursor: string | null;
+  /** Tokens that the host last gave a prompt of it; null as long as none was named. */
+  readonly promptBudget: number | null;
 }
 
 // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -96,6 +98,16 @@ export interface Part {
 /** Why a stored message is outside the context: on a branch that the host left, or a note that is not content. */
 export type Aside = "branch" | "note";
 
+/** Text or bytes of a message that lie in a file; the message says a short reference in their place. */
+export interface MovedContent {
+  readonly file: FileId;
+  /** Where in the host's message the string is, as keys and indexes from the outside in. */
+  readonly path: readonly (string | number)[];
+  /** The reference's place in that string: the original is the string with this range replaced by the file's content. */
+  readonly from: number;
+  readonly length: number;
+}
+
 /** A message ready to be stored. */
 export interface NewMessage {
   /** The host's identity of it, unique in its conversation. Content is never identity. */
@@ -112,6 +124,8 @@ export interface NewMessage {
   /** Key of the transcript entry this one continues; undefined where the host keeps no tree. */
   readonly parentKey?: string | null;
   readonly aside?: Aside;
+  /** What of it was moved out to files, in order of path and place. */
+  readonly moved?: readonly MovedContent[];
 }
 
 /** A message as it stands in the store. */
@@ -129,6 +143,7 @@ export interface Message {
   readonly entry: string | null;
   readonly parentKey: string | null;
   readonly aside: Aside | null;
+  readonly moved: readonly MovedContent[];
 }
 
 /** A line of a transcript that is not a message: kept, outside the context, so that nothing of the file is lost. */
@@ -211,6 +226,8 @@ export interface Sources {
 
 // ── Files, grants, usage, journal ────────────────────────────────────────────────────────────────────────────────────
 
+export type FileEncoding = "utf8" | "base64";
+
 export interface StoredFile {
   readonly id: FileId;
   readonly conversation: ConversationId;
@@ -218,6 +235,8 @@ export interface StoredFile {
   readonly mimeType: string | null;
   readonly bytes: number;
   readonly lines: number | null;
+  /** How the content is told as a string: text as it is, bytes as base64. */
+  readonly encoding: FileEncoding;
   /** Where the content lies, relative to the files folder; never taken from a caller. */
   readonly storageUri: string;
   readonly exploration: string | null;
@@ -236,16 +255,60 @@ export interface Grant {
   readonly parent: GrantId | null;
 }
 
-/** One model call, whatever became of it. */
-export interface Usage {
-  readonly at: Timestamp;
+export const refusals = [
+  /** The provider does not accept the credential, or there is none. */
+  "auth",
+  "rate_limit",
+  /** The provider's own trouble. */
+  "overloaded",
+  "unreachable",
+  "timeout",
+  /** Whoever asked has withdrawn, or the deadline of the whole operation has passed. */
+  "cancelled",
+  /** The prompt is longer than the model takes. */
+  "too_long",
+  /** The provider will not answer this text. */
+  "filtered",
+  /** The request is wrong in another way: an unknown model, a bad parameter. */
+  "rejected",
+  /** Not asked: the calls of this window are used up. */
+  "ceiling",
+  /** Not asked: the provider refused the credential a short while ago. */
+  "breaker",
+] as const;
+/** Why a model did not answer. Told by status, never by words of a message. */
+export type Refusal = (typeof refusals)[number];
+
+/** What a model is asked for. */
+export type CallPurpose = "leaf" | "condensed" | "file" | "expand" | "rewrite";
+
+/** A model call about to be made. */
+export interface NewCall {
   readonly conversation: ConversationId | null;
-  readonly purpose: string;
-  readonly provider: string | null;
-  readonly model: string | null;
+  readonly purpose: CallPurpose;
+  readonly provider: string;
+  readonly model: string;
+}
+
+/** What became of it. */
+export interface CallResult {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  readonly result: string;
+  readonly result: "ok" | Refusal;
+  readonly durationMs: number;
+}
+
+/** One compaction that folded something or could not, whatever started it. */
+export interface CompactionRecord {
+  readonly conversation: ConversationId;
+  readonly at: Timestamp;
+  readonly mode: "incremental" | "sweep" | "until_under";
+  /** The name of its outcome, and a sentence about it. */
+  readonly outcome: string;
+  readonly message: string;
+  readonly passes: number;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
   readonly durationMs: number;
 }
 

@@ -4,19 +4,25 @@
  */
 
 import type {
+  CallPurpose,
+  CallResult,
+  CompactionRecord,
   ContextItem,
   Conversation,
   ConversationId,
   Entry,
+  FileEncoding,
   FileId,
   Grant,
   GrantId,
   JournalEntry,
   Message,
   MessageId,
+  NewCall,
   NewEntry,
   NewMessage,
   NewSummary,
+  Refusal,
   Role,
   Sources,
   StoredFile,
@@ -24,12 +30,47 @@ import type {
   SummaryId,
   Timestamp,
   Totals,
-  Usage,
 } from "./model.ts";
 
 export interface Clock {
   /** The current time. Never goes backwards within a process. */
   now(): Timestamp;
+}
+
+// ── The model ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface CompletionRequest {
+  readonly purpose: CallPurpose;
+  readonly conversation: ConversationId | null;
+  readonly system: string;
+  readonly prompt: string;
+  readonly temperature: number;
+  readonly maxOutputTokens: number;
+  /** The deadline of the operation that asks. An implementation may give up earlier, as `timeout`. */
+  readonly signal?: AbortSignal;
+}
+
+export type Completion =
+  | {
+      readonly kind: "text";
+      /** As the model wrote it: it may be empty, cut short or full of reasoning. */
+      readonly text: string;
+      readonly finish: "stop" | "length" | "other";
+      readonly inputTokens: number;
+      readonly outputTokens: number;
+    }
+  | {
+      readonly kind: "refused";
+      readonly refusal: Refusal;
+      /** A sentence for the operator; nothing is decided by its words. */
+      readonly message: string;
+    };
+
+export interface Model {
+  readonly provider: string;
+  readonly name: string;
+  /** One model call. Never throws for provider trouble; that is a refusal. It may hang: whoever asks keeps the time. */
+  complete(request: CompletionRequest): Promise<Completion>;
 }
 
 // ── The store ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -87,6 +128,8 @@ export interface ContextWindow {
   /** Only items with a smaller (larger) ordinal. */
   readonly before?: number;
   readonly after?: number;
+  /** Only raw messages, or only summaries. */
+  readonly kind?: ContextItem["kind"];
   readonly limit?: number;
   /** Which end a limit keeps; the result is oldest first either way. */
   readonly keep?: "oldest" | "newest";
@@ -94,6 +137,7 @@ export interface ContextWindow {
 
 export type MessageSelection =
   | { readonly ids: readonly MessageId[] }
+  | { readonly conversation: ConversationId; readonly keys: readonly string[] }
   | {
       readonly conversation: ConversationId;
       readonly afterSeq?: number;
@@ -146,6 +190,8 @@ export interface NewFile {
   readonly name: string | null;
   readonly mimeType: string | null;
   readonly content: string;
+  /** Base64 must be the canonical form: what is read back is equal to what was given. */
+  readonly encoding: FileEncoding;
   readonly exploration: string | null;
 }
 
@@ -164,7 +210,30 @@ export interface UsageTotals {
   readonly calls: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** Calls that were refused. */
   readonly failures: number;
+  /** Calls whose end was never recorded: under way, or their process died. */
+  readonly open: number;
+}
+
+/** What a call must respect, checked in the transaction that records it. */
+export interface CallBounds {
+  readonly callsMax: number;
+  /** Calls since then count against the maximum. */
+  readonly windowSince: Timestamp;
+  /** A credential refused since then is not tried again; null tries all the same. */
+  readonly breakerSince: Timestamp | null;
+}
+
+export type CallAdmission =
+  | { readonly kind: "granted"; readonly id: number }
+  | { readonly kind: "refused"; readonly refusal: "ceiling" | "breaker"; readonly message: string };
+
+/** A provider that does not accept our credential: its newest finished call was refused with `auth`. */
+export interface OpenBreaker {
+  readonly provider: string;
+  readonly model: string;
+  readonly at: Timestamp;
 }
 
 /** Everything about one conversation that can be wrong, without texts: what `inspect` reads. */
@@ -177,6 +246,7 @@ export interface Skeleton {
   readonly messageIds: readonly number[];
   readonly messageSeqs: readonly number[];
   readonly messageTimes: readonly string[];
+  readonly messageTokens: readonly number[];
   /** Messages outside the invariant: notes, branches the host left. */
   readonly asides: ReadonlySet<number>;
   /** Messages that were copied from another conversation or came late: their order comes from the context. */
@@ -249,7 +319,7 @@ export interface Store {
   conversations(filter?: ConversationFilter): Promise<readonly Conversation[]>;
   /** The ordered refs that the model sees, oldest first. */
   context(conversation: ConversationId, window?: ContextWindow): Promise<readonly ContextItem[]>;
-  /** By seq; for ids, in the order asked, absent ones left out. */
+  /** By seq; for ids and keys, in the order asked, absent ones left out. */
   messages(selection: MessageSelection): Promise<readonly Message[]>;
   /** Lines of the transcript that are no messages, with `from <= afterSeq < to`. */
   entries(conversation: ConversationId, from: number, to: number): Promise<readonly Entry[]>;
@@ -266,10 +336,13 @@ export interface Store {
   search(request: SearchRequest, limits?: SearchLimits): Promise<SearchResult>;
   file(id: FileId): Promise<StoredFile | null>;
   files(conversation: ConversationId): Promise<readonly StoredFile[]>;
-  /** The content of a stored file. */
+  /** The content of a stored file, in its encoding. */
   fileContent(id: FileId): Promise<string>;
   grant(id: GrantId): Promise<Grant | null>;
   usageSince(since: Timestamp): Promise<UsageTotals>;
+  openBreakers(since: Timestamp): Promise<readonly OpenBreaker[]>;
+  /** Newest first. */
+  compactions(conversation: ConversationId | null, limit: number): Promise<readonly CompactionRecord[]>;
   /** Newest first. */
   journal(conversation: ConversationId | null, limit: number): Promise<readonly JournalEntry[]>;
   status(): Promise<StoreStatus>;
@@ -288,6 +361,8 @@ export interface Store {
   setTitle(conversation: ConversationId, title: string | null): Promise<void>;
   /** Hides a conversation from recall, or shows it again. Deletes nothing. */
   setHidden(conversation: ConversationId, hidden: boolean): Promise<void>;
+  /** Remembers what a prompt of it may take. Writes nothing if that is known already, and no revision changes. */
+  setPromptBudget(conversation: ConversationId, tokens: number): Promise<void>;
   /** Idempotent by key. What is new is stored, appears in the context, and counts in the totals, or nothing is. */
   append(conversation: ConversationId, entries: readonly Appendable[], options?: AppendOptions): Promise<Appended>;
   /** Replaces a run of the context by one summary that stands for exactly that run. */
@@ -304,6 +379,7 @@ export interface Store {
   transplant(source: ConversationId, target: ConversationId): Promise<Transplanted>;
   /** Removes what the plan names; stale if the rows have changed since. */
   forget(conversation: ConversationId | null, plan: ForgetPlan): Promise<Written<{ readonly removed: number }>>;
+  /** Idempotent by content: the same in the same conversation is the file that is there already. */
   saveFile(file: NewFile): Promise<StoredFile>;
   issueGrant(grant: NewGrant): Promise<Grant>;
   /** Takes tokens from a grant for reading one conversation, or says why not. */
@@ -311,7 +387,10 @@ export interface Store {
   revokeGrant(id: GrantId): Promise<void>;
   /** Revokes every grant that has run out; tells how many. */
   sweepGrants(): Promise<number>;
-  recordUsage(usage: Usage): Promise<void>;
+  /** Records a model call before it is made, or says why it may not be made. So a call cut short is a row too. */
+  beginCall(call: NewCall, bounds: CallBounds): Promise<CallAdmission>;
+  endCall(id: number, result: CallResult): Promise<void>;
+  recordCompaction(record: CompactionRecord): Promise<void>;
   /** Indexes up to this many rows for search; tells how many remain. */
   index(rowsMax: number): Promise<number>;
 

@@ -126,6 +126,30 @@ export const settings = {
     sentence:
       "The provider of that model; when not set, the one its name begins with, else the one in OpenClaw's config.",
   },
+  summaryBaseUrl: {
+    env: "LCM_SUMMARY_BASE_URL",
+    kind: "string",
+    default: null,
+    example: "http://127.0.0.1:11434/v1",
+    sentence: "Where that provider is reached outside of a host; when not set, its own address or OpenClaw's config.",
+    why: "A model on one's own machine or behind a gateway has an address that nobody else can know.",
+  },
+  summaryConcurrency: {
+    env: "LCM_SUMMARY_CONCURRENCY",
+    kind: "integer",
+    default: 4,
+    bounds: [1, 64],
+    sentence: "How many summaries of one conversation are written at the same time.",
+    why: "A hosted model answers many at once, and one on the operator's own machine only one after the other.",
+  },
+  summaryTimeoutSeconds: {
+    env: "LCM_SUMMARY_TIMEOUT_SECONDS",
+    kind: "integer",
+    default: 120,
+    bounds: [1, timeoutSecondsMax],
+    sentence: "How long one model call may take before it counts as failed.",
+    why: "A model on the operator's own machine can need many times what a hosted one does.",
+  },
   newSessionRetainDepth: {
     env: "LCM_NEW_SESSION_RETAIN_DEPTH",
     kind: "integer",

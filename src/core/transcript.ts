@@ -5,6 +5,7 @@
  */
 
 import { entryFromStore, isObject, messageToStore, storableKey } from "./content.ts";
+import type { HostMessage } from "./content.ts";
 import { LcmError } from "./errors.ts";
 import type { Entry, Json, JsonObject, Message, Timestamp } from "./model.ts";
 import type { Appendable } from "./ports.ts";
@@ -99,6 +100,7 @@ export function messagesOfDocument(document: Json): readonly Json[] {
   });
 }
 
-/** The line that a message came from, equal to it as JSON. */
-export const messageToLine = (message: Message): string => JSON.stringify(entryFromStore(message));
+/** The line that a message came from, equal to it as JSON; `raw` is the message as the host sent it. */
+export const messageToLine = (message: Message, raw: HostMessage): string =>
+  JSON.stringify(entryFromStore(message, raw));
 export const entryToLine = (entry: Entry): string => entry.raw;

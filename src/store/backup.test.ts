@@ -46,6 +46,7 @@ async function living(said: readonly string[] = ["one", "two", "three"]): Promis
     name: "a.txt",
     mimeType: "text/plain",
     content: said.join("\n"),
+    encoding: "utf8",
     exploration: null,
   });
   await store.close();

@@ -3,51 +3,95 @@
  * names made from ids alone. An id is never a path: whatever a caller or a row says, nothing outside is touched.
  */
 
+import { createHash } from "node:crypto";
 import { chmod, copyFile, mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { LcmError } from "../core/errors.ts";
 import { isFileId } from "../core/model.ts";
-import type { ConversationId, FileId, StoredFile } from "../core/model.ts";
-
-const extensionOf = (name: string | null): string =>
-  /\.([A-Za-z0-9]{1,8})$/.exec(name ?? "")?.[1]?.toLowerCase() ?? "txt";
+import type { FileEncoding, FileId, StoredFile } from "../core/model.ts";
+import type { NewFile } from "../core/ports.ts";
+import { messageOf } from "./migrate.ts";
 
 export interface Saved {
   readonly storageUri: string;
   readonly bytes: number;
-  readonly lines: number;
+  readonly lines: number | null;
 }
 
 /** Written beside its place and then moved there, so a crash leaves no half of a file. */
-export async function saveContent(
-  folder: string,
-  conversation: ConversationId,
-  id: FileId,
-  name: string | null,
-  content: string,
-): Promise<Saved> {
+export async function saveContent(folder: string, id: FileId, file: NewFile): Promise<Saved> {
   if (!isFileId(id)) throw new LcmError("invalid", `${id} is not the id of a file`);
-  const storageUri = `${conversation}/${id}.${extensionOf(name)}`;
-  const path = pathInside(folder, storageUri);
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await replaceContent(path, content);
-  return { storageUri, ...sizeOf(content) };
+  const storageUri = `${file.conversation}/${id}.${extensionOf(file)}`;
+  return { storageUri, ...(await replaceContent(folder, storageUri, file.content, file.encoding)) };
 }
 
-const sizeOf = (content: string): Pick<Saved, "bytes" | "lines"> => ({
-  bytes: Buffer.byteLength(content),
-  lines: content === "" ? 0 : content.split("\n").length,
-});
+const extensionOf = ({ name, mimeType, encoding }: NewFile): string =>
+  /\.([A-Za-z0-9]{1,8})$/.exec(name ?? "")?.[1]?.toLowerCase() ??
+  extensions.get(mimeType?.split(";")[0]?.trim().toLowerCase() ?? "") ??
+  (encoding === "base64" ? "bin" : "txt");
 
-async function replaceContent(path: string, content: string): Promise<void> {
+const extensions: ReadonlyMap<string, string> = new Map([
+  ["image/png", "png"],
+  ["image/jpeg", "jpg"],
+  ["image/gif", "gif"],
+  ["image/webp", "webp"],
+  ["image/svg+xml", "svg"],
+  ["application/pdf", "pdf"],
+  ["application/json", "json"],
+  ["application/x-ndjson", "jsonl"],
+  ["application/xml", "xml"],
+  ["application/yaml", "yaml"],
+  ["audio/mpeg", "mp3"],
+  ["audio/wav", "wav"],
+  ["text/csv", "csv"],
+  ["text/html", "html"],
+  ["text/markdown", "md"],
+  ["text/plain", "txt"],
+  ["text/x-log", "log"],
+]);
+
+/** Equal for equal contents in the same encoding, and only for those. */
+export const hashContent = ({ encoding, content }: Pick<NewFile, "encoding" | "content">): string =>
+  createHash("sha256").update(`${encoding}:`).update(content).digest("hex");
+
+/** The bytes that read back as exactly this content. Base64 has one way to write them, and half a character has none. */
+function bytesOf(content: string, encoding: FileEncoding): Buffer {
+  const bytes = Buffer.from(content, encoding);
+  if (encoding === "utf8" ? content.isWellFormed() : bytes.toString("base64") === content) return bytes;
+  throw new LcmError(
+    "invalid",
+    encoding === "utf8"
+      ? "a text that ends or begins with half a character cannot be stored as a file"
+      : "what is to be stored as bytes is not base64 in its canonical form",
+  );
+}
+
+async function replaceContent(
+  folder: string,
+  storageUri: string,
+  content: string,
+  encoding: FileEncoding,
+): Promise<Omit<Saved, "storageUri">> {
+  const bytes = bytesOf(content, encoding);
+  const path = pathInside(folder, storageUri);
   const draft = `${path}.${process.pid}.new`;
-  await writeFile(draft, content, { mode: 0o600 });
-  await rename(draft, path);
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeFile(draft, bytes, { mode: 0o600 });
+    await rename(draft, path);
+  } catch (cause) {
+    await rm(draft, { force: true }).catch(() => undefined); // Where nothing can be written there is nothing to remove.
+    throw new LcmError("unavailable", `a file cannot be stored in ${folder}: ${messageOf(cause)}`, {
+      cause,
+      hint: "check that the folder can be written, and that the disk has room",
+    });
+  }
+  return { bytes: bytes.length, lines: encoding === "base64" ? null : content === "" ? 0 : content.split("\n").length };
 }
 
 export async function readContent(folder: string, file: StoredFile): Promise<string> {
   try {
-    return await readFile(pathInside(folder, file.storageUri), "utf8");
+    return await readFile(pathInside(folder, file.storageUri), file.encoding);
   } catch (cause) {
     if (cause instanceof LcmError) throw cause;
     throw new LcmError("unavailable", `the content of ${file.id} cannot be read`, {
@@ -61,10 +105,13 @@ export async function rewriteContent(
   folder: string,
   file: StoredFile,
   content: string,
-): Promise<Pick<Saved, "bytes" | "lines">> {
-  await replaceContent(pathInside(folder, file.storageUri), content);
-  return sizeOf(content);
+  encoding: FileEncoding,
+): Promise<Omit<Saved, "storageUri">> {
+  return await replaceContent(folder, file.storageUri, content, encoding);
 }
+
+export const removeContent = async (folder: string, storageUri: string): Promise<void> =>
+  await rm(pathInside(folder, storageUri), { force: true });
 
 export async function hasContent(folder: string, file: StoredFile): Promise<boolean> {
   try {

@@ -19,20 +19,20 @@ import {
   secretLengthMin,
 } from "../core/forget.ts";
 import type { Redacted } from "../core/forget.ts";
-import type { ConversationId, Message, MessageId, SummaryId } from "../core/model.ts";
+import type { ConversationId, Message, MessageId, StoredFile, SummaryId } from "../core/model.ts";
 import type { ForgetPlan, Written } from "../core/ports.ts";
 import { estimateTokens } from "../core/text.ts";
 import { writeJournal } from "./ledger.ts";
 import { countOlderValues, forgetOlderValues } from "./older-values.ts";
 import { coveredBy, messages, summaries } from "./read.ts";
 import { reindexSummary } from "./rewrite.ts";
-import { asConversation, asMessage, asSummary } from "./rows.ts";
+import { asConversation, asMessage, asSummary, toStoredFile } from "./rows.ts";
 import { all, count, int, sql, text } from "./script.ts";
-import type { Script } from "./script.ts";
+import type { Row, Script } from "./script.ts";
 import { reindexRow } from "./indexing.ts";
 import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
-import { setTitle } from "./write.ts";
+import { movedToText, setTitle } from "./write.ts";
 
 /** Everything in the rows; the files folder is looked through by whoever owns it. */
 export function* planForget(scope: ConversationId | null, target: ForgetPlan["target"]): Script<ForgetPlan> {
@@ -60,6 +60,21 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
     journal,
     entries: (yield* titlesFrom(ids)).length,
   };
+}
+
+/** Files that hold only what was moved out of this message and its copies. */
+export function* filesOnlyOf(id: MessageId): Script<readonly StoredFile[]> {
+  const ids = JSON.stringify(yield* withCopies(id));
+  return yield* all(
+    sql`SELECT * FROM large_files WHERE file_id IN (
+          SELECT f.value ->> 'file' FROM messages m, json_each(m.moved) f
+          WHERE m.moved IS NOT NULL AND m.message_id IN (SELECT value FROM json_each(${ids}))
+          EXCEPT
+          SELECT f.value ->> 'file' FROM messages m, json_each(m.moved) f
+          WHERE m.moved IS NOT NULL AND m.message_id NOT IN (SELECT value FROM json_each(${ids})))
+        ORDER BY file_id`,
+    toStoredFile,
+  );
 }
 
 /** A transplant has copied it, or it is such a copy: forgetting reaches the original and every copy of it. */
@@ -140,13 +155,14 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
     sql`SELECT count(DISTINCT e.entry_id) FROM transcript_entries e, json_each(${forms}) f
         WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`,
   );
+  const told = (yield* compactionsTelling(scope, secret)).length;
   return {
     target: { kind: "secret", text: secret },
     messages: messageIds,
     summaries: summaryIds,
     files: [],
     journal,
-    entries: entries + olderRows + called,
+    entries: entries + olderRows + called + told,
   };
 }
 
@@ -170,6 +186,7 @@ export function* forget(
   for (const id of plan.journal) yield* forgetInJournal(id, target);
   if (target.kind === "secret") {
     yield* forgetInEntries(scope, target.text);
+    yield* forgetInCompactions(scope, target.text);
     yield* forgetOlderValues(target);
   } else {
     for (const id of plan.messages) yield* forgetOlderValues({ kind: "message", id });
@@ -198,6 +215,15 @@ export function* isScrubPending(): Script<boolean> {
   );
 }
 
+/** Files of messages that were forgotten whole, whose content is still to be replaced. */
+export function* filesToForget(): Script<readonly StoredFile[]> {
+  return yield* all(
+    sql`SELECT f.* FROM journal j, json_each(j.after_json, '$.files') named JOIN large_files f ON f.file_id = named.value
+        WHERE j.operation = 'forget' AND j.before_json = ${JSON.stringify(notScrubbed)} AND j.subject LIKE 'message %'`,
+    toStoredFile,
+  );
+}
+
 export function* recordScrub(): Script<void> {
   yield sql`UPDATE journal SET before_json = '{}'
             WHERE operation = 'forget' AND before_json = ${JSON.stringify(notScrubbed)}`;
@@ -211,7 +237,7 @@ const isSamePlan = (a: ForgetPlan, b: ForgetPlan): boolean =>
 
 function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script<void> {
   yield sql`UPDATE messages SET content = ${left.text}, token_count = ${left.tokens}, envelope = ${left.envelope},
-              entry = ${left.entry} WHERE message_id = ${old.id}`;
+              entry = ${left.entry}, moved = ${movedToText(left.moved)} WHERE message_id = ${old.id}`;
   yield sql`DELETE FROM message_parts WHERE message_id = ${old.id}`;
   let ordinal = 0;
   for (const part of left.parts) {
@@ -266,6 +292,19 @@ function* forgetInEntries(scope: ConversationId | null, secret: string): Script<
     WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`;
   for (const row of rows) {
     yield sql`UPDATE transcript_entries SET raw = ${redactLine(text(row, "raw"), secret)} WHERE entry_id = ${int(row, "entry_id")}`;
+  }
+}
+
+/** A provider's complaint may repeat what it was sent. */
+function* compactionsTelling(scope: ConversationId | null, secret: string): Script<readonly Row[]> {
+  return yield sql`SELECT DISTINCT c.compaction_id, c.message FROM compactions c, json_each(${JSON.stringify(formsOf(secret))}) f
+    WHERE (${scope} IS NULL OR c.conversation_id = ${scope}) AND instr(c.message, f.value)`;
+}
+
+function* forgetInCompactions(scope: ConversationId | null, secret: string): Script<void> {
+  for (const row of yield* compactionsTelling(scope, secret)) {
+    yield sql`UPDATE compactions SET message = ${redactText(text(row, "message"), secret)}
+              WHERE compaction_id = ${int(row, "compaction_id")}`;
   }
 }
 

@@ -1,10 +1,21 @@
-/** What is kept beside the conversations: stored files' records, grants, model usage, and the journal of changes. */
+/** What is kept beside the conversations: stored files' records, grants, model calls, compactions, and the journal. */
 
 import { LcmError } from "../core/errors.ts";
-import type { ConversationId, FileId, Grant, GrantId, Json, StoredFile, Usage } from "../core/model.ts";
-import type { NewFile, NewGrant, Spent } from "../core/ports.ts";
-import { grant, mustHave } from "./read.ts";
-import { toGrant, toStoredFile } from "./rows.ts";
+import type {
+  CallResult,
+  CompactionRecord,
+  ConversationId,
+  FileId,
+  Grant,
+  GrantId,
+  Json,
+  NewCall,
+  StoredFile,
+  Timestamp,
+} from "../core/model.ts";
+import type { CallAdmission, CallBounds, NewFile, NewGrant, OpenBreaker, Spent } from "../core/ports.ts";
+import { fileWith, grant, mustHave } from "./read.ts";
+import { toGrant, toOpenBreaker, toStoredFile } from "./rows.ts";
 import { count, first, sql } from "./script.ts";
 import type { Script } from "./script.ts";
 import type { ScriptDeps } from "./totals.ts";
@@ -13,21 +24,25 @@ import type { ScriptDeps } from "./totals.ts";
 export interface SavedFile extends Omit<NewFile, "content"> {
   readonly id: FileId;
   readonly bytes: number;
-  readonly lines: number;
+  readonly lines: number | null;
+  readonly contentHash: string;
   readonly storageUri: string;
 }
 
+/** Of two that store the same content at the same time, one file remains; whoever comes second is told of it. */
 export function* recordFile(deps: ScriptDeps, file: SavedFile): Script<StoredFile> {
   yield* mustHave(file.conversation);
   const stored = yield* first(
     sql`INSERT INTO large_files (file_id, conversation_id, file_name, mime_type, byte_size, line_count, storage_uri,
-                                 exploration_summary, created_at)
+                                 encoding, content_hash, exploration_summary, created_at)
         VALUES (${file.id}, ${file.conversation}, ${file.name}, ${file.mimeType}, ${file.bytes}, ${file.lines},
-                ${file.storageUri}, ${file.exploration}, ${deps.now()}) RETURNING *`,
+                ${file.storageUri}, ${file.encoding}, ${file.contentHash}, ${file.exploration}, ${deps.now()})
+        ON CONFLICT (conversation_id, content_hash) DO NOTHING RETURNING *`,
     toStoredFile,
   );
-  if (stored === null) throw new LcmError("corrupt", "the database did not return the file it stored");
-  return stored;
+  const held = stored ?? (yield* fileWith(file.conversation, file.contentHash));
+  if (held === null) throw new LcmError("corrupt", "the database did not return the file it stored");
+  return held;
 }
 
 // ── Grants ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -109,13 +124,50 @@ export function* sweepGrants(deps: ScriptDeps): Script<number> {
   return swept;
 }
 
-// ── Usage and journal ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Calls, compactions and journal ────────────────────────────────────────────────────────────────────────────────────────────────
 
-export function* recordUsage(usage: Usage): Script<void> {
-  yield sql`INSERT INTO model_usage (at, conversation_id, purpose, provider, model, input_tokens, output_tokens, result,
+/** A call that may not be made is no call, and leaves no row. */
+export function* beginCall(deps: ScriptDeps, call: NewCall, bounds: CallBounds): Script<CallAdmission> {
+  const breaker = bounds.breakerSince === null ? null : yield* breakerOf(call.provider, bounds.breakerSince);
+  if (breaker !== null) {
+    const message = `${call.provider} did not accept the credential at ${breaker.at} (${breaker.model}), and is not asked again yet`;
+    return { kind: "refused", refusal: "breaker", message };
+  }
+  const made = yield* count(sql`SELECT count(*) FROM model_usage WHERE at >= ${bounds.windowSince}`);
+  if (made >= bounds.callsMax) {
+    const message = `${made} model calls since ${bounds.windowSince}, of ${bounds.callsMax} allowed`;
+    return { kind: "refused", refusal: "ceiling", message };
+  }
+  const id = yield* count(
+    sql`INSERT INTO model_usage (at, conversation_id, purpose, provider, model, input_tokens, output_tokens, result,
+                                 duration_ms)
+        VALUES (${deps.now()}, ${call.conversation}, ${call.purpose}, ${call.provider}, ${call.model}, 0, 0, 'open', 0)
+        RETURNING usage_id`,
+  );
+  return { kind: "granted", id };
+}
+
+/** The newest call of a provider that has an end decides; calls under way say nothing yet. */
+function* breakerOf(provider: string, since: Timestamp): Script<OpenBreaker | null> {
+  return yield* first(
+    sql`SELECT provider, model, at FROM (SELECT * FROM model_usage WHERE provider = ${provider} AND result <> 'open'
+          ORDER BY usage_id DESC LIMIT 1) WHERE result = 'auth' AND at >= ${since}`,
+    toOpenBreaker,
+  );
+}
+
+export function* endCall(id: number, { inputTokens, outputTokens, result, durationMs }: CallResult): Script<void> {
+  const ended = yield sql`UPDATE model_usage SET input_tokens = ${inputTokens}, output_tokens = ${outputTokens},
+      result = ${result}, duration_ms = ${durationMs} WHERE usage_id = ${id} RETURNING usage_id`;
+  if (ended.length === 0) throw new LcmError("not_found", `there is no model call ${id}`);
+}
+
+export function* recordCompaction(record: CompactionRecord): Script<void> {
+  yield* mustHave(record.conversation);
+  yield sql`INSERT INTO compactions (conversation_id, at, mode, outcome, message, passes, tokens_before, tokens_after,
                                      duration_ms)
-            VALUES (${usage.at}, ${usage.conversation}, ${usage.purpose}, ${usage.provider}, ${usage.model},
-                    ${usage.inputTokens}, ${usage.outputTokens}, ${usage.result}, ${usage.durationMs})`;
+            VALUES (${record.conversation}, ${record.at}, ${record.mode}, ${record.outcome}, ${record.message},
+                    ${record.passes}, ${record.tokensBefore}, ${record.tokensAfter}, ${record.durationMs})`;
 }
 
 export interface Change {

@@ -2,6 +2,7 @@
 
 import { LcmError } from "../core/errors.ts";
 import type {
+  CompactionRecord,
   ContextItem,
   Conversation,
   ConversationId,
@@ -22,18 +23,21 @@ import type {
   ContextWindow,
   ConversationFilter,
   MessageSelection,
+  OpenBreaker,
   SummarySelection,
   UsageTotals,
 } from "../core/ports.ts";
 import {
   asMessage,
   asSummary,
+  toCompaction,
   toContextItem,
   toConversation,
   toEntry,
   toGrant,
   toJournalEntry,
   toMessage,
+  toOpenBreaker,
   toStoredFile,
   toSummary,
 } from "./rows.ts";
@@ -80,34 +84,41 @@ export function* conversations(filter: ConversationFilter = {}): Script<readonly
 
 export function* context(id: ConversationId, window: ContextWindow = {}): Script<readonly ContextItem[]> {
   yield* mustHave(id);
-  const { after = lowest, before = highest, limit = unlimited } = window;
-  if (window.keep !== "newest" || limit === unlimited) return yield* itemsBetween(id, after, before, limit);
-  const [oldest = null] = yield* all(
-    sql`SELECT min(ordinal) AS ordinal FROM (SELECT ordinal FROM context_items
-          WHERE conversation_id = ${id} AND ordinal > ${after} AND ordinal < ${before} ORDER BY ordinal DESC LIMIT ${limit})`,
-    (row) => row["ordinal"] as number | null,
-  );
-  return oldest === null ? [] : yield* itemsBetween(id, oldest - 1, before, limit);
+  const { after = lowest, before = highest, kind = "any", keep = "oldest", limit = unlimited } = window;
+  const items = yield* all({ parts: windows[kind][keep], values: [id, after, before, limit] }, toContextItem);
+  return keep === "newest" ? items.toReversed() : items;
 }
 
 /** Items with larger ordinals than one and smaller than another, oldest first. */
-export function* itemsBetween(
-  id: ConversationId,
-  after: number,
-  before: number,
-  limit: number = unlimited,
-): Script<readonly ContextItem[]> {
-  return yield* all(
-    sql`SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count, 0) AS token_count,
-               coalesce(s.depth, -1) AS depth
-        FROM context_items c
-        LEFT JOIN messages m ON m.message_id = c.message_id
-        LEFT JOIN summaries s ON s.summary_id = c.summary_id
-        WHERE c.conversation_id = ${id} AND c.ordinal > ${after} AND c.ordinal < ${before}
-        ORDER BY c.ordinal LIMIT ${limit}`,
-    toContextItem,
-  );
+export function* itemsBetween(id: ConversationId, after: number, before: number): Script<readonly ContextItem[]> {
+  return yield* all({ parts: windows.any.oldest, values: [id, after, before, unlimited] }, toContextItem);
 }
+
+/**
+ * One statement for each kind and each end, since a plan fits one of them: from the end that is kept, messages are
+ * walked to along the context, past the summaries in between, which are few; summaries, which may be few among a
+ * million messages, by an index of their own.
+ */
+const windowOf = (filter: string, index = ""): Readonly<Record<"oldest" | "newest", readonly string[]>> => {
+  const ordered = (order: "ASC" | "DESC"): readonly string[] => [
+    `SELECT c.ordinal, c.message_id, c.summary_id, coalesce(m.token_count, s.token_count, 0) AS token_count,
+            coalesce(s.depth, -1) AS depth
+     FROM context_items AS c ${index}
+     LEFT JOIN messages m ON m.message_id = c.message_id
+     LEFT JOIN summaries s ON s.summary_id = c.summary_id
+     WHERE ${filter} c.conversation_id = `,
+    " AND c.ordinal > ",
+    " AND c.ordinal < ",
+    ` ORDER BY c.ordinal ${order} LIMIT `,
+    "",
+  ];
+  return { oldest: ordered("ASC"), newest: ordered("DESC") };
+};
+const windows = {
+  any: windowOf(""),
+  message: windowOf("c.item_type = 'message' AND"),
+  summary: windowOf("c.item_type = 'summary' AND", "INDEXED BY context_items_summaries_idx"),
+} as const;
 
 export function* messages(selection: MessageSelection): Script<readonly Message[]> {
   if ("ids" in selection) {
@@ -116,6 +127,12 @@ export function* messages(selection: MessageSelection): Script<readonly Message[
     const found = yield* withParts(rows);
     const byId = new Map(found.map((message) => [message.id, message]));
     return selection.ids.map((id) => byId.get(id)).filter((message) => message !== undefined);
+  }
+  if ("keys" in selection) {
+    const rows = yield sql`SELECT * FROM messages WHERE conversation_id = ${selection.conversation}
+      AND message_key IN (SELECT value FROM json_each(${JSON.stringify(selection.keys)}))`;
+    const byKey = new Map((yield* withParts(rows)).map((message) => [message.key, message]));
+    return selection.keys.map((key) => byKey.get(key)).filter((message) => message !== undefined);
   }
   const { conversation: id, afterSeq = lowest, beforeSeq = highest, since = "", before = "~", role = null } = selection;
   const limit = selection.limit ?? unlimited;
@@ -235,6 +252,14 @@ export function* files(id: ConversationId): Script<readonly StoredFile[]> {
   );
 }
 
+/** The file of a conversation that was stored with this content, if there is one. */
+export function* fileWith(id: ConversationId, contentHash: string): Script<StoredFile | null> {
+  return yield* first(
+    sql`SELECT * FROM large_files WHERE conversation_id = ${id} AND content_hash = ${contentHash}`,
+    toStoredFile,
+  );
+}
+
 export function* grant(id: GrantId): Script<Grant | null> {
   return yield* first(sql`SELECT * FROM expansion_grants WHERE grant_id = ${id}`, toGrant);
 }
@@ -242,16 +267,38 @@ export function* grant(id: GrantId): Script<Grant | null> {
 export function* usageSince(since: Timestamp): Script<UsageTotals> {
   const totals = yield* first(
     sql`SELECT count(*) AS calls, coalesce(sum(input_tokens), 0) AS input, coalesce(sum(output_tokens), 0) AS output,
-               coalesce(sum(result <> 'ok'), 0) AS failures
+               coalesce(sum(result NOT IN ('ok', 'open')), 0) AS failures, coalesce(sum(result = 'open'), 0) AS open
         FROM model_usage WHERE at >= ${since}`,
     (row) => ({
       calls: int(row, "calls"),
       inputTokens: int(row, "input"),
       outputTokens: int(row, "output"),
       failures: int(row, "failures"),
+      open: int(row, "open"),
     }),
   );
-  return totals ?? { calls: 0, inputTokens: 0, outputTokens: 0, failures: 0 };
+  return totals ?? { calls: 0, inputTokens: 0, outputTokens: 0, failures: 0, open: 0 };
+}
+
+export function* openBreakers(since: Timestamp): Script<readonly OpenBreaker[]> {
+  return yield* all(
+    sql`SELECT u.provider, u.model, u.at
+        FROM (SELECT DISTINCT provider FROM model_usage WHERE at >= ${since} AND result = 'auth') p
+        JOIN model_usage u ON u.usage_id = (
+          SELECT f.usage_id FROM model_usage f WHERE f.provider = p.provider AND f.result <> 'open'
+          ORDER BY f.usage_id DESC LIMIT 1)
+        WHERE u.result = 'auth' AND u.at >= ${since} ORDER BY u.provider`,
+    toOpenBreaker,
+  );
+}
+
+export function* compactions(id: ConversationId | null, limit: number): Script<readonly CompactionRecord[]> {
+  return yield* all(
+    id === null
+      ? sql`SELECT * FROM compactions ORDER BY compaction_id DESC LIMIT ${limit}`
+      : sql`SELECT * FROM compactions WHERE conversation_id = ${id} ORDER BY compaction_id DESC LIMIT ${limit}`,
+    toCompaction,
+  );
 }
 
 export function* journal(id: ConversationId | null, limit: number): Script<readonly JournalEntry[]> {

@@ -3,6 +3,7 @@
 import { levels, partTypes, roles } from "../core/model.ts";
 import type {
   Aside,
+  CompactionRecord,
   ContextItem,
   Conversation,
   ConversationId,
@@ -13,12 +14,14 @@ import type {
   JournalEntry,
   Message,
   MessageId,
+  MovedContent,
   Part,
   StoredFile,
   Summary,
   SummaryId,
   Timestamp,
 } from "../core/model.ts";
+import type { OpenBreaker } from "../core/ports.ts";
 import { int, text, textOrNull } from "./script.ts";
 import type { Row } from "./script.ts";
 
@@ -58,6 +61,7 @@ export const toConversation = (row: Row): Conversation => ({
   },
   revision: int(row, "revision"),
   hostCursor: textOrNull(row, "host_cursor"),
+  promptBudget: row["prompt_budget"] === null ? null : int(row, "prompt_budget"),
 });
 
 export function toContextItem(row: Row): ContextItem {
@@ -85,8 +89,13 @@ export function toMessage(row: Row, parts: readonly Row[]): Message {
     entry: textOrNull(row, "entry"),
     parentKey: textOrNull(row, "parent_key"),
     aside: textOrNull(row, "aside") as Aside | null,
+    moved: toMoved(textOrNull(row, "moved")),
   };
 }
+
+const nothingMoved: readonly MovedContent[] = [];
+const toMoved = (json: string | null): readonly MovedContent[] =>
+  json === null ? nothingMoved : (JSON.parse(json) as readonly MovedContent[]);
 
 function toParts(content: string, rows: readonly Row[]): readonly Part[] {
   // Messages of the older program may have no parts: their text is all there is.
@@ -142,6 +151,8 @@ const toFileIds = (json: string): readonly FileId[] => {
   return Array.isArray(value) ? value.filter((id): id is FileId => typeof id === "string") : [];
 };
 
+const encodings = ["utf8", "base64"] as const;
+
 export const toStoredFile = (row: Row): StoredFile => ({
   id: text(row, "file_id") as FileId,
   conversation: asConversation(int(row, "conversation_id")),
@@ -149,6 +160,7 @@ export const toStoredFile = (row: Row): StoredFile => ({
   mimeType: textOrNull(row, "mime_type"),
   bytes: Number(row["byte_size"] ?? 0),
   lines: row["line_count"] === null ? null : int(row, "line_count"),
+  encoding: oneOf(encodings, text(row, "encoding")),
   storageUri: text(row, "storage_uri"),
   exploration: textOrNull(row, "exploration_summary"),
   createdAt: time(row, "created_at"),
@@ -169,6 +181,26 @@ export const toGrant = (row: Row): Grant => {
     parent: textOrNull(row, "parent_grant_id") as GrantId | null,
   };
 };
+
+export const toOpenBreaker = (row: Row): OpenBreaker => ({
+  provider: text(row, "provider"),
+  model: text(row, "model"),
+  at: time(row, "at"),
+});
+
+const compactionModes = ["incremental", "sweep", "until_under"] as const;
+
+export const toCompaction = (row: Row): CompactionRecord => ({
+  conversation: asConversation(int(row, "conversation_id")),
+  at: time(row, "at"),
+  mode: oneOf(compactionModes, text(row, "mode")),
+  outcome: text(row, "outcome"),
+  message: text(row, "message"),
+  passes: int(row, "passes"),
+  tokensBefore: int(row, "tokens_before"),
+  tokensAfter: int(row, "tokens_after"),
+  durationMs: int(row, "duration_ms"),
+});
 
 export const toJournalEntry = (row: Row): JournalEntry => ({
   id: int(row, "journal_id"),

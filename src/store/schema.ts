@@ -34,6 +34,7 @@ export const tables = {
       next_seq INTEGER NOT NULL DEFAULT 1,
       head_key TEXT,
       host_cursor TEXT,
+      prompt_budget INTEGER,
       revision INTEGER NOT NULL DEFAULT 0
     )`,
   messages: `
@@ -51,6 +52,7 @@ export const tables = {
       envelope TEXT,
       entry TEXT,
       aside TEXT CHECK (aside IN ('branch', 'note')),
+      moved TEXT,
       copied_from INTEGER,
       late INTEGER,
       UNIQUE (conversation_id, seq),
@@ -126,6 +128,8 @@ export const tables = {
       mime_type TEXT,
       byte_size INTEGER,
       line_count INTEGER,
+      encoding TEXT NOT NULL DEFAULT 'utf8' CHECK (encoding IN ('utf8', 'base64')),
+      content_hash TEXT,
       storage_uri TEXT NOT NULL,
       exploration_summary TEXT,
       created_at TEXT NOT NULL
@@ -173,11 +177,24 @@ export const tables = {
       at TEXT NOT NULL,
       conversation_id INTEGER,
       purpose TEXT NOT NULL,
-      provider TEXT,
-      model TEXT,
+      provider TEXT NOT NULL,
+      model TEXT NOT NULL,
       input_tokens INTEGER NOT NULL,
       output_tokens INTEGER NOT NULL,
       result TEXT NOT NULL,
+      duration_ms INTEGER NOT NULL
+    )`,
+  compactions: `
+    CREATE TABLE compactions (
+      compaction_id INTEGER PRIMARY KEY AUTOINCREMENT,
+      conversation_id INTEGER NOT NULL REFERENCES conversations(conversation_id) ON DELETE RESTRICT,
+      at TEXT NOT NULL,
+      mode TEXT NOT NULL CHECK (mode IN ('incremental', 'sweep', 'until_under')),
+      outcome TEXT NOT NULL,
+      message TEXT NOT NULL,
+      passes INTEGER NOT NULL,
+      tokens_before INTEGER NOT NULL,
+      tokens_after INTEGER NOT NULL,
       duration_ms INTEGER NOT NULL
     )`,
   journal: `
@@ -214,13 +231,18 @@ export const indexes = [
   `CREATE UNIQUE INDEX conversations_active_session_key_idx ON conversations (session_key, coalesce(agent_id, '')) WHERE session_key IS NOT NULL AND active = 1`,
   `CREATE INDEX conversations_session_id_idx ON conversations (session_id, active)`,
   `CREATE INDEX conversations_session_key_idx ON conversations (session_key, conversation_id)`,
+  `CREATE INDEX messages_moved_idx ON messages (conversation_id) WHERE moved IS NOT NULL`,
   `CREATE UNIQUE INDEX summaries_search_id_idx ON summaries (search_id)`,
   `CREATE INDEX summaries_conv_depth_idx ON summaries (conversation_id, depth, earliest_at)`,
   `CREATE INDEX summary_messages_message_idx ON summary_messages (message_id)`,
   `CREATE INDEX summary_parents_parent_summary_idx ON summary_parents (parent_summary_id)`,
   `CREATE INDEX context_items_summary_idx ON context_items (summary_id) WHERE summary_id IS NOT NULL`,
+  `CREATE INDEX context_items_summaries_idx ON context_items (conversation_id, ordinal) WHERE item_type = 'summary'`,
   `CREATE INDEX large_files_conv_idx ON large_files (conversation_id, created_at)`,
+  `CREATE UNIQUE INDEX large_files_content_idx ON large_files (conversation_id, content_hash)`,
   `CREATE INDEX transcript_entries_order_idx ON transcript_entries (conversation_id, after_seq, entry_id)`,
   `CREATE INDEX missing_parents_late_idx ON missing_parents (conversation_id, late_key)`,
   `CREATE INDEX model_usage_at_idx ON model_usage (at)`,
+  `CREATE INDEX model_usage_provider_idx ON model_usage (provider, usage_id)`,
+  `CREATE INDEX compactions_conv_idx ON compactions (conversation_id, compaction_id)`,
 ] as const;

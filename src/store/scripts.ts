@@ -48,6 +48,8 @@ const reads = {
   files: read.files,
   grant: read.grant,
   usageSince: read.usageSince,
+  openBreakers: read.openBreakers,
+  compactions: read.compactions,
   journal: read.journal,
   integrity,
 } as const;
@@ -59,6 +61,7 @@ const writesWith = (deps: ScriptDeps) =>
     openSegment: (session) => write.openSegment(deps, session),
     setTitle: (id, title) => write.setTitle(deps, id, title),
     setHidden: (id, hidden) => write.setHidden(deps, id, hidden),
+    setPromptBudget: write.setPromptBudget,
     append: (id, entries, options) => write.append(deps, id, entries, options),
     fold: (id, run, summary) => write.fold(deps, id, run, summary),
     dissolve: (plan) => dissolve(deps, plan),
@@ -68,7 +71,9 @@ const writesWith = (deps: ScriptDeps) =>
     spendGrant: (id, conversation, tokens) => ledger.spendGrant(deps, id, conversation, tokens),
     revokeGrant: (id) => ledger.revokeGrant(deps, id),
     sweepGrants: () => ledger.sweepGrants(deps),
-    recordUsage: ledger.recordUsage,
+    beginCall: (call, bounds) => ledger.beginCall(deps, call, bounds),
+    endCall: ledger.endCall,
+    recordCompaction: ledger.recordCompaction,
     index: indexBatch,
   }) satisfies Omit<PortScripts, keyof typeof reads>;
 

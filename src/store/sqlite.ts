@@ -10,15 +10,15 @@ import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../core/errors.ts";
-import { formsOf, redactText } from "../core/forget.ts";
-import type { FileId, StoredFile, Timestamp } from "../core/model.ts";
+import { forgottenMark, formsOf, redactText } from "../core/forget.ts";
+import type { ConversationId, FileId, StoredFile, Timestamp } from "../core/model.ts";
 import type { ForgetPlan, Store } from "../core/ports.ts";
 import { backUp } from "./backup.ts";
-import { hasContent, readContent, rewriteContent, saveContent } from "./files.ts";
-import { isScrubPending, recordScrub } from "./forget.ts";
+import { hasContent, hashContent, readContent, removeContent, rewriteContent, saveContent } from "./files.ts";
+import { filesOnlyOf, filesToForget, isScrubPending, recordScrub } from "./forget.ts";
 import { indexBatch, unindexedRows } from "./indexing.ts";
 import { identify, messageOf, migrate } from "./migrate.ts";
-import { mustHave } from "./read.ts";
+import { fileWith, mustHave } from "./read.ts";
 import { toStoredFile } from "./rows.ts";
 import { all, sql } from "./script.ts";
 import type { Row, Script, Statement } from "./script.ts";
@@ -83,9 +83,16 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     return file;
   };
 
-  const holders = async (plan: ForgetPlan, scope: number | null): Promise<readonly StoredFile[]> => {
-    if (plan.target.kind === "message") return [];
-    const forms = formsOf(plan.target.text);
+  /** The text of a stored file; none of bytes, and none where it is gone. */
+  const textIn = async (file: StoredFile): Promise<string | null> =>
+    file.encoding === "utf8" && (await hasContent(filesDir, file)) ? await readContent(filesDir, file) : null;
+
+  const holders = async (
+    target: ForgetPlan["target"],
+    scope: ConversationId | null,
+  ): Promise<readonly StoredFile[]> => {
+    if (target.kind === "message") return await read(() => filesOnlyOf(target.id));
+    const forms = formsOf(target.text);
     const files = await read(() =>
       all(
         sql`SELECT * FROM large_files WHERE ${scope} IS NULL OR conversation_id = ${scope} ORDER BY file_id`,
@@ -94,8 +101,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     );
     const found: StoredFile[] = [];
     for (const file of files) {
-      const content = (await hasContent(filesDir, file)) ? await readContent(filesDir, file) : "";
-      const told = [content, file.exploration ?? "", file.name ?? ""];
+      const told = [(await textIn(file)) ?? "", file.exploration ?? "", file.name ?? ""];
       if (forms.some((form) => told.some((words) => words.includes(form)))) found.push(file);
     }
     return found;
@@ -104,13 +110,18 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const planForget: Store["planForget"] = async (scope, target) => {
     await finishScrub();
     const plan = await read(() => beyond.planForget(scope, target));
-    return { ...plan, files: (await holders(plan, scope)).map((file) => file.id) };
+    return { ...plan, files: (await holders(target, scope)).map((file) => file.id) };
   };
 
   housekeeper?.wake(); // What an import or an adopting left unindexed is taken up without waiting for a write.
   return {
     ...mapScripts(scripts.reads, read),
     ...mapScripts(scripts.writes, write),
+    async setPromptBudget(id, tokens) {
+      // Every turn says it, and mostly the same: no turn waits for another process to be told what is known.
+      if ((await read(() => mustHave(id))).promptBudget === tokens) return;
+      await write(() => scripts.writes.setPromptBudget(id, tokens));
+    },
     async index(rowsMax) {
       await writing;
       return await retryWhileBusy(busyTimeoutMs, () => tidy(rowsMax));
@@ -124,11 +135,19 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       return await readContent(filesDir, await fileOf(id));
     },
     async saveFile(file) {
-      const id: FileId = `file_${hex16()}`;
-      const { content, ...described } = file;
+      const contentHash = hashContent(file);
       await read(() => mustHave(file.conversation)); // Before its content lies in the folder, where nobody would find it.
-      const saved = await saveContent(filesDir, file.conversation, id, file.name, content);
-      return await write(() => beyond.recordFile(deps, { ...described, id, ...saved }));
+      const known = await read(() => fileWith(file.conversation, contentHash));
+      if (known !== null) {
+        if (!(await hasContent(filesDir, known))) await rewriteContent(filesDir, known, file.content, file.encoding);
+        return known;
+      }
+      const id: FileId = `file_${hex16()}`;
+      const { content: _, ...described } = file;
+      const saved = await saveContent(filesDir, id, file);
+      const stored = await write(() => beyond.recordFile(deps, { ...described, id, contentHash, ...saved }));
+      if (stored.id !== id) await removeContent(filesDir, saved.storageUri);
+      return stored;
     },
     async status() {
       return { path, ...(await read(() => beyond.status())) };
@@ -142,24 +161,14 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     planForget,
     async forget(scope, plan) {
       await finishScrub();
-      const files = await holders(plan, scope);
+      const { target } = plan;
+      const files = await holders(target, scope);
       if (files.map((file) => file.id).join() !== plan.files.join()) {
         return { kind: "stale", reason: "other files hold it now than when this was planned" };
       }
       const outcome = await write(() => beyond.forget(deps, scope, plan));
       if (outcome.kind === "stale") return outcome;
-      if (plan.target.kind === "message") {
-        await scrub();
-        return outcome;
-      }
-      const { text } = plan.target;
-      for (const file of files) {
-        if (!(await hasContent(filesDir, file))) await write(() => forgetInFileRow(file, file, text));
-        else {
-          const left = await rewriteContent(filesDir, file, redactText(await readContent(filesDir, file), text));
-          await write(() => forgetInFileRow(file, left, text));
-        }
-      }
+      if (target.kind === "secret") for (const file of files) await forgetInFile(file, target.text);
       await scrub();
       return { ...outcome, removed: outcome.removed + files.length };
     },
@@ -175,8 +184,20 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     },
   };
 
-  /** What was forgotten must not linger in free pages, in the index's old segments or in the log. */
+  async function forgetInFile(file: StoredFile, secret: string): Promise<void> {
+    const text = await textIn(file);
+    const left =
+      text === null ? file : { ...file, ...(await rewriteContent(filesDir, file, redactText(text, secret), "utf8")) };
+    await write(() => replaceFileRow(left, (words) => redactText(words, secret)));
+  }
+
+  /** Of a message that was forgotten whole, what had been moved to files goes too; then nothing may linger in free pages,
+   * in the index's old segments or in the log. */
   async function scrub(): Promise<void> {
+    for (const file of await read(filesToForget)) {
+      const left = await rewriteContent(filesDir, file, forgottenMark, "utf8");
+      await write(() => replaceFileRow({ ...file, ...left, encoding: "utf8" }, () => forgottenMark));
+    }
     await retryWhileBusy(busyTimeoutMs, () => {
       db.exec("INSERT INTO messages_fts (messages_fts) VALUES ('optimize')");
       db.exec("INSERT INTO summaries_fts (summaries_fts) VALUES ('optimize')");
@@ -198,10 +219,12 @@ function emptyLog(db: DatabaseSync): void {
   if (outcome?.["busy"] === 1) throw Object.assign(new Error("the log is being read"), { errcode: sqliteBusy });
 }
 
-function* forgetInFileRow(file: StoredFile, left: Pick<StoredFile, "bytes" | "lines">, secret: string): Script<void> {
-  const blot = (words: string | null): string | null => (words === null ? null : redactText(words, secret));
-  yield sql`UPDATE large_files SET exploration_summary = ${blot(file.exploration)}, file_name = ${blot(file.name)},
-              byte_size = ${left.bytes}, line_count = ${left.lines} WHERE file_id = ${file.id}`;
+/** It is no longer the file that was stored with its content: the same content is another file from now on. */
+function* replaceFileRow(left: StoredFile, blot: (words: string) => string): Script<void> {
+  const blotted = (words: string | null): string | null => (words === null ? null : blot(words));
+  yield sql`UPDATE large_files SET exploration_summary = ${blotted(left.exploration)}, file_name = ${blotted(left.name)},
+              byte_size = ${left.bytes}, line_count = ${left.lines}, encoding = ${left.encoding}, content_hash = NULL
+            WHERE file_id = ${left.id}`;
 }
 
 // ── Connecting ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,7 @@
 /**
  * A deep copy of one conversation's summaries into another, with everything below them, in front of what the target
- * sees. Nothing refers across conversations afterwards. Copies keep text, level and times, and get keys of their own.
+ * sees. Nothing refers across conversations afterwards but to stored files. Copies keep text, level and times, and get keys of
+ * their own.
  */
 
 import { LcmError } from "../core/errors.ts";
@@ -127,9 +128,9 @@ function* copyMessages(
   for (const original of originals) {
     copyOfMessage.set(original.id, ++messageId);
     yield sql`INSERT INTO messages (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at,
-                message_key, envelope, entry, aside, copied_from)
+                message_key, envelope, entry, aside, moved, copied_from)
               SELECT ${messageId}, ${target}, ${seq++}, role, content, token_count, created_at, ${Date.parse(deps.now())},
-                ${`copy:${batch}:${original.id}`}, envelope, entry, NULL, message_id
+                ${`copy:${batch}:${original.id}`}, envelope, entry, NULL, moved, message_id
               FROM messages WHERE message_id = ${original.id}`;
     yield sql`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id, tool_name,
                 metadata)

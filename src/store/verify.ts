@@ -45,13 +45,13 @@ export function* skeleton(id: ConversationId): Script<Skeleton> {
   };
 }
 
-/** Columns as JSON arrays: a million rows come over as three strings instead of a million objects. */
+/** Columns as JSON arrays: a million rows come over as four strings instead of a million objects. */
 function* messageFacts(
   id: ConversationId,
-): Script<Pick<Skeleton, "messageIds" | "messageSeqs" | "messageTimes" | "asides" | "copies">> {
+): Script<Pick<Skeleton, "messageIds" | "messageSeqs" | "messageTimes" | "messageTokens" | "asides" | "copies">> {
   const [columns = {}] = yield sql`SELECT json_group_array(message_id) AS ids, json_group_array(seq) AS seqs,
-      json_group_array(created_at) AS times
-    FROM (SELECT message_id, seq, created_at FROM messages WHERE conversation_id = ${id} ORDER BY seq)`;
+      json_group_array(created_at) AS times, json_group_array(token_count) AS tokens
+    FROM (SELECT message_id, seq, created_at, token_count FROM messages WHERE conversation_id = ${id} ORDER BY seq)`;
   const [marked = {}] = yield sql`SELECT
       json_group_array(message_id) FILTER (WHERE aside IS NOT NULL) AS asides,
       json_group_array(message_id) FILTER (WHERE copied_from IS NOT NULL OR late IS NOT NULL) AS copies
@@ -62,6 +62,7 @@ function* messageFacts(
     messageIds: numbers(columns, "ids"),
     messageSeqs: numbers(columns, "seqs"),
     messageTimes: JSON.parse(textOrNull(columns, "times") ?? "[]") as readonly string[],
+    messageTokens: numbers(columns, "tokens"),
     asides: new Set(numbers(marked, "asides")),
     copies: new Set(numbers(marked, "copies")),
   };

@@ -11,6 +11,7 @@ import type {
   Conversation,
   ConversationId,
   MessageId,
+  MovedContent,
   NewEntry,
   NewMessage,
   NewSummary,
@@ -96,6 +97,16 @@ export function* setHidden(deps: ScriptDeps, id: ConversationId, hidden: boolean
   yield* mustHave(id);
   yield sql`UPDATE conversations SET hidden = ${Number(hidden)}, updated_at = ${deps.now()}, revision = revision + 1
             WHERE conversation_id = ${id}`;
+}
+
+/** What it may take is no change of what it holds: neither its revision nor its time moves. */
+export function* setPromptBudget(id: ConversationId, tokens: number): Script<void> {
+  if (!Number.isSafeInteger(tokens) || tokens < 1) {
+    throw new LcmError("invalid", `${tokens} is no number of tokens that a prompt may take`);
+  }
+  const { promptBudget } = yield* mustHave(id);
+  if (promptBudget === tokens) return;
+  yield sql`UPDATE conversations SET prompt_budget = ${tokens} WHERE conversation_id = ${id}`;
 }
 
 // ── Appending ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -224,10 +235,10 @@ function* insertMessage(
   now: Timestamp,
 ): Script<void> {
   yield sql`INSERT INTO messages (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at,
-                                  message_key, parent_key, envelope, entry, aside)
+                                  message_key, parent_key, envelope, entry, aside, moved)
             VALUES (${messageId}, ${id}, ${seq}, ${message.role}, ${textOfParts(message.parts)}, ${message.tokens},
                     ${message.at}, ${Date.parse(now)}, ${message.key}, ${message.parentKey ?? null}, ${message.envelope},
-                    ${message.entry}, ${message.aside ?? null})`;
+                    ${message.entry}, ${message.aside ?? null}, ${movedToText(message.moved)})`;
   let ordinal = 0;
   for (const part of message.parts) {
     yield sql`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id,
@@ -236,6 +247,9 @@ function* insertMessage(
                       ${part.kept}, ${part.toolCallId}, ${part.toolName}, ${part.metadata})`;
   }
 }
+
+export const movedToText = (moved: readonly MovedContent[] = []): string | null =>
+  moved.length === 0 ? null : JSON.stringify(moved);
 
 function* insertEntry(id: ConversationId, entry: NewEntry, afterSeq: number): Script<void> {
   yield sql`INSERT INTO transcript_entries (conversation_id, entry_key, parent_key, after_seq, entry_type, created_at, raw)

@@ -4,10 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { messageFromStore } from "../core/content.ts";
 import { flatten } from "../core/graph.ts";
 import { inspect } from "../core/inspect.ts";
 import type { FindingCode } from "../core/inspect.ts";
+import { restoreMessage } from "../core/large-files.ts";
 import type { ConversationId, JsonObject, Message } from "../core/model.ts";
 import type { Store } from "../core/ports.ts";
 import { activeBranch } from "./scripted-host.ts";
@@ -38,8 +38,8 @@ export async function checkLossless(
   { wholeFile = true, expected = [] }: LosslessOptions = {},
 ): Promise<void> {
   for (const list of lists) {
-    checkContext(list, await flattened(store, list.conversation));
-    checkStored(list, await store.messages({ conversation: list.conversation }));
+    await checkContext(store, list, await flattened(store, list.conversation));
+    await checkStored(store, list, await store.messages({ conversation: list.conversation }));
     await checkOtherLines(store, list);
   }
   await checkSound(store, wholeFile ? [null] : lists.map(({ conversation }) => conversation), expected);
@@ -61,7 +61,11 @@ export async function flattened(store: Store, conversation: ConversationId): Pro
   return read;
 }
 
-function checkContext({ conversation, entries, inherited = [] }: HostList, reached: readonly Message[]): void {
+async function checkContext(
+  store: Store,
+  { conversation, entries, inherited = [] }: HostList,
+  reached: readonly Message[],
+): Promise<void> {
   const where = `conversation ${conversation}`;
   const active = activeBranch(entries);
   const own = reached.slice(inherited.length);
@@ -74,14 +78,18 @@ function checkContext({ conversation, entries, inherited = [] }: HostList, reach
   );
   for (const [place, message] of reached.slice(0, inherited.length).entries()) {
     assert.deepEqual(
-      messageFromStore(message),
+      await restoreMessage(store, message),
       inherited[place],
       `${where}: the copy at place ${place} differs from its original`,
     );
   }
 }
 
-function checkStored({ conversation, entries, inherited = [] }: HostList, stored: readonly Message[]): void {
+async function checkStored(
+  store: Store,
+  { conversation, entries, inherited = [] }: HostList,
+  stored: readonly Message[],
+): Promise<void> {
   const sent = entries.filter((entry) => entry.kind === "message");
   const byKey = new Map<string, SentMessage>(sent.map((entry) => [entry.key, entry]));
   const own = stored.filter(({ key }) => !key.startsWith("copy:"));
@@ -94,7 +102,7 @@ function checkStored({ conversation, entries, inherited = [] }: HostList, stored
   for (const message of own) {
     const original = byKey.get(message.key);
     assert.deepEqual(
-      messageFromStore(message),
+      await restoreMessage(store, message),
       original?.raw,
       `conversation ${conversation}: message ${message.key} does not read back`,
     );

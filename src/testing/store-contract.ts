@@ -13,7 +13,9 @@ import { testForget } from "./contract/forget.ts";
 import type { StoreUnderTest } from "./contract/ground.ts";
 import { testKeeping } from "./contract/keeping.ts";
 import { testLedger } from "./contract/ledger.ts";
+import { testMoved } from "./contract/moved.ts";
 import { testSearch } from "./contract/search.ts";
+import { testSpending } from "./contract/spending.ts";
 import { testTransplant } from "./contract/transplant.ts";
 
 export function testStore(name: string, open: StoreUnderTest["open"], more: Omit<StoreUnderTest, "open">): void {
@@ -26,7 +28,9 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testFold(subject);
     testTransplant(subject);
     testForget(subject);
+    testMoved(subject);
     testLedger(subject);
+    testSpending(subject);
     testSearch(subject);
     testKeeping(subject);
   });

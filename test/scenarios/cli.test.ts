@@ -10,81 +10,24 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   truncateSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, before, describe, it } from "node:test";
+import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { bin, createFolder, everywhere, lcm, linesOf, ok } from "./program.ts";
+import type { Place, Run } from "./program.ts";
 
-const bin = fileURLToPath(new URL("../../bin/lcm.js", import.meta.url));
 const fixtures = fileURLToPath(new URL("../fixtures/", import.meta.url));
 const realSession = fileURLToPath(new URL("../../../shared/data/pi-session.jsonl", import.meta.url));
 
-const scratch = mkdtempSync(join(tmpdir(), "lcm-cli-"));
-after(() => rmSync(scratch, { recursive: true, force: true }));
-
-/** A zone off the full hour; and what is compiled once need not be compiled a hundred times. */
-const everywhere = { TZ: "America/St_Johns", NODE_COMPILE_CACHE: join(scratch, "compiled") };
-
-let folders = 0;
-function createFolder(): string {
-  const folder = join(scratch, `place-${++folders}`);
-  mkdirSync(folder);
-  return folder;
-}
-
-interface Run {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  /** What is read of it fails there and then if it is not so. */
-  readonly json: ReturnType<typeof JSON.parse>;
-}
-
-interface Place {
-  readonly state: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly input?: string;
-}
-
-/** Runs `lcm` for a user whose state directory is this one. */
-function lcm({ state, env = {}, input }: Place, ...args: readonly string[]): Run {
-  const run = spawnSync(process.execPath, [bin, ...args], {
-    encoding: "utf8",
-    cwd: state,
-    env: { PATH: process.env["PATH"], HOME: state, OPENCLAW_STATE_DIR: state, ...everywhere, ...env },
-    maxBuffer: 1 << 28,
-    ...(input === undefined ? {} : { input }),
-  });
-  assert.equal(run.signal, null, run.stderr);
-  return {
-    status: run.status,
-    stdout: run.stdout,
-    stderr: run.stderr,
-    get json() {
-      return JSON.parse(run.stdout);
-    },
-  };
-}
-
-/** Runs it and expects it to go well. */
-function ok(place: Place, ...args: readonly string[]): Run {
-  const run = lcm(place, ...args);
-  assert.equal(run.status, 0, `lcm ${args.join(" ")}\n${run.stdout}\n${run.stderr}`);
-  return run;
-}
-
-const linesOf = (text: string): readonly string[] => text.split("\n").filter((line) => line.trim() !== "");
 const entriesOf = (text: string): readonly unknown[] => linesOf(text).map((line): unknown => JSON.parse(line));
 
 /** One of everything that a session file has been seen to hold, and of what it may hold tomorrow. */

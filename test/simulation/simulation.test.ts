@@ -73,6 +73,12 @@ describe("guarantees 1 to 4: whatever happens, the context stands for what the h
         "transplant empty",
         "broken off between statements",
         "broken off before commit",
+        "life while the model thinks",
+        ...["idle", "settled", "under", "waiting", "bounded by deadline", "bounded by passes"].map(
+          (outcome) => `compaction ${outcome}`,
+        ),
+        ...["normal", "aggressive", "extractive", "truncated"].map((level) => `level ${level}`),
+        ...["summaries", "evictions", "shortened messages", "stand-ins"].map((kind) => `prompt with ${kind}`),
       ];
       assert.deepEqual(
         wanted.filter((name) => (tally[name] ?? 0) < 5),

@@ -7,8 +7,8 @@
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { messageFromStore } from "../../src/core/content.ts";
 import { forgottenMark } from "../../src/core/forget.ts";
+import { restoreMessage } from "../../src/core/large-files.ts";
 import type { ContextItem, ConversationId, JsonObject, NewSummary, Timestamp } from "../../src/core/model.ts";
 import type { AppendOptions, DissolvePlan, RewritePlan, Store } from "../../src/core/ports.ts";
 import { beyond, createScripts } from "../../src/store/scripts.ts";
@@ -20,6 +20,8 @@ import { createRandom } from "../../src/testing/random.ts";
 import type { Random } from "../../src/testing/random.ts";
 import { createHost, toAppendable } from "../../src/testing/scripted-host.ts";
 import type { ScriptedHost } from "../../src/testing/scripted-host.ts";
+import { createEngine } from "./engine.ts";
+import type { Engine } from "./engine.ts";
 import { brokenOff, pictureOf } from "./interruption.ts";
 import { aTurn } from "./turns.ts";
 
@@ -51,13 +53,16 @@ type Plan =
 
 const weights = {
   turn: 20,
+  busyDay: 4,
   unheardTurn: 3,
   bootstrap: 4,
   replay: 6,
   rewind: 5,
   plan: 14,
   carryOut: 14,
-  transplant: 4,
+  transplant: 7,
+  compact: 10,
+  assemble: 8,
   reset: 1,
   newSession: 1.5,
   index: 4,
@@ -68,8 +73,8 @@ const weights = {
   forget: 0.7,
 } as const;
 
-/** A summary that said what was forgotten wants another text. */
-const expected = ["summary_outdated"] as const;
+/** A summary that said what was forgotten wants another text, and one made without a good answer wants a better one. */
+const expected = ["summary_outdated", "summary_below_normal", "summary_too_long"] as const;
 
 export type Step = keyof typeof weights;
 export type Tally = Record<string, number>;
@@ -103,6 +108,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   /** Two have the database open, as a gateway and an operator do; each step is done by one of them. */
   let stores = [await reach(), await reach()] as const;
   let store = stores[0];
+  const engineOf = (): Engine => createEngine(store, random, deps.now, count);
   let lives = 0;
 
   const closeAll = async (): Promise<void> => {
@@ -149,7 +155,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   const handOver = async (segment: Segment, from: number, upto: number, options?: AppendOptions): Promise<string> => {
     const before = segment.delivered;
     const items = segment.host.entries.slice(from, upto);
-    const appended = await store.append(segment.conversation, items.map(toAppendable), options);
+    const appended = await engineOf().lcm.ingest(segment.conversation, items.map(toAppendable), options);
     segment.delivered = Math.max(before, upto);
     const fresh = segment.host.entries.slice(before, segment.delivered);
     assert.equal(
@@ -395,6 +401,11 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
         assert.equal((await store.append(segment.conversation, [], { turnKey })).turn, "duplicate");
       return told;
     },
+    async busyDay() {
+      const segment = aSegment();
+      for (let turns = random.between(5, 20); turns > 0; turns--) liveTurn(segment.host);
+      return await handOver(segment, segment.delivered, segment.host.entries.length);
+    },
     async unheardTurn() {
       const segment = aSegment();
       liveTurn(segment.host);
@@ -419,7 +430,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
         return known.slice(from, from + random.below(30));
       });
       const items = random.chance(0.5) ? pieces.flat() : random.shuffled(pieces.flat());
-      const again = await store.append(segment.conversation, items.map(toAppendable));
+      const again = await engineOf().lcm.ingest(segment.conversation, items.map(toAppendable));
       assert.deepEqual([again.messages, again.entries, again.duplicates], [[], 0, items.length]);
       return `of ${items.length} in ${segment.conversation}`;
     },
@@ -432,6 +443,19 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     plan: makePlan,
     carryOut,
     transplant,
+    async compact() {
+      const told: string[] = [];
+      const meanwhile = async (): Promise<void> => {
+        const name = random.pick(["turn", "rewind", "carryOut", "plan", "index"] as const);
+        told.push(`${name} ${await steps[name]()}`);
+      };
+      const outcome = await engineOf().compact(aSegment().conversation, meanwhile);
+      if (told.length > 0) count("life while the model thinks");
+      return [outcome, ...told].join("; meanwhile ");
+    },
+    async assemble() {
+      return await engineOf().assemble(aSegment().conversation);
+    },
     async reset() {
       const { session } = aSegment();
       const { id } = await store.openSegment(session);
@@ -502,7 +526,7 @@ async function flattenedItems(store: Store, folded: readonly ContextItem[]): Pro
   const below: JsonObject[] = [];
   for (const message of all) {
     const above = await store.coveredBy(message.id);
-    if (above.some((id) => wanted.has(id))) below.push(messageFromStore(message));
+    if (above.some((id) => wanted.has(id))) below.push(await restoreMessage(store, message));
   }
   return below;
 }

@@ -2,8 +2,8 @@
 
 import type { Command } from "commander";
 import { plural } from "../render.ts";
-import { act, exitOk, indexAll, withLcm } from "./context.ts";
-import type { CommandContext, Session } from "./context.ts";
+import { act, exitOk, indexAll, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
 import { examples } from "./options.ts";
 
 export function addAdopt(program: Command, context: CommandContext): void {

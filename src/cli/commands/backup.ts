@@ -3,8 +3,8 @@
 import type { Command } from "commander";
 import { formatBytes } from "../../core/text.ts";
 import { plural } from "../render.ts";
-import { act, exitOk } from "./context.ts";
-import type { CommandContext, Session } from "./context.ts";
+import { act, exitOk } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
 import { examples } from "./options.ts";
 
 export function addBackup(program: Command, context: CommandContext): void {

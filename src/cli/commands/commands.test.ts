@@ -6,7 +6,7 @@ import type { Json, MessageId, ConversationId, Timestamp } from "../../core/mode
 import type { SearchCaveat } from "../../core/ports.ts";
 import { offeredRemedy } from "./doctor.ts";
 import { caveatSentence, wordFinder } from "./grep.ts";
-import { compact } from "./messages.ts";
+import { inShort } from "./messages.ts";
 import { seconds } from "./options.ts";
 
 describe("a remedy", () => {
@@ -78,7 +78,7 @@ describe("a message in one line", () => {
       { key: "k", at: "2026-02-17T07:37:00.000Z" as Timestamp },
     );
     const place = { id: 1 as MessageId, conversation: 1 as ConversationId, seq: 1, parentKey: null, aside: null };
-    return compact({ ...stored, ...place, text: "" });
+    return inShort({ ...stored, ...place, text: "", moved: [] });
   };
 
   it("calls a block that says nothing by the host's own word for it", () => {

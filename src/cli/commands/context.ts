@@ -1,204 +1,217 @@
-/**
- * What a command gets to work with, and how it ends. The commands are defined once and mounted twice: on `lcm`, and on
- * a host's own program. So they know no process, no environment and no store; whoever mounts them gives them this.
- */
+/** `lcm context`: what the model sees of a conversation, what that is made of, and what had to be left out. */
 
-import { stripVTControlCharacters } from "node:util";
 import type { Command } from "commander";
+import type { Assembly, AssemblyReport, Origin } from "../../core/assemble.ts";
+import type { HostMessage } from "../../core/content.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Clock } from "../../core/ports.ts";
-import type { ResolvedSettings } from "../../core/settings.ts";
-import { isBrokenPipe, reportFailure } from "../failure.ts";
-import { createProgress } from "../progress.ts";
-import type { Progress } from "../progress.ts";
-import { createPaint } from "../render.ts";
-import type { Paint } from "../render.ts";
+import type { Conversation, Json, Message, Summary, Timestamp } from "../../core/model.ts";
+import { formatCount } from "../../core/text.ts";
+import { bar, legend, makeUp } from "../make-up.ts";
+import { createSpans, cut, harmless, oneLine, plural, table, widthOf } from "../render.ts";
+import { headline } from "./conversations.ts";
+import { inShort, openingOf } from "./messages.ts";
+import { budgetOption, conversationWords, examples } from "./options.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
 
-/** Where text goes: a terminal, a file or another program. */
-export interface Output {
-  readonly stream: NodeJS.WritableStream;
-  readonly isTerminal: boolean;
-  /** Width of the terminal; null where there is none and no width was asked for. */
-  readonly columns: number | null;
-  readonly colour: boolean;
+interface ContextOptions {
+  readonly budget?: number;
+  readonly full?: boolean;
 }
 
-export interface CommandContext {
-  readonly stdin: NodeJS.ReadableStream;
-  readonly stdout: Output;
-  readonly stderr: Output;
-  /** Whether a person is there to answer a question. */
-  readonly isInteractive: boolean;
-  /** The zone in which times are shown and typed. */
-  readonly zone: string;
-  readonly clock: Clock;
-  /** Whether an unexpected error is shown with its stack. */
-  readonly debug: boolean;
-  settings(): Promise<ResolvedSettings>;
-  /** The database at this path, or the one that the settings name. Touches nothing yet. */
-  database(path: string | undefined): Promise<Database>;
-  /** A yes or no from the person at the terminal. */
-  confirm(question: string): Promise<boolean>;
-  /** Called once, with the exit status. */
-  finish(status: number): void;
+export function addContext(program: Command, context: CommandContext): void {
+  program
+    .command("context")
+    .summary("show what the model sees of a conversation")
+    .description(
+      "Show what the model sees of a conversation: which summaries and messages, in which order, and how many tokens they take " +
+        "of the budget. What is not shown here is stored all the same.",
+    )
+    .argument("<conversation>", conversationWords)
+    .addOption(budgetOption())
+    .option("--full", "the whole texts, exactly as the model gets them")
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm context 3", "a line for each item"],
+        ["lcm context 3 --budget 32000", "what a smaller model would see"],
+        ["lcm context 3 --full | less", "every word of it"],
+        ["lcm context 3 --json | jq '.messages'", "the prompt's messages, for a program"],
+      ),
+    )
+    .action(act(context, showContext));
 }
 
-/** What a database is opened for: an import is a write that does its own indexing. */
-export type Purpose = "read" | "search" | "write" | "import";
-
-/** One database file, from the outside. Methods throw `LcmError`; what is not ours is never touched. */
-export interface Database {
-  readonly path: string;
-  /** Whether there is a file, and whose it is. */
-  kind(): "none" | "ours" | "older_program";
-  /** Reading and searching never make a file: `not_found` where there is none. Searches can be ended at any moment. */
-  open(purpose: Purpose): Promise<Lcm>;
-  /** Makes a database of the older program ours, after a backup. Does nothing the second time. */
-  adopt(): Promise<Adopted>;
-  /** A whole copy; without a path beside the database, where the newest few are kept. */
-  backup(to: string | undefined): Promise<BackedUp>;
-  /** The copies that lie beside it, oldest first. */
-  backups(): readonly Backup[];
-  /** Looks at a backup, and at what it would replace. */
-  planRestore(from: string): Promise<RestorePlan>;
-  restore(plan: RestorePlan): Promise<Restored>;
-}
-
-export type Adopted =
-  | {
-      readonly kind: "adopted";
-      readonly backup: string;
-      readonly messages: number;
-      readonly parts: number;
-      readonly summaries: number;
+async function showContext(session: Session, command: Command, name: string): Promise<number> {
+  const { budget, full } = command.opts<ContextOptions>();
+  return await withLcm(session, "read", async (lcm) => {
+    const conversation = await lcm.find(name);
+    const assembly = await lcm.assemble(conversation.id, budget === undefined ? {} : { budget });
+    if (session.json) {
+      session.printJson({ conversation: conversation.id, ...assembly });
+      return exitOk;
     }
-  | { readonly kind: "unchanged" };
-
-export interface Backup {
-  readonly path: string;
-  readonly bytes: number;
+    printMakeUp(session, conversation, assembly.report, budget !== undefined);
+    const items = await itemsOf(lcm, assembly);
+    if (full === true) printWhole(session, items);
+    else printLines(session, items);
+    for (const sentence of reservations(assembly.report)) session.note(`${session.paint.caution("note:")} ${sentence}`);
+    return exitOk;
+  });
 }
 
-export interface BackedUp extends Backup {
-  readonly files: number;
-  /** Older backups that made room for it. */
-  readonly pruned: readonly string[];
+function printMakeUp(session: Session, conversation: Conversation, report: AssemblyReport, isAsked: boolean): void {
+  const { print, paint, columns } = session;
+  const { budget, tokens } = report;
+  const { promptBudget } = conversation;
+  const source = isAsked
+    ? "--budget"
+    : promptBudget === null
+      ? "no host has given one yet"
+      : "as the host last gave it";
+  const share = Math.round((tokens / Math.max(1, budget)) * 100);
+  print(headline(session, conversation));
+  print(`${formatCount(tokens)} tokens, ${share}% of a budget of ${formatCount(budget)} ${paint.soft(`(${source})`)}`);
+  print();
+  const segments = makeUp(report, paint);
+  print(bar(segments, columns));
+  for (const line of legend(segments, columns)) print(line);
+  print();
 }
 
-/** A database file and what is in it; the counts are null where it is not of the present format. */
-export interface DatabaseFacts extends Backup {
-  readonly format: "current" | "outdated" | "older_program" | "newer" | "damaged";
-  readonly contents: { readonly conversations: number; readonly messages: number; readonly summaries: number } | null;
+// ── One line each ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A message of the prompt, with what is stored about where it comes from. */
+interface Item {
+  readonly origin: Origin;
+  readonly shown: HostMessage;
+  readonly summary: Summary | undefined;
+  readonly message: Message | undefined;
 }
 
-export interface RestorePlan {
-  readonly from: DatabaseFacts;
-  readonly replaces: DatabaseFacts | null;
-  readonly to: string;
+async function itemsOf(lcm: Lcm, { messages, report }: Assembly): Promise<readonly Item[]> {
+  const summaryIds = report.origins.flatMap((origin) => (origin.kind === "summary" ? [origin.id] : []));
+  const messageIds = report.origins.flatMap((origin) => (origin.kind === "message" ? [origin.id] : []));
+  const summaries = new Map((await lcm.store.summaries({ ids: summaryIds })).map((each) => [each.id, each]));
+  const stored = new Map((await lcm.store.messages({ ids: messageIds })).map((each) => [each.id, each]));
+  return messages.flatMap((shown, at) => {
+    const origin = report.origins[at];
+    if (origin === undefined) return [];
+    const summary = origin.kind === "summary" ? summaries.get(origin.id) : undefined;
+    const message = origin.kind === "message" ? stored.get(origin.id) : undefined;
+    return [{ origin, shown, summary, message }];
+  });
 }
 
-export interface Restored {
-  /** Where what was there before has been put; null when there was nothing. */
-  readonly replaced: string | null;
-  readonly files: number;
-}
+const rangeOf = ({ summary, message }: Item): readonly [Timestamp, Timestamp] | null => {
+  if (message !== undefined) return [message.at, message.at];
+  if (summary === undefined) return null;
+  const from = summary.earliestAt ?? summary.createdAt;
+  return [from, summary.latestAt ?? from];
+};
 
-// ── One run of a command ─────────────────────────────────────────────────────────────────────────────────────────────
-
-/** A command under way: its context, with what the options common to all commands say. */
-export interface Session {
-  readonly context: CommandContext;
-  readonly json: boolean;
-  readonly paint: Paint;
-  readonly database: Database;
-  /** A line of the answer. */
-  readonly print: (line?: string) => void;
-  /** The answer for programs. */
-  readonly printJson: (value: unknown) => void;
-  /** A line beside the answer: what was left out, what to do next. */
-  readonly note: (line: string) => void;
-  readonly progress: (label: string) => Progress;
-}
-
-export interface CommonOptions {
-  readonly db?: string;
-  readonly json?: boolean;
-  readonly color: boolean;
-}
-
-export const exitOk = 0;
-export const exitFindings = 1;
-
-/** What commander calls: runs the command and finishes with its status, whatever happens. */
-export function act(
-  context: CommandContext,
-  run: (session: Session, command: Command, ...args: string[]) => Promise<number>,
-): (this: Command) => Promise<void> {
-  return async function action(this: Command): Promise<void> {
-    const common = this.optsWithGlobals<CommonOptions>();
-    const outputs = { stdout: plainIf(!common.color, context.stdout), stderr: plainIf(!common.color, context.stderr) };
-    const given = { ...context, ...outputs };
-    try {
-      const session = createSession(given, common, await context.database(common.db));
-      context.finish(await run(session, this, ...this.args));
-    } catch (error) {
-      // Whoever read our output has heard enough.
-      if (isBrokenPipe(error)) context.finish(exitOk);
-      else context.finish(reportFailure(given, common.json === true, error));
-    }
+function printLines(session: Session, items: readonly Item[]): void {
+  const { paint, context, columns, print, note } = session;
+  if (items.length === 0) return note("the context is empty");
+  const spans = createSpans(
+    items.flatMap((item) => rangeOf(item) ?? []),
+    context.zone,
+  );
+  const paintItem = (text: string, row: number): string => {
+    const origin = items[row]?.origin;
+    if (origin?.kind === "summary") return paint.depth(origin.depth, text);
+    return origin?.kind === "message" ? paint.role(origin.role, text) : paint.caution(text);
   };
+  const lines = table(
+    [
+      { title: "item", paint: paintItem },
+      { title: "tokens", align: "right" },
+      { title: "time", paint: paint.soft },
+      { title: "text", flexible: true },
+    ],
+    items.map((item) => {
+      const range = rangeOf(item);
+      return [
+        nameOf(item.origin),
+        formatCount(item.origin.tokens),
+        range === null ? "" : spans.of(...range),
+        wordsOf(item),
+      ];
+    }),
+    columns,
+    paint,
+  );
+  const tailAt = items.findIndex(({ origin }) => origin.kind === "message" && origin.part === "tail");
+  for (const [at, line] of lines.entries()) {
+    // The first line is the table's heading.
+    if (at > 1 && at === tailAt + 1) print(paint.soft(rule("fresh tail: never folded", columns)));
+    print(line);
+  }
+  note(paint.soft(spans.words));
 }
 
-const plainIf = (plain: boolean, output: Output): Output => (plain ? { ...output, colour: false } : output);
+const nameOf = (origin: Origin): string => {
+  switch (origin.kind) {
+    case "summary":
+      return `d${origin.depth} ${origin.id}`;
+    case "message":
+      return `${origin.role} ${origin.id}`;
+    case "note":
+      return "note";
+  }
+};
 
-function createSession(context: CommandContext, common: CommonOptions, database: Database): Session {
-  const { stdout, stderr } = context;
-  const json = common.json === true;
-  return {
-    context,
-    json,
-    paint: createPaint(stdout.colour),
-    database,
-    print: (line = "") => void stdout.stream.write(`${line}\n`),
-    printJson: (value) => void stdout.stream.write(`${JSON.stringify(value, null, 2)}\n`),
-    note: (line) => void stderr.stream.write(`${stderr.colour ? line : stripVTControlCharacters(line)}\n`),
-    progress: (label) => createProgress(json ? null : stderr, label),
-  };
+function wordsOf({ summary, message, shown }: Item): string {
+  if (message !== undefined) return inShort(message);
+  return summary === undefined ? oneLine(textOf(shown)) : openingOf(summary);
 }
 
-/** Opens the database for one piece of work and closes it again. An older file is offered to be adopted first. */
-export async function withLcm<T>(session: Session, purpose: Purpose, work: (lcm: Lcm) => Promise<T>): Promise<T> {
-  const { database, context } = session;
-  if (context.isInteractive && !session.json && database.kind() === "older_program") await offerToAdopt(session);
-  const lcm = await database.open(purpose);
-  try {
-    return await work(lcm);
-  } finally {
-    await lcm.close();
+function rule(words: string, columns: number): string {
+  const line = `── ${words} `;
+  return line + "─".repeat(Math.max(0, columns - widthOf(line)));
+}
+
+// ── In full ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function printWhole({ paint, columns, print }: Session, items: readonly Item[]): void {
+  for (const { origin, shown } of items) {
+    const role = typeof shown["role"] === "string" ? shown["role"] : "message";
+    print(
+      paint.soft(rule(cut(`${nameOf(origin)}, as ${role}, ${plural(origin.tokens, "token")}`, columns - 4), columns)),
+    );
+    print(harmless(textOf(shown)));
+    print();
   }
 }
 
-async function offerToAdopt(session: Session): Promise<void> {
-  const { database, context } = session;
-  const question = `${database.path} was made by an older lossless-claw. Move it over now? A backup is made first.`;
-  if (!(await context.confirm(question))) return; // Opening it then says what it is and what to do.
-  const adopted = await database.adopt();
-  if (adopted.kind === "adopted") session.note(`adopted; the backup is ${adopted.backup}`);
+/** What a message says, and whatever else it holds as JSON; pictures and the like by their size. */
+function textOf({ content }: HostMessage): string {
+  if (typeof content === "string") return content;
+  const blocks: readonly (Json | undefined)[] = Array.isArray(content) ? content : [content];
+  return blocks.map(blockText).join("\n");
 }
 
-/** Brings search up to date with what was stored; tells how many rows that took. */
-export async function indexAll(session: Session, lcm: Lcm): Promise<number> {
-  const rowsPerStep = 1_000;
-  const { unindexed: total } = await lcm.store.status();
-  const progress = session.progress("indexing for search");
-  try {
-    // Others may be writing at the same time; what they add is theirs to index.
-    for (let left = total, done = 0; left > 0 && done < total; done += rowsPerStep) {
-      progress.update({ done: Math.min(done, total), of: total, unit: "rows" });
-      left = await lcm.store.index(rowsPerStep);
-    }
-  } finally {
-    progress.end();
-  }
-  return total;
+function blockText(block: Json | undefined): string {
+  const isText = typeof block === "object" && block !== null && "text" in block && typeof block.text === "string";
+  return isText ? String(block.text) : (JSON.stringify(block, withoutBulk) ?? "");
+}
+
+const bulkCharacters = 4_000;
+
+const withoutBulk = (_key: string, value: unknown): unknown =>
+  typeof value === "string" && value.length > bulkCharacters ? `… ${formatCount(value.length)} characters` : value;
+
+/** What whoever reads the list must know besides. */
+function reservations({ evicted, standIns, loose, shortened }: AssemblyReport): readonly string[] {
+  return [
+    ...(evicted.items === 0
+      ? []
+      : [
+          `${plural(evicted.items, "older item")} (${formatCount(evicted.tokens)} tokens) did not fit the budget: ` +
+            "stored and found by grep, but not seen by the model; `lcm compact` makes room",
+        ]),
+    ...(standIns === 0 ? [] : [`${plural(standIns, "tool call")} without a result got a stand-in that says so`]),
+    ...(loose === 0 ? [] : [`${plural(loose, "tool result")} shown as text, because the call is folded`]),
+    ...(shortened === 0 ? [] : [`${plural(shortened, "message")} shortened, because not even the fresh tail fits`]),
+  ];
 }

@@ -4,9 +4,9 @@ import type { Command } from "commander";
 import type { Conversation } from "../../core/model.ts";
 import type { ConversationFilter } from "../../core/ports.ts";
 import { formatCount } from "../../core/text.ts";
-import { oneLine, plural, clockTime, table } from "../render.ts";
-import { act, exitOk, withLcm } from "./context.ts";
-import type { CommandContext, Session } from "./context.ts";
+import { clockTime, cut, oneLine, plural, table } from "../render.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
 import { examples, wholeNumber } from "./options.ts";
 
 interface ConversationsOptions {
@@ -97,6 +97,10 @@ function toTable(session: Session, conversations: readonly Conversation[]): read
     paint,
   );
 }
+
+/** Which conversation an answer is about. */
+export const headline = ({ paint, columns }: Session, conversation: Conversation): string =>
+  paint.strong(cut(`conversation ${conversation.id} · ${nameOf(conversation)}`, columns));
 
 function nameOf({ title, sessionKey, sessionId, active, hidden }: Conversation): string {
   const name = oneLine(title ?? sessionKey ?? sessionId);

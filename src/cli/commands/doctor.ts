@@ -5,10 +5,11 @@ import type { Finding } from "../../core/inspect.ts";
 import { isSound } from "../../core/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model.ts";
+import { formatCount } from "../../core/text.ts";
 import type { Paint } from "../render.ts";
 import { plural } from "../render.ts";
-import { act, exitFindings, exitOk, withLcm } from "./context.ts";
-import type { CommandContext, Session } from "./context.ts";
+import { act, exitFindings, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
 import { conversationWords, examples } from "./options.ts";
 
 export function addDoctor(program: Command, context: CommandContext): void {
@@ -74,8 +75,8 @@ const headings = {
   warning: ["warning", "warnings"],
   info: ["for information", "for information"],
 } as const;
-/** Of one kind; a broken file can have a hundred thousand, and the first few tell it. */
-const shownPerCode = 10;
+/** Of one kind; a broken file can have a hundred thousand, and the first few tell it. What needs nothing needs fewer. */
+const shownPerCode = { error: 10, warning: 10, info: 3 } as const;
 
 function toLines(paint: Paint, findings: readonly Finding[], checked: Checked): readonly string[] {
   const extent = `${plural(checked.messages, "message")}, ${plural(checked.summaries, "summary", "summaries")} checked`;
@@ -96,11 +97,12 @@ const paintOf = (paint: Paint, severity: Finding["severity"]): ((text: string) =
 
 function groupLines(paint: Paint, findings: readonly Finding[]): readonly string[] {
   return [...Map.groupBy(findings, ({ code }) => code)].flatMap(([code, of]) => {
-    const more = of.length - shownPerCode;
+    const shown = shownPerCode[of[0]?.severity ?? "error"];
+    const more = of.length - shown;
     const remedies = [...new Set(of.map(({ remedy }) => remedy).filter((remedy) => remedy !== null))];
     return [
-      `  ${paint.strong(code)}`,
-      ...of.slice(0, shownPerCode).map((finding) => `    ${paint.soft(placeOf(finding))}${finding.message}`),
+      `  ${paint.strong(code)}${of.length === 1 ? "" : paint.soft(` × ${formatCount(of.length)}`)}`,
+      ...of.slice(0, shown).map((finding) => `    ${paint.soft(placeOf(finding))}${finding.message}`),
       ...(more > 0 ? [`    ${paint.soft(`and ${plural(more, "more", "more")}; --json lists all`)}`] : []),
       ...remedies.map((remedy) => `    ${paint.soft("remedy:")} ${remedy}`),
     ];

@@ -9,8 +9,8 @@ import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ConversationId } from "../../core/model.ts";
 import { plural } from "../render.ts";
-import { act, exitOk, withLcm } from "./context.ts";
-import type { CommandContext, Session } from "./context.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
 import { conversationWords, examples } from "./options.ts";
 
 interface ExportOptions {

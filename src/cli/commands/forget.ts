@@ -13,9 +13,9 @@ import type { Message, MessageId } from "../../core/model.ts";
 import type { ForgetPlan } from "../../core/ports.ts";
 import { cut, oneLine, plural } from "../render.ts";
 import { addApplying, isApplying } from "./applying.ts";
-import { act, exitOk, withLcm } from "./context.ts";
-import type { CommandContext, Session } from "./context.ts";
-import { compact } from "./messages.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
+import { inShort } from "./messages.ts";
 import { conversationWords, examples, wholeNumber } from "./options.ts";
 
 interface ForgetOptions {
@@ -126,7 +126,6 @@ const shownPlan = (plan: ForgetPlan): unknown => ({
 // ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const excerptsShown = 10;
-const columnsElsewhere = 120;
 const notLookedAt = "keys and session names are not looked at: the host's message ids, session ids and keys stay";
 
 async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<void> {
@@ -149,7 +148,7 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
     ...(journal.length === 0 ? [] : [`  ${plural(journal.length, "journal entry", "journal entries")}`]),
   ];
   print(plan.target.kind === "message" ? `forgetting message ${plan.target.id} changes` : "the secret stands in");
-  for (const line of places) print(cut(line, columnsOf(session)));
+  for (const line of places) print(cut(line, session.columns));
   print();
   const shown = await lcm.store.messages({ ids: messages.slice(0, excerptsShown) });
   for (const line of excerptLines(session, shown, plan.target)) print(line);
@@ -158,18 +157,16 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
   print(notLookedAt);
 }
 
-const columnsOf = ({ context }: Session): number => context.stdout.columns ?? columnsElsewhere;
-
 function excerptLines(session: Session, messages: readonly Message[], target: ForgetPlan["target"]): readonly string[] {
   const width = Math.max(0, ...messages.map(({ id }) => String(id).length));
-  const room = Math.max(20, columnsOf(session) - width - 4);
+  const room = Math.max(20, session.columns - width - 4);
   return messages.map(
     (message) => `  ${session.paint.strong(String(message.id).padStart(width))}  ${excerptOf(message, target, room)}`,
   );
 }
 
 function excerptOf(message: Message, target: ForgetPlan["target"], room: number): string {
-  if (target.kind === "message") return cut(compact(message), room);
+  if (target.kind === "message") return cut(inShort(message), room);
   const masked = oneLine(redactText(message.text, target.text));
   const at = masked.indexOf(forgottenMark);
   if (at < 0) return "(beside its text)";

@@ -11,8 +11,8 @@ import { formatCount } from "../../core/text.ts";
 import { exitUnavailable } from "../failure.ts";
 import { listed, oneLine, plural, clockTime, wrap } from "../render.ts";
 import { parseWhen } from "../when.ts";
-import { act, exitOk, withLcm } from "./context.ts";
-import type { CommandContext, Session } from "./context.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
 import { conversationWords, examples, seconds, wholeNumber } from "./options.ts";
 
 interface GrepOptions {
@@ -161,14 +161,13 @@ const extentWords = ({ messages, summaries, conversations }: Extent): string => 
   return `${listed(rows)} of ${plural(conversations, "conversation")}`;
 };
 
-const columnsElsewhere = 120;
 const indent = "  ";
 
 function hitLines(session: Session, hit: SearchHit, highlight: (line: string) => string): readonly string[] {
   const { paint, context } = session;
   const what = hit.kind === "message" ? paint.role(hit.role, hit.role) : paint.strong(`summary, depth ${hit.depth}`);
   const id = hit.kind === "message" ? `message ${hit.id}` : hit.id;
-  const width = Math.max(20, (context.stdout.columns ?? columnsElsewhere) - indent.length);
+  const width = Math.max(20, session.columns - indent.length);
   const place = paint.soft(`conversation ${hit.conversation}  ${clockTime(hit.at, context.zone)}`);
   return [
     `${paint.strong(id)}  ${what}  ${place}`,

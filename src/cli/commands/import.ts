@@ -8,8 +8,8 @@ import { formatCount } from "../../core/text.ts";
 import { findTranscripts, openTranscript, sessionNameOf } from "../files.ts";
 import type { TranscriptFile } from "../files.ts";
 import { plural } from "../render.ts";
-import { act, exitFindings, exitOk, indexAll, withLcm } from "./context.ts";
-import type { CommandContext, Session } from "./context.ts";
+import { act, exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
 import { examples } from "./options.ts";
 
 interface ImportOptions {

@@ -7,22 +7,27 @@ import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import { addAdopt } from "./adopt.ts";
 import { addBackup } from "./backup.ts";
-import { act } from "./context.ts";
-import type { CommandContext } from "./context.ts";
+import { addCompact } from "./compact.ts";
+import { addContext } from "./context.ts";
 import { addConversations } from "./conversations.ts";
+import { addDag } from "./dag.ts";
 import { addDoctor } from "./doctor.ts";
 import { addExport } from "./export.ts";
 import { addForget } from "./forget.ts";
 import { addGrep } from "./grep.ts";
 import { addImport } from "./import.ts";
 import { addMessages } from "./messages.ts";
+import { addPrompts } from "./prompts.ts";
 import { addRestore } from "./restore.ts";
+import { act } from "./session.ts";
+import type { CommandContext } from "./session.ts";
 import { addStatus } from "./status.ts";
 
-export type { CommandContext } from "./context.ts";
+export type { CommandContext } from "./session.ts";
 
 const groups = [
-  { heading: "Look:", adders: [addStatus, addConversations, addMessages, addGrep] },
+  { heading: "Look:", adders: [addStatus, addConversations, addMessages, addGrep, addContext, addDag] },
+  { heading: "Work:", adders: [addCompact, addPrompts] },
   { heading: "Bring in and take out:", adders: [addImport, addExport] },
   { heading: "Look after:", adders: [addDoctor, addBackup, addRestore, addForget, addAdopt] },
 ] as const;

@@ -4,12 +4,12 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import { isObject, messageFromStore } from "../../core/content.ts";
 import { roles } from "../../core/model.ts";
-import type { Conversation, Json, Message, Part, Role } from "../../core/model.ts";
+import type { Conversation, Json, Message, Part, Role, Summary } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
 import { harmless, oneLine, padStart, plural, clockTime, table, widthOf } from "../render.ts";
 import { parseWhen } from "../when.ts";
-import { act, exitOk, withLcm } from "./context.ts";
-import type { CommandContext, Session } from "./context.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
 import { conversationWords, examples, wholeNumber } from "./options.ts";
 
 interface MessagesOptions {
@@ -87,9 +87,6 @@ function footer(
   return `${plural(messages.length, "message")} of ${all}${more}; times in ${session.context.zone}`;
 }
 
-/** Without a terminal a line is cut here, so that whoever reads it is not flooded; --full and --json have it all. */
-const columnsElsewhere = 120;
-
 function toTable(session: Session, messages: readonly Message[]): readonly string[] {
   if (messages.length === 0) return [];
   const { paint, context } = session;
@@ -106,9 +103,9 @@ function toTable(session: Session, messages: readonly Message[]): readonly strin
       String(message.id),
       clockTime(message.at, context.zone),
       message.role,
-      compact(message),
+      inShort(message),
     ]),
-    context.stdout.columns ?? columnsElsewhere,
+    session.columns,
     paint,
   );
 }
@@ -116,7 +113,7 @@ function toTable(session: Session, messages: readonly Message[]): readonly strin
 const isAside = (message: Message | undefined): boolean => message !== undefined && message.aside !== null;
 
 /** A message in one line: what it says, and what it calls. */
-export function compact(message: Message): string {
+export function inShort(message: Message): string {
   const result = message.role === "tool" ? toolNameOf(message) : null;
   const said = message.parts.map(partInShort).filter((text) => text !== "");
   const aside = message.aside === "branch" ? "(left branch) " : message.aside === "note" ? "(note) " : "";
@@ -148,6 +145,10 @@ function partInShort(part: Part): string {
       return [`[${blockTypeOf(part)}]`, text].filter((words) => words !== "").join(" ");
   }
 }
+
+/** How a summary begins, without the time and the speaker that stand before an extracted sentence. */
+export const openingOf = ({ text }: Summary): string =>
+  oneLine(text.slice(0, charactersLookedAt)).replace(/^(?:\[[^\]]*\]\s*)+/, "");
 
 const blockTypeLength = 40;
 

@@ -1,6 +1,6 @@
 /** Options and arguments that several commands share, and how a word of the command line becomes a value. */
 
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import { padEnd, widthOf } from "../render.ts";
 
 /** Lines for the end of a command's help. */
@@ -19,6 +19,14 @@ export const wholeNumber =
     if (value >= least && value <= most) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most.toLocaleString("en-US")}.`);
   };
+
+/** Far above any model's window. */
+export const tokensMax = 1_000_000_000;
+
+export const budgetOption = (): Option =>
+  new Option("--budget <tokens>", "what a prompt may take (default: what the host last gave, else 128,000)").argParser(
+    wholeNumber(1, tokensMax),
+  );
 
 export function seconds(text: string): number {
   const value = /^\d{1,6}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;

@@ -3,8 +3,8 @@
 import type { Command } from "commander";
 import { formatBytes } from "../../core/text.ts";
 import { listed, plural } from "../render.ts";
-import { act, exitOk } from "./context.ts";
-import type { CommandContext, DatabaseFacts, RestorePlan, Session } from "./context.ts";
+import { act, exitOk } from "./session.ts";
+import type { CommandContext, DatabaseFacts, RestorePlan, Session } from "./session.ts";
 import { examples } from "./options.ts";
 import { addApplying, isApplying } from "./applying.ts";
 

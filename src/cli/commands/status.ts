@@ -1,21 +1,30 @@
-/** `lcm status`: what there is, how much of it the model sees, and what is set. */
+/** `lcm status`: what there is, how much of it the model sees, who writes summaries and what that cost, what is set. */
 
 import type { Command } from "commander";
-import type { Conversation, Timestamp } from "../../core/model.ts";
+import type { Due } from "../../core/compact.ts";
+import { LcmError } from "../../core/errors.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import { levels } from "../../core/model.ts";
+import type { CompactionRecord, Conversation, Level, Timestamp } from "../../core/model.ts";
 import type { StoreStatus, UsageTotals } from "../../core/ports.ts";
 import { settings as settingTable } from "../../core/settings.ts";
 import type { ResolvedSettings } from "../../core/settings.ts";
+import type { Spend } from "../../core/spend.ts";
 import { formatBytes, formatCount, formatTimestamp, msToTimestamp, timestampToMs } from "../../core/text.ts";
-import { facts, plural } from "../render.ts";
-import { act, exitOk, withLcm } from "./context.ts";
-import type { Backup, CommandContext, Session } from "./context.ts";
+import { facts, listed, plural } from "../render.ts";
+import { dueWords } from "./compact.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { Backup, CommandContext, Session } from "./session.ts";
 import { examples } from "./options.ts";
 
 export function addStatus(program: Command, context: CommandContext): void {
   program
     .command("status")
     .summary("what is stored, how much of it is in context, what is set")
-    .description("Show what is stored, how much of it is in context, and which settings are not the default.")
+    .description(
+      "Show what is stored, how much of it is in context, whether compaction is due and what the last one saved, which model " +
+        "writes summaries and what it was asked for, and which settings are not the default.",
+    )
     .addHelpText(
       "after",
       examples(["lcm status", "the database of this user"], ["lcm status --db old.db --json", "another one, as JSON"]),
@@ -28,17 +37,18 @@ const dayMs = 86_400_000;
 async function showStatus(session: Session): Promise<number> {
   const settings = changedSettings(await session.context.settings());
   return await withLcm(session, "read", async (lcm) => {
-    const store = await lcm.store.status();
     const conversations = await lcm.store.conversations({ includeHidden: true });
-    const usage = await lcm.store.usageSince(dayBefore(session.context.clock.now()));
-    const backups = session.database.backups();
-    const status = {
-      store,
+    const newest = newestOf(conversations);
+    const status: Status = {
+      store: await lcm.store.status(),
       totals: totalsOf(conversations),
-      newest: newestOf(conversations),
-      usage,
+      newest: newest === null ? null : await pressureOf(lcm, newest),
+      lastCompaction: (await lcm.store.compactions(null, 1))[0] ?? null,
+      model: await modelOf(session),
+      usage: await lcm.store.usageSince(dayBefore(session.context.clock.now())),
+      spend: await lcm.spend(),
       settings,
-      backups,
+      backups: session.database.backups(),
     };
     if (session.json) session.printJson(toJson(status));
     else for (const line of toLines(session, status)) session.print(line);
@@ -49,10 +59,42 @@ async function showStatus(session: Session): Promise<number> {
 interface Status {
   readonly store: StoreStatus;
   readonly totals: ReturnType<typeof totalsOf>;
-  readonly newest: Conversation | null;
+  readonly newest: Pressure | null;
+  readonly lastCompaction: CompactionRecord | null;
+  readonly model: ConfiguredModel | null;
   readonly usage: UsageTotals;
+  readonly spend: Spend;
   readonly settings: readonly ChangedSetting[];
   readonly backups: readonly Backup[];
+}
+
+/** How the newest conversation stands. */
+interface Pressure {
+  readonly conversation: Conversation;
+  readonly due: Due;
+  /** Summaries that its context shows, by how they were made. */
+  readonly levels: Readonly<Partial<Record<Level, number>>>;
+}
+
+async function pressureOf(lcm: Lcm, conversation: Conversation): Promise<Pressure> {
+  const items = await lcm.store.context(conversation.id, { kind: "summary" });
+  const ids = items.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
+  const byLevel = Map.groupBy(await lcm.store.summaries({ ids }), ({ level }) => level);
+  const counts = Object.fromEntries([...byLevel].map(([level, of]) => [level, of.length]));
+  return { conversation, due: await lcm.due(conversation.id), levels: counts };
+}
+
+/** What is configured, or why that cannot be used: a status is shown in either case. */
+type ConfiguredModel = { readonly name: string; readonly from: string } | { readonly problem: string };
+
+async function modelOf({ context }: Session): Promise<ConfiguredModel | null> {
+  try {
+    const found = await context.summariser();
+    return found === null ? null : { name: found.name, from: found.from };
+  } catch (error) {
+    if (!(error instanceof LcmError)) throw error;
+    return { problem: error.message };
+  }
 }
 
 const dayBefore = (now: Timestamp): Timestamp => msToTimestamp(timestampToMs(now) - dayMs);
@@ -84,21 +126,28 @@ function changedSettings({ values, sources }: ResolvedSettings): readonly Change
     .map((key) => ({ key, env: settingTable[key].env, value: values[key], source: sources[key] }));
 }
 
-function toJson({ store, totals, newest, usage, settings, backups }: Status): unknown {
-  const { hidden, ...tokens } = totals;
+function toJson(status: Status): unknown {
+  const { store, newest, usage, spend } = status;
+  const { hidden, ...tokens } = status.totals;
   return {
     ...store,
     hiddenConversations: hidden,
     ...tokens,
-    newestActivity: newest === null ? null : { conversation: newest.id, at: newest.lastMessageAt },
+    newestActivity: newest && { conversation: newest.conversation.id, at: newest.conversation.lastMessageAt },
+    due: newest && newest.due,
+    summaryLevels: newest?.levels ?? {},
+    lastCompaction: status.lastCompaction,
+    model: status.model,
     usageLast24h: usage,
-    settings,
-    backups,
+    spend,
+    settings: status.settings,
+    backups: status.backups,
   };
 }
 
-function toLines(session: Session, { store, totals, newest, usage, settings, backups }: Status): readonly string[] {
-  const { paint, context } = session;
+function toLines(session: Session, status: Status): readonly string[] {
+  const { paint } = session;
+  const { store, totals, newest, spend } = status;
   const hidden = totals.hidden === 0 ? "" : paint.soft(` (${totals.hidden} hidden)`);
   return facts(
     [
@@ -111,11 +160,14 @@ function toLines(session: Session, { store, totals, newest, usage, settings, bac
         "tokens",
         `${formatCount(totals.tokens)} stored, ${formatCount(totals.contextTokens)} in context${shareOf(totals)}`,
       ],
-      ["newest", newestLine(newest, context.zone)],
+      ["newest", ...newestLines(session, newest)],
+      ["due", dueLine(session, newest)],
+      ["compaction", ...compactionLines(session, status.lastCompaction)],
       ["search", searchLine(session, store)],
-      ["model calls", usageLine(session, usage)],
-      ["backups", ...backupLines(session, backups)],
-      ["settings", ...settingLines(session, settings)],
+      ["model", modelLine(session, status.model)],
+      ["model calls", ...callLines(session, status.usage, spend)],
+      ["backups", ...backupLines(session, status.backups)],
+      ["settings", ...settingLines(session, status.settings)],
     ],
     paint,
   );
@@ -124,19 +176,61 @@ function toLines(session: Session, { store, totals, newest, usage, settings, bac
 const shareOf = ({ tokens, contextTokens }: Status["totals"]): string =>
   tokens === 0 ? "" : ` (${Math.round((contextTokens / tokens) * 100)}%)`;
 
-const newestLine = (newest: Conversation | null, zone: string): string =>
-  newest === null || newest.lastMessageAt === null
-    ? "no message yet"
-    : `${formatTimestamp(newest.lastMessageAt, zone)}, in conversation ${newest.id}`;
+function newestLines({ paint, context }: Session, newest: Pressure | null): readonly string[] {
+  const at = newest?.conversation.lastMessageAt ?? null;
+  if (newest === null || at === null) return ["no message yet"];
+  const { conversation, levels: counts } = newest;
+  const words = levels.flatMap((level) => (counts[level] === undefined ? [] : [`${counts[level]} ${level}`]));
+  const isBelow = levels.some((level) => level !== "normal" && counts[level] !== undefined);
+  return [
+    `${formatTimestamp(at, context.zone)}, in conversation ${conversation.id}`,
+    ...(isBelow ? [paint.soft(`summaries in its context: ${listed(words)}`)] : []),
+  ];
+}
+
+const dueLine = ({ paint }: Session, newest: Pressure | null): string =>
+  newest === null
+    ? "nothing"
+    : newest.due.kind === "sweep"
+      ? paint.caution(dueWords(newest.due))
+      : dueWords(newest.due);
+
+function compactionLines({ paint, context }: Session, last: CompactionRecord | null): readonly string[] {
+  if (last === null) return ["none so far"];
+  const { at, conversation, message, outcome } = last;
+  return [
+    `${formatTimestamp(at, context.zone)}, conversation ${conversation}`,
+    outcome === "failed" || outcome === "waiting" ? paint.bad(message) : message,
+  ];
+}
+
+function modelLine({ paint }: Session, model: ConfiguredModel | null): string {
+  if (model === null) return "none: summaries are extracted on this machine";
+  return "problem" in model ? paint.bad(model.problem) : `${model.name} ${paint.soft(`(${model.from})`)}`;
+}
 
 const searchLine = ({ paint }: Session, { unindexed }: StoreStatus): string =>
   unindexed === 0 ? paint.good("up to date") : `${plural(unindexed, "row")} not indexed yet, found all the same`;
 
-function usageLine({ paint }: Session, usage: UsageTotals): string {
-  if (usage.calls === 0) return "none in the last 24 hours";
-  const failed = usage.failures === 0 ? "" : `, ${paint.bad(`${usage.failures} failed`)}`;
+function callLines(session: Session, usage: UsageTotals, spend: Spend): readonly string[] {
+  const { paint, context } = session;
+  const window = spend.windowMinutes === 60 ? "the last hour" : `the last ${plural(spend.windowMinutes, "minute")}`;
+  const used = `${formatCount(spend.usage.calls)} of ${formatCount(spend.callsMax)} in ${window}`;
+  const isUsedUp = spend.usage.calls >= spend.callsMax;
+  return [
+    isUsedUp ? paint.bad(`${used}: passes wait, or go on without a model`) : used,
+    ...(usage.calls === 0 ? [] : [usageWords(session, usage)]),
+    ...spend.breakers.map(({ provider, at }) =>
+      paint.bad(`${provider} refused the credential at ${formatTimestamp(at, context.zone)}; a host lets it rest`),
+    ),
+  ];
+}
+
+function usageWords({ paint }: Session, usage: UsageTotals): string {
+  const failed = usage.failures === 0 ? "" : `, ${paint.bad(`${formatCount(usage.failures)} refused`)}`;
+  const open = usage.open === 0 ? "" : `, ${formatCount(usage.open)} without an end`;
   const tokens = `${formatCount(usage.inputTokens)} tokens in, ${formatCount(usage.outputTokens)} out`;
-  return `${formatCount(usage.calls)} in the last 24 hours, ${tokens}${failed}`;
+  return `${formatCount(usage.calls)} in the last 24 hours, ${tokens}${failed}${open}`;
 }
 
 const backupLines = ({ paint }: Session, backups: readonly Backup[]): readonly string[] =>

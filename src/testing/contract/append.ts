@@ -10,7 +10,7 @@ import { checkLossless } from "../lossless.ts";
 import { createRandom } from "../random.ts";
 import { createHost, toAppendable, turnWithTool, user } from "../scripted-host.ts";
 import type { ScriptedHost } from "../scripted-host.ts";
-import { at, deliver, onStore, shownTexts } from "./ground.ts";
+import { at, deliver, foldPlaces, onStore, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 const session = { sessionId: "s", sessionKey: "agent:main:cli" };
@@ -345,6 +345,29 @@ export function testAppend(subject: StoreUnderTest): void {
         const inner = { after: second.ordinal, before: fifth.ordinal };
         assert.deepEqual(await store.context(conversation.id, inner), all.slice(2, 4));
         assert.deepEqual(await store.context(conversation.id, { ...inner, limit: 1, keep: "newest" }), all.slice(3, 4));
+      }),
+    );
+
+    it(
+      "a window of messages, or of summaries, is cut alike",
+      onStore(subject, async ({ store }) => {
+        const { id } = await store.open(session);
+        const host = createHost("h");
+        for (let index = 0; index < 12; index++) host.says(user(`m${index}`));
+        await store.append(id, host.entries.map(toAppendable));
+        for (const place of [8, 4, 0]) await foldPlaces(store, id, [place, place + 1], `leaf ${place}`);
+        const all = await store.context(id);
+        for (const kind of ["message", "summary"] as const) {
+          const some = all.filter((item) => item.kind === kind);
+          assert.ok(some.length >= 3);
+          assert.deepEqual(await store.context(id, { kind }), some);
+          assert.deepEqual(await store.context(id, { kind, keep: "newest" }), some);
+          assert.deepEqual(await store.context(id, { kind, limit: 2 }), some.slice(0, 2));
+          assert.deepEqual(await store.context(id, { kind, limit: 2, keep: "newest" }), some.slice(-2));
+          const inner = { kind, after: some[0]?.ordinal ?? 0, before: some.at(-1)?.ordinal ?? 0 } as const;
+          assert.deepEqual(await store.context(id, inner), some.slice(1, -1));
+          assert.deepEqual(await store.context(id, { ...inner, limit: 1, keep: "newest" }), some.slice(-2, -1));
+        }
       }),
     );
 

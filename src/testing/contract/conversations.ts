@@ -117,6 +117,22 @@ export function testConversations(subject: StoreUnderTest): void {
     );
 
     it(
+      "remembers what a prompt of it may take, which changes nothing else",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        assert.equal(talk.promptBudget, null);
+        for (const tokens of [128_000, 128_000, 8_000]) {
+          await store.setPromptBudget(talk.id, tokens);
+          assert.deepEqual(await store.conversation(talk.id), { ...talk, promptBudget: tokens });
+        }
+        await refuses("not_found", () => store.setPromptBudget(nowhere, 1));
+        for (const tokens of [0, -5, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
+          await refuses("invalid", () => store.setPromptBudget(talk.id, tokens));
+        assert.equal((await store.conversation(talk.id))?.promptBudget, 8_000);
+      }),
+    );
+
+    it(
       "guarantee 7: a new segment takes nothing from the one before it",
       onStore(subject, async ({ store }) => {
         const session = { sessionId: "a", sessionKey: "k" };

@@ -12,7 +12,7 @@ import { firstLine } from "../../core/text.ts";
 import { beyond } from "../../store/scripts.ts";
 import { connect, createRunner, systemNow } from "../../store/sqlite.ts";
 import { createHost, toAppendable, user } from "../scripted-host.ts";
-import { deliver, foldPlaces, nowhere, onStore, refuses, shownTexts, summary } from "./ground.ts";
+import { compaction, deliver, foldPlaces, nowhere, onStore, refuses, shownTexts, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 /** One word, so that an index would hold it whole; no prefix of it is a word of anything else here. */
@@ -57,15 +57,19 @@ async function tell(store: Store, word: string) {
     summary(`was told ${word}`, { previousContext: `before ${word}` }),
   );
   await store.setTitle(talk.id, `About ${word}`);
+  await store.recordCompaction(compaction(talk.id, { message: `stopped: the provider would not take ${word}` }));
   const file = await store.saveFile({
     conversation: talk.id,
     name: `${word}.txt`,
     mimeType: "text/plain",
     content: `line one\n${word} in a file\nline three`,
+    encoding: "utf8",
     exploration: `a file with ${word}`,
   });
   return { talk, host, leaf, file };
 }
+
+const nameless = { name: null, mimeType: null, encoding: "utf8", exploration: null } as const;
 
 /** Every byte that is kept anywhere in the folder. */
 async function bytesIn(folder: string): Promise<ReadonlyMap<string, Buffer>> {
@@ -98,6 +102,7 @@ async function saidAnywhere(store: Store, conversation: ConversationId): Promise
     messages.map((message) => [messageFromStore(message), entryFromStore(message), message]),
     summaries,
     await store.journal(null, 100),
+    await store.compactions(null, 100),
     await store.entries(conversation, 0, Number.MAX_SAFE_INTEGER),
     files,
     await Promise.all(files.map(({ id }) => store.fileContent(id))),
@@ -123,10 +128,10 @@ export function testForget(subject: StoreUnderTest): void {
             const plan = await store.planForget(null, { kind: "secret", text: word });
             assert.deepEqual(
               [plan.messages.length, plan.summaries, plan.files, plan.journal.length, plan.entries],
-              [4, [leaf], [file.id], 1, 2],
+              [4, [leaf], [file.id], 1, 3],
             );
             const outcome = await store.forget(null, plan);
-            assert.deepEqual(outcome, { kind: "written", removed: 9 });
+            assert.deepEqual(outcome, { kind: "written", removed: 10 });
 
             assert.ok(!(await saidAnywhere(store, talk.id)).includes(JSON.stringify(word).slice(1, -1)));
             assert.deepEqual(await traces(folder, word), []);
@@ -276,7 +281,7 @@ export function testForget(subject: StoreUnderTest): void {
         assert.equal((await store.forget(talk.id, plan)).kind, "stale");
         assert.ok((await found(store, secret, "regex")) > 0);
         const wider = await store.planForget(talk.id, { kind: "secret", text: secret });
-        await store.saveFile({ conversation: talk.id, name: null, mimeType: null, content: secret, exploration: null });
+        await store.saveFile({ ...nameless, conversation: talk.id, content: secret });
         assert.equal((await store.forget(talk.id, wider)).kind, "stale");
         assert.equal((await store.planForget(talk.id, { kind: "secret", text: secret })).messages.length, 5);
       }),

@@ -6,8 +6,17 @@ import { join } from "node:path";
 import type { FindingCode } from "../../core/inspect.ts";
 import { LcmError } from "../../core/errors.ts";
 import type { ErrorCode } from "../../core/errors.ts";
-import type { ContextItem, Conversation, ConversationId, NewSummary, SummaryId, Timestamp } from "../../core/model.ts";
-import type { Appended, Store } from "../../core/ports.ts";
+import type {
+  CompactionRecord,
+  ContextItem,
+  Conversation,
+  ConversationId,
+  NewCall,
+  NewSummary,
+  SummaryId,
+  Timestamp,
+} from "../../core/model.ts";
+import type { Appended, CallBounds, Store } from "../../core/ports.ts";
 import { checkSound } from "../lossless.ts";
 import { makeScratch } from "../scratch.ts";
 import { toAppendable } from "../scripted-host.ts";
@@ -55,6 +64,7 @@ const writes: ReadonlySet<unknown> = new Set([
   "openSegment",
   "setTitle",
   "setHidden",
+  "setPromptBudget",
   "append",
   "fold",
   "dissolve",
@@ -66,7 +76,9 @@ const writes: ReadonlySet<unknown> = new Set([
   "spendGrant",
   "revokeGrant",
   "sweepGrants",
-  "recordUsage",
+  "beginCall",
+  "endCall",
+  "recordCompaction",
   "index",
 ] satisfies readonly (keyof Store)[]);
 
@@ -148,6 +160,30 @@ export async function shownTexts(store: Store, conversation: ConversationId): Pr
     ),
   );
 }
+
+export const leafCall = (conversation: ConversationId | null, more: Partial<NewCall> = {}): NewCall => ({
+  conversation,
+  purpose: "leaf",
+  provider: "scripted",
+  model: "one",
+  ...more,
+});
+
+const ever = at("0000-01-01T00:00:00.000Z");
+export const unbounded: CallBounds = { callsMax: 1_000_000, windowSince: ever, breakerSince: null };
+
+export const compaction = (conversation: ConversationId, more: Partial<CompactionRecord> = {}): CompactionRecord => ({
+  conversation,
+  at: at("2026-02-17T08:00:00.000Z"),
+  mode: "sweep",
+  outcome: "settled",
+  message: "nothing left to fold after 3 passes",
+  passes: 3,
+  tokensBefore: 900,
+  tokensAfter: 300,
+  durationMs: 12,
+  ...more,
+});
 
 export const refuses = async (code: ErrorCode, work: () => Promise<unknown>): Promise<void> => {
   await assert.rejects(work, (error) => {

@@ -7,7 +7,18 @@ import type { Conversation, ConversationId, Message } from "../../core/model.ts"
 import type { Store } from "../../core/ports.ts";
 import { checkLossless, checkSound } from "../lossless.ts";
 import { createHost, toAppendable, turnWithTool, user } from "../scripted-host.ts";
-import { at, deliver, dissolveAt, foldPlaces, onStore, refuses, summary } from "./ground.ts";
+import {
+  at,
+  compaction,
+  deliver,
+  dissolveAt,
+  foldPlaces,
+  leafCall,
+  onStore,
+  refuses,
+  summary,
+  unbounded,
+} from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 export function testKeeping(subject: StoreUnderTest): void {
@@ -162,8 +173,16 @@ function everyWrite(
     openSegment: async (store) => await store.openSegment(session),
     setTitle: async (store) => await store.setTitle(talk.id, "title"),
     setHidden: async (store) => await store.setHidden(talk.id, true),
+    setPromptBudget: async (store) => await store.setPromptBudget(talk.id, 10_000),
     saveFile: async (store) =>
-      await store.saveFile({ conversation: talk.id, name: null, mimeType: null, content: "x", exploration: null }),
+      await store.saveFile({
+        conversation: talk.id,
+        name: null,
+        mimeType: null,
+        content: "x",
+        encoding: "utf8",
+        exploration: null,
+      }),
     issueGrant: async (store) =>
       await store.issueGrant({
         conversations: [talk.id],
@@ -174,18 +193,13 @@ function everyWrite(
     spendGrant: async (store) => await store.spendGrant("grant_0000000000000000", talk.id, 1),
     revokeGrant: async (store) => await store.revokeGrant("grant_0000000000000000"),
     sweepGrants: async (store) => await store.sweepGrants(),
-    recordUsage: async (store) =>
-      await store.recordUsage({
-        at: at("2026-02-17T08:00:00.000Z"),
-        conversation: talk.id,
-        purpose: "summarize",
-        provider: null,
-        model: null,
-        inputTokens: 1,
-        outputTokens: 1,
-        result: "ok",
-        durationMs: 1,
-      }),
+    beginCall: async (store) => await store.beginCall(leafCall(talk.id), unbounded),
+    endCall: async (store) => {
+      const begun = await store.beginCall(leafCall(talk.id), unbounded);
+      assert.ok(begun.kind === "granted");
+      await store.endCall(begun.id, { inputTokens: 1, outputTokens: 1, result: "ok", durationMs: 1 });
+    },
+    recordCompaction: async (store) => await store.recordCompaction(compaction(talk.id)),
     index: async (store) => await store.index(10),
   };
 }
@@ -207,6 +221,8 @@ type Reads =
   | "fileContent"
   | "grant"
   | "usageSince"
+  | "openBreakers"
+  | "compactions"
   | "journal"
   | "status"
   | "integrity"
@@ -236,9 +252,12 @@ async function lived(store: Store) {
     name: "a.md",
     mimeType: "text/markdown",
     content: "# kept",
+    encoding: "utf8",
     exploration: null,
   });
   await store.setTitle(talk.id, "Lived");
+  await store.setPromptBudget(talk.id, 12_345);
+  await store.recordCompaction(compaction(talk.id));
   return { lists: [{ conversation: talk.id, entries: host.entries }], picture: await pictureOf(store) };
 }
 
@@ -259,6 +278,7 @@ async function pictureOf(store: Store, without?: ConversationId): Promise<unknow
         sources: await store.sources(summaries.map((each) => each.id)),
         files: await Promise.all(files.map(async (file) => ({ ...file, content: await store.fileContent(file.id) }))),
         journal: await store.journal(id, 100),
+        compactions: await store.compactions(id, 100),
       };
     }),
   );

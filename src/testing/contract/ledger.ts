@@ -1,11 +1,11 @@
-/** What is kept beside the conversations: files, grants, usage, the journal, the status. */
+/** What is kept beside the conversations: files, grants, the journal, the status. */
 
 import assert from "node:assert/strict";
-import { readdir, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { isFileId } from "../../core/model.ts";
-import type { ConversationId, FileId, GrantId, Usage } from "../../core/model.ts";
+import type { ConversationId, FileId, GrantId } from "../../core/model.ts";
 import { createHost, user } from "../scripted-host.ts";
 import { at, deliver, dissolveAt, foldPlaces, nowhere, onStore, refuses, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
@@ -15,6 +15,7 @@ const text = (conversation: ConversationId, content: string, name: string | null
   name,
   mimeType: "text/plain",
   content,
+  encoding: "utf8" as const,
   exploration: "three lines",
 });
 
@@ -39,6 +40,98 @@ export function testLedger(subject: StoreUnderTest): void {
         assert.equal(await store.fileContent(empty.id), "");
         assert.deepEqual(new Set(await store.files(id)), new Set([file, empty]));
         assert.equal((await store.status()).files, 2);
+      }),
+    );
+
+    it(
+      "bytes read back as they were, and only base64 that has one way to be written is taken",
+      onStore(subject, async ({ store, folder }) => {
+        const { id } = await store.open({ sessionId: "s" });
+        const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, index) => (index * 31) % 256));
+        const picture = {
+          ...text(id, bytes.toString("base64"), null),
+          mimeType: "image/png",
+          encoding: "base64",
+        } as const;
+        const file = await store.saveFile(picture);
+        assert.deepEqual([file.encoding, file.bytes, file.lines], ["base64", 1_000, null]);
+        assert.match(file.storageUri, /\.png$/);
+        assert.equal(await store.fileContent(file.id), picture.content);
+        const [path] = (await everythingIn(folder)).filter((each) => each.includes(file.id));
+        assert.deepEqual(await readFile(path ?? ""), bytes);
+        for (const content of ["a", "ab==", "abc", "YWJj\n", " YWJj", "YW-_", "YQ", "YR==", "not base64!"]) {
+          await refuses("invalid", () => store.saveFile({ ...picture, content }));
+        }
+        await refuses("invalid", () => store.saveFile(text(id, "half a \ud83d character")));
+        assert.equal((await store.files(id)).length, 1);
+      }),
+    );
+
+    it(
+      "the same content in the same conversation is one file, however often and however fast it is stored",
+      onStore(subject, async ({ store, folder, path }) => {
+        const { id } = await store.open({ sessionId: "a" });
+        const other = await store.open({ sessionId: "b" });
+        const file = await store.saveFile(text(id, "aGVsbG8="));
+        assert.deepEqual(await store.saveFile({ ...text(id, "aGVsbG8=", "other.md"), exploration: "else" }), file);
+        assert.notEqual((await store.saveFile({ ...text(id, "aGVsbG8="), encoding: "base64" })).id, file.id);
+        assert.notEqual((await store.saveFile(text(other.id, "aGVsbG8="))).id, file.id);
+        const second = await subject.open(path);
+        try {
+          const racing = [store, second, store, second].map((each) => each.saveFile(text(id, "at once")));
+          assert.equal(new Set((await Promise.all(racing)).map((each) => each.id)).size, 1);
+        } finally {
+          await second.close();
+        }
+        assert.equal((await store.files(id)).length, 3);
+        const stored = (await everythingIn(folder)).filter((each) => /file_[0-9a-f]{16}/.test(each));
+        assert.equal(stored.length, 4, stored.join());
+      }),
+    );
+
+    it(
+      "one whose content was lost is whole again when the same is stored again",
+      onStore(
+        subject,
+        async ({ store, folder }) => {
+          const { id } = await store.open({ sessionId: "s" });
+          const file = await store.saveFile(text(id, "lost and found"));
+          const [path] = (await everythingIn(folder)).filter((each) => each.includes(file.id));
+          await rm(path ?? "");
+          await refuses("unavailable", () => store.fileContent(file.id));
+          assert.deepEqual(await store.saveFile(text(id, "lost and found")), file);
+          assert.equal(await store.fileContent(file.id), "lost and found");
+        },
+        ["missing_file"],
+      ),
+    );
+
+    it(
+      "are called by what they are",
+      onStore(subject, async ({ store }) => {
+        const { id } = await store.open({ sessionId: "s" });
+        const endingOf = async (name: string | null, mimeType: string | null, encoding: "utf8" | "base64" = "utf8") => {
+          const content = encoding === "utf8" ? `${name} ${mimeType}` : Buffer.from(`${mimeType}`).toString("base64");
+          const { storageUri } = await store.saveFile({ ...text(id, content, name), mimeType, encoding });
+          return storageUri.split(".").at(-1);
+        };
+        assert.equal(await endingOf("Report.FINAL.CSV", "text/plain"), "csv");
+        assert.equal(await endingOf(null, "application/json; charset=utf-8"), "json");
+        assert.equal(await endingOf("no ending", "text/markdown"), "md");
+        assert.equal(await endingOf(null, "image/jpeg", "base64"), "jpg");
+        assert.equal(await endingOf(null, "application/x-unheard-of"), "txt");
+        assert.equal(await endingOf(null, null, "base64"), "bin");
+      }),
+    );
+
+    it(
+      "what the disk refuses is unavailable, and leaves neither a row nor half a file",
+      onStore(subject, async ({ store, folder }) => {
+        const { id } = await store.open({ sessionId: "s" });
+        await writeFile(join(folder, "lcm-files"), "in the way");
+        await refuses("unavailable", () => store.saveFile(text(id, "no room")));
+        assert.deepEqual(await store.files(id), []);
+        assert.ok(!(await everythingIn(folder)).some((each) => each.endsWith(".new")));
       }),
     );
 
@@ -179,39 +272,7 @@ export function testLedger(subject: StoreUnderTest): void {
     );
   });
 
-  describe("usage, journal and status", () => {
-    it(
-      "every model call is a row, and adds up from a moment on",
-      onStore(subject, async ({ store }) => {
-        const call: Usage = {
-          at: at("2026-02-17T08:00:00.000Z"),
-          conversation: null,
-          purpose: "summarize",
-          provider: "scripted",
-          model: "one",
-          inputTokens: 100,
-          outputTokens: 10,
-          result: "ok",
-          durationMs: 5,
-        };
-        await store.recordUsage(call);
-        await store.recordUsage({ ...call, at: at("2026-02-17T09:00:00.000Z"), result: "timeout", outputTokens: 0 });
-        assert.deepEqual(await store.usageSince(at("2026-02-17T00:00:00.000Z")), {
-          calls: 2,
-          inputTokens: 200,
-          outputTokens: 10,
-          failures: 1,
-        });
-        assert.deepEqual(await store.usageSince(at("2026-02-17T08:00:00.001Z")), {
-          calls: 1,
-          inputTokens: 100,
-          outputTokens: 0,
-          failures: 1,
-        });
-        assert.deepEqual(await store.usageSince(later), { calls: 0, inputTokens: 0, outputTokens: 0, failures: 0 });
-      }),
-    );
-
+  describe("journal and status", () => {
     it(
       "the journal tells what operators changed, newest first, of one conversation or of all",
       onStore(subject, async ({ store }) => {

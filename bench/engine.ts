@@ -1,0 +1,226 @@
+/** What a prompt and a compaction cost, each in a process of its own; prints its figures as JSON. See bench.ts. */
+
+import { messageToStore } from "../src/core/content.ts";
+import { createLcm } from "../src/core/lcm.ts";
+import type { Lcm } from "../src/core/lcm.ts";
+import type { ConversationId, JsonObject, Timestamp } from "../src/core/model.ts";
+import type { Appendable, Model, Store } from "../src/core/ports.ts";
+import { resolveSettings } from "../src/core/settings.ts";
+import { openSqliteWorker } from "../src/store/sqlite-worker.ts";
+import { openSqlite } from "../src/store/sqlite.ts";
+import { corpusEntry } from "./corpus.ts";
+
+export interface PromptCost {
+  readonly items: number;
+  readonly tokens: number;
+  readonly cpuMs: number;
+  /** Through the store's own thread, as in a host. */
+  readonly wallMs: number;
+}
+
+export interface Lived {
+  readonly prompt: PromptCost;
+  readonly summaries: number;
+  readonly deepest: number;
+  readonly sweepsCpuS: number;
+  readonly peakRssMb: number;
+  /** Bytes of a turn's prompt that the turn before had at the same place, over 1,000 turns. */
+  readonly prefixReused: number;
+  readonly compactions: number;
+  /** CPU of a turn in that life: storing it, asking what is due, compacting if so, assembling. */
+  readonly turnCpuMs: number;
+}
+
+export interface Swept {
+  readonly messages: number;
+  readonly passes: number;
+  readonly cpuS: number;
+  readonly peakRssMb: number;
+}
+
+const budget = 200_000;
+const sweepEvery = 600;
+const messagesPerTurn = 4;
+
+const clock = { now: (): Timestamp => new Date().toISOString() as Timestamp };
+
+/** Writes what a summary of that size would be, after this long. */
+const instantModel = (delayMs = 0): Model => ({
+  provider: "bench",
+  name: "instant",
+  async complete({ prompt, maxOutputTokens }) {
+    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+    const words = prompt.slice(-12_000).match(/[a-z]{4,}/g) ?? [];
+    const text = words.slice(0, Math.floor(maxOutputTokens * 0.35)).join(" ");
+    return {
+      kind: "text",
+      text: `${text}.\nExpand for details about: the rest`,
+      finish: "stop",
+      inputTokens: 0,
+      outputTokens: 0,
+    };
+  },
+});
+
+const lcmOf = (store: Store, delayMs = 0, config: Readonly<Record<string, unknown>> = {}): Lcm =>
+  createLcm({
+    store,
+    clock,
+    model: instantModel(delayMs),
+    settings: resolveSettings({ env: {}, config: { spendCeilingCalls: 1_000_000_000, ...config } }).values,
+  });
+
+const itemAt = (index: number): Appendable => {
+  const entry = corpusEntry(index) as JsonObject & { readonly message: JsonObject; readonly timestamp: string };
+  const message = messageToStore(entry.message, { key: `live-${index}`, at: entry.timestamp as Timestamp });
+  return { kind: "message", message };
+};
+
+const itemsBetween = (from: number, to: number): readonly Appendable[] =>
+  Array.from({ length: to - from }, (_, at) => itemAt(from + at));
+
+const cpuMs = (since?: NodeJS.CpuUsage): number => {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1_000;
+};
+
+// ── A prompt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const assembliesMeasured = 40;
+
+async function measurePrompt(path: string, id: ConversationId): Promise<PromptCost> {
+  const store = await openSqlite({ path, housekeeping: false });
+  const lcm = lcmOf(store);
+  for (let warm = 0; warm < 10; warm++) await lcm.assemble(id, { budget });
+  const before = process.cpuUsage();
+  for (let n = 1; n < assembliesMeasured; n++) await lcm.assemble(id, { budget });
+  const { messages, report } = await lcm.assemble(id, { budget });
+  const used = cpuMs(before) / assembliesMeasured;
+  await store.close();
+
+  const thread = await openSqliteWorker({ path, housekeeping: false });
+  const through = lcmOf(thread);
+  const took: number[] = [];
+  for (let n = 0; n < 20; n++) {
+    const start = performance.now();
+    await through.assemble(id, { budget });
+    took.push(performance.now() - start);
+  }
+  await thread.close();
+  const wallMs = took.toSorted((a, b) => a - b)[10] ?? 0;
+  return { items: messages.length, tokens: report.tokens, cpuMs: used, wallMs };
+}
+
+async function longOne(path: string): Promise<ConversationId> {
+  const store = await openSqlite({ path, housekeeping: false });
+  const [conversation] = await store.conversations({ sessionId: "long" });
+  await store.close();
+  return conversation?.id as ConversationId;
+}
+
+// ── A sweep ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The whole of a conversation that has never been compacted, with a model that answers at once. */
+async function measureSweep(path: string): Promise<Swept> {
+  const id = await longOne(path);
+  const store = await openSqlite({ path, housekeeping: false });
+  const lcm = lcmOf(store);
+  const messages = (await store.conversation(id))?.totals.messages ?? 0;
+  const before = process.cpuUsage();
+  const report = await lcm.compact({ conversation: id, mode: "sweep", budget: 1_000_000_000 });
+  const cpuS = cpuMs(before) / 1_000;
+  await store.close();
+  return { messages, passes: report.passes.length, cpuS, peakRssMb: process.resourceUsage().maxRSS / 1_024 };
+}
+
+/** Seconds for the same sweep with a model that takes 200 ms, one call at a time and four. */
+async function measureConcurrency(path: string): Promise<Readonly<Record<string, number>>> {
+  const took: Record<string, number> = {};
+  for (const summaryConcurrency of [1, 4]) {
+    const store = await openSqlite({ path: `${path}.${summaryConcurrency}`, housekeeping: false });
+    const { id } = await store.open({ sessionId: "slow" });
+    await store.append(id, itemsBetween(0, 4_000));
+    const lcm = lcmOf(store, 200, { summaryConcurrency });
+    const start = performance.now();
+    await lcm.compact({ conversation: id, mode: "sweep" });
+    took[String(summaryConcurrency)] = (performance.now() - start) / 1_000;
+    await store.close();
+  }
+  return took;
+}
+
+// ── A life ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A conversation as it is after n messages with a sweep every 600, and 1,000 turns more. */
+async function measureLife(path: string, n: number): Promise<Lived> {
+  const store = await openSqlite({ path, housekeeping: false });
+  const lcm = lcmOf(store);
+  const { id } = await store.open({ sessionId: "life" });
+  let sweepsCpu = 0;
+  for (let said = 0; said < n;) {
+    const upto = Math.min(n, said + sweepEvery);
+    await store.append(id, itemsBetween(said, upto));
+    said = upto;
+    if (said % sweepEvery !== 0) continue;
+    const before = process.cpuUsage();
+    await lcm.compact({ conversation: id, mode: "sweep", budget });
+    sweepsCpu += cpuMs(before);
+  }
+  const summaries = (await store.conversation(id))?.totals.summaries ?? 0;
+  const deepest = Math.max(0, ...(await store.context(id, { kind: "summary" })).map(({ depth }) => depth));
+  const prompt = await measurePrompt(path, id);
+  const turns = await measureTurns(lcm, id, n);
+  await store.close();
+  return {
+    prompt,
+    summaries,
+    deepest,
+    sweepsCpuS: sweepsCpu / 1_000,
+    peakRssMb: process.resourceUsage().maxRSS / 1_024,
+    ...turns,
+  };
+}
+
+const turnsMeasured = 1_000;
+
+async function measureTurns(
+  lcm: Lcm,
+  id: ConversationId,
+  n: number,
+): Promise<Pick<Lived, "prefixReused" | "compactions" | "turnCpuMs">> {
+  let before = JSON.stringify((await lcm.assemble(id, { budget })).messages);
+  let [reused, shown, compactions, spent] = [0, 0, 0, 0];
+  for (let turn = 0; turn < turnsMeasured; turn++) {
+    const first = n + turn * messagesPerTurn;
+    const items = itemsBetween(first, first + messagesPerTurn);
+    const cpu = process.cpuUsage();
+    await lcm.ingest(id, items);
+    const report = await lcm.compact({ conversation: id, mode: "due", budget });
+    const { messages } = await lcm.assemble(id, { budget });
+    spent += cpuMs(cpu);
+    if (report.compacted) compactions += 1;
+    const now = JSON.stringify(messages);
+    reused += commonPrefix(before, now);
+    shown += before.length;
+    before = now;
+  }
+  return { prefixReused: reused / shown, compactions, turnCpuMs: spent / turnsMeasured };
+}
+
+function commonPrefix(a: string, b: string): number {
+  // The list's closing bracket is not part of what a provider caches.
+  const end = Math.min(a.length - 1, b.length);
+  let at = 0;
+  while (at < end && a.charCodeAt(at) === b.charCodeAt(at)) at++;
+  return at;
+}
+
+const [step, path = "", count = "0"] = process.argv.slice(2);
+const figures = {
+  prompt: async () => await measurePrompt(path, await longOne(path)),
+  sweep: async () => await measureSweep(path),
+  concurrency: async () => await measureConcurrency(path),
+  life: async () => await measureLife(path, Number(count)),
+}[step ?? ""];
+if (figures === undefined) throw new Error(`no step is called ${step}`);
+console.log(JSON.stringify(await figures()));

@@ -1,0 +1,413 @@
+/**
+ * `lcm compact`: folds what is old into summaries. Without --apply it says what that would fold, ask for and bring. No
+ * backup is made: a fold removes no row, and its sources can be put back in its place.
+ */
+
+import type { Command } from "commander";
+import { Option } from "commander";
+import type { CompactReport, CompactRequest, Due } from "../../core/compact.ts";
+import type { CompactionPlan, PlannedPass } from "../../core/foresee.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import type { ConversationId, Level, Refusal } from "../../core/model.ts";
+import { renderPrompt } from "../../core/prompts.ts";
+import type { Templates } from "../../core/prompts.ts";
+import { summaryOverheadTokens } from "../../core/render-summary.ts";
+import type { Spend } from "../../core/spend.ts";
+import { estimateTokens, formatCount, timestampToMs } from "../../core/text.ts";
+import { exitInterrupted, exitUnavailable } from "../failure.ts";
+import { comparison } from "../make-up.ts";
+import { facts, listed, padEnd, plural, table } from "../render.ts";
+import { addApplying, isApplying } from "./applying.ts";
+import { headline } from "./conversations.ts";
+import { budgetOption, conversationWords, examples, seconds, tokensMax, wholeNumber } from "./options.ts";
+import { act, exitOk, indexAll, withLcm } from "./session.ts";
+import type { CommandContext, Session, Summariser } from "./session.ts";
+
+interface CompactOptions {
+  readonly mode?: "due" | "incremental" | "sweep";
+  readonly until?: number;
+  readonly force?: boolean;
+  readonly instructions?: string;
+  /** False for `--no-model`. */
+  readonly model?: string | false;
+  readonly budget?: number;
+  readonly passes?: number;
+  readonly concurrency?: number;
+  readonly timeout?: number;
+}
+
+export function addCompact(program: Command, context: CommandContext): void {
+  const command = program
+    .command("compact")
+    .summary("fold old messages into summaries")
+    .description(
+      "Fold old messages into summaries, and summaries into deeper ones, so that the context fits the model. Every message " +
+        "stays stored and can be reached through its summary. Without --apply it only shows what it would do and cost.",
+    )
+    .argument("<conversation>", conversationWords)
+    .addOption(
+      new Option("--mode <mode>", "what is due, one pass, or until nothing is left to fold (default: sweep)")
+        .choices(["due", "incremental", "sweep"])
+        .conflicts("until"),
+    )
+    .option("--until <tokens>", "only until the context takes no more than this", wholeNumber(1, tokensMax))
+    .option("--force", "also short runs, and fewer summaries at a time than usual")
+    .option("--instructions <text>", "what to look after in these summaries, for the model")
+    .option("--model <name>", "which model writes them, as provider/model")
+    .option("--no-model", "none: the most telling sentences are taken, on this machine")
+    .addOption(budgetOption())
+    .option("--passes <n>", "how many summaries to make at most", wholeNumber(1, 1_000_000))
+    .option("--concurrency <n>", "how many at the same time (default: LCM_SUMMARY_CONCURRENCY, 4)", wholeNumber(1, 64))
+    .option("--timeout <seconds>", "stop after this long; what is folded stays", seconds);
+  addApplying(command)
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm compact 3", "what would be folded, and what that costs"],
+        ["lcm compact 3 --apply", "fold it"],
+        ["lcm compact 3 --no-model --apply", "without any model"],
+        ["lcm compact 3 --until 50000 --apply", "only as far as needed"],
+        ["lcm compact 3 --mode due --apply", "only if it is due, as the host does it"],
+      ),
+    )
+    .action(act(context, compactOne));
+}
+
+async function compactOne(session: Session, command: Command, name: string): Promise<number> {
+  const options = command.opts<CompactOptions>();
+  const applying = isApplying(command);
+  const { values } = await session.context.settings();
+  const settings = { ...values, summaryConcurrency: options.concurrency ?? values.summaryConcurrency };
+  const { templates } = await session.context.prompts();
+  const summariser = options.model === false ? null : await session.context.summariser(options.model);
+  const model = await (summariser?.create(settings) ?? null);
+  const work = async (lcm: Lcm): Promise<number> => {
+    const conversation = await lcm.find(name);
+    const request = requestOf(conversation.id, options);
+    const planned = within(await lcm.planCompaction(request), options);
+    const cost = summariser === null ? null : costOf(planned, templates, request.customInstructions ?? null);
+    const plan = {
+      ...planned,
+      mode: request.mode,
+      model: summariser && { name: summariser.name, from: summariser.from },
+      cost,
+    };
+    if (!session.json) {
+      session.print(headline(session, conversation));
+      const spend = cost === null ? null : await lcm.spend();
+      for (const line of planLines(session, plan, summariser, spend, applying)) session.print(line);
+    }
+    if (!applying) {
+      if (session.json) session.printJson({ dryRun: true, applied: false, plan });
+      else if (plan.passes.length > 0) session.note("nothing was changed; --apply does it");
+      return exitOk;
+    }
+    if (!session.json && session.context.stderr.isTerminal)
+      session.note(session.paint.soft("Ctrl-C stops it; what is folded stays"));
+    const { result, isInterrupted, tookMs } = await run(session, lcm, request, plan, options);
+    await indexAll(session, lcm);
+    if (session.json) session.printJson({ dryRun: false, applied: result.compacted, plan, result });
+    else for (const line of resultLines(session, result, tookMs)) session.print(line);
+    return ending(session, result, isInterrupted);
+  };
+  return await withLcm(session, applying ? "write" : "read", work, { settings, model, templates });
+}
+
+const requestOf = (conversation: ConversationId, options: CompactOptions): CompactRequest => ({
+  conversation,
+  mode: options.until === undefined ? (options.mode ?? "sweep") : "until_under",
+  // A person is there to decide what a refusal leads to.
+  onRefusal: "wait",
+  ...(options.until === undefined ? {} : { targetTokens: options.until }),
+  ...(options.force === true ? { force: true } : {}),
+  ...(options.instructions === undefined ? {} : { customInstructions: options.instructions }),
+  ...(options.budget === undefined ? {} : { budget: options.budget }),
+  ...(options.passes === undefined ? {} : { passesMax: options.passes }),
+});
+
+// ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Plan extends CompactionPlan {
+  readonly mode: CompactRequest["mode"];
+  readonly model: { readonly name: string; readonly from: string } | null;
+  /** What the model is asked for; null without one. */
+  readonly cost: Cost | null;
+}
+
+interface Cost {
+  readonly calls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** As much of a plan as the bounds of this request let happen. */
+function within(plan: CompactionPlan, { passes: passesMax = Infinity, until = -1 }: CompactOptions): CompactionPlan {
+  let tokensAfter = plan.tokensBefore;
+  const passes: PlannedPass[] = [];
+  for (const pass of plan.passes) {
+    if (passes.length >= passesMax || tokensAfter <= until) break;
+    const wrappers = pass.depth === 0 ? 1 : 1 - pass.sources;
+    tokensAfter += pass.targetTokens - pass.sourceTokens + wrappers * summaryOverheadTokens;
+    passes.push(pass);
+  }
+  return { ...plan, passes, tokensAfter };
+}
+
+/** What stands before each message in a prompt: when it was said, and by whom. */
+const labelTokens = 14;
+
+/** About: a summary that comes before is as long as this one, and no second attempt is needed. */
+function costOf({ passes }: CompactionPlan, templates: Templates, customInstructions: string | null): Cost {
+  const around = new Map<number, number>();
+  const tokensAround = ({ depth, targetTokens }: PlannedPass): number => {
+    const input = {
+      depth,
+      targetTokens,
+      level: "normal",
+      previousContext: null,
+      segment: "",
+      customInstructions,
+    } as const;
+    const { system, prompt } = renderPrompt(templates, input);
+    return estimateTokens(`${system}\n${prompt}`);
+  };
+  let inputTokens = 0;
+  let outputTokens = 0;
+  for (const pass of passes) {
+    const fixed = around.get(pass.depth) ?? tokensAround(pass);
+    around.set(pass.depth, fixed);
+    const previous = pass.depth <= 1 ? pass.targetTokens : 0;
+    inputTokens += fixed + previous + pass.sourceTokens + labelTokens * pass.sources;
+    outputTokens += pass.targetTokens;
+  }
+  return { calls: passes.length, inputTokens, outputTokens };
+}
+
+function planLines(
+  session: Session,
+  plan: Plan,
+  summariser: Summariser | null,
+  spend: Spend | null,
+  applying: boolean,
+): readonly string[] {
+  const { paint, columns } = session;
+  const bars =
+    applying || plan.passes.length === 0 ? [] : comparison(plan.tokensBefore, plan.tokensAfter, columns - 9, paint);
+  return facts(
+    [
+      [padded("due"), dueWords(plan.due)],
+      ["model", modelWords(session, summariser), ...callLines(session, plan.cost, spend)],
+      ["plan", ...(plan.passes.length === 0 ? [nothingWords(plan)] : passTable(session, plan.passes))],
+      ...(bars.length === 0 ? [] : [["context", ...bars] as const]),
+    ],
+    paint,
+  );
+}
+
+export function dueWords({ kind, contextTokens, thresholdTokens, budget, rawTokens }: Due): string {
+  const share = budget === 0 ? "" : ` (${Math.round((thresholdTokens / budget) * 100)}% of ${formatCount(budget)})`;
+  const tokens = `${formatCount(contextTokens)} tokens in context`;
+  switch (kind) {
+    case "sweep":
+      return `a sweep: ${tokens}, threshold ${formatCount(thresholdTokens)}${share}`;
+    case "incremental":
+      return `one pass: ${formatCount(rawTokens)} raw tokens outside the fresh tail`;
+    case "nothing":
+      return `nothing: ${tokens}, threshold ${formatCount(thresholdTokens)}${share}`;
+  }
+}
+
+const modelWords = ({ paint }: Session, summariser: Summariser | null): string =>
+  summariser === null
+    ? `none: summaries are extracted on this machine`
+    : `${summariser.name} ${paint.soft(`(${summariser.from})`)}`;
+
+function callLines({ paint }: Session, cost: Cost | null, spend: Spend | null): readonly string[] {
+  if (cost === null || spend === null || cost.calls === 0) return [];
+  const tokens = `about ${formatCount(cost.inputTokens)} tokens in, ${formatCount(cost.outputTokens)} out`;
+  const left = Math.max(0, spend.callsMax - spend.usage.calls);
+  const warning =
+    cost.calls <= left
+      ? []
+      : [
+          paint.caution(
+            `only ${plural(left, "call")} left of ${formatCount(spend.callsMax)} in ${spend.windowMinutes} minutes`,
+          ),
+        ];
+  return [`${plural(cost.calls, "call")}, ${tokens}`, ...warning];
+}
+
+const nothingWords = ({ mode, due }: Plan): string =>
+  mode === "due" && due.kind === "nothing" ? "nothing to do" : "nothing to fold; --force takes short runs too";
+
+function passTable({ paint }: Session, passes: readonly PlannedPass[]): readonly string[] {
+  const byDepth = Map.groupBy(passes, ({ depth }) => depth);
+  const rows = [...byDepth]
+    .toSorted(([a], [b]) => a - b)
+    .map(([depth, of]) => {
+      const sum = (value: (pass: PlannedPass) => number): number => of.reduce((total, pass) => total + value(pass), 0);
+      const sources = sum((pass) => pass.sources);
+      return [
+        `d${depth}`,
+        formatCount(of.length),
+        depth === 0 ? plural(sources, "message") : `${formatCount(sources)} × d${depth - 1}`,
+        formatCount(sum((pass) => pass.sourceTokens)),
+        `→ ${formatCount(sum((pass) => pass.targetTokens))}`,
+      ];
+    });
+  return table(
+    [
+      { title: "depth" },
+      { title: "passes", align: "right" },
+      { title: "over", align: "right" },
+      { title: "tokens in", align: "right" },
+      { title: "out", align: "right" },
+    ],
+    rows,
+    null,
+    paint,
+  );
+}
+
+// ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Ran {
+  readonly result: CompactReport;
+  readonly isInterrupted: boolean;
+  readonly tookMs: number;
+}
+
+/** Plan and result stand below each other. */
+const padded = (name: string): string => padEnd(name, "context".length);
+
+/** A model may take a minute for its first answer; the line shows that somebody is waiting for it. */
+const tickMs = 500;
+
+async function run(
+  session: Session,
+  lcm: Lcm,
+  request: CompactRequest,
+  plan: Plan,
+  options: CompactOptions,
+): Promise<Ran> {
+  const { clock, interruptible } = session.context;
+  const started = timestampToMs(clock.now());
+  const progress = session.progress("compacting");
+  let done = 0;
+  let saved = 0;
+  let depth = 0;
+  const show = (): void => {
+    const of = Math.max(done, plan.passes.length);
+    progress.update({ done, of, unit: "passes", detail: `d${depth}, ${formatCount(saved)} tokens saved` });
+  };
+  const ticker = setInterval(show, tickMs);
+  try {
+    return await interruptible(async (interruption) => {
+      const deadline = options.timeout === undefined ? [] : [AbortSignal.timeout(options.timeout * 1_000)];
+      const result = await lcm.compact({
+        ...request,
+        signal: AbortSignal.any([interruption, ...deadline]),
+        onPass(pass) {
+          done += 1;
+          saved += pass.sourceTokens - pass.tokens;
+          depth = pass.depth;
+          show();
+        },
+      });
+      return { result, isInterrupted: interruption.aborted, tookMs: timestampToMs(clock.now()) - started };
+    });
+  } finally {
+    clearInterval(ticker);
+    progress.end();
+  }
+}
+
+function resultLines(
+  session: Session,
+  { passes, tokensBefore, tokensAfter }: CompactReport,
+  tookMs: number,
+): readonly string[] {
+  if (passes.length === 0) return [];
+  const { paint, columns } = session;
+  const depths = [...Map.groupBy(passes, ({ depth }) => depth)].toSorted(([a], [b]) => a - b);
+  const made = depths.map(([depth, of]) => `${formatCount(of.length)} × d${depth}`);
+  const levels = [...Map.groupBy(passes, ({ level }) => level)].map(([level, of]) =>
+    levelWords(session, level, of.length),
+  );
+  return facts(
+    [
+      [padded("folded"), `${listed(made)} in ${(tookMs / 1_000).toFixed(1)} s`],
+      ["levels", ...levels],
+      ["context", ...comparison(tokensBefore, tokensAfter, columns - 9, paint)],
+    ],
+    paint,
+  );
+}
+
+function levelWords({ paint }: Session, level: Level, count: number): string {
+  const words = `${formatCount(count)} ${level}`;
+  switch (level) {
+    case "normal":
+      return words;
+    case "aggressive":
+      return `${words} ${paint.soft("the model's first answer was of no use")}`;
+    case "extractive":
+      return `${words} ${paint.soft("made on this machine")}`;
+    case "truncated":
+      return `${paint.caution(words)} ${paint.soft("no answer of the model was of use; `lcm doctor` names them")}`;
+  }
+}
+
+/** Says how it ended where that is not plain, and answers the exit status. */
+function ending(
+  { paint, note, print, json }: Session,
+  { outcome, message }: CompactReport,
+  isInterrupted: boolean,
+): number {
+  const fail = (words: string, hint: string): number => {
+    note(`${paint.bad("error:")} ${words}`);
+    note(`${paint.soft("hint:")} ${hint}`);
+    return exitUnavailable;
+  };
+  if (isInterrupted) {
+    note(`interrupted: ${message}`);
+    note("what is folded stays; run it again to go on");
+    return exitInterrupted;
+  }
+  switch (outcome.kind) {
+    case "waiting":
+      return fail(message, hintOf(outcome.refusal));
+    case "failed":
+      return fail(message, "what was folded before stays; `lcm doctor` checks the database");
+    case "idle":
+    case "under":
+    case "settled":
+    case "bounded":
+      if (!json) print(message);
+      return exitOk;
+  }
+}
+
+const without = "--no-model does it without a model";
+
+function hintOf(refusal: Refusal): string {
+  switch (refusal) {
+    case "auth":
+    case "breaker":
+      return `keys are looked for in OpenClaw's auth profiles, in the environment (such as ANTHROPIC_API_KEY), then in models.json; ${without}`;
+    case "ceiling":
+      return `LCM_SPEND_CEILING_CALLS allows more calls, and the window passes by itself; ${without}`;
+    case "timeout":
+      return `LCM_SUMMARY_TIMEOUT_SECONDS gives a call longer, --concurrency 1 asks for one at a time; ${without}`;
+    case "unreachable":
+      return `LCM_SUMMARY_BASE_URL says where the model is, if not where its provider usually is; ${without}`;
+    case "rate_limit":
+    case "overloaded":
+    case "cancelled":
+      return `run it again later, what is folded stays; ${without}`;
+    case "rejected":
+    case "filtered":
+    case "too_long":
+      return `--model names another model; ${without}`;
+  }
+}

@@ -1,0 +1,255 @@
+/**
+ * `lcm dag`: what stands for what. The context's items from the top down, each summary with what it was made from. What
+ * is left out is said.
+ */
+
+import type { Command } from "commander";
+import { Option } from "commander";
+import { LcmError } from "../../core/errors.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import { isSummaryId } from "../../core/model.ts";
+import type { Conversation, Level, Message, Summary, Timestamp } from "../../core/model.ts";
+import { formatCount } from "../../core/text.ts";
+import { createSpans, plural, table } from "../render.ts";
+import type { Paint } from "../render.ts";
+import { readTree } from "../tree.ts";
+import type { Tree, TreeNode, TreeOptions } from "../tree.ts";
+import { headline } from "./conversations.ts";
+import { inShort, openingOf } from "./messages.ts";
+import { conversationWords, examples, wholeNumber } from "./options.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
+
+interface DagOptions extends TreeOptions {
+  readonly summary?: string;
+  readonly summaryId?: string;
+}
+
+export function addDag(program: Command, context: CommandContext): void {
+  program
+    .command("dag")
+    .summary("show which summaries stand for what, as a tree")
+    .description(
+      "Show the context from the top down as a tree: each summary with the summaries or messages it was made from. What is " +
+        "not in the context any more is named at the end.",
+    )
+    .argument("[conversation]", `${conversationWords}; not needed with --summary`)
+    .option("--summary <id>", "only this summary and what is below it")
+    .addOption(new Option("--summary-id <id>", "the same").hideHelp())
+    .option("--depth <n>", "how many levels below the context to show", wholeNumber(0, 1_000))
+    .option("--messages", "the messages too, a line each")
+    .option("--limit <n>", "how many summaries to show at most", wholeNumber(1, 100_000), 500)
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm dag 3", "the whole tree"],
+        ["lcm dag 3 --depth 0", "only what is in the context"],
+        ["lcm dag --summary sum_0123456789abcdef --messages", "one summary, down to its messages"],
+      ),
+    )
+    .action(act(context, showDag));
+}
+
+async function showDag(session: Session, command: Command, name?: string): Promise<number> {
+  const options = command.opts<DagOptions>();
+  const top = options.summary ?? options.summaryId;
+  return await withLcm(session, "read", async (lcm) => {
+    const root = top === undefined ? null : await findSummary(lcm, top);
+    const conversation = await conversationOf(lcm, name, root);
+    const dag = await readTree(lcm, conversation, root, options);
+    if (session.json) session.printJson(toJson(conversation, dag));
+    else print(session, conversation, dag);
+    return exitOk;
+  });
+}
+
+export async function findSummary(lcm: Lcm, id: string): Promise<Summary> {
+  if (!isSummaryId(id)) {
+    throw new LcmError("invalid", `"${id}" is no summary's id`, { hint: "they look like sum_0123456789abcdef" });
+  }
+  const [summary] = await lcm.store.summaries({ ids: [id] });
+  if (summary === undefined)
+    throw new LcmError("not_found", `there is no summary ${id}`, { hint: "`lcm dag` lists them" });
+  return summary;
+}
+
+async function conversationOf(lcm: Lcm, name: string | undefined, root: Summary | null): Promise<Conversation> {
+  if (name === undefined && root === null) {
+    throw new LcmError("invalid", "no conversation is named", { hint: "`lcm conversations` lists them" });
+  }
+  const conversation = await lcm.find(name ?? String(root?.conversation));
+  if (root !== null && root.conversation !== conversation.id) {
+    throw new LcmError("not_found", `${root.id} is not in conversation ${conversation.id}`, {
+      hint: `it is in conversation ${root.conversation}`,
+    });
+  }
+  return conversation;
+}
+
+// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function print(session: Session, conversation: Conversation, dag: Tree): void {
+  const { paint, note } = session;
+  const { totals } = conversation;
+  session.print(headline(session, conversation));
+  session.print(
+    `${plural(totals.messages, "message")}, ${plural(totals.summaries, "summary", "summaries")}; ` +
+      `${plural(totals.contextItems, "item")} in context, ${formatCount(totals.contextTokens)} tokens`,
+  );
+  session.print();
+  if (dag.leftOut.olderItems > 0)
+    session.print(paint.soft(`… ${plural(dag.leftOut.olderItems, "older item")} of the context not shown`));
+  const tree = treeOf(session, dag.nodes);
+  for (const line of tree.lines) session.print(line);
+  const outside = dag.outside ?? [];
+  if (outside.length > 0) {
+    session.print();
+    session.print(`not in the context any more, because ${outside.length === 1 ? "it was" : "they were"} dissolved:`);
+    const nodes = outside.map((summary): TreeNode => ({ kind: "summary", summary, from: 0, below: [] }));
+    for (const line of treeOf(session, nodes).lines) session.print(line);
+  }
+  const { summaries, messages } = dag.leftOut;
+  if (summaries > 0)
+    note(
+      `${plural(summaries, "summary", "summaries")} and what is below not shown; --limit shows more, --summary a part`,
+    );
+  if (messages > 0) note(`${plural(messages, "message")} not shown; --summary shows a part`);
+  note(paint.soft(tree.words));
+}
+
+/** A table whose first column is the tree, and what must be said about its signs and times. */
+export function treeOf(
+  session: Session,
+  nodes: readonly TreeNode[],
+): { readonly lines: readonly string[]; readonly words: string } {
+  const { paint, columns, context } = session;
+  const rows = nodes.flatMap((node) => rowsOf(node, "", ""));
+  const spans = createSpans(
+    rows.flatMap(({ range }) => range ?? []),
+    context.zone,
+  );
+  const words = [...legendOf(rows), spans.words].join("; ");
+  if (rows.length === 0) return { lines: [], words };
+  const paintTree = (cell: string, at: number): string => {
+    const [, branches = "", name = ""] = /^([│├└─ ]*)(.*)$/.exec(cell) ?? [];
+    return paint.soft(branches) + (rows[at]?.paint(paint, name) ?? name);
+  };
+  const lines = table(
+    [
+      { title: "context", paint: paintTree },
+      { title: "from", align: "right", paint: paint.soft },
+      { title: "tokens", align: "right" },
+      { title: "time", paint: paint.soft },
+      { title: "text", flexible: true },
+    ],
+    rows.map(({ tree, from, tokens, range, text }) => [
+      tree,
+      from,
+      formatCount(tokens),
+      range === null ? "" : spans.of(...range),
+      text,
+    ]),
+    columns,
+    paint,
+  );
+  return { lines, words };
+}
+
+interface Row {
+  readonly tree: string;
+  readonly from: string;
+  readonly tokens: number;
+  readonly range: readonly [Timestamp, Timestamp] | null;
+  readonly text: string;
+  readonly level: Level;
+  readonly paint: (paint: Paint, name: string) => string;
+}
+
+/** The node and all that is shown below it; `lead` stands before its own line, `rest` before those of what is below. */
+function rowsOf(node: TreeNode, lead: string, rest: string): readonly Row[] {
+  const below =
+    node.kind === "messages"
+      ? node.messages
+      : node.below.flatMap((each): readonly (TreeNode | Message)[] =>
+          each.kind === "messages" ? each.messages : [each],
+        );
+  return [
+    rowOf(node, lead),
+    ...below.flatMap((each, at) => {
+      const isLast = at === below.length - 1;
+      const own = `${rest}${isLast ? "└─ " : "├─ "}`;
+      return "role" in each ? [messageRow(each, own)] : rowsOf(each, own, `${rest}${isLast ? "   " : "│  "}`);
+    }),
+  ];
+}
+
+function rowOf(node: TreeNode, lead: string): Row {
+  if (node.kind === "messages") {
+    const { count, tokens, earliestAt, latestAt } = node;
+    const range = earliestAt === null || latestAt === null ? null : ([earliestAt, latestAt] as const);
+    const tree = `${lead}${plural(count, "message")}`;
+    return { tree, from: "", tokens, range, text: "", level: "normal", paint: (_, name) => name };
+  }
+  const { summary, from } = node;
+  const { id, depth, level, tokens, createdAt, earliestAt, latestAt, carriedFrom } = summary;
+  const text = openingOf(summary);
+  return {
+    tree: `${lead}d${depth} ${id}${levelSigns[level]}`,
+    from: carriedFrom === null ? (from === 0 ? "" : formatCount(from)) : "–",
+    tokens,
+    range: [earliestAt ?? createdAt, latestAt ?? earliestAt ?? createdAt],
+    text: carriedFrom === null ? text : `(carried from ${carriedFrom}) ${text}`,
+    level,
+    paint: (paint, name) => paint.depth(depth, name),
+  };
+}
+
+const messageRow = (message: Message, lead: string): Row => ({
+  tree: `${lead}${message.role} ${message.id}`,
+  from: "",
+  tokens: message.tokens,
+  range: [message.at, message.at],
+  text: inShort(message),
+  level: "normal",
+  paint: (paint, name) => paint.role(message.role, name),
+});
+
+const levelSigns: Readonly<Record<Level, string>> = { normal: "", aggressive: "'", extractive: "~", truncated: "!" };
+const levelWords: Readonly<Record<Exclude<Level, "normal">, string>> = {
+  aggressive: "' from a second, stricter attempt",
+  extractive: "~ extracted without a model",
+  truncated: "! cut short, no level helped",
+};
+
+function legendOf(rows: readonly Row[]): readonly string[] {
+  return [...new Set(rows.map(({ level }) => level))].flatMap((level) =>
+    level === "normal" ? [] : [levelWords[level]],
+  );
+}
+
+// ── For programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const toJson = ({ id }: Conversation, { nodes, leftOut, outside }: Tree): unknown => ({
+  conversation: id,
+  nodes: nodes.map(nodeToJson),
+  leftOut,
+  outside: (outside ?? []).map(summaryToJson),
+});
+
+function nodeToJson(node: TreeNode): unknown {
+  if (node.kind === "summary")
+    return { kind: node.kind, ...summaryToJson(node.summary), from: node.from, below: node.below.map(nodeToJson) };
+  const messages = node.messages.map(({ id, role, tokens, at, text }) => ({ id, role, tokens, at, text }));
+  return messages.length === 0 ? { ...node, messages: undefined } : { ...node, messages };
+}
+
+const summaryToJson = ({ id, depth, level, tokens, earliestAt, latestAt, carriedFrom, text }: Summary) => ({
+  id,
+  depth,
+  level,
+  tokens,
+  earliestAt,
+  latestAt,
+  carriedFrom,
+  text,
+});

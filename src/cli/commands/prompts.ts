@@ -1,0 +1,255 @@
+/**
+ * `lcm prompts`: what a model is told when it writes a summary. Which templates hold, what one says, files to start from,
+ * and the very prompt that a summary was or would be asked for with.
+ */
+
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import { Option } from "commander";
+import { LcmError } from "../../core/errors.ts";
+import { fileIdsOf } from "../../core/large-files.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import type { Summary, SummaryId } from "../../core/model.ts";
+import { createPasses } from "../../core/passes.ts";
+import { rulesOf } from "../../core/plan.ts";
+import type { CompletionRequest, Model } from "../../core/ports.ts";
+import { builtInTemplates, templateNameOf, templateNames } from "../../core/prompts.ts";
+import type { TemplateName, Templates } from "../../core/prompts.ts";
+import { messagePassages, summaryPassages } from "../../core/source-text.ts";
+import { summarize } from "../../core/summarize.ts";
+import { estimateTokens, formatCount } from "../../core/text.ts";
+import { harmless, listed, plural, table } from "../render.ts";
+import { findSummary } from "./dag.ts";
+import { examples } from "./options.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, PromptFiles, Session } from "./session.ts";
+
+interface PromptsOptions {
+  readonly list?: boolean;
+  readonly show?: TemplateName;
+  readonly export?: string | true;
+  readonly render?: string;
+  readonly force?: boolean;
+}
+
+export function addPrompts(program: Command, context: CommandContext): void {
+  const ways = ["list", "show", "export", "render"];
+  const way = (flags: string, words: string): Option => {
+    const option = new Option(flags, words);
+    return option.conflicts(ways.filter((name) => name !== option.attributeName()));
+  };
+  program
+    .command("prompts")
+    .summary("show, change and try the prompts that summaries are written with")
+    .description(
+      "Show the prompts that summaries are written with. A file leaf.txt, condensed-d1.txt, condensed-d2.txt or " +
+        "condensed-d3.txt in the prompt folder replaces the built-in one for its depth.",
+    )
+    .addOption(way("--list", "which templates hold and where each comes from; the default"))
+    .addOption(way("--show <name>", "what one of them says").choices(templateNames))
+    .addOption(way("--export [folder]", "write the built-in ones as files to start from (default: the prompt folder)"))
+    .addOption(way("--render <what>", "the very prompt of a summary (its id), or of the next pass of a conversation"))
+    .option("--force", "with --export: replace files that are there")
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm prompts", "which templates hold"],
+        ["lcm prompts --show leaf", "what the one for leaves says"],
+        ["lcm prompts --export", "files to edit, in the prompt folder"],
+        ["lcm prompts --render sum_0123456789abcdef", "what the model is given for this summary"],
+        ["lcm prompts --render 3", "what it would be given next in conversation 3"],
+      ),
+    )
+    .action(act(context, prompts));
+}
+
+async function prompts(session: Session, command: Command): Promise<number> {
+  const options = command.opts<PromptsOptions>();
+  if (options.force === true && options.export === undefined) {
+    throw new LcmError("invalid", "--force goes with --export", { hint: "leave it out" });
+  }
+  const files = await session.context.prompts();
+  if (options.show !== undefined) show(session, files, options.show);
+  else if (options.export !== undefined) exportAll(session, files, options.export, options.force === true);
+  else if (options.render !== undefined) await render(session, files.templates, options.render);
+  else list(session, files);
+  return exitOk;
+}
+
+// ── The templates ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function list(
+  { json, print, printJson, note, paint, columns }: Session,
+  { dir, templates, sources }: PromptFiles,
+): void {
+  const rows = templateNames.map((name) => ({
+    name,
+    for: templateUses[name],
+    source: sources[name],
+    tokens: estimateTokens(templates[name]),
+  }));
+  if (json) return printJson({ dir, templates: rows });
+  const isOwn = (source: string): boolean => source !== "built-in";
+  const lines = table(
+    [
+      { title: "template", paint: paint.strong },
+      { title: "tokens", align: "right" },
+      { title: "for" },
+      { title: "from", flexible: true, paint: (cell, at) => (isOwn(rows[at]?.source ?? "") ? cell : paint.soft(cell)) },
+    ],
+    rows.map((row) => [row.name, formatCount(row.tokens), row.for, row.source]),
+    columns,
+    paint,
+  );
+  for (const line of lines) print(line);
+  note(paint.soft(`files in ${dir} replace the built-in ones; --export writes them there to start from`));
+}
+
+const templateUses: Readonly<Record<TemplateName, string>> = {
+  leaf: "summaries of messages",
+  "condensed-d1": "summaries of leaves",
+  "condensed-d2": "summaries of depth 2",
+  "condensed-d3": "summaries of depth 3 and more",
+};
+
+function show({ json, print, printJson }: Session, { templates, sources }: PromptFiles, name: TemplateName): void {
+  if (json) return printJson({ name, source: sources[name], text: templates[name] });
+  print(harmless(templates[name]));
+}
+
+function exportAll(session: Session, { dir }: PromptFiles, to: string | true, force: boolean): void {
+  const folder = to === true ? dir : resolve(to);
+  const files = templateNames.map((name) => ({
+    path: join(folder, `${name}.txt`),
+    text: `${builtInTemplates[name]}\n`,
+  }));
+  const there = files.map(({ path }) => path).filter((path) => existsSync(path));
+  if (there.length > 0 && !force) {
+    throw new LcmError("conflict", `${listed(there)} ${there.length === 1 ? "exists" : "exist"} already`, {
+      hint: "--force replaces them; --export FOLDER writes elsewhere",
+    });
+  }
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const { path, text } of files) writeFileSync(path, text);
+  if (session.json) return session.printJson({ written: files.map(({ path }) => path) });
+  for (const { path } of files) session.print(path);
+  session.note(
+    folder === dir ? "edit them; the next summary is written with them" : `they hold once they lie in ${dir}`,
+  );
+}
+
+// ── The very prompt ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Rendered {
+  readonly request: CompletionRequest;
+  readonly depth: number;
+  /** Where the text before it comes from. */
+  readonly previousContext: "recorded" | "recomputed" | "none" | "as it is now";
+}
+
+async function render(session: Session, templates: Templates, what: string): Promise<void> {
+  const { request, depth, previousContext } = await withLcm(session, "read", async (lcm) =>
+    what.startsWith("sum_") ? await ofSummary(lcm, templates, what) : await ofNextPass(lcm, templates, what),
+  );
+  const { system, prompt } = request;
+  const inputTokens = estimateTokens(system) + estimateTokens(prompt);
+  const template = templateNameOf(depth);
+  if (session.json) return session.printJson({ template, depth, previousContext, inputTokens, system, prompt });
+  const { paint, print, note } = session;
+  print(paint.strong("system"));
+  print(harmless(system));
+  print();
+  print(paint.strong("prompt"));
+  print(harmless(prompt));
+  note(paint.soft(`template ${template}, ${plural(inputTokens, "token")}, previous context: ${previousContext}`));
+}
+
+/** Takes the prompt down instead of answering it: what it writes down is what any other model would get. */
+function createListener(): Model & { readonly heard: readonly CompletionRequest[] } {
+  const heard: CompletionRequest[] = [];
+  return {
+    provider: "none",
+    name: "listener",
+    heard,
+    async complete(request) {
+      heard.push(request);
+      return { kind: "refused", refusal: "cancelled", message: "only the prompt was asked for" };
+    },
+  };
+}
+
+async function ofSummary(lcm: Lcm, templates: Templates, id: string): Promise<Rendered> {
+  const { store, settings } = lcm;
+  const summary = await findSummary(lcm, id);
+  const { messages: messageIds = [], summaries: summaryIds = [] } =
+    (await store.sources([summary.id])).get(summary.id) ?? {};
+  const messages = await store.messages({ ids: messageIds });
+  const summaries = await store.summaries({ ids: summaryIds });
+  if (messages.length + summaries.length === 0) {
+    throw new LcmError("invalid", `${id} was not written from sources: it was carried over`, {
+      hint:
+        summary.carriedFrom === null
+          ? "`lcm doctor` says more"
+          : `render ${summary.carriedFrom}, which it was carried from`,
+    });
+  }
+  const recomputed = summary.depth <= 1 && summary.previousContext === null ? await before(lcm, summary) : null;
+  const previousContext = summary.previousContext ?? recomputed;
+  const listener = createListener();
+  const source = {
+    conversation: summary.conversation,
+    depth: summary.depth,
+    passages: [...messagePassages(messages, settings.timezone), ...summaryPassages(summaries, settings.timezone)],
+    tokens: [...messages, ...summaries].reduce((sum, { tokens }) => sum + tokens, 0),
+    overheadTokens: 0,
+    previousContext,
+    fileIds: fileIdsOf(messages),
+  };
+  await summarize({ model: listener, settings, templates }, source, { onRefusal: "wait" });
+  const isThere = previousContext !== null && summary.depth <= 1;
+  return {
+    request: mustHear(listener.heard, `${id} stands for too little to ask a model about it`),
+    depth: summary.depth,
+    previousContext: !isThere ? "none" : recomputed === null ? "recorded" : "recomputed",
+  };
+}
+
+function mustHear(heard: readonly CompletionRequest[], otherwise: string): CompletionRequest {
+  const [request] = heard;
+  if (request === undefined) throw new LcmError("not_found", otherwise);
+  return request;
+}
+
+/** The text of the summary just before this one in the order of the conversation. */
+async function before({ store }: Lcm, summary: Summary): Promise<string | null> {
+  const seen = new Set<SummaryId>();
+  for (let id: SummaryId | undefined = summary.id; id !== undefined && !seen.has(id);) {
+    seen.add(id);
+    const above: SummaryId | undefined = (await store.derived([id])).get(id)?.[0];
+    const beside: readonly SummaryId[] =
+      above === undefined
+        ? (await store.context(summary.conversation, { kind: "summary" })).flatMap((item) =>
+            item.kind === "summary" ? [item.id] : [],
+          )
+        : ((await store.sources([above])).get(above)?.summaries ?? []);
+    const previous = beside[beside.indexOf(id) - 1];
+    if (previous !== undefined) return (await store.summaries({ ids: [previous] }))[0]?.text ?? null;
+    id = above;
+  }
+  return null;
+}
+
+async function ofNextPass(lcm: Lcm, templates: Templates, name: string): Promise<Rendered> {
+  const { id } = await lcm.find(name);
+  const { passes: planned, due } = await lcm.planCompaction({ conversation: id, mode: "sweep" });
+  const settings = { ...lcm.settings, summaryConcurrency: 1 };
+  const listener = createListener();
+  const deps = { store: lcm.store, settings, templates, model: listener };
+  const passes = createPasses(deps, { conversation: id, onRefusal: "wait" }, due.contextTokens, due.budget);
+  const rules = rulesOf(settings, false);
+  // The first refusal ends them, so nothing is folded.
+  if ((await passes.foldLeaves(rules, 1)) === null) await passes.condense(rules);
+  const request = mustHear(listener.heard, `there is nothing to fold in conversation ${id}`);
+  return { request, depth: planned[0]?.depth ?? 0, previousContext: "as it is now" };
+}

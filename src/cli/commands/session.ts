@@ -1,0 +1,248 @@
+/**
+ * What a command gets to work with, and how it ends. The commands are defined once and mounted twice: on `lcm`, and on
+ * a host's own program. So they know no process, no environment and no store; whoever mounts them gives them this.
+ */
+
+import { stripVTControlCharacters } from "node:util";
+import type { Command } from "commander";
+import type { Lcm } from "../../core/lcm.ts";
+import type { Clock, Model } from "../../core/ports.ts";
+import type { TemplateName, Templates } from "../../core/prompts.ts";
+import type { ResolvedSettings, Settings } from "../../core/settings.ts";
+import { isBrokenPipe, reportFailure } from "../failure.ts";
+import { createProgress } from "../progress.ts";
+import type { Progress } from "../progress.ts";
+import { createPaint } from "../render.ts";
+import type { Paint } from "../render.ts";
+
+/** Where text goes: a terminal, a file or another program. */
+export interface Output {
+  readonly stream: NodeJS.WritableStream;
+  readonly isTerminal: boolean;
+  /** Width of the terminal; null where there is none and no width was asked for. */
+  readonly columns: number | null;
+  readonly colour: boolean;
+}
+
+export interface CommandContext {
+  readonly stdin: NodeJS.ReadableStream;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Whether a person is there to answer a question. */
+  readonly isInteractive: boolean;
+  /** The zone in which times are shown and typed. */
+  readonly zone: string;
+  readonly clock: Clock;
+  /** Whether an unexpected error is shown with its stack. */
+  readonly debug: boolean;
+  settings(): Promise<ResolvedSettings>;
+  /**
+   * Who would write summaries: the model named here (`provider/model`), else the configured one; null if there is none,
+   * and then they are extracted. Nothing is asked yet, and no key is looked for. `invalid` for a name that is none.
+   */
+  summariser(named?: string): Promise<Summariser | null>;
+  /** The prompt templates that hold. `invalid` for a file that cannot be one. */
+  prompts(): Promise<PromptFiles>;
+  /** Work that Ctrl-C ends early and in good order; a second one ends the program. */
+  interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** The database at this path, or the one that the settings name. Touches nothing yet. */
+  database(path: string | undefined): Promise<Database>;
+  /** A yes or no from the person at the terminal. */
+  confirm(question: string): Promise<boolean>;
+  /** Called once, with the exit status. */
+  finish(status: number): void;
+}
+
+export interface Summariser {
+  /** `provider/model`. */
+  readonly name: string;
+  /** What named it, as a person would say it. */
+  readonly from: string;
+  /** Throws `invalid` if it is not known where and how to ask it. */
+  create(settings: Settings): Promise<Model>;
+}
+
+export interface PromptFiles {
+  /** Where files replace built-in templates; it need not exist. */
+  readonly dir: string;
+  readonly templates: Templates;
+  /** The path of the file, or `built-in`. */
+  readonly sources: Readonly<Record<TemplateName, string>>;
+}
+
+/** What a database is opened for: an import is a write that does its own indexing. */
+export type Purpose = "read" | "search" | "write" | "import";
+
+/** What a database is opened with. Left out: the settings as they are, no model, the built-in templates. */
+export interface Engine {
+  readonly settings?: Settings;
+  readonly model?: Model | null;
+  readonly templates?: Templates;
+}
+
+/** One database file, from the outside. Methods throw `LcmError`; what is not ours is never touched. */
+export interface Database {
+  readonly path: string;
+  /** Whether there is a file, and whose it is. */
+  kind(): "none" | "ours" | "older_program";
+  /** Only an import makes a file: `not_found` where there is none. Searches can be ended at any moment. */
+  open(purpose: Purpose, engine?: Engine): Promise<Lcm>;
+  /** Makes a database of the older program ours, after a backup. Does nothing the second time. */
+  adopt(): Promise<Adopted>;
+  /** A whole copy; without a path beside the database, where the newest few are kept. */
+  backup(to: string | undefined): Promise<BackedUp>;
+  /** The copies that lie beside it, oldest first. */
+  backups(): readonly Backup[];
+  /** Looks at a backup, and at what it would replace. */
+  planRestore(from: string): Promise<RestorePlan>;
+  restore(plan: RestorePlan): Promise<Restored>;
+}
+
+export type Adopted =
+  | {
+      readonly kind: "adopted";
+      readonly backup: string;
+      readonly messages: number;
+      readonly parts: number;
+      readonly summaries: number;
+    }
+  | { readonly kind: "unchanged" };
+
+export interface Backup {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export interface BackedUp extends Backup {
+  readonly files: number;
+  /** Older backups that made room for it. */
+  readonly pruned: readonly string[];
+}
+
+/** A database file and what is in it; the counts are null where it is not of the present format. */
+export interface DatabaseFacts extends Backup {
+  readonly format: "current" | "outdated" | "older_program" | "newer" | "damaged";
+  readonly contents: { readonly conversations: number; readonly messages: number; readonly summaries: number } | null;
+}
+
+export interface RestorePlan {
+  readonly from: DatabaseFacts;
+  readonly replaces: DatabaseFacts | null;
+  readonly to: string;
+}
+
+export interface Restored {
+  /** Where what was there before has been put; null when there was nothing. */
+  readonly replaced: string | null;
+  readonly files: number;
+}
+
+// ── One run of a command ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A command under way: its context, with what the options common to all commands say. */
+export interface Session {
+  readonly context: CommandContext;
+  readonly json: boolean;
+  readonly paint: Paint;
+  /** How wide a line may be. Where there is no terminal, so wide that whoever reads it is not flooded. */
+  readonly columns: number;
+  readonly database: Database;
+  /** A line of the answer. */
+  readonly print: (line?: string) => void;
+  /** The answer for programs. */
+  readonly printJson: (value: unknown) => void;
+  /** A line beside the answer: what was left out, what to do next. */
+  readonly note: (line: string) => void;
+  readonly progress: (label: string) => Progress;
+}
+
+export interface CommonOptions {
+  readonly db?: string;
+  readonly json?: boolean;
+  readonly color: boolean;
+}
+
+export const exitOk = 0;
+export const exitFindings = 1;
+
+/** What commander calls: runs the command and finishes with its status, whatever happens. */
+export function act(
+  context: CommandContext,
+  run: (session: Session, command: Command, ...args: string[]) => Promise<number>,
+): (this: Command) => Promise<void> {
+  return async function action(this: Command): Promise<void> {
+    const common = this.optsWithGlobals<CommonOptions>();
+    const outputs = { stdout: plainIf(!common.color, context.stdout), stderr: plainIf(!common.color, context.stderr) };
+    const given = { ...context, ...outputs };
+    try {
+      const session = createSession(given, common, await context.database(common.db));
+      context.finish(await run(session, this, ...this.args));
+    } catch (error) {
+      // Whoever read our output has heard enough.
+      if (isBrokenPipe(error)) context.finish(exitOk);
+      else context.finish(reportFailure(given, common.json === true, error));
+    }
+  };
+}
+
+const plainIf = (plain: boolean, output: Output): Output => (plain ? { ...output, colour: false } : output);
+
+const columnsElsewhere = 120;
+
+function createSession(context: CommandContext, common: CommonOptions, database: Database): Session {
+  const { stdout, stderr } = context;
+  const json = common.json === true;
+  return {
+    context,
+    json,
+    paint: createPaint(stdout.colour),
+    columns: stdout.columns ?? columnsElsewhere,
+    database,
+    print: (line = "") => void stdout.stream.write(`${line}\n`),
+    printJson: (value) => void stdout.stream.write(`${JSON.stringify(value, null, 2)}\n`),
+    note: (line) => void stderr.stream.write(`${stderr.colour ? line : stripVTControlCharacters(line)}\n`),
+    progress: (label) => createProgress(json ? null : stderr, label),
+  };
+}
+
+/** Opens the database for one piece of work and closes it again. An older file is offered to be adopted first. */
+export async function withLcm<T>(
+  session: Session,
+  purpose: Purpose,
+  work: (lcm: Lcm) => Promise<T>,
+  engine: Engine = {},
+): Promise<T> {
+  const { database, context } = session;
+  if (context.isInteractive && !session.json && database.kind() === "older_program") await offerToAdopt(session);
+  const lcm = await database.open(purpose, engine);
+  try {
+    return await work(lcm);
+  } finally {
+    await lcm.close();
+  }
+}
+
+async function offerToAdopt(session: Session): Promise<void> {
+  const { database, context } = session;
+  const question = `${database.path} was made by an older lossless-claw. Move it over now? A backup is made first.`;
+  if (!(await context.confirm(question))) return; // Opening it then says what it is and what to do.
+  const adopted = await database.adopt();
+  if (adopted.kind === "adopted") session.note(`adopted; the backup is ${adopted.backup}`);
+}
+
+/** Brings search up to date with what was stored; tells how many rows that took. */
+export async function indexAll(session: Session, lcm: Lcm): Promise<number> {
+  const rowsPerStep = 1_000;
+  const { unindexed: total } = await lcm.store.status();
+  const progress = session.progress("indexing for search");
+  try {
+    // Others may be writing at the same time; what they add is theirs to index.
+    for (let left = total, done = 0; left > 0 && done < total; done += rowsPerStep) {
+      progress.update({ done: Math.min(done, total), of: total, unit: "rows" });
+      left = await lcm.store.index(rowsPerStep);
+    }
+  } finally {
+    progress.end();
+  }
+  return total;
+}

@@ -1,0 +1,147 @@
+/**
+ * Finding the next run of a stored context without reading the context: a window around a frontier, as many messages
+ * as one pass takes. So a pass costs what it folds, however long the conversation is.
+ */
+
+import { messageFromStore } from "./content.ts";
+import type { ContextItem, ConversationId, Message, MessageId } from "./model.ts";
+import { tiesOf } from "./pairing.ts";
+import type { Ties } from "./pairing.ts";
+import { leafRun, tailStart } from "./plan.ts";
+import type { Rules, Stretch } from "./plan.ts";
+import type { Store } from "./ports.ts";
+
+/** Raw messages to be folded into a leaf: their places in the context, and what they say. */
+export interface LeafRun {
+  readonly items: readonly ContextItem[];
+  readonly messages: readonly Message[];
+}
+
+export interface LeafFinder {
+  /** The next run, each given out once; null when there is none left. Runs do not overlap. */
+  next(): Promise<LeafRun | null>;
+}
+
+/** How many items one window holds, and how many messages beyond a full chunk are looked at for results of its calls. */
+const windowItems = 1_024;
+const lookahead = 32;
+
+/** From the oldest raw message on, or from the fresh tail back. */
+export function createLeafFinder(
+  store: Store,
+  conversation: ConversationId,
+  rules: Rules,
+  from: Stretch["from"],
+): LeafFinder {
+  let after = Number.MIN_SAFE_INTEGER;
+  let before: number | null = null;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const find = async (): Promise<LeafRun | null> => {
+    before ??= await tailOrdinal(store, conversation, rules.freshTailCount);
+    for (;;) {
+      const keep = from;
+      const [start] = await store.context(conversation, { after, before, kind: "message", limit: 1, keep });
+      if (start === undefined) return null;
+      const edge = start.ordinal;
+      const bounds = from === "oldest" ? { after: edge - 1, before } : { after, before: edge + 1 };
+      const window = await store.context(conversation, { ...bounds, limit: windowItems, keep });
+      const stretch = withinChunk(rawStretch(window, from), rules, from);
+      const run = await pick(store, stretch, isWhole(stretch, window, from), rules, from);
+      // Whatever becomes of the run, it is not offered again; what is too short is passed over whole.
+      const used = run?.items ?? stretch;
+      if (from === "oldest") after = used.at(-1)?.ordinal ?? edge;
+      else before = used[0]?.ordinal ?? edge;
+      if (run !== null) return run;
+    }
+  };
+  return {
+    // One at a time: several workers ask, and the frontier is one.
+    next() {
+      const found = turn.then(find);
+      turn = found.catch(() => undefined); // Its caller hears of it.
+      return found;
+    },
+  };
+}
+
+/** The neighbouring raw messages at one end of a window. */
+function rawStretch(window: readonly ContextItem[], from: Stretch["from"]): readonly ContextItem[] {
+  if (from === "oldest") {
+    const end = window.findIndex((item) => item.kind === "summary");
+    return end === -1 ? window : window.slice(0, end);
+  }
+  return window.slice(window.findLastIndex((item) => item.kind === "summary") + 1);
+}
+
+/** As many of them as a pass can take, and a few more to see where results of its calls are. */
+function withinChunk(stretch: readonly ContextItem[], rules: Rules, from: Stretch["from"]): readonly ContextItem[] {
+  let tokens = 0;
+  const isFull = (item: ContextItem): boolean => (tokens += item.tokens) > rules.chunkTokens;
+  if (from === "oldest") {
+    const full = stretch.findIndex(isFull);
+    return full === -1 ? stretch : stretch.slice(0, full + 1 + lookahead);
+  }
+  const full = stretch.findLastIndex(isFull);
+  return full === -1 ? stretch : stretch.slice(Math.max(0, full - lookahead));
+}
+
+/** Whether the stretch ends where its raw messages do, and not where reading stopped. */
+function isWhole(stretch: readonly ContextItem[], window: readonly ContextItem[], from: Stretch["from"]): boolean {
+  const end = from === "oldest" ? stretch.at(-1) : stretch[0];
+  const windowEnd = from === "oldest" ? window.at(-1) : window[0];
+  if (end !== windowEnd) {
+    const beyond = from === "oldest" ? window[stretch.length] : window[window.length - stretch.length - 1];
+    return beyond?.kind === "summary";
+  }
+  return window.length < windowItems;
+}
+
+async function pick(
+  store: Store,
+  stretch: readonly ContextItem[],
+  whole: boolean,
+  rules: Rules,
+  from: Stretch["from"],
+): Promise<LeafRun | null> {
+  if (whole && stretch.reduce((sum, item) => sum + item.tokens, 0) < rules.leafMinTokens) return null;
+  const messages = await store.messages({ ids: stretch.map(messageId) });
+  if (messages.length !== stretch.length) return null; // Gone since the window was read: the next look sees it.
+  const candidates = messages.map((message, at) => ({ tokens: stretch[at]?.tokens ?? 0, ties: tiesOfStored(message) }));
+  const range = leafRun(candidates, { from, isMore: !whole }, rules);
+  return range === null ? null : { items: stretch.slice(...range), messages: messages.slice(...range) };
+}
+
+const messageId = (item: ContextItem): MessageId => item.id as MessageId;
+
+/** Most messages neither call nor answer, which their parts tell without putting them together. */
+function tiesOfStored(message: Message): Ties {
+  const mayTie =
+    message.role === "tool" || message.parts.some(({ type, toolCallId }) => type === "tool" || toolCallId !== null);
+  return mayTie ? tiesOf(messageFromStore(message)) : noTies;
+}
+
+const noTies: Ties = { calls: [], answers: [] };
+
+/** How far before the last N messages a call may lie whose result is among them. */
+const lookback = 64;
+
+/** The ordinal at which the fresh tail begins; beyond all when nothing is protected. */
+export async function tailOrdinal(store: Store, conversation: ConversationId, freshTailCount: number): Promise<number> {
+  if (freshTailCount === 0) return Number.MAX_SAFE_INTEGER;
+  const limit = freshTailCount + lookback;
+  const items = await store.context(conversation, { kind: "message", limit, keep: "newest" });
+  const messages = await store.messages({ ids: items.map(messageId) });
+  const start = tailStart(messages.map(tiesOfStored), freshTailCount);
+  return items[start]?.ordinal ?? Number.MAX_SAFE_INTEGER;
+}
+
+/** How much of a context is looked at for runs of summaries: far more than any prompt shows. */
+const condensingItems = 4_096;
+
+/** The end of the context that leaves are being made at. */
+export const condensingWindow = async (
+  store: Store,
+  conversation: ConversationId,
+  keep: Stretch["from"],
+): Promise<readonly ContextItem[]> => await store.context(conversation, { limit: condensingItems, keep });

@@ -1,0 +1,107 @@
+/** Items of a context read from the store and put as a prompt shows them, with what each of them costs there. */
+
+import { isObject, messageFromStore } from "./content.ts";
+import type { HostMessage } from "./content.ts";
+import { messageForPrompt } from "./large-files.ts";
+import type { ContextItem, Json, Message, Sources, Summary, SummaryId } from "./model.ts";
+import { tiesOf } from "./pairing.ts";
+import type { Ties } from "./pairing.ts";
+import type { Store } from "./ports.ts";
+import { presentMessage, shortenMessage, tokensOf } from "./present.ts";
+import { renderSummary, summaryOverheadTokens } from "./render-summary.ts";
+
+export interface Shown {
+  /** Among the items that were asked for; -1 for one that was not. */
+  readonly position: number;
+  readonly source: Message | Summary;
+  /** Null for what says nothing, or is not for a prompt. */
+  readonly message: HostMessage | null;
+  readonly tokens: number;
+  /** What the item was taken to cost before it was read. */
+  readonly cost: number;
+  readonly ties: Ties;
+  readonly isShortened: boolean;
+}
+
+/** What an item is taken to cost before it is read. */
+export const costOf = ({ kind, tokens }: ContextItem): number =>
+  tokens + (kind === "summary" ? summaryOverheadTokens : 0);
+
+/** The items from a position on. What was forgotten since they were listed is left out. */
+export async function readShown(store: Store, items: readonly ContextItem[], from: number): Promise<readonly Shown[]> {
+  const wanted = items.slice(from);
+  const messageIds = wanted.flatMap((item) => (item.kind === "message" ? [item.id] : []));
+  const summaryIds = wanted.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
+  const condensedIds = wanted.flatMap((item) => (item.kind === "summary" && item.depth > 0 ? [item.id] : []));
+  const [messages, summaries, sources] = await Promise.all([
+    messageIds.length === 0 ? [] : store.messages({ ids: messageIds }),
+    summaryIds.length === 0 ? [] : store.summaries({ ids: summaryIds }),
+    condensedIds.length === 0 ? new Map<SummaryId, Sources>() : store.sources(condensedIds),
+  ]);
+  const messageOf = new Map(messages.map((message) => [message.id, message]));
+  const summaryOf = new Map(summaries.map((summary) => [summary.id, summary]));
+  const shown: Shown[] = [];
+  for (const [index, item] of wanted.entries()) {
+    const place = { position: from + index, cost: costOf(item) };
+    if (item.kind === "summary") {
+      const summary = summaryOf.get(item.id);
+      if (summary !== undefined) shown.push(showSummary(summary, sources.get(item.id), place));
+    } else {
+      const message = messageOf.get(item.id);
+      if (message !== undefined) shown.push(await showMessage(store, message, place));
+    }
+  }
+  return shown;
+}
+
+type Place = Pick<Shown, "position" | "cost">;
+
+function showSummary(source: Summary, sources: Sources | undefined, place: Place): Shown {
+  const message = renderSummary(source, sources?.summaries ?? []);
+  return { ...place, source, message, tokens: tokensOf(message), ties: untied, isShortened: false };
+}
+
+async function showMessage(store: Store, source: Message, place: Place): Promise<Shown> {
+  const raw = source.moved.length === 0 ? messageFromStore(source) : await messageForPrompt(store, source);
+  const message = presentMessage(raw, source.text);
+  if (message === null) return { ...place, source, message, tokens: 0, ties: untied, isShortened: false };
+  // What is shown as it was stored, or with its one text in a block, costs what the store has counted.
+  const isPlain = typeof raw["content"] === "string" && raw["tool_calls"] === undefined;
+  const isCounted = message === raw || (isPlain && message["role"] === raw["role"]);
+  const tokens = isCounted ? source.tokens : tokensOf(message);
+  return { ...place, source, message, tokens, ties: tiesOf(message), isShortened: false };
+}
+
+const untied: Ties = { calls: [], answers: [] };
+
+export const isMessage = (source: Message | Summary): source is Message => "role" in source;
+
+/** Something a user said, and not only results of tools. */
+export function isUserText({ source, message }: Shown): boolean {
+  if (!isMessage(source) || source.role !== "user" || message === null) return false;
+  const { content } = message;
+  return !Array.isArray(content) || content.some((block: Json) => !isObject(block) || block["type"] !== "tool_result");
+}
+
+/** How many of the newest user messages are looked at for one that says something. */
+const userMessagesMax = 8;
+
+/** The newest thing a user said, if it is in the context as it was said. */
+export async function findNewestUser(store: Store, conversation: Message["conversation"]): Promise<Shown | null> {
+  const newest = await store.messages({ conversation, role: "user", keep: "newest", limit: userMessagesMax });
+  for (const message of newest.toReversed()) {
+    const shown = await showMessage(store, message, { position: -1, cost: message.tokens });
+    if (message.aside !== null || !isUserText(shown)) continue;
+    return (await store.coveredBy(message.id)).length === 0 ? shown : null;
+  }
+  return null;
+}
+
+/** The same in fewer tokens, as near to these as can be. A summary is short already. */
+export function shorten(shown: Shown, tokensMax: number): Shown {
+  const { source, message } = shown;
+  if (message === null || !isMessage(source) || shown.tokens <= tokensMax) return shown;
+  const shorter = shortenMessage(message, tokensMax, `message ${source.id}`);
+  const tokens = tokensOf(shorter);
+  return tokens < shown.tokens ? { ...shown, message: shorter, tokens, isShortened: true } : shown;
+}

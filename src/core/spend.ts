@@ -1,0 +1,110 @@
+/**
+ * What model calls may cost: every call is a row before it is made, a window of time allows so many, and a credential
+ * that was refused is not tried again for a while. All of it is kept in the store, so that processes which share a
+ * database share one purse, and a restart forgets nothing.
+ */
+
+import { LcmError } from "./errors.ts";
+import type { Refusal, Timestamp } from "./model.ts";
+import type { Clock, Completion, CompletionRequest, Model, OpenBreaker, Store, UsageTotals } from "./ports.ts";
+import type { Settings } from "./settings.ts";
+import { msToTimestamp, timestampToMs } from "./text.ts";
+
+interface SpendDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly settings: Settings;
+}
+
+/** Long enough that a wrong key costs a handful of calls an hour, short enough that a mended one is soon noticed. */
+const breakerMinutes = 10;
+
+/**
+ * The model, with every call a row, the ceiling and the breaker kept. Throws only what the store throws. With the
+ * breaker ignored, a call is made although the credential was just refused: whoever mended it wants to see it work.
+ */
+export function meter(deps: SpendDeps, model: Model, options: { readonly breaker?: "heeded" | "ignored" } = {}): Model {
+  const { store, clock, settings } = deps;
+  const { provider, name } = model;
+  return {
+    provider,
+    name,
+    async complete(request) {
+      if (request.signal?.aborted === true) return cancelled;
+      const begun = clock.now();
+      const { conversation, purpose } = request;
+      const bounds = {
+        callsMax: settings.spendCeilingCalls,
+        windowSince: minutesBefore(begun, settings.spendWindowMinutes),
+        breakerSince: options.breaker === "ignored" ? null : minutesBefore(begun, breakerMinutes),
+      };
+      const admission = await store.beginCall({ conversation, purpose, provider, model: name }, bounds);
+      if (admission.kind === "refused") return admission;
+      const completion = await completeWithin(model, request);
+      const isText = completion.kind === "text";
+      await store.endCall(admission.id, {
+        inputTokens: isText ? completion.inputTokens : 0,
+        outputTokens: isText ? completion.outputTokens : 0,
+        result: isText ? "ok" : completion.refusal,
+        durationMs: timestampToMs(clock.now()) - timestampToMs(begun),
+      });
+      return completion;
+    },
+  };
+}
+
+/** One call that outlives neither its signal nor an adapter that throws: both become refusals. */
+export async function completeWithin(model: Model, request: CompletionRequest): Promise<Completion> {
+  const { signal } = request;
+  if (signal === undefined) return await completeSafely(model, request);
+  if (signal.aborted) return cancelled;
+  const withdrawal = Promise.withResolvers<Completion>();
+  const withdraw = (): void => withdrawal.resolve(cancelled);
+  signal.addEventListener("abort", withdraw, { once: true });
+  try {
+    return await Promise.race([completeSafely(model, request), withdrawal.promise]);
+  } finally {
+    signal.removeEventListener("abort", withdraw);
+  }
+}
+
+const cancelled: Completion = {
+  kind: "refused",
+  refusal: "cancelled",
+  message: "the call was withdrawn before the model had answered",
+};
+
+async function completeSafely(model: Model, request: CompletionRequest): Promise<Completion> {
+  try {
+    return await model.complete(request);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { kind: "refused", refusal: error instanceof LcmError ? refusalOf(error) : "unreachable", message };
+  }
+}
+
+function refusalOf({ code }: LcmError): Refusal {
+  if (code === "denied") return "auth";
+  return code === "unavailable" ? "unreachable" : "rejected";
+}
+
+/** What the present window has cost, and which providers are not asked at present. */
+export interface Spend {
+  readonly windowMinutes: number;
+  readonly callsMax: number;
+  readonly usage: UsageTotals;
+  readonly breakers: readonly OpenBreaker[];
+}
+
+export async function spendOf({ store, clock, settings }: SpendDeps): Promise<Spend> {
+  const now = clock.now();
+  return {
+    windowMinutes: settings.spendWindowMinutes,
+    callsMax: settings.spendCeilingCalls,
+    usage: await store.usageSince(minutesBefore(now, settings.spendWindowMinutes)),
+    breakers: await store.openBreakers(minutesBefore(now, breakerMinutes)),
+  };
+}
+
+const minutesBefore = (time: Timestamp, minutes: number): Timestamp =>
+  msToTimestamp(Math.max(0, timestampToMs(time) - minutes * 60_000));

@@ -1,0 +1,292 @@
+/**
+ * How a text falls apart into statements: sentences, list items, lines of logs, lines of code, calls of tools. Each is
+ * one line short enough to quote, knows when and by whom it was said, and what such a thing is worth before anybody
+ * looks at its words. Any script, with or without blanks and marks.
+ */
+
+import { outputCues } from "./cues.ts";
+import { expandFooter } from "./prompts.ts";
+import { estimateTokens } from "./text.ts";
+
+/** One piece of what is to be summarised: a message, or a summary below. */
+export interface Passage {
+  /** When and who, `[2026-02-17 15:37 UTC] [user]`, or the range of a summary. */
+  readonly label: string;
+  readonly text: string;
+  readonly kind: "user" | "assistant" | "tool" | "system" | "summary";
+}
+
+/** When something was said, and by whom; `who` is the whole label if it tells nothing of the sort. */
+export interface Stamp {
+  readonly day: string;
+  readonly clock: string;
+  /** The end of a range, ` – 21:14`, or nothing. */
+  readonly until: string;
+  readonly zone: string;
+  readonly who: string;
+}
+
+export interface Statement {
+  readonly text: string;
+  readonly tokens: number;
+  /** Position of its passage. */
+  readonly passage: number;
+  /** What was said at a time: the passage, or a line of a summary. */
+  readonly turn: number;
+  readonly stamp: Stamp;
+  readonly form: "said" | "output" | "code" | "call";
+  readonly worth: number;
+  /** A point of a list. */
+  readonly listed: boolean;
+  /** Goes on with the sentence of the statement before it. */
+  readonly continues: boolean;
+}
+
+export interface Split {
+  readonly statements: readonly Statement[];
+  /** What a summary's own last line names. */
+  readonly topics: readonly string[];
+}
+
+const kindWorth: Readonly<Record<Passage["kind"], number>> = {
+  user: 1.4,
+  assistant: 1,
+  summary: 1,
+  system: 0.5,
+  tool: 0.35,
+};
+const openingWorth = 1.2;
+const headingWorth = 0.5;
+const signatureWorth = 0.35;
+const codeWorth = 0.06;
+const callWorth = 0.3;
+/** Of the lines of a tool's output. */
+const outputWorth = { frame: 0.1, failing: 1.6, exit: 1.6, count: 1.3, warning: 0.7, last: 0.5 } as const;
+
+export function statementsOf(passage: Passage, place: number): Split {
+  const statements: Statement[] = [];
+  const topics: string[] = [];
+  const outputs = new Map<string, { at: number; times: number }>();
+  let stamp = readLabel(passage.label);
+  let turn = place * turnsMax;
+
+  const add = (text: string, form: Statement["form"], worth: number, listed = false): void => {
+    for (const [at, piece] of piecesOf(text).entries()) {
+      const tokens = estimateTokens(piece);
+      statements.push({ text: piece, tokens, passage: place, turn, stamp, form, worth, listed, continues: at > 0 });
+    }
+  };
+  /** Lines that differ only in their figures are one line, told as it was last, with their number. */
+  const addOutput = (line: string, worth: number): void => {
+    const text = line.replace(lineTime, "");
+    const shape = text.replace(/\d+|\b[0-9a-f]{8,}\b/gi, "#");
+    const known = outputs.get(shape);
+    const before = statements[known?.at ?? -1];
+    if (known === undefined || before === undefined || text.length > repeatCharsMax) {
+      outputs.set(shape, { at: statements.length, times: 1 });
+      return add(text, "output", worth);
+    }
+    known.times++;
+    const counted = `${text} (×${known.times})`;
+    const isTrouble = before.worth >= outputWorth.failing;
+    const worthNow = isTrouble ? before.worth : Math.min(before.worth, kindWorth.tool);
+    statements[known.at] = { ...before, text: counted, tokens: estimateTokens(counted), worth: worthNow };
+  };
+
+  const lines = passage.text.replace(blanks, " ").split("\n");
+  const lastLine = lines.findLastIndex((line) => line.trim() !== "");
+  const isListing = passage.kind === "tool" && isMostlyCode(lines);
+  const fences = lines.filter(isFence).length;
+  let fencesMet = 0;
+  for (const [at, line] of lines.entries()) {
+    let text = line.trim();
+    if (isFence(line)) fencesMet++;
+    if (isFence(line) || !somethingSaid.test(text) || text === "[no text]") continue;
+    if (passage.kind === "summary") {
+      if (text.startsWith(expandFooter)) topics.push(...topicsIn(text));
+      if (text.startsWith(expandFooter) || truncationMarker.test(text)) continue;
+      const labelled = readLine(line, stamp);
+      stamp = labelled.stamp;
+      text = labelled.text.trim();
+      turn = place * turnsMax + Math.min(at, turnsMax - 1);
+    }
+    const kind = passage.kind === "summary" ? kindOfSpeaker(stamp.who) : passage.kind;
+    const worth = kindWorth[kind] * (statements.length === 0 ? openingWorth : 1);
+    const call = kind === "assistant" ? toolCall.exec(text) : null;
+    // A fence that is never closed does not make code of all that follows.
+    const isFenced = fencesMet % 2 === 1 && fencesMet < fences && !sixWords.test(text);
+    if (call !== null) add(toldCall(call), "call", callWorth);
+    else if (isFenced || isListing || isCode(text))
+      add(text, "code", kindWorth[kind] * (signature.test(text) ? signatureWorth : codeWorth));
+    else if (kind === "tool" || logLine.test(text)) addOutput(text, worthOfOutput(text, at === lastLine));
+    else {
+      const listed = listMark.test(text);
+      const isHeading = /^#{1,6} /.test(text);
+      for (const sentence of sentencesOf(plain(text)))
+        add(sentence, "said", isHeading ? worth * headingWorth : worth, listed);
+    }
+  }
+  return { statements, topics };
+}
+
+const turnsMax = 1 << 20;
+
+const isFence = (line: string): boolean => /^ ?(?:```|~~~)/.test(line);
+const blanks = /(?:(?!\n)[\s\p{Cc}])+/gu;
+const somethingSaid = /[\p{L}\p{N}\p{Extended_Pictographic}]/u;
+const truncationMarker = /^\[(?:Truncated|LCM fallback)[^\]]*\]$/;
+const repeatCharsMax = 400;
+
+function kindOfSpeaker(who: string): Passage["kind"] {
+  const role = /^(?:user|assistant|tool|system)\b/.exec(who)?.[0];
+  return role === "user" || role === "assistant" || role === "tool" || role === "system" ? role : "summary";
+}
+
+// ── Labels ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const labelCharsMax = 60;
+const time = String.raw`\[(?=\d)(\d{4}-\d\d-\d\d)? ?(\d\d:\d\d)?( – (?:\d{4}-\d\d-\d\d )?\d\d:\d\d)? ?([^\]\s\d][^\]\s]{0,39})?\]`;
+const passageLabel = new RegExp(String.raw`^${time}(?: \[([^\]]{1,${labelCharsMax}})\])?$`);
+/** As extract.ts writes them: what is not said is as in the line before. */
+const lineLabel = new RegExp(
+  String.raw`^(?=\[)(?:${time} ?)?(?:\[((?:user|assistant|tool|system)\b[^\]]{0,${labelCharsMax}})\])?`,
+);
+
+function readLabel(label: string): Stamp {
+  const match = passageLabel.exec(label);
+  if (match?.[1] === undefined) {
+    const who = label.replace(/[\s\p{Cc}[\]]+/gu, " ").trim();
+    return { day: "", clock: "", until: "", zone: "", who: who.slice(0, cutAt(who, labelCharsMax)) };
+  }
+  const [, day, clock = "", until = "", zone = "", who = ""] = match;
+  return { day, clock, until, zone, who };
+}
+
+function readLine(line: string, before: Stamp): { readonly stamp: Stamp; readonly text: string } {
+  const match = lineLabel.exec(line);
+  if (match === null || match[0] === "") return { stamp: before, text: line };
+  const [label, day = before.day, clock = before.clock, until = "", zone = before.zone, who = before.who] = match;
+  return {
+    stamp: { day, clock, until: match[2] === undefined ? before.until : until, zone, who },
+    text: line.slice(label.length),
+  };
+}
+
+const topicsIn = (footer: string): readonly string[] =>
+  footer
+    .slice(expandFooter.length)
+    .split(/[,;]/)
+    .map((topic) => topic.trim())
+    .filter((topic) => topic !== "" && topic.length <= 40);
+
+// ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const level = "TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL";
+const lineTime =
+  /^(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d)\s+/;
+const logLine = new RegExp(String.raw`${lineTime.source}|^\W{0,2}(?:${level})\b\W`);
+
+function worthOfOutput(line: string, isLast: boolean): number {
+  const [cue] = outputCues.find(([, pattern]) => pattern.test(line)) ?? [];
+  if (cue !== undefined) return outputWorth[cue];
+  return isLast ? outputWorth.last : kindWorth.tool;
+}
+
+/** A call reads `name {arguments}`; told are its name and what it was about. */
+const toolCall = /^([A-Za-z][\w.:-]{0,60}) (\{".*)$/;
+const subject = /"(?:\w*path|file\w*|command|cmd|url|query|pattern|name|target|title|to|id)":"((?:[^"\\]|\\.){1,90})/i;
+
+function toldCall([, name = "", input = ""]: RegExpExecArray): string {
+  const about = subject.exec(input)?.[1] ?? input.slice(0, cutAt(input, 90));
+  return `${name} ${about
+    .replaceAll(/\\[nt]/g, " ")
+    .replaceAll('\\"', '"')
+    .trim()}`;
+}
+
+const keyword =
+  "import|export|const|let|var|def|class|fn|func|function|return|raise|throw|public|private|static|async|await|struct|enum|impl|interface|type|package|using|namespace|elif|else|except|if|for|while|try|with|SELECT|INSERT|CREATE|UPDATE|ALTER|DROP|WHERE|FROM|JOIN";
+const codeLine = new RegExp(
+  String.raw`[{;]$|^[)}\]]+[;,]*$|^(?:${keyword})\b.*(?:[={};]|[):]$)|^(?:#include|\/\/|\/\*|\* )|^(?:diff --git|[+-]{3} |@@ )|^</?[a-zA-Z][^>]*>|^[\w.]+\(.*\)[;,]?$|=>\s*\S*$|\bAS \w+,?$|":\s?["\d\{\[tfn]`,
+);
+const sixWords = /(?:[\p{L}'’]{2,}[ ,]+){6}/u;
+const signature =
+  /^(?:(?:export|pub|default|abstract|async)\s)*(?:function|def|class|fn|func|interface|type|struct|enum|impl|CREATE|ALTER|diff --git)\b|^(?:\+\+\+|\$) /;
+
+const isCode = (text: string): boolean => codeLine.test(text) && !sixWords.test(text);
+
+const listingShare = 0.3;
+
+/** Whether a tool's output shows a file of source text or data: then no line of it tells how a call went. */
+function isMostlyCode(lines: readonly string[]): boolean {
+  const filled = lines.filter((line) => somethingSaid.test(line));
+  return filled.length > 3 && filled.filter((line) => isCode(line.trim())).length > listingShare * filled.length;
+}
+
+const listMark = /^(?:[-*+•·▪◦]|\d{1,3}[.)]|[a-z]\))\s+/;
+
+/** Without the marks of Markdown that only shape it. */
+function plain(text: string): string {
+  if (text.startsWith("|")) return text.replace(/^\|\s*|\s*\|$/g, "").replace(/\s*\|\s*/g, " | ");
+  return text
+    .replace(/^(?:>\s*)+|^#{1,6}\s+/, "")
+    .replace(listMark, "")
+    .replace(/\*\*|__(?=\S)|(?<=\S)__/g, "")
+    .trim();
+}
+
+// ── Sentences ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const ending = /[。！？।۔؟]+[」』”’"'）)\]]*|[.!?…]+["'”’)\]*]*(?=\s)|[!?]+(?=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])/gu;
+const abbreviation =
+  /(?:^|[\s(])(?:\p{L}|e\.g|i\.e|etc|vs|mrs?|ms|dr|prof|st|nos?|nr|approx|z\.\s?b|d\.\s?h|ca|bzw|fig|vol|inc|ltd|jr|sr|pp?|al)\.$/iu;
+
+function sentencesOf(text: string): readonly string[] {
+  const sentences: string[] = [];
+  let from = 0;
+  for (const match of text.matchAll(ending)) {
+    const to = match.index + match[0].length;
+    if (match[0].startsWith(".") && abbreviation.test(text.slice(Math.max(from, to - 12), to))) continue;
+    if (/^\s+[\p{Ll}\p{P}]/u.test(text.slice(to, to + 4)) && !/^\s+["'“‘([`@/~]/.test(text.slice(to, to + 4))) continue;
+    sentences.push(text.slice(from, to));
+    from = to;
+  }
+  sentences.push(text.slice(from));
+  return sentences.map((sentence) => sentence.trim()).filter((sentence) => somethingSaid.test(sentence));
+}
+
+/** The longest that is quoted in one piece, and the longest piece of a longer one. */
+const sentenceTokensMax = 64;
+const pieceTokens = 44;
+
+/** The sentence, or its clauses when it is too long to quote, with `…` where they were torn. */
+function piecesOf(sentence: string): readonly string[] {
+  const tokens = estimateTokens(sentence);
+  if (tokens <= sentenceTokensMax) return [sentence];
+  const charsMax = Math.max(16, Math.floor((sentence.length * pieceTokens) / tokens));
+  const pieces: string[] = [];
+  for (let rest = sentence; rest !== "";) {
+    const at = cutAt(rest, charsMax);
+    const piece = rest.slice(0, at).trim();
+    rest = rest.slice(at);
+    pieces.push(`${pieces.length > 0 ? "…" : ""}${piece}${rest === "" ? "" : "…"}`);
+  }
+  return pieces;
+}
+
+/** Where to cut for at most so many units: behind a clause, else behind a word, else anywhere but inside a character. */
+export function cutAt(text: string, charsMax: number): number {
+  if (text.length <= charsMax) return text.length;
+  const window = text.slice(0, charsMax);
+  for (const boundary of [/[,;:—–，、；：）」』](?=[^,;:—–，、；：）」』]*$)/u, /\s(?=\S*$)/u]) {
+    const at = (boundary.exec(window)?.index ?? -1) + 1;
+    if (at > charsMax / 2) return at;
+  }
+  let at = Math.max(1, charsMax);
+  for (let steps = 0; steps < 16 && at > 1 && isInsideCharacter(text, at); steps++) at--;
+  return isInsidePair(text, at) ? at + 1 : at;
+}
+
+const isInsidePair = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xdc00;
+const isInsideCharacter = (text: string, at: number): boolean =>
+  isInsidePair(text, at) || text[at - 1] === "\u200d" || /^[\p{M}\u200d]/u.test(text.slice(at, at + 2));

@@ -1,0 +1,331 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { behaviours, createScriptedModel, thoughtWord } from "../testing/scripted-model.ts";
+import type { Passage } from "./extract.ts";
+import { refusals } from "./model.ts";
+import type { ConversationId, NewSummary, Refusal } from "./model.ts";
+import type { Completion, CompletionRequest, Model } from "./ports.ts";
+import { builtInTemplates, expandFooter } from "./prompts.ts";
+import { resolveSettings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
+import { sourceText } from "./source-text.ts";
+import { summarize, targetTokensOf } from "./summarize.ts";
+import type { Drafted, Source, SummarizeDeps, SummarizeOptions } from "./summarize.ts";
+import { estimateTokens } from "./text.ts";
+
+const settings = resolveSettings({ env: {}, config: {} }).values;
+
+const things = ["boat", "roof", "invoice", "garden", "engine", "letter", "grant", "tooth"];
+
+/** A talk of so many messages, about a hundred tokens each. */
+const talk = (messages: number): readonly Passage[] =>
+  Array.from({ length: messages }, (_, at) => {
+    const thing = things[at % things.length];
+    return {
+      label: `[2026-02-17 ${String(8 + (at % 12)).padStart(2, "0")}:00 UTC] [user · Mara]`,
+      text:
+        `About the ${thing} number ${at}: we decided to repair it for ${at * 17} euros because a new one would cost ` +
+        `too much. Jonas will call ${thing}s & sons at extension ${1000 + at} before Friday, and he asked that nobody ` +
+        `else touches the ${thing} until then. I looked at /home/mara/${thing}/${at}.txt and it says the same thing.`,
+      kind: "user",
+    };
+  });
+
+function sourceOf(passages: readonly Passage[], more: Partial<Source> = {}): Source {
+  return {
+    conversation: 1 as ConversationId,
+    depth: 0,
+    passages,
+    tokens: estimateTokens(sourceText(passages)),
+    overheadTokens: 20,
+    previousContext: null,
+    fileIds: [],
+    ...more,
+  };
+}
+
+/** A model that gives these answers, one after the other, the last of them for ever. */
+function answering(...answers: readonly (string | Completion)[]): Model & { readonly calls: CompletionRequest[] } {
+  const calls: CompletionRequest[] = [];
+  return {
+    provider: "scripted",
+    name: "one",
+    calls,
+    complete: (request) => {
+      calls.push(request);
+      const answer = answers[Math.min(calls.length, answers.length) - 1] ?? "";
+      if (typeof answer !== "string") return Promise.resolve(answer);
+      return Promise.resolve({ kind: "text", text: answer, finish: "stop", inputTokens: 9, outputTokens: 9 });
+    },
+  };
+}
+
+const draft = async (
+  model: Model | null,
+  source: Source = sourceOf(talk(40)),
+  options: Partial<SummarizeOptions> = {},
+  more: Partial<SummarizeDeps> = {},
+): Promise<Drafted> =>
+  await summarize({ model, settings, templates: builtInTemplates, ...more }, source, { onRefusal: "wait", ...options });
+
+async function drafted(...args: Parameters<typeof draft>): Promise<NewSummary> {
+  const outcome = await draft(...args);
+  assert.ok(outcome.kind === "drafted", `expected a draft, got ${JSON.stringify(outcome)}`);
+  return outcome.summary;
+}
+
+const good = `2026-02-17: Mara and Jonas decided to repair rather than replace, for cost.\n\n${expandFooter} sums, extensions`;
+
+/** What must hold of every summary that is stored. */
+function checkSummary(summary: NewSummary, source: Source, settings: Settings): void {
+  const { text, tokens, level } = summary;
+  const target = targetTokensOf(settings, source.depth, source.tokens);
+  const cap = {
+    normal: 1.5 * target,
+    aggressive: 1.5 * Math.floor(target / 2),
+    extractive: target,
+    truncated: Math.min(target, 512),
+  }[level];
+  assert.equal(tokens, estimateTokens(text));
+  assert.ok(tokens < source.tokens - source.overheadTokens, `${tokens} tokens of ${source.tokens}`);
+  assert.ok(tokens <= cap, `${tokens} tokens, over the cap of ${cap}`);
+  assert.equal(text.includes("[Truncated for context management]"), level === "truncated");
+  assert.equal(text.match(/^Expand for details about: \S/gm)?.length, 1, text);
+  assert.ok(text.split("\n").at(-1)?.startsWith(expandFooter));
+  assert.doesNotMatch(text, new RegExp(thoughtWord));
+  assert.ok(text.isWellFormed() && !text.includes("\0"));
+  assert.equal(summary.model, level === "normal" || level === "aggressive" ? "scripted/one" : null);
+}
+
+describe("guarantee 18: a stored summary is shorter than its source, under its cap, free of reasoning, with its level", () => {
+  it("whatever the model does", async () => {
+    for (const behaviour of behaviours) {
+      const aborting = new AbortController();
+      const model = createScriptedModel({
+        delayMs: 1,
+        behaviour() {
+          if (behaviour === "hangs") queueMicrotask(() => aborting.abort());
+          return behaviour;
+        },
+      });
+      for (let pass = 0; pass < 12; pass++) {
+        const source = sourceOf(talk(4 + 8 * (pass % 7)), { depth: pass % 4, previousContext: "Earlier." });
+        const summary = await drafted(model, source, { onRefusal: "extract", signal: aborting.signal });
+        checkSummary(summary, source, settings);
+      }
+    }
+  });
+
+  it("whatever it writes", async () => {
+    const piece = fc.oneof(
+      fc.array(fc.nat({ max: 0xffff })).map((units) => String.fromCharCode(...units)),
+      fc.lorem({ mode: "sentences" }),
+      fc.constantFrom("<think>", "</think>", "<summary>", "</summary>", "```", "\n", "\n\n", `${expandFooter} x`, "\0"),
+      fc.constantFrom("Expand for details about:", "Let me think.", "Summary:", "[Truncated from 9 tokens]", "---"),
+    );
+    const answer = fc.array(piece, { maxLength: 40 }).map((pieces) => pieces.join(" "));
+    await fc.assert(
+      fc.asyncProperty(answer, answer, fc.nat({ max: 30 }), fc.nat({ max: 3 }), async (first, second, size, depth) => {
+        const source = sourceOf(talk(size), { depth });
+        const outcome = await draft(answering(first, second), source);
+        if (outcome.kind === "drafted") {
+          const { text } = outcome.summary;
+          // A text may quote the line or the marker; the promise is about where it ends.
+          assert.ok(text.split("\n").at(-1)?.startsWith(expandFooter), text);
+          assert.ok(outcome.summary.tokens < source.tokens - source.overheadTokens);
+          assert.ok(outcome.summary.tokens <= 1.5 * targetTokensOf(settings, depth, source.tokens));
+          assert.ok(text.isWellFormed() && !text.includes("\0"));
+        } else {
+          assert.equal(outcome.kind, "incompressible");
+          assert.ok(size < 3, `${size} messages can be shortened`);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("a good answer is kept as it is, at level normal", async () => {
+    const model = answering(good);
+    const summary = await drafted(model, sourceOf(talk(40), { previousContext: "Before.", fileIds: ["file_01"] }));
+    assert.deepEqual(summary, {
+      text: good,
+      tokens: estimateTokens(good),
+      level: "normal",
+      model: "scripted/one",
+      previousContext: "Before.",
+      fileIds: ["file_01"],
+    });
+    assert.equal(model.calls.length, 1);
+  });
+
+  it("a bad answer is asked for again, more strictly; a second one is replaced by the most telling sentences", async () => {
+    const source = sourceOf(talk(40));
+    const long = Array.from({ length: 400 }, (_, at) => `And ${at} more things were said about the boats.`).join("\n");
+    const bad: readonly (string | Completion)[] = [
+      "",
+      "...",
+      "Done.",
+      `${expandFooter} everything`,
+      `<think>${thoughtWord}</think>`,
+      long,
+      sourceText(source.passages),
+      sourceText(source.passages.slice(0, 8)),
+      { kind: "text", text: good, finish: "length", inputTokens: 1, outputTokens: 1 },
+      { kind: "refused", refusal: "filtered", message: "" },
+      { kind: "refused", refusal: "too_long", message: "" },
+      { kind: "refused", refusal: "rejected", message: "" },
+    ];
+    for (const answer of bad) {
+      const once = answering(answer, good);
+      assert.equal((await drafted(once, source)).level, "aggressive", JSON.stringify(answer).slice(0, 80));
+      const never = answering(answer);
+      const summary = await drafted(never, source);
+      assert.equal(summary.level, "truncated");
+      assert.match(summary.text, /^\[Truncated for context management\]\n/);
+      assert.ok(summary.tokens <= 512);
+      checkSummary(summary, source, settings);
+      assert.deepEqual([once.calls.length, never.calls.length], [2, 2]);
+    }
+  });
+
+  it("an echo of the summary before is no summary", async () => {
+    const previousContext = talk(6)
+      .map(({ text }) => text)
+      .join("\n");
+    const model = answering(previousContext, good);
+    assert.equal((await drafted(model, sourceOf(talk(40).slice(10), { previousContext }))).level, "aggressive");
+  });
+
+  it("the second attempt asks for half, cooler, and for durable facts", async () => {
+    const model = answering("", good);
+    await drafted(model);
+    const [first, second] = model.calls;
+    assert.ok(first && second);
+    assert.deepEqual([first.temperature, second.temperature], [0.2, 0.1]);
+    assert.deepEqual([first.maxOutputTokens, second.maxOutputTokens], [2_400, 1_200]);
+    assert.match(first.prompt, /\b1200 tokens/);
+    assert.match(second.prompt, /\b600 tokens/);
+    assert.match(second.prompt, /durable facts/);
+    assert.equal(first.purpose, "leaf");
+  });
+
+  it("without a model the most telling sentences are the summary, at the full target", async () => {
+    const source = sourceOf(talk(120), { previousContext: "Before." });
+    const summary = await drafted(null, source);
+    checkSummary(summary, source, settings);
+    assert.equal(summary.level, "extractive");
+    assert.ok(summary.tokens > 600 && summary.tokens <= 1_200, `${summary.tokens}`);
+    assert.equal(summary.previousContext, null, "no prompt was given one");
+  });
+
+  it("the last resort keeps to its room at every size, its marker included", async () => {
+    for (let size = 3; size < 60; size++) {
+      const source = sourceOf(talk(size));
+      checkSummary(await drafted(answering(""), source), source, settings);
+    }
+  });
+
+  it("the target is the setting of the depth, and at most half of the source", () => {
+    assert.equal(targetTokensOf(settings, 0, 20_000), 1_200);
+    assert.equal(targetTokensOf(settings, 1, 20_000), 2_000);
+    assert.equal(targetTokensOf(settings, 2, 3_001), 1_500);
+  });
+
+  it("what is too small to shorten is left, and no model is asked for it", async () => {
+    const model = answering(good);
+    for (const tokens of [0, 1, 10, 30]) {
+      const source = sourceOf(talk(1), { tokens });
+      assert.deepEqual(await draft(model, source), { kind: "incompressible" });
+    }
+    assert.equal(model.calls.length, 0);
+  });
+});
+
+describe("guarantee 20: overflow rescue always has a path without a model", () => {
+  const trouble = refusals.filter((refusal) => !["filtered", "too_long", "rejected"].includes(refusal));
+  const refusing = (refusal: Refusal): Model => answering({ kind: "refused", refusal, message: "not now" });
+
+  it("trouble of the provider is told, and nothing is drafted, where the caller would rather wait", async () => {
+    for (const refusal of trouble) {
+      assert.deepEqual(await draft(refusing(refusal)), { kind: "refused", refusal, message: "not now" });
+    }
+  });
+
+  it("or the summary is made without it", async () => {
+    const source = sourceOf(talk(40));
+    for (const refusal of trouble) {
+      const summary = await drafted(refusing(refusal), source, { onRefusal: "extract" });
+      assert.equal(summary.level, "extractive");
+      checkSummary(summary, source, settings);
+    }
+  });
+
+  it("a model that hangs, deaf to its signal, is left alone when the signal comes", async () => {
+    for (const onRefusal of ["wait", "extract"] as const) {
+      const aborting = new AbortController();
+      const model = createScriptedModel({ behaviour: () => "hangs" });
+      const outcome = draft(model, sourceOf(talk(40)), { onRefusal, signal: aborting.signal });
+      setTimeout(() => aborting.abort(), 1);
+      const got = await outcome;
+      if (got.kind === "drafted") assert.equal(got.summary.level, "extractive");
+      else assert.equal(got.kind === "refused" && got.refusal, "cancelled");
+      assert.equal(got.kind, onRefusal === "wait" ? "refused" : "drafted");
+    }
+  });
+
+  it("after a signal that has come already the model is not asked at all", async () => {
+    const model = answering(good);
+    const outcome = await draft(model, sourceOf(talk(40)), { signal: AbortSignal.abort() });
+    assert.equal(outcome.kind === "refused" && outcome.refusal, "cancelled");
+    assert.equal(model.calls.length, 0);
+  });
+
+  it("an adapter that throws is a provider that cannot be reached", async () => {
+    const outcome = await draft(createScriptedModel({ behaviour: () => "throws" }));
+    assert.equal(outcome.kind === "refused" && outcome.refusal, "unreachable");
+  });
+
+  it("trouble at the second attempt is trouble too", async () => {
+    const model = answering("", { kind: "refused", refusal: "overloaded", message: "busy" });
+    assert.deepEqual(await draft(model), { kind: "refused", refusal: "overloaded", message: "busy" });
+  });
+});
+
+describe("what a model is asked", () => {
+  const asked = async (
+    ...[source, options, more]: Parameters<typeof draft> extends [unknown, ...infer R] ? R : never
+  ) => {
+    const model = answering(good);
+    await draft(model, source, options, more);
+    const [request] = model.calls;
+    assert.ok(request);
+    return request;
+  };
+
+  it("holds the instructions of the settings and of the request, either or both", async () => {
+    const custom = { ...settings, customInstructions: "Keep invoice numbers." };
+    const source = sourceOf(talk(40));
+    const { prompt } = await asked(source, { customInstructions: "Mind the roof." }, { settings: custom });
+    assert.match(prompt, /<operator_instructions>\nKeep invoice numbers\.\nMind the roof\.\n</);
+    assert.match((await asked(source, {}, { settings: custom })).prompt, /\nKeep invoice numbers\.\n</);
+    assert.match((await asked(source, { customInstructions: "Mind the roof." })).prompt, /\nMind the roof\.\n</);
+    assert.doesNotMatch((await asked(source, { customInstructions: " " })).prompt, /operator_instructions/);
+  });
+
+  it("holds what came before up to depth 1, which is recorded; above, neither", async () => {
+    for (const depth of [0, 1, 2, 3]) {
+      const source = sourceOf(talk(40), { depth, previousContext: "Before, the boat sank." });
+      const isTold = (await asked(source)).prompt.includes("the boat sank");
+      const { previousContext } = await drafted(answering(good), source);
+      assert.deepEqual([isTold, previousContext], depth <= 1 ? [true, "Before, the boat sank."] : [false, null]);
+    }
+  });
+
+  it("names its purpose, its conversation and its deadline", async () => {
+    const { signal } = new AbortController();
+    const request = await asked(sourceOf(talk(40), { depth: 1 }), { signal });
+    assert.deepEqual([request.purpose, request.conversation, request.signal], ["condensed", 1, signal]);
+    assert.equal((await asked(sourceOf(talk(40)), { purpose: "rewrite" })).purpose, "rewrite");
+  });
+});

@@ -1,0 +1,173 @@
+/**
+ * Drafting: source text becomes the text of a summary, by one of four levels. A model is asked for it; when its answer
+ * is of no use it is asked once more, for less; when that is of no use either, the most telling sentences are taken,
+ * which always works. Whatever comes out is shorter than its source, under its cap, free of reasoning, and says by
+ * which level it was made.
+ *
+ * An answer can be bad because of the text or because of the provider. The first is met here, level by level; the
+ * second is the caller's to decide: wait for the provider, or go on without it.
+ */
+
+import { closeWithFooter, isEcho, readAnswer } from "./answer.ts";
+import { extract } from "./extract.ts";
+import type { Passage } from "./extract.ts";
+import type { CallPurpose, ConversationId, FileId, Level, NewSummary, Refusal } from "./model.ts";
+import type { Completion, Model } from "./ports.ts";
+import { expandFooter, renderPrompt } from "./prompts.ts";
+import type { Templates } from "./prompts.ts";
+import type { Settings } from "./settings.ts";
+import { sourceText } from "./source-text.ts";
+import { completeWithin } from "./spend.ts";
+import { estimateTokens } from "./text.ts";
+
+export interface SummarizeDeps {
+  readonly model: Model | null;
+  readonly settings: Settings;
+  readonly templates: Templates;
+}
+
+export interface Source {
+  readonly conversation: ConversationId;
+  /** Of the summary to be made. */
+  readonly depth: number;
+  readonly passages: readonly Passage[];
+  /** What the run takes in the context. The summary must be shorter than this, less what is put around a summary. */
+  readonly tokens: number;
+  readonly overheadTokens: number;
+  readonly previousContext: string | null;
+  readonly fileIds: readonly FileId[];
+}
+
+export type Drafted =
+  | { readonly kind: "drafted"; readonly summary: NewSummary }
+  /** Provider trouble: nothing was drafted. */
+  | { readonly kind: "refused"; readonly refusal: Refusal; readonly message: string }
+  /** No level is shorter than the source. */
+  | { readonly kind: "incompressible" };
+
+export interface SummarizeOptions {
+  readonly signal?: AbortSignal;
+  /** What comes with this one request; the setting holds besides. */
+  readonly customInstructions?: string | null;
+  /** What provider trouble leads to: wait (a refusal), or go on without the model. */
+  readonly onRefusal: "wait" | "extract";
+  readonly purpose?: CallPurpose;
+}
+
+/** Marks a text that was taken from its source because no model could shorten it. */
+const truncationMarker = "[Truncated for context management]";
+const truncatedTokensMax = 512;
+
+/** Below this no sentence and its last line fit, so that asking a model would only cost. */
+const askableTokensMin = 16;
+
+/** How long a summary should be: as the settings say for its depth, and at most half of what it stands for. */
+export function targetTokensOf(settings: Settings, depth: number, sourceTokens: number): number {
+  const wanted = depth === 0 ? settings.leafTargetTokens : settings.condensedTargetTokens;
+  return Math.min(wanted, Math.floor(sourceTokens / 2));
+}
+
+export async function summarize(deps: SummarizeDeps, source: Source, options: SummarizeOptions): Promise<Drafted> {
+  const target = targetTokensOf(deps.settings, source.depth, source.tokens);
+  const { model } = deps;
+  if (model === null || capOf(source, target) < askableTokensMin) return extracted(source, "extractive", target);
+  for (const level of ["normal", "aggressive"] as const) {
+    const targetTokens = level === "normal" ? target : Math.floor(target / 2);
+    const outcome = await attempt(deps, model, source, options, { level, targetTokens });
+    if (outcome.kind === "drafted") return outcome;
+    if (outcome.kind === "refused") {
+      return options.onRefusal === "wait" ? outcome : extracted(source, "extractive", target);
+    }
+  }
+  return extracted(source, "truncated", Math.min(target, truncatedTokensMax));
+}
+
+/** The most tokens a summary with this target may have. */
+const capOf = (source: Source, target: number): number =>
+  Math.min(Math.floor(1.5 * target), source.tokens - source.overheadTokens - 1);
+
+// ── With a model ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Attempt {
+  readonly level: "normal" | "aggressive";
+  readonly targetTokens: number;
+}
+
+const temperatures = { normal: 0.2, aggressive: 0.1 } as const;
+
+async function attempt(
+  { settings, templates }: SummarizeDeps,
+  model: Model,
+  source: Source,
+  options: SummarizeOptions,
+  { level, targetTokens }: Attempt,
+): Promise<Drafted | { readonly kind: "bad" }> {
+  // Above depth 1 a summary stands alone, so that it can be carried to where nothing comes before it.
+  const previousContext = source.depth <= 1 ? source.previousContext : null;
+  const instructions = [settings.customInstructions, options.customInstructions].filter((each) => each?.trim());
+  const { system, prompt } = renderPrompt(templates, {
+    depth: source.depth,
+    level,
+    targetTokens,
+    previousContext,
+    segment: sourceText(source.passages),
+    customInstructions: instructions.length === 0 ? null : instructions.join("\n"),
+  });
+  const completion = await completeWithin(model, {
+    purpose: options.purpose ?? (source.depth === 0 ? "leaf" : "condensed"),
+    conversation: source.conversation,
+    system,
+    prompt,
+    temperature: temperatures[level],
+    // Well above the target: an answer that ends there was cut off, and is not merely a little long.
+    maxOutputTokens: Math.max(2 * targetTokens, outputTokensMin),
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  });
+  if (completion.kind === "refused") return isAboutTheText(completion.refusal) ? { kind: "bad" } : completion;
+  const text = summaryIn(completion, prompt, source, targetTokens);
+  if (text === null) return { kind: "bad" };
+  return drafted(source, { text, level, model: `${model.provider}/${model.name}`, previousContext });
+}
+
+/** Some models think before they write, and what they think counts. */
+const outputTokensMin = 256;
+
+/** Refusals that another text would not have met; the others are the provider's trouble, whatever was asked. */
+const isAboutTheText = (refusal: Refusal): boolean =>
+  refusal === "filtered" || refusal === "too_long" || refusal === "rejected";
+
+/** The summary in an answer, or null if the answer is of no use. */
+function summaryIn(
+  { text, finish }: Completion & { readonly kind: "text" },
+  prompt: string,
+  source: Source,
+  targetTokens: number,
+): string | null {
+  if (finish === "length") return null;
+  const said = readAnswer(text);
+  const isThin = estimateTokens(said) < Math.min(saidTokensMin, targetTokens / 4);
+  const closed = isThin ? null : closeWithFooter(said, source.passages, capOf(source, targetTokens));
+  return closed === null || isEcho(closed, prompt) ? null : closed;
+}
+
+/** Fewer say nothing of a long source: "Done.", or three dots. */
+const saidTokensMin = 12;
+
+// ── Without a model ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+function extracted(source: Source, level: "extractive" | "truncated", target: number): Drafted {
+  const cap = capOf(source, target);
+  const marker = level === "truncated" ? `${truncationMarker}\n` : "";
+  const targetTokens = Math.min(target, cap) - estimateTokens(marker);
+  if (targetTokens < 1) return { kind: "incompressible" };
+  const text = extract(source.passages, { targetTokens });
+  // With room for nothing but the last line, the source says more in its own words.
+  const isBare = text.startsWith(expandFooter);
+  if (isBare || estimateTokens(marker + text) > cap) return { kind: "incompressible" };
+  return drafted(source, { text: marker + text, level, model: null, previousContext: null });
+}
+
+const drafted = (
+  { fileIds }: Source,
+  made: { readonly text: string; readonly level: Level } & Pick<NewSummary, "model" | "previousContext">,
+): Drafted => ({ kind: "drafted", summary: { ...made, tokens: estimateTokens(made.text), fileIds } });

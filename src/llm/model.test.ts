@@ -1,0 +1,376 @@
+/** What goes over the wire, for each format that is spoken, and what is made of every kind of answer. */
+
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import type { Completion, CompletionRequest, Model } from "../core/ports.ts";
+import { estimateTokens } from "../core/text.ts";
+import { makeScratch } from "../testing/scratch.ts";
+import { scriptedTokens, startScriptedProvider } from "../testing/scripted-provider.ts";
+import type { Asked, ScriptedProvider } from "../testing/scripted-provider.ts";
+import { createModel } from "./model.ts";
+import type { ModelDeps } from "./model.ts";
+
+const request: CompletionRequest = {
+  purpose: "leaf",
+  conversation: null,
+  system: "You write up conversations.",
+  prompt: "Write up this one: [2026-02-17 15:37 UTC] [user] The kiln is booked.",
+  temperature: 0.2,
+  maxOutputTokens: 1_800,
+};
+
+interface Format {
+  readonly name: string;
+  readonly provider: string;
+  readonly model: string;
+  /** Where the operator says that the provider is, below the server's address. */
+  readonly base: string;
+  readonly custom?: object;
+  readonly env: Record<string, string>;
+  readonly path: string;
+  readonly auth: Record<string, string | undefined>;
+  /** The body as it should go out, without what is not ours to say. */
+  readonly body: (temperature: number | undefined) => object;
+}
+
+const chat = (model: string) => (temperature: number | undefined) => ({
+  model,
+  messages: [
+    { role: "system", content: request.system },
+    { role: "user", content: request.prompt },
+  ],
+  max_tokens: request.maxOutputTokens,
+  ...(temperature === undefined ? {} : { temperature }),
+});
+
+const formats: readonly Format[] = [
+  {
+    name: "Anthropic messages",
+    provider: "anthropic",
+    model: "claude-sonnet-4-5",
+    base: "",
+    env: { ANTHROPIC_API_KEY: "sk-ant-api03-abc" },
+    path: "/v1/messages",
+    auth: { "x-api-key": "sk-ant-api03-abc", authorization: undefined },
+    body: (temperature) => ({
+      model: "claude-sonnet-4-5",
+      max_tokens: request.maxOutputTokens,
+      ...(temperature === undefined ? {} : { temperature }),
+      system: [{ type: "text", text: request.system }],
+      messages: [{ role: "user", content: [{ type: "text", text: request.prompt }] }],
+    }),
+  },
+  {
+    name: "OpenAI responses",
+    provider: "described",
+    model: "gpt-4.1",
+    base: "/v1",
+    custom: { api: "openai-responses", apiKey: "${OPENAI_KEY_OF_MINE}" },
+    env: { OPENAI_KEY_OF_MINE: "sk-proj-abc" },
+    path: "/v1/responses",
+    auth: { authorization: "Bearer sk-proj-abc" },
+    body: (temperature) => ({
+      model: "gpt-4.1",
+      input: [
+        { role: "system", content: request.system },
+        { role: "user", content: [{ type: "input_text", text: request.prompt }] },
+      ],
+      max_output_tokens: request.maxOutputTokens,
+      ...(temperature === undefined ? {} : { temperature }),
+      store: false,
+    }),
+  },
+  {
+    name: "OpenAI chat completions",
+    provider: "openai",
+    model: "gpt-4.1",
+    base: "/v1",
+    env: { OPENAI_API_KEY: "sk-proj-abc" },
+    path: "/v1/chat/completions",
+    auth: { authorization: "Bearer sk-proj-abc" },
+    body: chat("gpt-4.1"),
+  },
+  {
+    name: "Google generateContent",
+    provider: "google",
+    model: "gemini-2.5-flash",
+    base: "/v1beta",
+    env: { GEMINI_API_KEY: "AIzaSyAbc" },
+    path: "/v1beta/models/gemini-2.5-flash:generateContent",
+    auth: { "x-goog-api-key": "AIzaSyAbc" },
+    body: (temperature) => ({
+      generationConfig: {
+        maxOutputTokens: request.maxOutputTokens,
+        ...(temperature === undefined ? {} : { temperature }),
+      },
+      contents: [{ role: "user", parts: [{ text: request.prompt }] }],
+      systemInstruction: { parts: [{ text: request.system }] },
+    }),
+  },
+  {
+    name: "OpenRouter",
+    provider: "openrouter",
+    model: "anthropic/claude-sonnet-4.5",
+    base: "/api/v1",
+    env: { OPENROUTER_API_KEY: "sk-or-v1-abc" },
+    path: "/api/v1/chat/completions",
+    auth: { authorization: "Bearer sk-or-v1-abc" },
+    body: chat("anthropic/claude-sonnet-4.5"),
+  },
+  {
+    name: "Ollama",
+    provider: "ollama",
+    model: "qwen3:8b",
+    base: "",
+    env: {},
+    path: "/v1/chat/completions",
+    auth: { authorization: undefined },
+    body: chat("qwen3:8b"),
+  },
+];
+
+for (const format of formats) {
+  describe(`${format.name} over the wire`, { concurrency: 4 }, () => {
+    it("carries the model, both texts, the limits and the credential, and brings back the text and its cost", async () => {
+      const { server, model } = await start(format);
+      server.play({ kind: "answer", text: "The kiln is booked.", reasoning: "Hm, a kiln." });
+      assert.deepEqual(await model.complete(request), {
+        kind: "text",
+        text: "The kiln is booked.",
+        finish: "stop",
+        inputTokens: scriptedTokens.input,
+        outputTokens: scriptedTokens.output,
+      });
+      const [asked] = server.asked;
+      assert.equal(server.asked.length, 1);
+      assert.equal(asked?.path, format.path);
+      for (const [header, value] of Object.entries(format.auth)) assert.equal(asked?.headers[header], value, header);
+      assert.deepEqual(asked?.body, format.body(0.2));
+      assert.deepEqual([model.provider, model.name], [format.provider, format.model]);
+    });
+
+    it("guarantee 21: a credential that is not accepted is `auth`, and is not tried again", async () => {
+      const { server, model } = await start(format);
+      server.play({ kind: "error", status: 401 });
+      assert.equal(refusalOf(await model.complete(request)), "auth");
+      assert.equal(server.asked.length, 1);
+    });
+
+    it("waits as long as it is told to, and then asks again", async () => {
+      const { server, model } = await start(format);
+      server.play({ kind: "error", status: 429, headers: { "retry-after": "0.15" } }, good);
+      assert.equal((await model.complete(request)).kind, "text");
+      assert.equal(server.asked.length, 2);
+      assert.ok(gapMs(server.asked) >= 145, `asked again after ${gapMs(server.asked)} ms`);
+    });
+
+    it("guarantee 21: gives up at once as `rate_limit` when told to wait longer than there is time", async () => {
+      const { server, model } = await start(format);
+      server.play({ kind: "error", status: 429, headers: { "retry-after": "3600" } }, good);
+      assert.equal(refusalOf(await model.complete(request)), "rate_limit");
+      assert.equal(server.asked.length, 1);
+    });
+
+    it("guarantee 21: a provider in trouble is asked three times, and is then `overloaded`", async () => {
+      const { server, model } = await start(format);
+      server.play({ kind: "error", status: 500, headers: { "retry-after-ms": "5" } });
+      assert.equal(refusalOf(await model.complete(request)), "overloaded");
+      assert.equal(server.asked.length, 3);
+    });
+
+    it("guarantee 21: a provider that says nothing is a `timeout`, and is not tried again", async () => {
+      const { server, model } = await start(format, { timeoutMs: 500 });
+      server.play({ kind: "hang" });
+      assert.equal(refusalOf(await model.complete(request)), "timeout");
+      assert.equal(server.asked.length, 1);
+    });
+
+    it("stops when whoever asks has withdrawn", async () => {
+      const { server, model } = await start(format);
+      server.play({ kind: "hang" });
+      const signal = AbortSignal.timeout(400);
+      assert.equal(refusalOf(await model.complete({ ...request, signal })), "cancelled");
+      assert.equal(server.asked.length, 1);
+    });
+
+    it("gives an empty answer as an empty text", async () => {
+      const { server, model } = await start(format);
+      server.play({ kind: "answer", text: "" });
+      assert.partialDeepStrictEqual(await model.complete(request), { kind: "text", text: "", finish: "stop" });
+    });
+
+    it("says when an answer was cut off", async () => {
+      const { server, model } = await start(format);
+      server.play({ kind: "answer", text: "The kiln is", finish: "length" });
+      assert.partialDeepStrictEqual(await model.complete(request), { text: "The kiln is", finish: "length" });
+    });
+
+    it("does not take reasoning for an answer", async () => {
+      const { server, model } = await start(format);
+      server.play({ kind: "answer", text: "", reasoning: "Hm, a kiln." });
+      assert.partialDeepStrictEqual(await model.complete(request), { kind: "text", text: "" });
+    });
+
+    it("guarantee 21: a text that the provider will not answer is `filtered`", async () => {
+      const { server, model } = await start(format);
+      server.play({ kind: "answer", text: "", finish: "filtered" });
+      assert.equal(refusalOf(await model.complete(request)), "filtered");
+    });
+  });
+}
+
+describe("a model behind a provider", { concurrency: 4 }, () => {
+  const ollama = formats[5]!;
+  const anthropic = formats[0]!;
+
+  it("leaves the temperature out for good once the provider has named it as the trouble", async () => {
+    const { server, model } = await start(ollama);
+    server.play({ kind: "error", status: 400, error: { param: "temperature" } }, good);
+    assert.equal((await model.complete(request)).kind, "text");
+    assert.equal((await model.complete(request)).kind, "text");
+    assert.deepEqual(
+      server.asked.map(({ body }) => body["temperature"]),
+      [0.2, undefined, undefined],
+    );
+  });
+
+  it("leaves it out for all that were asked at the same time", async () => {
+    const { server, model } = await start(ollama);
+    const rejected = { kind: "error", status: 400, error: { param: "temperature" } } as const;
+    server.play(rejected, rejected, good);
+    const completions = await Promise.all([model.complete(request), model.complete(request)]);
+    assert.deepEqual(completions.map(refusalOf), ["answered: The kiln is booked.", "answered: The kiln is booked."]);
+  });
+
+  it("does not ask twice about a temperature that only a message talks about", async () => {
+    const { server, model } = await start(ollama);
+    server.play({ kind: "error", status: 400, error: { message: "temperature is not supported" } }, good);
+    assert.equal(refusalOf(await model.complete(request)), "rejected");
+    assert.equal(server.asked.length, 1);
+  });
+
+  it("estimates what an answer cost when the provider does not say", async () => {
+    const { server, model } = await start(ollama);
+    server.play({ kind: "answer", text: "The kiln is booked.", usage: false });
+    assert.partialDeepStrictEqual(await model.complete(request), {
+      inputTokens: estimateTokens(request.system) + estimateTokens(request.prompt),
+      outputTokens: estimateTokens("The kiln is booked."),
+    });
+  });
+
+  it("guarantee 21: an address where nobody listens is `unreachable`, asked three times", async () => {
+    const { server, model, attempts } = await start(ollama);
+    await server.close();
+    assert.equal(refusalOf(await model.complete(request)), "unreachable");
+    assert.equal(attempts(), 3);
+  });
+
+  it("guarantee 21: an answer that breaks off is `unreachable`, and one that is a web page is `overloaded`", async () => {
+    const { server, model } = await start(ollama, { timeoutMs: 2_000 });
+    server.play({ kind: "cut" });
+    assert.equal(refusalOf(await model.complete(request)), "unreachable");
+    server.play({ kind: "body", status: 200, body: "<html>Please log in to the network</html>" });
+    assert.equal(refusalOf(await model.complete(request)), "overloaded");
+  });
+
+  it("one timeout covers all attempts and the waits between them", async () => {
+    const { server, model } = await start(ollama, { timeoutMs: 1_500 });
+    server.play({ kind: "error", status: 503, headers: { "retry-after-ms": "150" } }, { kind: "hang" });
+    assert.equal(refusalOf(await model.complete(request)), "timeout");
+    assert.equal(server.asked.length, 2);
+  });
+
+  it("asks nothing for somebody who has withdrawn before, or withdraws while it waits", async () => {
+    const { server, model } = await start(ollama);
+    assert.equal(refusalOf(await model.complete({ ...request, signal: AbortSignal.abort() })), "cancelled");
+    assert.equal(server.asked.length, 0);
+    server.play({ kind: "error", status: 503, headers: { "retry-after": "4" } });
+    const signal = AbortSignal.timeout(400);
+    assert.equal(refusalOf(await model.complete({ ...request, signal })), "cancelled");
+    assert.equal(server.asked.length, 1);
+  });
+
+  it("sends an Anthropic login as a bearer with the header that logins need, and a key as a key", async () => {
+    const { server, model } = await start({ ...anthropic, env: { ANTHROPIC_OAUTH_TOKEN: "sk-ant-oat01-abc" } });
+    server.play(good);
+    assert.equal((await model.complete(request)).kind, "text");
+    const headers = server.asked[0]?.headers;
+    assert.equal(headers?.authorization, "Bearer sk-ant-oat01-abc");
+    assert.equal(headers?.["x-api-key"], undefined);
+    assert.match(String(headers?.["anthropic-beta"]), /oauth-2025-04-20/);
+  });
+
+  it("guarantee 21: without a credential it is `auth`, says which variable to set, and asks nobody", async () => {
+    const asked: string[] = [];
+    const model = await createModel(
+      { provider: "anthropic", model: "claude-sonnet-4-5", baseUrl: null },
+      {
+        stateDir: makeScratch("no-credential"),
+        env: {},
+        timeoutMs: 1_000,
+        fetch: (input) => Promise.reject(new Error(String(asked.push(urlOf(input))))),
+      },
+    );
+    const completion = await model.complete(request);
+    assert.equal(refusalOf(completion), "auth");
+    assert.match(messageOf(completion), /ANTHROPIC_API_KEY/);
+    assert.deepEqual(asked, []);
+  });
+
+  it("says no secret, whatever the provider repeats in its message", async () => {
+    const { server, model } = await start(anthropic);
+    const message = "Incorrect key sk-ant-api03-abc, you sent Bearer shibboleth and sk-pro***xyz";
+    server.play({ kind: "error", status: 401, error: { message } });
+    const said = messageOf(await model.complete(request));
+    assert.match(said, /^anthropic\/claude-sonnet-4-5 does not accept the credential: HTTP 401, Incorrect key \*\*\*/);
+    assert.doesNotMatch(said, /abc|shibboleth|xyz/);
+  });
+
+  it("says no secret when it is the request that cannot be sent", async () => {
+    const { model } = await start({ ...anthropic, env: { ANTHROPIC_API_KEY: "shib\nboleth" } });
+    const completion = await model.complete(request);
+    assert.equal(refusalOf(completion), "rejected");
+    assert.doesNotMatch(messageOf(completion), /shib|boleth/);
+  });
+});
+
+// ── Setting the scene ────────────────────────────────────────────────────────────────────────────────────────────────
+
+const good = { kind: "answer", text: "The kiln is booked." } as const;
+const servers: ScriptedProvider[] = [];
+after(() => Promise.all(servers.map((server) => server.close().catch(() => undefined))));
+
+async function start(
+  format: Format,
+  options: Partial<ModelDeps> = {},
+): Promise<{ server: ScriptedProvider; model: Model; attempts: () => number }> {
+  const server = await startScriptedProvider();
+  servers.push(server);
+  const stateDir = makeScratch("model");
+  if (format.custom !== undefined) {
+    const described = { ...format.custom, baseUrl: server.url + format.base };
+    mkdirSync(join(stateDir, "agents", "main", "agent"), { recursive: true });
+    const models = JSON.stringify({ providers: { [format.provider]: described } });
+    writeFileSync(join(stateDir, "agents", "main", "agent", "models.json"), models);
+  }
+  let attempts = 0;
+  const loopbackOnly: typeof fetch = (input, init) => {
+    attempts++;
+    assert.ok(urlOf(input).startsWith(server.url), `nothing goes to ${urlOf(input)}`);
+    return fetch(input, init);
+  };
+  const { provider, model: name, env } = format;
+  const model = await createModel(
+    { provider, model: name, baseUrl: format.custom === undefined ? server.url + format.base : null },
+    { stateDir, env, timeoutMs: 5_000, fetch: loopbackOnly, ...options },
+  );
+  return { server, model, attempts: () => attempts };
+}
+
+const urlOf = (input: string | URL | Request): string => new Request(input).url;
+const refusalOf = (completion: Completion): string =>
+  completion.kind === "refused" ? completion.refusal : `answered: ${completion.text}`;
+const messageOf = (completion: Completion): string => (completion.kind === "refused" ? completion.message : "");
+const gapMs = ([first, second]: readonly Asked[]): number => (second?.atMs ?? NaN) - (first?.atMs ?? NaN);

@@ -1,0 +1,212 @@
+/**
+ * The model port over real providers, through the AI SDK. It is loaded when the first text is asked for: most commands
+ * ask for none, and it takes longer to load than all the rest.
+ *
+ * One timeout covers a completion with all its attempts and waits. Nothing is thrown for a provider's trouble; what it
+ * was is told by refusal.ts.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { APICallError, LanguageModel } from "ai";
+import type { Refusal } from "../core/model.ts";
+import type { Completion, CompletionRequest, Model } from "../core/ports.ts";
+import { estimateTokens } from "../core/text.ts";
+import { endpointOf } from "./choice.ts";
+import type { Endpoint, ModelChoice } from "./choice.ts";
+import { findCredential } from "./credentials.ts";
+import { renewLogin } from "./oauth.ts";
+import { readCustomProviders, readOpenclawConfig } from "./openclaw-files.ts";
+import type { Env } from "./openclaw-files.ts";
+import { scrub, troubleOf } from "./refusal.ts";
+import type { Failure, Trouble } from "./refusal.ts";
+
+export interface ModelDeps {
+  /** OpenClaw's, with its config, its providers and its auth profiles. */
+  readonly stateDir: string;
+  readonly env: Env;
+  readonly timeoutMs: number;
+  readonly fetch?: typeof fetch;
+  /** Where logins are renewed, if not at their provider's own address. */
+  readonly tokenUrl?: string;
+}
+
+const retriesMax = 2;
+const retried: readonly Refusal[] = ["rate_limit", "overloaded", "unreachable"];
+const backoffMs = 500;
+
+/** Throws `invalid` if it is not known where and how to ask; whether there is a credential is seen when it is asked. */
+export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise<Model> {
+  const config = await readOpenclawConfig(deps.stateDir, deps.env);
+  const providers = await readCustomProviders(deps.stateDir, config);
+  const endpoint = endpointOf(choice, providers);
+  const post = deps.fetch ?? fetch;
+  const { stateDir, env, tokenUrl } = deps;
+  const renewDeps = { stateDir, fetch: post, ...(tokenUrl === undefined ? {} : { tokenUrl }) };
+  const credentialDeps = {
+    stateDir,
+    env,
+    config,
+    custom: providers.get(choice.provider),
+    needsKey: endpoint.needsKey,
+    renew: (file: string, profile: string) => renewLogin(file, profile, renewDeps),
+  };
+  let takesTemperature = true;
+
+  const refused = (refusal: Refusal, detail: string): Refused => ({
+    kind: "refused",
+    refusal,
+    message: `${choice.provider}/${choice.model} ${sentences[refusal] ?? refusal}${detail === "" ? "" : `: ${detail}`}`,
+  });
+
+  async function ask(request: Wanted, secret: string | null, abortSignal: AbortSignal): Promise<Outcome> {
+    const { generateText } = await import("ai");
+    // It would write to the terminal that a setting was ignored; nobody there can do anything about it.
+    globalThis.AI_SDK_LOG_WARNINGS ??= false;
+    const result = await generateText({
+      model: await languageModel(choice, endpoint, secret, post),
+      instructions: request.system,
+      prompt: request.prompt,
+      maxOutputTokens: request.maxOutputTokens,
+      ...(request.temperature === null ? {} : { temperature: request.temperature }),
+      maxRetries: 0,
+      abortSignal,
+      ...(endpoint.api === "openai-responses" ? { providerOptions: { openai: { store: false } } } : {}),
+    });
+    if (result.finishReason === "content-filter") return refused("filtered", "");
+    const isPlain = result.finishReason === "stop" || result.finishReason === "length";
+    return {
+      kind: "text",
+      text: result.text,
+      finish: isPlain ? result.finishReason : "other",
+      inputTokens: result.usage.inputTokens ?? estimateTokens(request.system) + estimateTokens(request.prompt),
+      outputTokens: result.usage.outputTokens ?? estimateTokens(result.text),
+    };
+  }
+
+  async function attempt(request: Wanted, secret: string | null, signal: AbortSignal): Promise<Outcome> {
+    try {
+      return await ask(request, secret, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const { APICallError } = await import("ai");
+      // What the SDK could not even send is a request that is wrong.
+      if (!APICallError.isInstance(error)) return refused("rejected", scrub(String(error), [secret]));
+      const trouble = troubleOf(failureOf(error), Date.now());
+      return { ...refused(trouble.refusal, scrub(trouble.detail, [secret])), trouble };
+    }
+  }
+
+  /** Throws only when it is cut short, by the signal. */
+  async function attemptAll(request: CompletionRequest, signal: AbortSignal): Promise<Completion> {
+    const deadline = performance.now() + deps.timeoutMs;
+    signal.throwIfAborted();
+    // Not itself cut short: a login that is being renewed must be written down.
+    const credential = await unlessAborted(findCredential(choice.provider, credentialDeps), signal);
+    if (credential.kind === "refused") return credential;
+
+    let retries = 0;
+    for (;;) {
+      const temperature = takesTemperature ? request.temperature : null;
+      const outcome = await attempt({ ...request, temperature }, credential.secret, signal);
+      if (outcome.kind === "text") return outcome;
+      const { refusal, message, trouble } = outcome;
+      if (temperature !== null && trouble?.rejected.includes("temperature")) {
+        takesTemperature = false;
+        continue;
+      }
+      const waitMs = trouble?.retryAfterMs ?? backoffMs * 2 ** retries * (1 + Math.random() / 4);
+      const isHopeless = !retried.includes(refusal) || retries === retriesMax;
+      if (isHopeless || performance.now() + waitMs >= deadline) return { kind: "refused", refusal, message };
+      retries++;
+      await sleep(waitMs, undefined, { signal });
+    }
+  }
+
+  async function complete(request: CompletionRequest): Promise<Completion> {
+    const timeout = AbortSignal.timeout(deps.timeoutMs);
+    const signal = request.signal === undefined ? timeout : AbortSignal.any([request.signal, timeout]);
+    try {
+      return await attemptAll(request, signal);
+    } catch (error) {
+      if (request.signal?.aborted) return refused("cancelled", "");
+      if (timeout.aborted) return refused("timeout", `waited for ${deps.timeoutMs / 1000} s`);
+      throw error;
+    }
+  }
+
+  return { provider: choice.provider, name: choice.model, complete };
+}
+
+/** A request as it is sent: without a temperature to a model that takes none. */
+type Wanted = Omit<CompletionRequest, "temperature"> & { readonly temperature: number | null };
+type Refused = Extract<Completion, { kind: "refused" }> & { readonly trouble?: Trouble };
+type Outcome = Extract<Completion, { kind: "text" }> | Refused;
+
+const sentences: Readonly<Partial<Record<Refusal, string>>> = {
+  auth: "does not accept the credential",
+  rate_limit: "asks to slow down",
+  overloaded: "has trouble of its own",
+  unreachable: "cannot be reached",
+  timeout: "did not answer in time",
+  cancelled: "was not waited for",
+  too_long: "does not take a prompt of this length",
+  filtered: "will not answer this text",
+  rejected: "rejected the request",
+};
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  work.then(resolve, reject);
+  return promise;
+}
+
+/** The SDK looks into the environment for what it is not given, so it is given everything. */
+async function languageModel(
+  { provider, model }: ModelChoice,
+  { api, baseUrl: baseURL }: Endpoint,
+  secret: string | null,
+  fetch: typeof globalThis.fetch,
+): Promise<LanguageModel> {
+  const apiKey = secret ?? "none";
+  switch (api) {
+    case "anthropic-messages": {
+      const { createAnthropic } = await import("@ai-sdk/anthropic");
+      if (!apiKey.startsWith("sk-ant-oat")) return createAnthropic({ baseURL, fetch, apiKey })(model);
+      const headers = { "anthropic-beta": "oauth-2025-04-20" };
+      return createAnthropic({ baseURL, fetch, authToken: apiKey, headers })(model);
+    }
+    case "google-generative-ai": {
+      const { createGoogle } = await import("@ai-sdk/google");
+      return createGoogle({ baseURL, fetch, apiKey })(model);
+    }
+    case "openai-responses": {
+      const { createOpenAI } = await import("@ai-sdk/openai");
+      return createOpenAI({ baseURL, fetch, apiKey }).responses(model);
+    }
+    case "openai-completions": {
+      if (provider === "openai") {
+        const { createOpenAI } = await import("@ai-sdk/openai");
+        return createOpenAI({ baseURL, fetch, apiKey }).chat(model);
+      }
+      const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+      return createOpenAICompatible({ name: provider, baseURL, fetch, ...(secret === null ? {} : { apiKey }) })(model);
+    }
+  }
+}
+
+const failureOf = (error: APICallError): Failure => ({
+  status: error.statusCode ?? null,
+  headers: error.responseHeaders ?? {},
+  body: error.responseBody ?? null,
+  networkCode: networkCodeOf(error.cause),
+  message: error.message,
+});
+
+/** The first code on the way down: causes are nested. */
+function networkCodeOf(cause: unknown): string | null {
+  for (let at = cause; at instanceof Error; at = at.cause) {
+    if ("code" in at && typeof at.code === "string") return at.code;
+  }
+  return null;
+}

@@ -1,0 +1,220 @@
+/** Messages of which something lies in files: what they name stays with them, and goes with them. */
+
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { messageToStore } from "../../core/content.ts";
+import { forgottenMark } from "../../core/forget.ts";
+import { inspect } from "../../core/inspect.ts";
+import { restoreMessage } from "../../core/large-files.ts";
+import type { Conversation, ConversationId, Json, MovedContent, NewMessage, StoredFile } from "../../core/model.ts";
+import type { NewFile, Store } from "../../core/ports.ts";
+import { beyond } from "../../store/scripts.ts";
+import { connect, createRunner, systemNow } from "../../store/sqlite.ts";
+import { at, foldPlaces, onStore, refuses } from "./ground.ts";
+import type { StoreUnderTest } from "./ground.ts";
+
+const secret = "Zq7xKv93LmQw81";
+const picture = Buffer.from(Array.from({ length: 600 }, (_, index) => (index * 7) % 256)).toString("base64");
+
+const save = async (store: Store, { id }: Conversation, content: string, more: Partial<NewFile> = {}) =>
+  await store.saveFile({
+    conversation: id,
+    name: null,
+    mimeType: null,
+    content,
+    encoding: "utf8",
+    exploration: null,
+    ...more,
+  });
+
+const referenceTo = (file: StoredFile): string => `[File ${file.id} · ${file.exploration ?? "unexplored"}]`;
+
+/** A user who says the words, each file among them as a reference. */
+const saying = (key: string, words: readonly (string | StoredFile)[]): NewMessage => {
+  const moved: MovedContent[] = [];
+  let text = "";
+  for (const word of words) {
+    const said = typeof word === "string" ? word : referenceTo(word);
+    if (typeof word !== "string")
+      moved.push({ file: word.id, path: ["content", 0, "text"], from: text.length, length: said.length });
+    text += said;
+  }
+  const content: Json = [{ type: "text", text }];
+  return { ...messageToStore({ role: "user", content }, { key, at: at("2026-02-17T07:37:00.000Z") }), moved };
+};
+
+const append = async (store: Store, { id }: Conversation, ...messages: readonly NewMessage[]) =>
+  await store.append(
+    id,
+    messages.map((message) => ({ kind: "message", message })),
+  );
+
+const restored = async (store: Store, conversation: ConversationId): Promise<readonly unknown[]> =>
+  await Promise.all((await store.messages({ conversation })).map((message) => restoreMessage(store, message)));
+
+const said = (text: string): unknown => ({ role: "user", content: [{ type: "text", text }] });
+
+async function isOnDisk(folder: string, word: string | Buffer): Promise<boolean> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return (await Promise.all(files.map((path) => readFile(path)))).some((bytes) => bytes.includes(word));
+}
+
+export function testMoved(subject: StoreUnderTest): void {
+  describe("messages of which something lies in files", () => {
+    it(
+      "tell what and where, and are put together again; others have nothing there",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const [log, csv] = [await save(store, talk, "a log"), await save(store, talk, "a,b")];
+        const message = saying("k1", ["see ", log, " and ", csv, " and again ", log]);
+        await append(store, talk, message, saying("k2", ["nothing large"]));
+        const [first, second] = await store.messages({ conversation: talk.id });
+        assert.deepEqual(first?.moved, message.moved);
+        assert.deepEqual(second?.moved, []);
+        assert.deepEqual(await restored(store, talk.id), [
+          said("see a log and a,b and again a log"),
+          said("nothing large"),
+        ]);
+      }),
+    );
+
+    it(
+      "keep it when they are transplanted",
+      onStore(subject, async ({ store }) => {
+        const [source, target] = [await store.open({ sessionId: "a" }), await store.open({ sessionId: "b" })];
+        const file = await save(store, source, "a long text");
+        await append(store, source, saying("k1", ["look: ", file]), saying("k2", ["and so on"]));
+        await foldPlaces(store, source.id, [0, 1], "leaf");
+        assert.equal((await store.transplant(source.id, target.id)).kind, "written");
+        assert.deepEqual(await restored(store, target.id), [said("look: a long text"), said("and so on")]);
+      }),
+    );
+
+    it(
+      "are found when they name a file that is not there",
+      onStore(
+        subject,
+        async ({ store }) => {
+          const talk = await store.open({ sessionId: "s" });
+          const file = { ...(await save(store, talk, "x")), id: "file_0000000000000000" } as const;
+          const { messages } = await append(store, talk, saying("k1", [file]));
+          const found = (await inspect(store, null)).filter(({ code }) => code === "unreadable_message");
+          assert.deepEqual(
+            found.map(({ severity, subject: about, message }) => [severity, about, message.includes(file.id)]),
+            [["error", `message ${messages[0]}`, true]],
+          );
+        },
+        ["unreadable_message"],
+      ),
+    );
+  });
+
+  describe("forgetting what lies in files", () => {
+    it(
+      "a message that is forgotten takes its files along, but not those that others name too",
+      onStore(subject, async ({ store, folder }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const exploration = "the quokka's diary";
+        const own = await save(store, talk, "my dear quokka", { name: "diary.txt", exploration });
+        const image = await save(store, talk, picture, { encoding: "base64", mimeType: "image/png" });
+        const shared = await save(store, talk, "known to all");
+        const { messages } = await append(
+          store,
+          talk,
+          saying("k1", ["read ", own, image, shared]),
+          saying("k2", [shared]),
+        );
+        const target = { kind: "message", id: messages[0] ?? assert.fail() } as const;
+        const plan = await store.planForget(talk.id, target);
+        assert.deepEqual(plan.files, [own.id, image.id].toSorted());
+        assert.deepEqual(await store.forget(talk.id, plan), { kind: "written", removed: 3 });
+
+        assert.deepEqual(await restored(store, talk.id), [
+          { role: "user", content: forgottenMark },
+          said("known to all"),
+        ]);
+        assert.deepEqual((await store.messages({ ids: [target.id] }))[0]?.moved, []);
+        for (const id of [own.id, image.id]) {
+          const left = await store.file(id);
+          assert.equal(await store.fileContent(id), forgottenMark);
+          assert.deepEqual([left?.encoding, left?.bytes, left?.lines], ["utf8", forgottenMark.length, 1]);
+        }
+        for (const word of ["quokka", "diary.txt", Buffer.from(picture, "base64")])
+          assert.ok(!(await isOnDisk(folder, word)));
+        assert.notEqual((await save(store, talk, "my dear quokka")).id, own.id, "said again, it is another file");
+      }),
+    );
+
+    it(
+      "an interruption before the files were reached is made good by the next plan",
+      onStore(subject, async ({ store, folder, path }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const file = await save(store, talk, "my dear quokka");
+        const { messages } = await append(store, talk, saying("k1", [file]));
+        const target = { kind: "message", id: messages[0] ?? assert.fail() } as const;
+        const plan = await store.planForget(null, target);
+        const db = connect(path, false);
+        const runner = createRunner(db);
+        const deps = { now: systemNow, hex16: () => "0".repeat(16) };
+        runner.atomically("BEGIN IMMEDIATE", beyond.forget(deps, null, plan));
+        runner.forgetStatements();
+        db.close();
+        assert.ok(await isOnDisk(folder, "quokka"));
+        await store.planForget(null, { kind: "secret", text: "anything" });
+        assert.ok(!(await isOnDisk(folder, "quokka")));
+        assert.equal(await store.fileContent(file.id), forgottenMark);
+      }),
+    );
+
+    it(
+      "a secret goes from files, references and words around them, and what is left is put together again",
+      onStore(subject, async ({ store, folder }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const exploration = `begins with ${secret}`;
+        const log = await save(store, talk, `${secret} and more`, { exploration });
+        const csv = await save(store, talk, "a,b");
+        await append(store, talk, saying("k1", [`by ${secret}: `, log, ` of ${secret}, then `, csv, "!"]));
+        const target = { kind: "secret", text: secret } as const;
+        await store.forget(null, await store.planForget(null, target));
+        const mark = forgottenMark;
+        assert.deepEqual(await restored(store, talk.id), [said(`by ${mark}: ${mark} and more of ${mark}, then a,b!`)]);
+        assert.equal((await store.messages({ conversation: talk.id }))[0]?.moved.length, 2);
+        assert.ok(!(await isOnDisk(folder, secret)));
+        assert.deepEqual((await store.planForget(null, target)).files, []);
+      }),
+    );
+
+    it(
+      "bytes are no text: a secret is looked for in their name and exploration alone",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const content = Buffer.from(`...${secret}...`).toString("base64");
+        const plain = await save(store, talk, content, { encoding: "base64" });
+        const named = await save(store, talk, picture, { encoding: "base64", name: `${secret}.png` });
+        const plan = await store.planForget(null, { kind: "secret", text: secret });
+        assert.deepEqual(plan.files, [named.id]);
+        await store.forget(null, plan);
+        assert.equal(await store.fileContent(plain.id), content);
+        assert.equal(await store.fileContent(named.id), picture);
+        assert.equal((await store.file(named.id))?.name, `${forgottenMark}.png`);
+      }),
+    );
+
+    it(
+      "a plan that names other files than would go is stale",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const file = await save(store, talk, "shared soon");
+        const { messages } = await append(store, talk, saying("k1", [file]));
+        const plan = await store.planForget(talk.id, { kind: "message", id: messages[0] ?? assert.fail() });
+        await append(store, talk, saying("k2", [file]));
+        assert.equal((await store.forget(talk.id, plan)).kind, "stale");
+        await refuses("not_found", () => store.planForget(null, { kind: "message", id: 987_654 as never }));
+        assert.deepEqual(await restored(store, talk.id), [said("shared soon"), said("shared soon")]);
+      }),
+    );
+  });
+}

@@ -1,0 +1,195 @@
+/**
+ * A provider of models on the loopback interface. It speaks each wire format at the path where that format is spoken,
+ * follows a script, and keeps what it was asked: so what is tested is what really goes over the wire.
+ */
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text as textOf } from "node:stream/consumers";
+
+export interface ScriptedAnswer {
+  readonly kind: "answer";
+  readonly text: string;
+  readonly reasoning?: string;
+  readonly finish?: "stop" | "length" | "filtered";
+  /** Whether it says how many tokens it took; it does if this is left out. */
+  readonly usage?: boolean;
+}
+
+export type Step =
+  | ScriptedAnswer
+  /** `error` goes into the body of the error, beside what every format wants there. */
+  | {
+      readonly kind: "error";
+      readonly status: number;
+      readonly headers?: Record<string, string>;
+      readonly error?: object;
+    }
+  | { readonly kind: "body"; readonly status: number; readonly body: string }
+  /** Takes the request and says nothing. */
+  | { readonly kind: "hang" }
+  /** Begins to answer, then breaks the connection. */
+  | { readonly kind: "cut" };
+
+export interface Asked {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly atMs: number;
+}
+
+export interface ScriptedProvider {
+  /** Without a path, and without a slash at its end. */
+  readonly url: string;
+  readonly asked: readonly Asked[];
+  /** What it does from now on, request by request; the last step repeats. */
+  play(...steps: readonly Step[]): void;
+  close(): Promise<void>;
+}
+
+export const scriptedTokens = { input: 321, output: 45 } as const;
+
+export async function startScriptedProvider(): Promise<ScriptedProvider> {
+  let script: readonly Step[] = [];
+  const asked: Asked[] = [];
+  const server = createServer((request, response) => {
+    void textOf(request).then((body) => {
+      const path = request.url ?? "";
+      asked.push({ path, headers: request.headers, body: JSON.parse(body), atMs: performance.now() });
+      const [step, ...later] = script;
+      if (later.length > 0) script = later;
+      perform(step, path, response);
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    asked,
+    play(...steps) {
+      script = steps;
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function perform(step: Step | undefined, path: string, response: ServerResponse): void {
+  const send = (status: number, body: string, headers: Record<string, string> = {}): void => {
+    response.writeHead(status, { "content-type": "application/json", ...headers }).end(body);
+  };
+  switch (step?.kind) {
+    case "answer":
+      return send(200, JSON.stringify(answerAt(path, step)));
+    case "error": {
+      const error = { message: "as the script says", type: "scripted", code: null, status: "SCRIPTED", ...step.error };
+      return send(step.status, JSON.stringify({ type: "error", error }), step.headers);
+    }
+    case "body":
+      return send(step.status, step.body);
+    case "cut":
+      response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+      response.write("{", () => response.destroy());
+      return undefined;
+    case "hang":
+      return undefined;
+    case undefined:
+      return send(501, "{}");
+  }
+}
+
+function answerAt(path: string, answer: ScriptedAnswer): object {
+  if (path.endsWith("/messages")) return anthropicMessage(answer);
+  if (path.endsWith("/chat/completions")) return openaiCompletion(answer);
+  if (path.endsWith("/responses")) return openaiResponse(answer);
+  if (path.endsWith(":generateContent")) return googleContent(answer);
+  throw new Error(`no format is spoken at ${path}`);
+}
+
+const finishOf = <T>(answer: ScriptedAnswer, words: { stop: T; length: T; filtered: T }): T =>
+  words[answer.finish ?? "stop"];
+
+const usageOf = (answer: ScriptedAnswer, input: string, output: string): object | undefined =>
+  answer.usage === false ? undefined : { [input]: scriptedTokens.input, [output]: scriptedTokens.output };
+
+const someIf = <T>(value: string | undefined, make: (value: string) => T): readonly T[] =>
+  value === undefined || value === "" ? [] : [make(value)];
+
+const anthropicMessage = (answer: ScriptedAnswer): object => ({
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  model: "scripted",
+  content: [
+    ...someIf(answer.reasoning, (thinking) => ({ type: "thinking", thinking, signature: "signed" })),
+    ...someIf(answer.text, (text) => ({ type: "text", text })),
+  ],
+  stop_reason: finishOf(answer, { stop: "end_turn", length: "max_tokens", filtered: "refusal" }),
+  stop_sequence: null,
+  usage: usageOf(answer, "input_tokens", "output_tokens") ?? { input_tokens: 0, output_tokens: 0 },
+});
+
+const openaiCompletion = (answer: ScriptedAnswer): object => ({
+  id: "chatcmpl-1",
+  object: "chat.completion",
+  created: 1_770_000_000,
+  model: "scripted",
+  choices: [
+    {
+      index: 0,
+      message: { role: "assistant", content: answer.text, reasoning_content: answer.reasoning },
+      finish_reason: finishOf(answer, { stop: "stop", length: "length", filtered: "content_filter" }),
+    },
+  ],
+  usage: usageOf(answer, "prompt_tokens", "completion_tokens"),
+});
+
+const openaiResponse = (answer: ScriptedAnswer): object => ({
+  id: "resp_1",
+  object: "response",
+  created_at: 1_770_000_000,
+  model: "scripted",
+  status: answer.finish === undefined || answer.finish === "stop" ? "completed" : "incomplete",
+  incomplete_details: finishOf(answer, {
+    stop: null,
+    length: { reason: "max_output_tokens" },
+    filtered: { reason: "content_filter" },
+  }),
+  output: [
+    ...someIf(answer.reasoning, (text) => ({
+      type: "reasoning",
+      id: "rs_1",
+      summary: [{ type: "summary_text", text }],
+    })),
+    ...someIf(answer.text, (text) => ({
+      type: "message",
+      id: "msg_1",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text, annotations: [] }],
+    })),
+  ],
+  usage: usageOf(answer, "input_tokens", "output_tokens"),
+});
+
+const googleContent = (answer: ScriptedAnswer): object => ({
+  candidates: [
+    {
+      content: {
+        role: "model",
+        parts: [
+          ...someIf(answer.reasoning, (text) => ({ text, thought: true })),
+          ...someIf(answer.text, (text) => ({ text })),
+        ],
+      },
+      finishReason: finishOf(answer, { stop: "STOP", length: "MAX_TOKENS", filtered: "SAFETY" }),
+    },
+  ],
+  usageMetadata: usageOf(answer, "promptTokenCount", "candidatesTokenCount"),
+});

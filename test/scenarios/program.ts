@@ -1,0 +1,90 @@
+/** The real bin as its users run it: in processes of its own, over folders of its own, in a zone off the full hour. */
+
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text as textOf } from "node:stream/consumers";
+import { after } from "node:test";
+import { fileURLToPath } from "node:url";
+
+export const bin = fileURLToPath(new URL("../../bin/lcm.js", import.meta.url));
+
+const scratch = mkdtempSync(join(tmpdir(), "lcm-cli-"));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** What is compiled once need not be compiled a hundred times. */
+export const everywhere = { TZ: "America/St_Johns", NODE_COMPILE_CACHE: join(scratch, "compiled") };
+
+let folders = 0;
+export function createFolder(): string {
+  const folder = join(scratch, `place-${++folders}`);
+  mkdirSync(folder);
+  return folder;
+}
+
+export interface Run {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** What is read of it fails there and then if it is not so. */
+  readonly json: ReturnType<typeof JSON.parse>;
+}
+
+export interface Place {
+  readonly state: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+const optionsOf = ({ state, env = {} }: Place) => ({
+  cwd: state,
+  env: { PATH: process.env["PATH"], HOME: state, OPENCLAW_STATE_DIR: state, ...everywhere, ...env },
+});
+
+const toRun = (status: number | null, stdout: string, stderr: string): Run => ({
+  status,
+  stdout,
+  stderr,
+  get json() {
+    return JSON.parse(stdout);
+  },
+});
+
+/** Runs `lcm` for a user whose state directory is this one. */
+export function lcm(place: Place, ...args: readonly string[]): Run {
+  const run = spawnSync(process.execPath, [bin, ...args], {
+    ...optionsOf(place),
+    encoding: "utf8",
+    maxBuffer: 1 << 28,
+    ...(place.input === undefined ? {} : { input: place.input }),
+  });
+  assert.equal(run.signal, null, run.stderr);
+  return toRun(run.status, run.stdout, run.stderr);
+}
+
+/** Runs it and expects it to go well. */
+export function ok(place: Place, ...args: readonly string[]): Run {
+  const run = lcm(place, ...args);
+  assert.equal(run.status, 0, `lcm ${args.join(" ")}\n${run.stdout}\n${run.stderr}`);
+  return run;
+}
+
+/** The same beside this process, for what this process has a part in; `meanwhile` gets the running program. */
+export async function lcmBeside(
+  place: Place,
+  args: readonly string[],
+  meanwhile: (program: ChildProcess) => Promise<void> = async () => undefined,
+): Promise<Run> {
+  const program = spawn(process.execPath, [bin, ...args], { ...optionsOf(place), stdio: ["ignore", "pipe", "pipe"] });
+  const closed = once(program, "close");
+  const [stdout, stderr] = await Promise.all([textOf(program.stdout), textOf(program.stderr), meanwhile(program)]);
+  await closed;
+  assert.equal(program.signalCode, null, stderr);
+  return toRun(program.exitCode, stdout, stderr);
+}
+
+export const linesOf = (text: string): readonly string[] => text.split("\n").filter((line) => line.trim() !== "");
