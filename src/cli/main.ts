@@ -51,7 +51,7 @@ function createProgram(context: CommandContext): Command {
       outputError: (text, write) => write(text.replace(/^error:/, createPaint(stderr.colour).bad("error:"))),
     });
   addCommands(program, context);
-  return program.helpCommand("help [command]", "show help for a command");
+  return program.commandsGroup("Help:").helpCommand("help [command]", "show help for a command");
 }
 
 function version(): string {

@@ -148,7 +148,7 @@ const thinkingAloud = new RegExp(
     `(?:ok|okay|alright|hmm+|wait)\\b[ \\t]*[,.…!]`,
     `first,? (?:(?:i|we) (?:need|should|will)|i['’]ll|let me|let['’]s)`,
     `the user (?:wants|is asking|asks|asked|has asked) me to (?:write (?:a|the) )?${summarising}`,
-    `(?:i|we)(?:['’]ll| will| need to| should| have to| must| are asked to)(?: now)? (?:${summarising}|produce|extract)`,
+    `(?:i|we)(?:['’]ll| will| need to| should| have to| must)(?: now)? (?:${summarising}|produce|extract)`,
   ]
     .map((start) => `^${start}`)
     .join("|"),
@@ -183,6 +183,7 @@ const echoCharsMin = 120;
  * with little left out between them. Sentences picked from far apart are a summary, if a plain one.
  */
 export function isEcho(said: string, given: string): boolean {
+  if (said.length < echoCharsMin) return false;
   const source = plainly(given);
   let [total, copied, first, at] = [0, 0, 0, 0];
   for (const line of said.split(/\n+|(?<=[.!?])\s+|(?<=[。！？])/)) {
@@ -194,7 +195,7 @@ export function isEcho(said: string, given: string): boolean {
     copied += sentence.length;
     at = found + sentence.length;
   }
-  return total >= echoCharsMin && copied >= 0.8 * total && copied >= 0.6 * (at - first);
+  return copied >= 0.8 * total && copied >= 0.6 * (at - first);
 }
 
 /** Without line breaks and labels, which a copy may have or not. */
@@ -214,6 +215,7 @@ const footerStart = /^[#*_>\- \t]*Expand for details about[*_ \t]*:/gim;
  */
 export function closeWithFooter(said: string, passages: readonly Passage[], capTokens: number): string | null {
   const { body, topics } = splitFooter(said);
+  // Said again below with the last line, which is not worth looking for here.
   if (estimateTokens(body) > 1.1 * capTokens) return null;
   const lines = body.split("\n");
   const footer = topics === "" ? ownFooter(passages, capTokens - estimateTokens(body)) : `${expandFooter} ${topics}`;

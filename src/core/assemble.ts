@@ -3,9 +3,8 @@
  * alone. No model is asked, nothing is written, and only what is shown is read.
  *
  * What is shown stays put. Between folds the output only grows at its end, so that a provider's cache holds. When the
- * context outgrows the budget, it is evicted from its oldest end in steps of a quarter of the budget: how many steps
- * follows from the context's size alone, so the cut stays at one message while the context grows by a step. Where the
- * fresh tail leaves less room than a step, steps are halved, down to a 64th. A fixed note then stands first.
+ * context outgrows the budget, it is evicted from its oldest end in large steps (evict.ts), and a fixed note stands
+ * first. Only a result that comes late changes what was shown before: it takes its place behind its call.
  *
  * The fresh tail is not evicted, unless it is itself more than the budget. Then this is the rule, in order, until what
  * is left fits:
@@ -15,7 +14,7 @@
  * 3. so is everything else but that message;
  * 4. calls with their results, and other messages after that message, are left out, oldest first;
  * 5. the newest user message is shortened;
- * 6. nothing is shown. A budget that cannot hold one short message is no budget.
+ * 6. nothing is shown but the note. A budget that cannot hold one short message is no budget.
  *
  * The report says which of these came to pass.
  */
@@ -106,7 +105,8 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
     }
   }
   const user = newestUser ?? (await findNewestUser(store, request.conversation));
-  const after = shown.filter(({ position }) => position > (newestUser?.position ?? -1));
+  const start = newestUser === null ? from : newestUser.position + 1;
+  const after = itemsFrom(shown, start, window.items.length - 1);
   return toAssembly(await squeeze(user, after, window.budget, draft), window, wholeTail);
 }
 
@@ -153,7 +153,6 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
       return {
         conversation: conversation.id,
         budget,
-        room: budget - noteTokens,
         total,
         before,
         items,
@@ -205,7 +204,6 @@ async function squeeze(
     }
   }
   for (const cut of safeCuts(rest.map(({ ties }) => ties))) {
-    if (first.length === 0 && cut === rest.length) return null;
     const fitting = await draft([...first, ...rest.slice(cut)]);
     if (fitting !== null) return fitting;
   }

@@ -122,7 +122,7 @@ export const cuePhrases: readonly (readonly [CueKind, RegExp])[] = [
   ["rule", /\b(?:make sure|do not|don'?t (?:ever|use|touch|send|change)|at most|at least|no more than)\b/iu],
   [
     "change",
-    /\b(?:no longer|not any ?more|not .{1,40}\bbut\b|I meant|scratch that|on second thought|turns out|used to|plus|nicht mehr|ya no|non più|ne .{1,30} plus)\b/iu,
+    /\b(?:no longer|not any ?more|not .{1,40}\bbut\b|I meant|scratch that|on second thought|turns out|used to|push(?:ed)? (?:\w+ ){1,3}to|nicht mehr|ya no|non più|ne .{1,30} plus)\b/iu,
   ],
 ];
 

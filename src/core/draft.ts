@@ -87,8 +87,8 @@ function openingOf(kept: readonly Shown[], outputs: readonly Output[], isNoted: 
 
 // ── Results that are kept and not shown ──────────────────────────────────────────────────────────────────────────────
 
-/** How many messages with unanswered calls are looked into, the newest, and how far around them results are sought. */
-const callersMax = 8;
+/** How many messages with unanswered calls are looked into, and how far around them results are sought. */
+const callersMax = 16;
 const messagesBefore = 16;
 const messagesAfter = 48;
 
@@ -102,7 +102,8 @@ function createLookup(
   const answeredIn = new Map<Shown["source"]["id"], ReadonlySet<string>>();
   return async ({ unanswered }, sources) => {
     const callers = [...new Set(unanswered.map(({ at }) => sources[at]))];
-    for (const caller of callers.slice(-callersMax)) {
+    // The oldest, because these stay the same while the conversation grows.
+    for (const caller of callers.slice(0, callersMax)) {
       if (caller === undefined || !isMessage(caller) || answeredIn.has(caller.id)) continue;
       answeredIn.set(caller.id, await findAnswered(store, conversation, caller));
     }

@@ -4,10 +4,10 @@ import fc from "fast-check";
 import { cutsTo } from "./evict.ts";
 import type { Sizes } from "./evict.ts";
 
-const sizesOf = (costs: readonly number[], budget: number, room = budget): Sizes => {
+const sizesOf = (costs: readonly number[], budget: number): Sizes => {
   let total = 0;
   const before = costs.map((cost) => (total += cost) - cost);
-  return { budget, room, total, before };
+  return { budget, total, before };
 };
 const cuts = (floor: number, sizes: Sizes): readonly number[] => [...cutsTo(floor, sizes)];
 const tens = (count: number): readonly number[] => Array.from({ length: count }, () => 10);
@@ -18,14 +18,20 @@ describe("where a context is cut", () => {
   });
 
   it("is a whole step beyond the budget, and then stays while the context grows by that step", () => {
-    // A quarter of 400 is 10 items.
-    const first = (count: number): number | undefined => cuts(count - 5, sizesOf(tens(count), 400))[0];
-    assert.deepEqual([40, 41, 45, 50, 51, 60, 61].map(first), [0, 10, 10, 10, 20, 20, 30]);
+    // The largest power of two within a quarter of 512 is 128, or 12.8 items.
+    const first = (count: number): number | undefined => cuts(count - 5, sizesOf(tens(count), 512))[0];
+    assert.deepEqual([51, 52, 60, 64, 65, 76, 77, 90].map(first), [0, 13, 13, 13, 26, 26, 39, 52]);
   });
 
-  it("is in smaller steps where a quarter would reach into what must be shown", () => {
-    // 45 of 50 items must be shown, of which 48 fit: only a sixteenth of the budget can be evicted.
-    assert.equal(cuts(5, sizesOf(tens(50), 480))[0], 3);
+  it("stays when the budget is a little different in every turn", () => {
+    const costs = tens(100_000);
+    const first = (budget: number): unknown => cutsTo(costs.length - 5, sizesOf(costs, budget)).next().value;
+    assert.equal(new Set([9_000, 9_001, 9_040, 9_100, 8_990].map(first)).size, 1);
+  });
+
+  it("is in smaller steps where a larger one would reach into what must be shown", () => {
+    // 45 of 50 items must be shown, of which 48 fit: a step of 64 would cut seven, one of 32 cuts four.
+    assert.equal(cuts(5, sizesOf(tens(50), 480))[0], 4);
   });
 
   it("is at the floor when no step is small enough", () => {
@@ -38,10 +44,9 @@ describe("where a context is cut", () => {
         fc.array(fc.nat(500), { minLength: 1, maxLength: 60 }),
         fc.nat(3_000),
         fc.nat(60),
-        fc.nat(60),
-        (costs, budget, note, floorOf) => {
+        (costs, budget, floorOf) => {
           const floor = floorOf % costs.length;
-          const found = cuts(floor, sizesOf(costs, budget, budget - note));
+          const found = cuts(floor, sizesOf(costs, budget));
           assert.equal(found.at(-1), floor);
           for (const [index, cut] of found.entries()) assert.ok(index === 0 || cut > (found[index - 1] ?? 0));
         },

@@ -72,10 +72,11 @@ const askedShare = 0.7;
 /** The threshold falls by this factor from round to round, down to this share of the best: the rest is not worth its room. */
 const fall = 0.88;
 const leastShare = 0.1;
-const roundsMax = 64;
+/** With less than this nothing is left to choose. */
+const roomMin = 4;
 
 /** Takes statements by value for their length until the room is full. `picks` grows, the least telling last. */
-function choose(statements: readonly Weighed[], picks: Weighed[], room: number): Weighed[] {
+function choose(statements: readonly Weighed[], picks: Weighed[], room: number): void {
   const taken = new Set(picks);
   const told = new Set(picks.flatMap((pick) => pick.terms));
   const crowd = new Map<number, number>();
@@ -106,27 +107,31 @@ function choose(statements: readonly Weighed[], picks: Weighed[], room: number):
     crowd.set(statement.turn, (crowd.get(statement.turn) ?? 0) + 1);
   };
 
+  /** Two pieces in a row of one torn sentence would make it whole again. */
+  const wouldMend = ({ place, continues }: Weighed): boolean => {
+    const [before, after] = [statements[place - 1], statements[place + 1]];
+    return (continues && before !== undefined && taken.has(before)) || (after?.continues === true && taken.has(after));
+  };
+
   let left = room;
   // A gain only falls as others are taken, so the last one known is a bound, and few need to be looked at again.
   const bounds = statements.map(gainOf);
   let threshold = bounds.reduce((most, bound) => Math.max(most, bound), 0);
   const floor = threshold * leastShare;
-  for (let round = 0; round < roundsMax && left > 4 && threshold > floor; round++) {
+  while (left > roomMin && threshold > floor) {
     threshold *= fall;
-    for (const [place, statement] of statements.entries()) {
-      if ((bounds[place] ?? 0) <= threshold || taken.has(statement)) continue;
+    for (const statement of statements) {
+      if ((bounds[statement.place] ?? 0) <= threshold || taken.has(statement)) continue;
       const gain = gainOf(statement);
-      bounds[place] = gain;
-      if (gain <= threshold) continue;
+      bounds[statement.place] = gain;
       const asked = question(statement);
       const cost = costOf(statement) + (asked === null ? 0 : costOf(asked));
-      if (cost > left) continue;
+      if (gain <= threshold || cost > left || wouldMend(statement) || (asked !== null && wouldMend(asked))) continue;
       left -= cost;
       if (asked !== null) take(asked);
       take(statement);
     }
   }
-  return picks;
 }
 
 /** The beginning of the most telling statement, where not even one fits whole. */
@@ -135,11 +140,11 @@ function cutToFit(statements: readonly Weighed[], room: number): string {
   for (const statement of statements)
     if (valueOf(statement) > (best === undefined ? 0 : valueOf(best))) best = statement;
   let text = best?.text ?? "";
-  while (text !== "" && estimateTokens(text) > room) {
+  while (text !== "" && estimateTokens(` ${text}`) > room) {
     const cut = text.slice(0, cutAt(text, Math.floor(text.length / 2)));
     text = text.length < 4 ? "" : `${cut.replace(/…$/, "")}…`;
   }
-  return text;
+  return text === "" ? "" : ` ${text}`;
 }
 
 const valueOf = (statement: Weighed): number => (statement.total + statement.bonus) * statement.factor;
@@ -176,8 +181,6 @@ function render(picks: readonly Weighed[], grain: number): string {
     if (label !== "") {
       lines.push(`${label} ${text}`);
       written = timed ? stamp : { ...written, who: stamp.who };
-    } else if (last !== null && last.place === pick.place - 1 && pick.continues) {
-      lines[line] = `${lines[line]?.replace(/…$/, "")} ${text.replace(/^…/, "")}`;
     } else if (last !== null && last.turn === pick.turn && sentenceEnd.test(last.text)) lines[line] += ` ${text}`;
     // The blank in front tells it from a label, also when the text begins like one.
     else lines.push(` ${text}`);
@@ -195,7 +198,7 @@ function labelOf(stamp: Stamp, written: Stamp, grain: number | null): string {
   const who = stamp.who === "" || (grain === null && stamp.who === written.who) ? "" : `[${stamp.who}]`;
   if (grain === null) return who;
   const day = stamp.day === written.day ? "" : stamp.day;
-  const clock = grain < dayGrainMinutes ? stamp.clock + stamp.until : "";
+  const clock = grain < dayGrainMinutes || stamp.until !== "" ? stamp.clock + stamp.until : "";
   const zone = stamp.zone === written.zone ? "" : stamp.zone;
   const when = `[${[day, clock, zone].filter((part) => part !== "").join(" ")}]`;
   return who === "" ? when : `${when} ${who}`;

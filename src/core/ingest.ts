@@ -5,6 +5,7 @@
  */
 
 import { messageFromStore, messageToStore, textOfParts } from "./content.ts";
+import type { HostMessage } from "./content.ts";
 import { LcmError } from "./errors.ts";
 import { forgottenMark } from "./forget.ts";
 import { mayHoldLarge, moveOut, restoreMessage } from "./large-files.ts";
@@ -68,16 +69,15 @@ function toAppendable({ aside, ...message }: Message): Appendable {
 
 /** What was forgotten since is like whatever it was, and so is what can no longer be read. */
 async function saysTheSame(store: Store, stored: Message, incoming: NewMessage): Promise<boolean> {
-  const original = await originalOf(store, stored);
-  return (
-    original === null || original.includes(forgottenMark) || original === JSON.stringify(messageFromStore(incoming))
-  );
+  const original = JSON.stringify(await originalOf(store, stored));
+  const isUnknown = original === "null" || original.includes(forgottenMark);
+  return isUnknown || original === JSON.stringify(messageFromStore(incoming));
 }
 
-/** As the host sent it, as JSON; null when a file of it is lost, which `doctor` names. */
-async function originalOf(store: Store, stored: Message): Promise<string | null> {
+/** As the host sent it; null when a file of it is lost, which `doctor` names. */
+async function originalOf(store: Store, stored: Message): Promise<HostMessage | null> {
   try {
-    return JSON.stringify(await restoreMessage(store, stored));
+    return await restoreMessage(store, stored);
   } catch (error) {
     if (error instanceof LcmError && error.code === "unavailable") return null;
     throw error;
@@ -199,12 +199,8 @@ async function titled(store: Store, opened: Conversation | null): Promise<Conver
 async function textAsItCame(store: Store, message: Message): Promise<string | null> {
   const { key, at, moved, text } = message;
   if (moved.length === 0) return text;
-  try {
-    return textOfParts(messageToStore(await restoreMessage(store, message), { key, at }).parts);
-  } catch (error) {
-    if (error instanceof LcmError && error.code === "unavailable") return null;
-    throw error;
-  }
+  const original = await originalOf(store, message);
+  return original === null ? null : textOfParts(messageToStore(original, { key, at }).parts);
 }
 
 const readLine = (line: SourceLine, now: Timestamp): TranscriptLine =>

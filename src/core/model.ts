@@ -269,7 +269,9 @@ export const refusals = [
   "too_long",
   /** The provider will not answer this text. */
   "filtered",
-  /** The request is wrong in another way: an unknown model, a bad parameter. */
+  /** The provider has no such model, whatever is asked of it. */
+  "unknown_model",
+  /** The request is wrong in another way. */
   "rejected",
   /** Not asked: the calls of this window are used up. */
   "ceiling",

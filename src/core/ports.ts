@@ -229,7 +229,7 @@ export type CallAdmission =
   | { readonly kind: "granted"; readonly id: number }
   | { readonly kind: "refused"; readonly refusal: "ceiling" | "breaker"; readonly message: string };
 
-/** A provider that does not accept our credential: its newest finished call was refused with `auth`. */
+/** A provider that does not accept our credential: refused with `auth`, and nothing answered since. */
 export interface OpenBreaker {
   readonly provider: string;
   readonly model: string;

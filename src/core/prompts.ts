@@ -63,7 +63,7 @@ begins, is decided or ends. State nothing that the record does not. Stay within 
 
 const condensedD1 = `Several summaries of consecutive stretches of one conversation are to become a single one. Whoever
 carries the conversation on will read it right after previous_context, so say only what that text does not say already:
-what came up, what turned out differently, what was settled.
+what came up, what turned out differently, what was settled. In front of each summary stands the span of time it covers.
 
 Keep:
 - what was decided; why, wherever the reason still binds somebody
@@ -155,9 +155,9 @@ const system =
 const nothingBefore = "(nothing: the record begins here)";
 
 const aggressiveDemand = (targetTokens: number): string =>
-  `An earlier attempt at this could not be used, so be far stricter now. Put down durable facts alone: what is decided, \
-what exists, what is owed, what must not be forgotten. No course of events, no explanation that can be spared, no \
-second mention of anything. ${targetTokens} tokens are the limit, and fewer are better.`;
+  `An earlier attempt at this could not be used, so be far stricter now. Put down durable facts alone: what is \
+decided, what exists, what is owed, what must not be forgotten. No course of events, no explanation that can be \
+spared, no second mention of anything. ${targetTokens} tokens are the limit, and fewer are better.`;
 
 const operatorWishes = (text: string): string =>
   `Whoever runs this system adds the following, which goes before what is said above about keeping and leaving out:

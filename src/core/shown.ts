@@ -83,8 +83,8 @@ export function isUserText({ source, message }: Shown): boolean {
   return !Array.isArray(content) || content.some((block: Json) => !isObject(block) || block["type"] !== "tool_result");
 }
 
-/** How many of the newest user messages are looked at for one that says something. */
-const userMessagesMax = 8;
+/** How many of the newest user messages are looked at: in some dialects most of them are results of tools. */
+const userMessagesMax = 256;
 
 /** The newest thing a user said, if it is in the context as it was said. */
 export async function findNewestUser(store: Store, conversation: Message["conversation"]): Promise<Shown | null> {

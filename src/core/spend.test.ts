@@ -124,7 +124,7 @@ describe("guarantee 20: spend is bounded and visible", () => {
     });
   });
 
-  it("a window allows so many calls, of all models and all processes together; then it says so without asking", async () => {
+  it("a window allows so many calls, of all models and processes together; then it says so without asking", async () => {
     await onGround(async (ground) => {
       const config = { spendCeilingCalls: 3, spendWindowMinutes: 30 };
       const [one, other] = [behaving("good"), { ...behaving("good"), provider: "other" }];
@@ -205,7 +205,7 @@ describe("guarantee 20: spend is bounded and visible", () => {
 });
 
 describe("guarantee 21: provider trouble is classified by kind, never by words", () => {
-  it("a refused credential opens a breaker: no further call for ten minutes, even by a process started anew", async () => {
+  it("a refused credential opens a breaker: no call for ten minutes, even by a process started anew", async () => {
     await onGround(async (ground) => {
       const model = behaving("unauthorized");
       const ask = async ({ metered }: Ground) => await metered(model).complete(request());

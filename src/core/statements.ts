@@ -138,15 +138,14 @@ const truncationMarker = /^\[(?:Truncated|LCM fallback)[^\]]*\]$/;
 const repeatCharsMax = 400;
 
 function kindOfSpeaker(who: string): Passage["kind"] {
-  const role = /^(?:user|assistant|tool|system)\b/.exec(who)?.[0];
-  return role === "user" || role === "assistant" || role === "tool" || role === "system" ? role : "summary";
+  return (["user", "assistant", "tool", "system"] as const).find((role) => who.startsWith(role)) ?? "summary";
 }
 
 // ── Labels ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const labelCharsMax = 60;
 const time = String.raw`\[(?=\d)(\d{4}-\d\d-\d\d)? ?(\d\d:\d\d)?( – (?:\d{4}-\d\d-\d\d )?\d\d:\d\d)? ?([^\]\s\d][^\]\s]{0,39})?\]`;
-const passageLabel = new RegExp(String.raw`^${time}(?: \[([^\]]{1,${labelCharsMax}})\])?$`);
+const passageLabel = new RegExp(String.raw`^${time}(?: \[([^\]\n]{1,${labelCharsMax}})\])?$`);
 /** As extract.ts writes them: what is not said is as in the line before. */
 const lineLabel = new RegExp(
   String.raw`^(?=\[)(?:${time} ?)?(?:\[((?:user|assistant|tool|system)\b[^\]]{0,${labelCharsMax}})\])?`,
@@ -207,9 +206,9 @@ function toldCall([, name = "", input = ""]: RegExpExecArray): string {
 const keyword =
   "import|export|const|let|var|def|class|fn|func|function|return|raise|throw|public|private|static|async|await|struct|enum|impl|interface|type|package|using|namespace|elif|else|except|if|for|while|try|with|SELECT|INSERT|CREATE|UPDATE|ALTER|DROP|WHERE|FROM|JOIN";
 const codeLine = new RegExp(
-  String.raw`[{;]$|^[)}\]]+[;,]*$|^(?:${keyword})\b.*(?:[={};]|[):]$)|^(?:#include|\/\/|\/\*|\* )|^(?:diff --git|[+-]{3} |@@ )|^</?[a-zA-Z][^>]*>|^[\w.]+\(.*\)[;,]?$|=>\s*\S*$|\bAS \w+,?$|":\s?["\d\{\[tfn]`,
+  String.raw`[{;]$|^[)}\]]+[;,]*$|^(?:${keyword})\b.*(?:[={};]|[):]$)|^(?:#include|\/\/|\/\*|\* )|^(?:diff --git|[+-]{3} |@@ )|^</?[a-zA-Z][^>]*>|^[\w.]+\(.*\)[;,]?$|=>\s?\S{0,40}$|\bAS \w{1,40},?$|":\s?["\d\{\[tfn]`,
 );
-const sixWords = /(?:[\p{L}'’]{2,}[ ,]+){6}/u;
+const sixWords = /(?:[\p{L}'’]{2,40}[ ,]{1,3}){6}/u;
 const signature =
   /^(?:(?:export|pub|default|abstract|async)\s)*(?:function|def|class|fn|func|interface|type|struct|enum|impl|CREATE|ALTER|diff --git)\b|^(?:\+\+\+|\$) /;
 
@@ -237,7 +236,9 @@ function plain(text: string): string {
 
 // ── Sentences ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const ending = /[。！？।۔؟]+[」』”’"'）)\]]*|[.!?…]+["'”’)\]*]*(?=\s)|[!?]+(?=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])/gu;
+/** Bounded, so that a line of nothing but dots takes no longer than another. */
+const ending =
+  /[。！？।۔؟]+[」』”’"'）)\]]*|[.!?…]{1,6}["'”’)\]*]{0,4}(?=\s)|[!?]{1,6}(?=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])/gu;
 const abbreviation =
   /(?:^|[\s(])(?:\p{L}|e\.g|i\.e|etc|vs|mrs?|ms|dr|prof|st|nos?|nr|approx|z\.\s?b|d\.\s?h|ca|bzw|fig|vol|inc|ltd|jr|sr|pp?|al)\.$/iu;
 
@@ -246,8 +247,11 @@ function sentencesOf(text: string): readonly string[] {
   let from = 0;
   for (const match of text.matchAll(ending)) {
     const to = match.index + match[0].length;
-    if (match[0].startsWith(".") && abbreviation.test(text.slice(Math.max(from, to - 12), to))) continue;
-    if (/^\s+[\p{Ll}\p{P}]/u.test(text.slice(to, to + 4)) && !/^\s+["'“‘([`@/~]/.test(text.slice(to, to + 4))) continue;
+    const [before, after] = [text.slice(Math.max(from, to - 12), to), text.slice(to, to + 3)];
+    if (match[0].startsWith(".") && abbreviation.test(before)) continue;
+    // Not every sentence begins with a capital, but few of those that do not follow a short word.
+    if (/^ \p{Ll}/u.test(after) && match[0].startsWith(".") && !/\p{L}{4}\.$/u.test(before)) continue;
+    if (/^ [^\p{L}\p{N}"'“‘([`@/~#]/u.test(after)) continue;
     sentences.push(text.slice(from, to));
     from = to;
   }
@@ -268,7 +272,7 @@ function piecesOf(sentence: string): readonly string[] {
   for (let rest = sentence; rest !== "";) {
     const at = cutAt(rest, charsMax);
     const piece = rest.slice(0, at).trim();
-    rest = rest.slice(at);
+    rest = rest.slice(at).trimStart();
     pieces.push(`${pieces.length > 0 ? "…" : ""}${piece}${rest === "" ? "" : "…"}`);
   }
   return pieces;

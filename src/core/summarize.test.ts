@@ -26,7 +26,7 @@ const talk = (messages: number): readonly Passage[] =>
       label: `[2026-02-17 ${String(8 + (at % 12)).padStart(2, "0")}:00 UTC] [user · Mara]`,
       text:
         `About the ${thing} number ${at}: we decided to repair it for ${at * 17} euros because a new one would cost ` +
-        `too much. Jonas will call ${thing}s & sons at extension ${1000 + at} before Friday, and he asked that nobody ` +
+        `too much. Jonas will call ${thing}s & sons at extension ${1000 + at} before Friday, and asked that nobody ` +
         `else touches the ${thing} until then. I looked at /home/mara/${thing}/${at}.txt and it says the same thing.`,
       kind: "user",
     };
@@ -75,7 +75,7 @@ async function drafted(...args: Parameters<typeof draft>): Promise<NewSummary> {
   return outcome.summary;
 }
 
-const good = `2026-02-17: Mara and Jonas decided to repair rather than replace, for cost.\n\n${expandFooter} sums, extensions`;
+const good = `2026-02-17: Mara and Jonas decided to repair and not to replace, for cost.\n\n${expandFooter} sums`;
 
 /** What must hold of every summary that is stored. */
 function checkSummary(summary: NewSummary, source: Source, settings: Settings): void {
@@ -98,7 +98,7 @@ function checkSummary(summary: NewSummary, source: Source, settings: Settings): 
   assert.equal(summary.model, level === "normal" || level === "aggressive" ? "scripted/one" : null);
 }
 
-describe("guarantee 18: a stored summary is shorter than its source, under its cap, free of reasoning, with its level", () => {
+describe("guarantee 18: a summary is shorter than its source, under its cap, free of reasoning, with its level", () => {
   it("whatever the model does", async () => {
     for (const behaviour of behaviours) {
       const aborting = new AbortController();
@@ -159,7 +159,7 @@ describe("guarantee 18: a stored summary is shorter than its source, under its c
     assert.equal(model.calls.length, 1);
   });
 
-  it("a bad answer is asked for again, more strictly; a second one is replaced by the most telling sentences", async () => {
+  it("a bad answer is asked for again, more strictly; then the most telling sentences take its place", async () => {
     const source = sourceOf(talk(40));
     const long = Array.from({ length: 400 }, (_, at) => `And ${at} more things were said about the boats.`).join("\n");
     const bad: readonly (string | Completion)[] = [

@@ -94,12 +94,16 @@ export function weigh(statements: readonly Statement[], passageCount: number): r
 
 function countBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, number> {
   const counts = new Map<K, number>();
-  for (const item of items) counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
+  for (const item of items) {
+    const key = keyOf(item);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
   return counts;
 }
 
 /** A line of output without what varies from one to the next. */
-const shapeOf = ({ form, text }: Statement): string => (form === "said" ? "" : text.replace(/\S*[\d/]\S*/g, "#"));
+const shapeOf = ({ form, text }: Statement): string =>
+  form === "said" ? "" : text.replace(/[^ ]+/g, (word) => (/[\d/]/.test(word) ? "#" : word));
 
 const opensList = (text: string): boolean => /[:：]$/u.test(text);
 
@@ -189,7 +193,7 @@ function discountRepeats(statements: readonly Weighed[]): void {
 const unspaced = String.raw`\p{sc=Han}\p{sc=Hira}\p{sc=Kana}ー々〆\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\p{sc=Mymr}`;
 const letter = String.raw`[[\p{L}\p{M}\p{N}_]--[${unspaced}]]`;
 const termPattern = new RegExp(
-  String.raw`https?:\/\/[^\s<>"'\x60\)\]]+|[「『《“]?[${unspaced}]+|[@#$€£¥~\/]?${letter}+(?:[\-.:\/@'’,+]${letter}+)*%?`,
+  String.raw`https?:\/\/[^\s<>"'\x60\)\]]+|[「『《“]?[${unspaced}]+|[@#$€£¥~\/]?${letter}+(?:[\-.:\/@'’+]${letter}+|,\d{3})*%?`,
   "gv",
 );
 const unspacedPattern = new RegExp(`[${unspaced}]`, "v");

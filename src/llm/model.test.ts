@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Completion, CompletionRequest, Model } from "../core/ports.ts";
 import { estimateTokens } from "../core/text.ts";
 import { makeScratch } from "../testing/scratch.ts";
@@ -283,12 +284,13 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
   });
 
   it("asks nothing for somebody who has withdrawn before, or withdraws while it waits", async () => {
-    const { server, model } = await start(ollama);
+    const { server, model } = await start(ollama, { timeoutMs: 10_000 });
     assert.equal(refusalOf(await model.complete({ ...request, signal: AbortSignal.abort() })), "cancelled");
     assert.equal(server.asked.length, 0);
-    server.play({ kind: "error", status: 503, headers: { "retry-after": "4" } });
+    server.play({ kind: "error", status: 503, headers: { "retry-after": "8" } });
     const signal = AbortSignal.timeout(400);
-    assert.equal(refusalOf(await model.complete({ ...request, signal })), "cancelled");
+    const waitedOut = sleep(6_000, "waited to the end", { ref: false });
+    assert.equal(await Promise.race([model.complete({ ...request, signal }).then(refusalOf), waitedOut]), "cancelled");
     assert.equal(server.asked.length, 1);
   });
 

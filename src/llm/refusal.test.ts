@@ -17,7 +17,7 @@ describe("guarantee 21: provider trouble is told by status and code", () => {
     401: "auth",
     402: "auth",
     403: "auth",
-    404: "rejected",
+    404: "unknown_model",
     408: "timeout",
     409: "rejected",
     413: "too_long",
@@ -59,7 +59,7 @@ describe("guarantee 21: provider trouble is told by status and code", () => {
 
   it("words decide nothing", () => {
     const words = "401 unauthorized: invalid api key, rate limit, prompt is too long, overloaded, content filter";
-    for (const status of [400, 404, 422]) {
+    for (const status of [400, 422]) {
       const told = trouble({ status, message: words, error: { message: words } });
       assert.equal(told.refusal, "rejected");
       assert.deepEqual(told.rejected, []);

@@ -45,6 +45,8 @@ export function refusalByStatus(status: number): Refusal {
     case 402:
     case 403:
       return "auth";
+    case 404:
+      return "unknown_model";
     case 408:
       return "timeout";
     case 413:
@@ -73,6 +75,7 @@ const refusalOfCode: ReadonlyMap<unknown, Refusal> = new Map<unknown, Refusal>([
   ["insufficient_quota", "auth"],
   ["invalid_api_key", "auth"],
   ["API_KEY_INVALID", "auth"],
+  ["model_not_found", "unknown_model"],
 ]);
 
 function refusalByCode(error: unknown): Refusal | undefined {

@@ -147,10 +147,10 @@ export function* beginCall(deps: ScriptDeps, call: NewCall, bounds: CallBounds):
   return { kind: "granted", id };
 }
 
-/** The newest call of a provider that has an end decides; calls under way say nothing yet. */
+/** The newest call that tells whether the credential is accepted decides: one that was cut short, or came too often, does not. */
 function* breakerOf(provider: string, since: Timestamp): Script<OpenBreaker | null> {
   return yield* first(
-    sql`SELECT provider, model, at FROM (SELECT * FROM model_usage WHERE provider = ${provider} AND result <> 'open'
+    sql`SELECT provider, model, at FROM (SELECT * FROM model_usage WHERE provider = ${provider} AND result IN ('ok', 'auth')
           ORDER BY usage_id DESC LIMIT 1) WHERE result = 'auth' AND at >= ${since}`,
     toOpenBreaker,
   );

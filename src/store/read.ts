@@ -285,7 +285,7 @@ export function* openBreakers(since: Timestamp): Script<readonly OpenBreaker[]> 
     sql`SELECT u.provider, u.model, u.at
         FROM (SELECT DISTINCT provider FROM model_usage WHERE at >= ${since} AND result = 'auth') p
         JOIN model_usage u ON u.usage_id = (
-          SELECT f.usage_id FROM model_usage f WHERE f.provider = p.provider AND f.result <> 'open'
+          SELECT f.usage_id FROM model_usage f WHERE f.provider = p.provider AND f.result IN ('ok', 'auth')
           ORDER BY f.usage_id DESC LIMIT 1)
         WHERE u.result = 'auth' AND u.at >= ${since} ORDER BY u.provider`,
     toOpenBreaker,

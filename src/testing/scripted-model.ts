@@ -100,11 +100,10 @@ const segmentOf = (prompt: string): string =>
 
 /** Few words, different for different sources. */
 function summaryOf(segment: string): string {
-  const words = segment.split(/\s+/);
   let mark = 0;
   for (let at = 0; at < segment.length; at++) mark = (Math.imul(mark, 31) + segment.charCodeAt(at)) >>> 0;
   const time = /\d{4}-\d\d-\d\d \d\d:\d\d/.exec(segment)?.[0] ?? "then";
-  return `${time}: ${words.length} words, noted as ${mark.toString(36)}.\nExpand for details about: wording`;
+  return `${time}: ${segment.length} characters, noted as ${mark.toString(36)}.\nExpand for details about: wording`;
 }
 
 /** Answers that no provider should give, and that some do. */

@@ -14,6 +14,7 @@ import type { StoreUnderTest } from "./contract/ground.ts";
 import { testKeeping } from "./contract/keeping.ts";
 import { testLedger } from "./contract/ledger.ts";
 import { testMoved } from "./contract/moved.ts";
+import { testOnce } from "./contract/once.ts";
 import { testSearch } from "./contract/search.ts";
 import { testSpending } from "./contract/spending.ts";
 import { testTransplant } from "./contract/transplant.ts";
@@ -26,6 +27,7 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testBranches(subject);
     testContent(subject);
     testFold(subject);
+    testOnce(subject);
     testTransplant(subject);
     testForget(subject);
     testMoved(subject);

@@ -63,7 +63,7 @@ describe("lcm compact", () => {
     const before = hashOf(databaseOf(place));
     const { stdout, stderr } = ok(place, "compact", "1");
     assert.match(stdout, /^conversation 1 · /);
-    assert.match(stdout, /^due +nothing: [\d,]+ tokens in context, threshold 96,000 \(75% of 128,000\)$/m);
+    assert.match(stdout, /^due +one pass: [\d,]+ raw tokens outside the fresh tail$/m);
     assert.match(stdout, /^model +none: summaries are extracted on this machine$/m);
     assert.match(
       stdout,
@@ -102,10 +102,10 @@ describe("lcm compact", () => {
     );
   });
 
-  it("says on paper which summaries are below normal, and how far it came", () => {
+  it("says which summaries are below normal, and how far it came", () => {
     const { stdout } = ok(createPlace(), "compact", "1", "--apply");
     assert.match(stdout, /^folded +\d+ × d0 and \d+ × d1 in \d+\.\d s$/m);
-    assert.match(stdout, /^levels +\d+ extractive made on this machine$/m);
+    assert.match(stdout, /^levels +\d+ extractive \(made on this machine\)$/m);
     assert.match(stdout, /[\d,]+ → [\d,]+ tokens in \d+ passes; nothing is left to fold\n$/);
   });
 

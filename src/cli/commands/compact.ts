@@ -350,11 +350,11 @@ function levelWords({ paint }: Session, level: Level, count: number): string {
     case "normal":
       return words;
     case "aggressive":
-      return `${words} ${paint.soft("the model's first answer was of no use")}`;
+      return `${words} ${paint.soft("(the model's first answer was of no use)")}`;
     case "extractive":
-      return `${words} ${paint.soft("made on this machine")}`;
+      return `${words} ${paint.soft("(made on this machine)")}`;
     case "truncated":
-      return `${paint.caution(words)} ${paint.soft("no answer of the model was of use; `lcm doctor` names them")}`;
+      return `${paint.caution(words)} ${paint.soft("(no answer of the model was of use; `lcm doctor` names them)")}`;
   }
 }
 

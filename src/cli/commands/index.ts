@@ -11,6 +11,7 @@ import { addCompact } from "./compact.ts";
 import { addContext } from "./context.ts";
 import { addConversations } from "./conversations.ts";
 import { addDag } from "./dag.ts";
+import { addDemo } from "./demo.ts";
 import { addDoctor } from "./doctor.ts";
 import { addExport } from "./export.ts";
 import { addForget } from "./forget.ts";
@@ -27,7 +28,7 @@ export type { CommandContext } from "./session.ts";
 
 const groups = [
   { heading: "Look:", adders: [addStatus, addConversations, addMessages, addGrep, addContext, addDag] },
-  { heading: "Work:", adders: [addCompact, addPrompts] },
+  { heading: "Work:", adders: [addCompact, addPrompts, addDemo] },
   { heading: "Bring in and take out:", adders: [addImport, addExport] },
   { heading: "Look after:", adders: [addDoctor, addBackup, addRestore, addForget, addAdopt] },
 ] as const;

@@ -115,7 +115,7 @@ const templateUses: Readonly<Record<TemplateName, string>> = {
 
 function show({ json, print, printJson }: Session, { templates, sources }: PromptFiles, name: TemplateName): void {
   if (json) return printJson({ name, source: sources[name], text: templates[name] });
-  print(harmless(templates[name]));
+  print(harmless(templates[name]).trimEnd());
 }
 
 function exportAll(session: Session, { dir }: PromptFiles, to: string | true, force: boolean): void {

@@ -98,7 +98,8 @@ meanwhile. I moved the export to 03:10, well after it, and ran it once by hand; 
 @ dry-run 09-17 18:35
 > ok dry run night! what do we do first 🍿
 < I copy last night's backup of wren to heron and load it, table by table, with a stopwatch.
-$ shell {"command":"./move/load --from wren-2026-09-17.db --to heron --dry-run"} ~ 47
+$ shell {"command":"./move/load --from wren-2026-09-17.db --to heron --dry-run"}
+~ 47
 =* copy 36
 |warning: orders.note: 212 rows are not valid UTF-8, kept as bytes
 |total 47 min 12 s
@@ -121,7 +122,8 @@ If we build the indexes after loading it should be a quarter of that. And 212 or
 
 @ dry-run-two 09-20 16:10
 > Second try? The kids are at the lake with Jonas, I have two hours
-$ shell {"command":"./move/load --from wren-2026-09-20.db --to heron --dry-run --indexes-last --mend-notes"} ~ 10
+$ shell {"command":"./move/load --from wren-2026-09-20.db --to heron --dry-run --indexes-last --mend-notes"}
+~ 10
 =* copy 42
 |mended 212 notes (latin1 read as utf-8, twice for 9 of them)
 |total 10 min 51 s
@@ -166,7 +168,8 @@ $ shell {"command":"./move/readonly on && ./deploy banner 'Back at 5. We are mov
 |worker: drained, 0 jobs running, 2 waiting
 |deployed banner in 9 s
 < Door closed at 04:31. Now the copy.
-$ shell {"command":"./move/load --from wren:live --to heron --indexes-last --mend-notes"} ~ 8
+$ shell {"command":"./move/load --from wren:live --to heron --indexes-last --mend-notes"}
+~ 8
 =* copy 48
 |mended 212 notes
 |total 7 min 38 s
@@ -181,7 +184,8 @@ $ shell {"command":"./move/compare wren heron --sums"}
 |(5 rows)
 < All 41,382 orders are on heron, and every sum agrees to the cent. Shall I switch?
 > Noor nods (I can hear it). Switch!
-$ shell {"command":"./move/switch heron && ./move/readonly off && ./smoke --checkout"} ~ 2
+$ shell {"command":"./move/switch heron && ./move/readonly off && ./smoke --checkout"}
+~ 2
 =config: DATABASE_URL now heron
 |web restarted in 3 s, worker restarted in 2 s, 2 waiting jobs done
 |smoke: home 200 (84 ms), tea page 200 (61 ms), cart 200, checkout 200, test payment ok, refund ok
@@ -191,11 +195,11 @@ $ shell {"command":"./move/switch heron && ./move/readonly off && ./smoke --chec
 $ sql {"query":"select order_no, city, total_cents from orders order by id desc limit 3"}
 = order_no | city     | total_cents
 |----------+----------+-------------
-| FL-21002 | Leipzig  |        4380
-| FL-21001 | Bremen   |        2950
-| FL-21000 | Aachen   |        5125
+| FL-21160 | Leipzig  |        4380
+| FL-21159 | Bremen   |        2950
+| FL-21158 | Aachen   |        5125
 |(3 rows)
-< FL-21002 from Leipzig: the first order that was born on heron. Go back to bed.
+< FL-21160 from Leipzig: the first order that was born on heron. Go back to bed.
 > never. pancakes for everyone 🥞
 
 @ slow-search 09-30 18:15
@@ -222,7 +226,8 @@ description) gin_trgm_ops)"}
 > Noor says a backup you never restored isn't a backup. Can we try?
 < She's right. I'd load last night's dump into an empty database and count.
 $ shell {"command":"createdb drill && pg_restore -d drill -j 4 /backup/shop-2026-10-04.dump && ./move/compare heron
-drill"} ~ 6
+drill"}
+~ 6
 =pg_restore: connecting to database for restore
 |pg_restore: processing data for table "shop.order_lines" ... 185190 rows
 |pg_restore: processing data for table "shop.orders" ... 41560 rows
@@ -246,7 +251,8 @@ $ shell {"command":"./infra/cancel wren --on 2026-10-31 --image-first --dry-run"
 =would: image wren-final (36 GB, €0.43/month), keep 12 months
 |would: cancel wren on 2026-10-31, last invoice €9.40
 |nothing done (dry run)
-> Do it. And I want a copy in my hands, not only in some cloud. ~ 20
+> Do it. And I want a copy in my hands, not only in some cloud.
+~ 20
 < Copied: the last dump of wren, encrypted, is on the grey USB stick; it took 20 minutes.
 > The stick goes in the tea tin on the office shelf, the one with the crane. The passphrase is in the blue folder.
 < Noted: wren ends on 31 October, the final dump is on the grey USB stick in the crane tin, its passphrase in the blue

@@ -43,7 +43,8 @@ $ mail_search {"query":"from:school newer_than:2d","full":true}
 ordered by app until 8 h; helmets for October; cakes for the fair on 17 October.
 > Thursday is choir. One of us has to stay with Theo.
 < Then Jonas sings and you go, or Grandpa Wim sits with Theo. He is free on Thursdays.
-> Ask Wim! He'll say yes if there is soup. ~ 4
+> Ask Wim! He'll say yes if there is soup.
+~ 4
 < He said yes, and asked which soup.
 
 @ wim-birthday 09-18 17:40
@@ -73,7 +74,8 @@ capacitors burst.
 > Need to cancel Theo's dentist tomorrow, he has a cold 🤧
 $ calendar_list {"query":"dentist","from":"2026-09-22"}
 =cal_5090  Wed 2026-09-23 08:20  Dentist Theo, Dr. Yildiz, practice at the mill
-|1 entry ~ 9
+|1 entry
+~ 9
 < I wrote to Dr. Yildiz's practice. They offer Tuesday 6 October 8:20 or Friday 9 October 14:00.
 > Tuesday the 6th, 8:20.
 < Theo's dentist is now on Tuesday 6 October at 8:20 with Dr. Yildiz.
@@ -89,7 +91,8 @@ $ web_search {"query":"Thermalux 24 boiler error E27 pressure 0.6 bar refill"}
 |2. Forum: E27 keeps coming back → expansion vessel or a leaking radiator valve
 |3. Video: refilling a heating system, hose and tap in the cellar
 < E27 is low water pressure: it wants more than 0.8 bar. Refill to 1.5 with the hose in the cellar while it is cold,
-then hold reset for five seconds. ~ 22
+then hold reset for five seconds.
+~ 22
 > Jonas did it, it's humming! 1.5 now.
 < Good. Look again in a week: if it has dropped below 1.2, the expansion vessel is the next suspect.
 > If it happens again call Mr Kruse, he installed it: 0421 555 0134
@@ -100,7 +103,8 @@ then hold reset for five seconds. ~ 22
 < Then it's likely the expansion vessel. Shall I ask Mr Kruse for a date?
 $ mail_send {"to":"kruse@heating.example", "subject":"Thermalux 24: pressure drops from 1.5 to 1.1 bar in a week",
 "body":"Error E27 on 27 September, refilled to 1.5."}
-={"sent":true,"id":"m_88121","at":"2026-10-04T06:47:10Z"} ~ 10
+={"sent":true,"id":"m_88121","at":"2026-10-04T06:47:10Z"}
+~ 10
 > He called back within ten minutes, on a Sunday! He comes on Wednesday 14 October, morning, replaces the expansion
 vessel, 280 euros.
 < In the calendar: Mr Kruse, Wednesday 14 October in the morning, expansion vessel, €280. Until then refill when it's
@@ -158,7 +162,7 @@ $ notes_read {"note":"home/wim-75.md"}
 > And somebody has to say something. I can't, I'd cry. Jonas can't either.
 < Mia could read three lines. Shall I write something she can make her own?
 > Oh yes
-< "Grandpa Wim is 75. That's nine times as old as me, nearly. He can fix everything except bedtime. Happy birthday."
+< "Grandpa Wim is 75. That's eight times as old as me, and a bit. He can fix everything except bedtime. Happy birthday."
 > I'm crying already
 
 @ thank-wim 10-11 08:10

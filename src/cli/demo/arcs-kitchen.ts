@@ -27,7 +27,8 @@ export const kitchenArcs = `
 < Then dried shiitake and a piece of kombu for the broth, 300 g kimchi fried in sesame oil first, two spoons of its
 juice, firm tofu in the last five minutes. The frying makes the depth that pork would give.
 > 지우가 물어봐: 설탕 조금 넣어도 돼?
-< 네, 신 김치에는 설탕 반 작은술이 딱 좋아요. ~ 48
+< 네, 신 김치에는 설탕 반 작은술이 딱 좋아요.
+~ 48
 > It was SO good. Even Theo had rice with the red water.
 < Then it's on the list: kimchi stew without meat, half a teaspoon of sugar against the sourness.
 

@@ -141,7 +141,8 @@ created_at > now() - interval '14 days' group by 1 order by 1"}
 =* waits 14 2026-09-14
 < On ordinary days nothing waits longer than four minutes. I suggest: alarm when more than 25 jobs are older than 10
 minutes.
-> Good, take that. To my phone, not mail. ~ 12
+> Good, take that. To my phone, not mail.
+~ 12
 < Set: over 25 jobs older than ten minutes rings your phone. I stopped the worker on staging to try it; it rang after
 eleven.
 

@@ -85,7 +85,8 @@ $ exchange {"from":"JPY","to":"EUR","amount":118800}
 ={"amount":118800,"from":"JPY","to":"EUR","rate":0.00588,"result":698.54,"at":"2026-09-19T07:00:00Z"}
 < About €699. I'll remind you to draw cash at a post office in Kanazawa; they take foreign cards.
 > and cancel until when?
-< She should ask, it isn't on the page. Small houses often want a week. ~ 16
+< She should ask, it isn't on the page. Small houses often want a week.
+~ 16
 > She says 10 days before, so 9 November, after that 50 %.
 < Free to cancel until 9 November, then half. In the calendar.
 

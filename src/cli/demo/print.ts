@@ -1,4 +1,4 @@
-/** What the tools of the demo print: logs, tables, test runs, a file of order lines. Numbers by chance, shapes from life. */
+/** What the tools of the demo print: logs, tables, test runs, a file of orders. Numbers by chance, shapes from life. */
 
 import type { Chance } from "./chance.ts";
 import { createChance } from "./chance.ts";
@@ -18,7 +18,7 @@ const printers: Readonly<Record<string, Printer>> = {
   worker(chance, count, given) {
     let at = Date.parse(`${given}:00Z`);
     const days = (at - Date.UTC(2026, 8, 5)) / 86_400_000;
-    const [job, order] = [87_640 + Math.round(days * 112), 20_360 + Math.round(days * 28)];
+    const [job, order] = [87_640 + Math.round(days * 112), 20_360 + Math.round(days * 28) + (days > 23 ? 130 : 0)];
     const slowest = chance.between(400, 2_400);
     return Array.from({ length: count }, (_, index) => {
       at += chance.between(8_000, 170_000);
@@ -39,7 +39,8 @@ const printers: Readonly<Record<string, Printer>> = {
       const from = `203.0.113.${chance.between(2, 250)}`;
       const size = status === "200" ? chance.between(4_000, 61_000) : chance.between(140, 900);
       const agent = chance.pick(agents);
-      return `${new Date(at).toISOString()} ${from} "GET ${path}" ${status} ${size} ms=${chance.between(12, 480)} "${agent}"`;
+      const ms = chance.between(12, 480);
+      return `${new Date(at).toISOString()} ${from} "GET ${path}" ${status} ${size} ms=${ms} "${agent}"`;
     });
   },
 
@@ -161,19 +162,19 @@ export function orderLines(count: number) {
   });
 }
 
-const paths =
-  "/|/tea/green|/tea/oolong|/tea/gyokuro|/teaware/kyusu|/cart|/checkout|/search?q=oolong|/journal/cold-brew|/tea/hojicha"
-    .concat("|/images/kyusu-960.webp|/images/fog-1600.webp|/app.css|/favicon.ico 404|/sale 301")
-    .split("|");
+const paths = "/|/tea/green|/tea/oolong|/tea/gyokuro|/teaware/kyusu|/cart|/checkout|/search?q=oolong|/journal/cold-brew"
+  .concat("|/tea/hojicha|/images/kyusu-960.webp|/images/fog-1600.webp|/app.css|/favicon.ico 404|/sale 301")
+  .split("|");
 const agents = ["Firefox/152 Linux", "Firefox/152 Android", "Safari/26 iPhone", "Chrome/151 Windows", "examplebot/2.1"];
 
 const promises: readonly string[] = `
 an empty cart costs nothing|a voucher never makes a total negative|a gift message keeps its line breaks
 shipping is free from the limit on|a sold-out tea cannot be ordered|the same order twice is two orders
-a refund goes back the way it came|a parcel label names the country|prices are whole cents|the mail speaks the customer's language
-an order note keeps its umlauts|a cancelled order frees its stock|the invoice names every line|a customer can forget a password
-a weight is never below zero|the basket survives a login|a guest can order without an account|search ignores case and accents
-a picture has a text for those who cannot see it|teaware is never discounted|a free sample costs nothing|an address keeps its floor
-a second click sends nothing twice|the export ends with its own count|a voucher ends at midnight in Berlin|samples are not counted as stock`
+a refund goes back the way it came|a parcel label names the country|prices are whole cents
+the mail speaks the customer's language|an order note keeps its umlauts|a cancelled order frees its stock
+the invoice names every line|a customer can forget a password|a weight is never below zero|the basket survives a login
+a guest can order without an account|search ignores case and accents|a picture has a text for those who cannot see it
+teaware is never discounted|a free sample costs nothing|an address keeps its floor|a second click sends nothing twice
+the export ends with its own count|a voucher ends at midnight in Berlin|samples are not counted as stock`
   .trim()
   .split(/[|\n]/);

@@ -112,10 +112,9 @@ function marksOf(name: string, text: string): readonly Mark[] {
     const [, sign = "", rest = ""] = /^([><?$~] |=!?|\||)(.*)$/su.exec(line) ?? [];
     const lines = rest.startsWith("* ") ? printLines(chance, rest.slice(2)) : [rest];
     const last = marks.at(-1);
-    if (sign === "|" && last !== undefined) last.text += `\n${lines.join("\n")}`;
-    else if (sign !== "") marks.push({ mark: sign.trim(), text: lines.join("\n") });
-    else if (last !== undefined) last.text += ` ${rest}`;
-    else throw new SyntaxError(`nothing to go on with in ${name}: ${line}`);
+    if (/^[><?$~=]/.test(sign)) marks.push({ mark: sign.trim(), text: lines.join("\n") });
+    else if (last === undefined) throw new SyntaxError(`nothing to go on with in ${name}: ${line}`);
+    else last.text += sign === "|" ? `\n${lines.join("\n")}` : ` ${rest}`;
   }
   return marks;
 }

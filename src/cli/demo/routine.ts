@@ -11,7 +11,7 @@ export interface Routine {
   /** Between which hours (UTC). */
   readonly hours: readonly [from: number, to: number];
   /** In the notation of read.ts. */
-  write(chance: Chance, day: Day): string;
+  readonly write: (chance: Chance, day: Day) => string;
 }
 
 export interface Day {
@@ -37,3 +37,6 @@ export const rowsOf = (text: string): readonly (readonly string[])[] =>
         .replace(/\s*\n\s*/g, " ")
         .split(" | "),
     );
+
+/** Entries between bars or line ends. */
+export const listOf = (text: string): readonly string[] => text.trim().split(/ \| |\n/);

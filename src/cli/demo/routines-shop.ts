@@ -3,22 +3,28 @@
 import type { Chance } from "./chance.ts";
 import { printLines, products, table } from "./print.ts";
 import type { Product } from "./print.ts";
-import { looked, rowsOf } from "./routine.ts";
+import { listOf, looked, rowsOf } from "./routine.ts";
 import type { Day, Routine } from "./routine.ts";
 
 const euros = (cents: number): string => `€${(cents / 100).toFixed(2)}`;
 const cities =
   "Bremen Leipzig Aachen Kiel Graz Ulm Jena Utrecht Mainz Vienna Aarhus Erfurt Köln Lübeck Ghent Passau".split(" ");
 const names = "Anke Birgit Carlo Dörte Emil Frauke Greta Henrik Ilse Jorin Katja Lale Mads Nele Otis Petra".split(" ");
-/** The first order of a day. */
-const orderNumber = (day: Day): number => 20_362 + day.number * 28;
+/** Orders of the days after the newsletter; of an ordinary day, about 28. */
+const busy: Readonly<Record<number, number>> = { 20: 94, 21: 71, 22: 49 };
+/** The first order of those that a morning tells of. */
+const orderNumber = (day: Day): number =>
+  Object.entries(busy).reduce(
+    (no, [on, count]) => no + (Number(on) < day.number ? count - 28 : 0),
+    20_362 + day.number * 28,
+  );
 
 const sales: Routine = {
   uses: 26,
   on: "any day",
   hours: [5, 6],
   write(chance, day) {
-    const count = chance.between(24, 35);
+    const count = busy[day.number] ?? chance.between(24, 35);
     const orders = Array.from({ length: count }, (_, index) => {
       const items = Array.from({ length: chance.between(1, 3) }, () => pickItem(chance));
       return {
@@ -40,7 +46,7 @@ const sales: Routine = {
       `${count} orders since yesterday, ${sum}. ${open}`,
     ]);
     const columns = ["order_no", "name", "city", "items", "total_cents", "state"];
-    const query = `select ${columns.join(", ")} from orders where created_at > now() - interval '1 day'`;
+    const query = `select ${columns.join(", ")} from orders where created_at > '${day.date}'::date - 1`;
     const rows = orders.map((order) => Object.values(order));
     return looked(chance.draw(salesAsks), `sql ${JSON.stringify({ query })}`, table(columns, rows), told);
   },
@@ -53,16 +59,12 @@ const pickItem = (chance: Chance): Product & { readonly pieces: number } => ({
 const sumOf = (items: readonly { readonly cents: number; readonly pieces: number }[]): number =>
   items.reduce((sum, { cents, pieces }) => sum + cents * pieces, 0);
 
-const salesAsks = [
-  "Anything new since yesterday?",
-  "Morning! How many orders since yesterday?",
-  "orders?",
-  "What did we sell since yesterday morning?",
-  "Good morning, the orders please",
-  "Let's see the orders before the kids wake up",
-  "How was yesterday, order-wise?",
-  "Coffee first, then orders. Ok, orders now.",
-];
+const salesAsks = listOf(`
+Anything new since yesterday? | Morning! How many orders since yesterday? | orders?
+What did we sell since yesterday morning? | Good morning, the orders please
+Let's see the orders before the kids wake up | How was yesterday, order-wise?
+Coffee first, then orders. Ok, orders now.
+`);
 
 const packing: Routine = {
   uses: 17,
@@ -81,22 +83,19 @@ const packing: Routine = {
       return ` {"shelf":"${shelf}","sku":"${sku}","name":"${name}","pieces":${count},"for":[${boxes.join()}]},`;
     });
     const told = chance.pick([
-      `${parcels} parcels, ${pieces} pieces. Mostly ${most.name}: ${times} from shelf ${most.shelf}. The list is on his tablet.`,
+      `${parcels} parcels, ${pieces} pieces. Mostly ${most.name}: ${times} from ${most.shelf}. It's on his tablet.`,
       `He has ${parcels} parcels today, beginning at shelf ${list[0]?.[0].shelf}. ${most.name} leads with ${times}.`,
-      `${pieces} pieces in ${parcels} parcels; refill ${most.shelf} (${most.name}) before he starts, ${times} go out of it.`,
+      `${pieces} pieces in ${parcels} parcels; refill ${most.shelf} (${most.name}) before he starts, he needs ${times}.`,
     ]);
     const whole = [`{"date":"${day.date}","parcels":${parcels},"lines":[`, ...printed, "]}"];
     return looked(chance.draw(packingAsks), `packing_list {"date":"${day.date}"}`, whole, told);
   },
 };
 
-const packingAsks = [
-  "What does Pavel have to pack today?",
-  "Packing list for Pavel?",
-  "Pavel is here early, what's first?",
-  "How many parcels today?",
-  "Is it a big packing day? I have to plan the car",
-];
+const packingAsks = listOf(`
+What does Pavel have to pack today? | Packing list for Pavel? | Pavel is here early, what's first?
+How many parcels today? | Is it a big packing day? I have to plan the car
+`);
 
 const workerCheck: Routine = {
   uses: 13,
@@ -112,20 +111,18 @@ const workerCheck: Routine = {
       `Healthy. ${captures} captures went through, none was tried twice, slowest ${slowest} ms.`,
       `Nothing to worry about: all ${lines.length} ok, at most ${slowest} ms.`,
       `It does what it should: ${captures} payments taken, ${slowest} ms for the slowest job.`,
-      `${lines.length} lines, not one warning${slowest > 1_800 ? `; ${slowest} ms once, probably the label printer` : ""}.`,
+      `${lines.length} lines, not one warning${slowest > 1_800 ? `; ${slowest} ms once, the label printer` : ""}.`,
     ]);
     const command = `journalctl -u payment-worker --since '${start.replace("T", " ")}' | tail -${lines.length}`;
     return looked(chance.draw(workerAsks), `shell ${JSON.stringify({ command })}`, lines, told);
   },
 };
 
-const workerAsks = [
-  "Is the payment worker happy?",
-  "quick look at the worker please, someone waited long for a confirmation",
-  "Does the worker behave today?",
-  "Any trouble in the payment log this afternoon?",
-  "Check the worker before I close the laptop?",
-];
+const workerAsks = listOf(`
+Is the payment worker happy? | quick look at the worker please, someone waited long for a confirmation
+Does the worker behave today? | Any trouble in the payment log this afternoon?
+Check the worker before I close the laptop?
+`);
 
 const requests: Routine = {
   uses: 12,
@@ -145,30 +142,30 @@ const requests: Routine = {
 };
 
 const incidents = rowsOf(`
-- The site felt slow at lunchtime, was it? | /search?q=ostfriesen | 200 | Chrome/151 Windows | Only the search: {n} times
-  over a second, all from one visitor who kept typing. The other pages were quick.
+- The site felt slow at lunchtime, was it? | /search?q=ostfriesen | 200 | Chrome/151 Windows | Only the search: {n}
+  times over a second, all from one visitor who kept typing. The other pages were quick.
 - A link in the old blog is dead, someone says | /blog/2021/first-tea | 404 | Firefox/152 Linux | It is: {n} people
   followed it today. I redirect it to the journal now.
-- So many visitors suddenly. People or robots? | /tea/green?page=2 | 200 | examplebot/2.1 | A robot, {n} requests in a few
-  minutes, and polite about it. I asked it to come at night.
-- My sister got an error page | /checkout/gift | 500 | Safari/26 iPhone | She did, {n} times: the gift page failed on empty
-  messages. Fixed and deployed.
-- I changed the menu yesterday, does everybody find things? | /black-tea | 301 | Firefox/152 Android | {n} people still come
-  by the old address; the redirect carries them along.
-- Is someone trying passwords on the site?? | /wp-login.php | 404 | examplebot/2.1 | Only a scanner that looks for other
-  software than ours, {n} tries. Blocked for a day.
+- So many visitors suddenly. People or robots? | /tea/green?page=2 | 200 | examplebot/2.1 | A robot, {n} requests in a
+  few minutes, and polite about it. I asked it to come at night.
+- My sister got an error page | /checkout/gift | 500 | Safari/26 iPhone | She did, {n} times: the gift page failed on
+  empty messages. Fixed and deployed.
+- I changed the menu yesterday, does everybody find things? | /black-tea | 301 | Firefox/152 Android | {n} people
+  still come by the old address; the redirect carries them along.
+- Is someone trying passwords on the site?? | /wp-login.php | 404 | examplebot/2.1 | Only a scanner that looks for
+  other software than ours, {n} tries. Blocked for a day.
 - Pictures didn't load for Birte this morning | /images/garden-1600.webp | 503 | Firefox/152 Android | The cache was
   restarting just then; {n} pictures were missing for half a minute.
-- Why does everyone read the newsletter archive? | /newsletter/2025-12 | 200 | Safari/26 iPhone | A forum linked to it: {n}
-  visits in a few minutes. Kind words about your soup recipe, by the way.
+- Why does everyone read the newsletter archive? | /newsletter/2025-12 | 200 | Safari/26 iPhone | A forum linked to
+  it: {n} visits in a few minutes. Kind words about your soup recipe, by the way.
 - Pavel's tablet shows an old list | /packing.json | 304 | Firefox/152 Android | It asked {n} times and was told
   "unchanged", wrongly. The list is never cached now.
 - A customer says her cart empties itself | /cart/add | 401 | Safari/26 iPhone | Her browser forbids all cookies, {n}
   refusals. I wrote her how to allow ours.
-- The Kyusu page is slow, isn't it | /teaware/kyusu-sencha | 200 | Chrome/151 Windows | It was: {n} times over a second
-  because of one picture with 4,000 pixels. Shrunk.
-- Is somebody copying our texts? | /journal/first-flush | 206 | examplebot/2.1 | Looks like it, {n} slices of one article. I
-  slowed that robot down to one page a minute.
+- The Kyusu page is slow, isn't it | /teaware/kyusu-sencha | 200 | Chrome/151 Windows | It was: {n} times over a
+  second because of one picture with 4,000 pixels. Shrunk.
+- Is somebody copying our texts? | /journal/first-flush | 206 | examplebot/2.1 | Looks like it, {n} slices of one
+  article. I slowed that robot down to one page a minute.
 `);
 
 const orderDetail: Routine = {
@@ -197,8 +194,9 @@ const orderDetail: Routine = {
     const customer = { name: who, city, orders_before: chance.between(0, 11) };
     const payment = { method, attempts: 1, state: "captured" };
     const order = { order: no, customer, items, total_cents: cents, payment, events };
+    const list = items.map(({ name, pieces }) => `${pieces} × ${name}`).join(", ");
     const told = chance.pick([
-      `${who}'s order is ${last}: ${items.map(({ name, pieces }) => `${pieces} × ${name}`).join(", ")}, ${euros(cents)}.`,
+      `${who}'s order is ${last}: ${list}, ${euros(cents)}.`,
       `Last step: ${last}. Paid by ${method}, ${euros(cents)}, to ${city}. I wrote ${who} so.`,
       `${last === "delivered" ? "Delivered" : `Not there yet, ${last}`}; ${euros(cents)} by ${method}. ${who} knows.`,
     ]);
@@ -207,12 +205,10 @@ const orderDetail: Routine = {
   },
 };
 
-const detailAsks = [
-  "What's with {no}? The customer asks.",
-  "Where is {no}?",
-  "{no}: did we send that?",
-  "Someone on the phone about {no}, quick please",
-];
+const detailAsks = listOf(`
+What's with {no}? The customer asks. | Where is {no}? | {no}: did we send that?
+Someone on the phone about {no}, quick please
+`);
 
 const machine: Routine = {
   uses: 8,

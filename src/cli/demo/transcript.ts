@@ -15,13 +15,18 @@ import { createChance } from "./chance.ts";
 import type { Chance } from "./chance.ts";
 import { demoYear, readArcs, readMessages } from "./read.ts";
 import type { Arc } from "./read.ts";
+import { listOf } from "./routine.ts";
 import type { Day } from "./routine.ts";
 import { deskRoutines } from "./routines-desk.ts";
 import { homeRoutines } from "./routines-home.ts";
 import { shopRoutines } from "./routines-shop.ts";
 
 /** One line of a transcript. */
-export type DemoEntry = JsonObject & { readonly id: string };
+export interface DemoEntry extends JsonObject {
+  readonly id: string;
+  readonly timestamp: string;
+  readonly message: JsonObject;
+}
 
 export const demoSession = "demo-five-weeks";
 
@@ -87,8 +92,7 @@ function dailyArcs(chance: Chance): readonly Arc[] {
 /** Every fourth exchange ends with a word or two. */
 const thanks = (chance: Chance): string => (chance.between(1, 4) === 1 ? `\n> ${chance.draw(thankYous)}` : "");
 
-const thankYous =
-  `ok thanks|thx!|perfect|great, thank you|👍|ok|super|good to know|wonderful ☺️|ah ok|nice|thank you!!|got it
-ありがとう！|you're quick|ok good|🙏|that helps, thanks|cool|谢谢|lovely|thanks a lot|good, thanks|fine by me`.split(
-    /[|\n]/,
-  );
+const thankYous = listOf(`
+ok thanks | thx! | perfect | great, thank you | 👍 | ok | super | good to know | wonderful ☺️ | ah ok | nice | cool
+thank you!! | got it | ありがとう！ | you're quick | ok good | 🙏 | that helps, thanks | 谢谢 | lovely | fine by me
+`);

@@ -372,7 +372,7 @@ export function testAppend(subject: StoreUnderTest): void {
     );
 
     it(
-      "messages are chosen by place, time, role and number, or by id in the order asked",
+      "messages are chosen by place, time, role and number, or by id or key in the order asked",
       onStore(subject, async ({ store }) => {
         const conversation = await store.open(session);
         const host = livedHost(3);
@@ -397,6 +397,10 @@ export function testAppend(subject: StoreUnderTest): void {
         ]);
         const asked = [fourth.id, 999_999 as typeof fourth.id, second.id];
         assert.deepEqual(await store.messages({ ids: asked }), [fourth, second]);
+        const keys = [fourth.key, "nobody's", second.key];
+        assert.deepEqual(await store.messages({ conversation: id, keys }), [fourth, second]);
+        const other = await store.open({ sessionId: "other" });
+        assert.deepEqual(await store.messages({ conversation: other.id, keys }), []);
       }),
     );
   });

@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isSummaryId } from "../../core/model.ts";
-import type { ContextItem, Conversation, SummaryId } from "../../core/model.ts";
+import type { Conversation, SummaryId } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
-import { checkLossless, flattened } from "../lossless.ts";
-import { createRandom } from "../random.ts";
+import { checkLossless } from "../lossless.ts";
 import { createHost, toAppendable, user } from "../scripted-host.ts";
 import type { ScriptedHost } from "../scripted-host.ts";
 import { at, deliver, dissolveAt, foldPlaces, itemOf, onStore, refuses, shownTexts, summary } from "./ground.ts";
@@ -30,24 +29,6 @@ const eight = (subject: StoreUnderTest, test: (scene: Scene) => Promise<void>) =
     await test({ store, talk, host, check });
     await check();
   });
-
-async function lived(store: Store, messages: number) {
-  const talk = await store.open({ sessionId: "s" });
-  const host = createHost("h");
-  for (let index = 0; index < messages; index++) host.says(user(`message ${index}${" and more".repeat(index % 5)}`));
-  await deliver(store, talk, host);
-  return { talk, host };
-}
-
-const tokensOf = (run: readonly ContextItem[]): number => run.reduce((sum, { tokens }) => sum + tokens, 0);
-
-/** No message is reached twice: not raw and through a summary, not through two. The totals say what the items take. */
-async function eachOnce(store: Store, { id }: Conversation): Promise<void> {
-  const context = await store.context(id);
-  const reached = (await flattened(store, id)).map((message) => message.id);
-  assert.equal(new Set(reached).size, reached.length);
-  assert.equal((await store.conversation(id))?.totals.contextTokens, tokensOf(context));
-}
 
 export function testFold(subject: StoreUnderTest): void {
   describe("folding", () => {
@@ -244,135 +225,6 @@ export function testFold(subject: StoreUnderTest): void {
         const mixed = (await store.context(talk.id)).slice(0, 3);
         await refuses("invalid", () => store.fold(talk.id, mixed, summary("of unequals")));
         assert.equal((await store.fold(talk.id, pair, summary("just", { tokens: tokens - 1 }))).kind, "stale");
-      }),
-    );
-  });
-
-  describe("guarantee 5: a message is never both in the context and under a summary of it; every fold lowers its tokens", () => {
-    it(
-      "of folds made at once over overlapping runs, no two that share an item are written",
-      eight(subject, async ({ store, talk }) => {
-        const seen = await store.context(talk.id);
-        const runs = [
-          [0, 4],
-          [2, 6],
-          [3, 5],
-          [4, 8],
-          [0, 8],
-        ] as const;
-        const outcomes = await Promise.all(
-          runs.map(([from, to]) => store.fold(talk.id, seen.slice(from, to), summary(`${from} to ${to}`))),
-        );
-        assert.deepEqual(
-          outcomes.map(({ kind }) => kind),
-          ["written", "stale", "stale", "written", "stale"],
-        );
-        assert.deepEqual(await shownTexts(store, talk.id), ["0 to 4", "4 to 8"]);
-        await eachOnce(store, talk);
-      }),
-    );
-
-    it(
-      "the same run folded twice at once is folded once, also by another that has the database open",
-      onStore(subject, async ({ store, path }) => {
-        const { talk } = await lived(store, 8);
-        const rival = await subject.open(path);
-        try {
-          const run = (await store.context(talk.id)).slice(1, 5);
-          const outcomes = await Promise.all(
-            [store, rival, store, rival].map((each, index) => each.fold(talk.id, run, summary(`try ${index}`))),
-          );
-          assert.equal(outcomes.filter(({ kind }) => kind === "written").length, 1);
-          assert.equal((await store.summaries({ conversation: talk.id })).length, 1);
-          await eachOnce(store, talk);
-        } finally {
-          await rival.close();
-        }
-      }),
-    );
-
-    it(
-      "a fold that races an append takes exactly its run, and what was appended stands behind it",
-      eight(subject, async ({ store, talk, host }) => {
-        for (let round = 0; round < 4; round++) {
-          const seen = await store.context(talk.id);
-          const run = seen.filter(({ kind }) => kind === "message").slice(-3);
-          host.says(user(`said meanwhile, ${round}`));
-          const newest = toAppendable(host.entries.at(-1) ?? assert.fail());
-          const [folded] = await Promise.all([
-            store.fold(talk.id, run, summary(`round ${round}`)),
-            store.append(talk.id, [newest]),
-          ]);
-          assert.equal(folded.kind, "written");
-          assert.deepEqual((await shownTexts(store, talk.id)).slice(-2), [
-            `round ${round}`,
-            `said meanwhile, ${round}`,
-          ]);
-          await eachOnce(store, talk);
-          host.says(user("more"));
-          host.says(user("and more"));
-          await deliver(store, talk, host);
-        }
-      }),
-    );
-
-    it(
-      "a fold that races a rewind into its run leaves each message of the active branch once",
-      eight(subject, async ({ store, talk, host, check }) => {
-        const run = (await store.context(talk.id)).slice(2, 6);
-        host.goesBackTo("h-4");
-        host.says(user("another way"));
-        await Promise.all([store.fold(talk.id, run, summary("the way that was left")), deliver(store, talk, host)]);
-        await eachOnce(store, talk);
-        await check();
-      }),
-    );
-
-    it(
-      "a summary as long as its run is refused, whatever it is of, and nothing is changed",
-      eight(subject, async ({ store, talk }) => {
-        await foldPlaces(store, talk.id, [0, 1], "a leaf");
-        await foldPlaces(store, talk.id, [1, 2], "a leaf");
-        const before = await store.conversation(talk.id);
-        for (const run of [(await store.context(talk.id)).slice(0, 2), (await store.context(talk.id)).slice(2)]) {
-          const tokens = tokensOf(run);
-          await refuses("invalid", () => store.fold(talk.id, run, summary("as long", { tokens })));
-          await refuses("invalid", () => store.fold(talk.id, run, summary("longer", { tokens: tokens + 1 })));
-        }
-        assert.deepEqual(await store.conversation(talk.id), before);
-      }),
-    );
-
-    it(
-      "any runs in any order, planned from what was seen just now or long ago",
-      onStore(subject, async ({ store }) => {
-        const { talk, host } = await lived(store, 40);
-        const random = createRandom(5);
-        let seen = await store.context(talk.id);
-        const met = { written: 0, stale: 0, refused: 0 };
-        for (let step = 0; step < 60; step++) {
-          if (random.chance(0.2)) seen = await store.context(talk.id);
-          if (random.chance(0.1)) {
-            host.says(user(`step ${step} says something`));
-            await deliver(store, talk, host);
-          }
-          const from = random.below(seen.length);
-          const piece = seen.slice(from, from + random.between(1, 6));
-          const run = random.chance(0.2) ? piece : piece.filter(({ depth }) => depth === piece[0]?.depth);
-          const tokens = random.between(0, tokensOf(run) + 1);
-          const before = await store.conversation(talk.id);
-          const outcome = await store.fold(talk.id, run, summary(`step ${step}`, { tokens })).catch(() => null);
-          const after = await store.conversation(talk.id);
-          assert.ok(before !== null && after !== null);
-          met[outcome?.kind ?? "refused"] += 1;
-          if (outcome?.kind === "written") {
-            assert.equal(after.totals.contextTokens, before.totals.contextTokens - tokensOf(run) + tokens);
-            assert.ok(after.totals.contextTokens < before.totals.contextTokens);
-          } else assert.deepEqual(after, before);
-          await eachOnce(store, talk);
-        }
-        assert.ok(Math.min(...Object.values(met)) >= 5, JSON.stringify(met));
-        await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
       }),
     );
   });

@@ -96,7 +96,7 @@ export function testSpending(subject: StoreUnderTest): void {
 
   describe("guarantee 21, store part: a refused credential opens a breaker", () => {
     it(
-      "for its provider, until a call of it ends otherwise, or it is long enough ago",
+      "for its provider, until a call of it is answered, or it is long enough ago",
       onStore(subject, async ({ store }) => {
         await call(store, "ok");
         assert.deepEqual(await store.openBreakers(ever), []);
@@ -113,6 +113,8 @@ export function testSpending(subject: StoreUnderTest): void {
         assert.equal(await refusalOf(store, { breakerSince: ever }, "another"), null, "another provider");
         assert.equal(await refusalOf(store, { breakerSince: null }), null, "tried all the same");
         assert.equal(await refusalOf(store, { breakerSince: ever }), "breaker", "calls under way say nothing yet");
+        for (const result of ["timeout", "cancelled", "rate_limit"] as const) await call(store, result);
+        assert.equal(await refusalOf(store, { breakerSince: ever }), "breaker", "nor do those that got no answer");
         await call(store, "ok");
         assert.equal(await refusalOf(store, { breakerSince: ever }), null);
         assert.deepEqual(await store.openBreakers(ever), []);

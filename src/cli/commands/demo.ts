@@ -1,0 +1,271 @@
+/**
+ * `lcm demo`: what this is for, in a few seconds and without a server, a key or an account. Five weeks of a made-up
+ * conversation are stored, folded, shown, searched and opened up again, in a folder that is gone afterwards.
+ */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { Command } from "commander";
+import type { Assembly } from "../../core/assemble.ts";
+import type { SourceLine } from "../../core/ingest.ts";
+import { isSound } from "../../core/inspect.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import type { Conversation, JsonObject } from "../../core/model.ts";
+import { resolveSettings } from "../../core/settings.ts";
+import { formatCount } from "../../core/text.ts";
+import type { KeyFact } from "../demo/facts.ts";
+import { bar, comparison, legend, makeUp } from "../make-up.ts";
+import { holds, recollect } from "../recollect.ts";
+import type { Recollection } from "../recollect.ts";
+import { cut, oneLine, plural } from "../render.ts";
+import { readTree } from "../tree.ts";
+import { treeOf } from "./dag.ts";
+import { examples } from "./options.ts";
+import { act, exitFindings, exitOk } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
+
+interface DemoOptions {
+  readonly keep?: boolean;
+}
+
+export function addDemo(program: Command, context: CommandContext): void {
+  program
+    .command("demo")
+    .summary("see it work on a made-up conversation, in a few seconds")
+    .description(
+      "See it work on a made-up conversation of five weeks: stored, folded into summaries, shown, searched and opened up again. " +
+        "No server, key or account is needed. It happens in a folder of its own, which is gone afterwards.",
+    )
+    .option("--keep", "keep that folder, to look around in")
+    .addHelpText("after", examples(["lcm demo", "watch it"], ["lcm demo --keep", "then try the other commands on it"]))
+    .action(act(context, demonstrate));
+}
+
+async function demonstrate(session: Session, command: Command): Promise<number> {
+  const { keep } = command.opts<DemoOptions>();
+  const folder = mkdtempSync(join(tmpdir(), "lcm-demo-"));
+  const stage = createStage(session);
+  try {
+    const figures = await perform(stage, folder);
+    if (session.json) session.printJson({ ...figures, kept: keep === true ? folder : null });
+    for (const line of nextSteps(session, keep === true ? folder : null)) stage.session.print(line);
+    return stage.isGood() ? exitOk : exitFindings;
+  } finally {
+    if (keep !== true) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Everything at its default, whatever this machine is set to: it is the same show everywhere. */
+async function perform(stage: Stage, folder: string): Promise<object> {
+  const [{ createDemoTranscript, demoSession }, { keyFacts }] = await Promise.all([
+    import("../demo/transcript.ts"),
+    import("../demo/facts.ts"),
+  ]);
+  const { session } = stage;
+  const transcript = createDemoTranscript();
+  const database = await session.context.database(join(folder, "lcm.db"));
+  const lcm = await database.open("import", { settings: resolveSettings({ env: {}, config: {} }).values });
+  try {
+    stage.title(`five weeks of a tea shop's assistant, in ${folder}`);
+    await store(stage, lcm, transcript, demoSession);
+    const conversation = await lcm.find(demoSession);
+    const tokens = await fold(stage, lcm, conversation);
+    await showTree(stage, lcm, conversation);
+    const assembly = await lcm.assemble(conversation.id);
+    showMakeUp(stage, assembly);
+    await readBack(stage, lcm, conversation, transcript);
+    await search(stage, lcm, conversation);
+    const facts = await remember(stage, lcm, conversation, assembly, keyFacts);
+    return { messages: transcript.length, ...tokens, promptTokens: assembly.report.tokens, facts };
+  } finally {
+    await lcm.close();
+  }
+}
+
+// ── What it shows ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function store(stage: Stage, lcm: Lcm, transcript: readonly JsonObject[], sessionId: string): Promise<void> {
+  stage.headline("Every message is stored");
+  const { messages } = await lcm.import(linesOf(transcript), { fallbackSessionId: sessionId });
+  while ((await lcm.store.index(1_000)) > 0);
+  const { totals } = await lcm.find(sessionId);
+  stage.say(
+    `${plural(messages, "message")}, ${formatCount(totals.messageTokens)} tokens, indexed for search: ${stage.took()}`,
+  );
+}
+
+async function fold(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<object> {
+  stage.headline("What is old becomes summaries, here without any model");
+  const { passes, tokensBefore, tokensAfter } = await lcm.compact({ conversation: id, mode: "sweep" });
+  const { columns, paint } = stage.session;
+  for (const line of comparison(tokensBefore, tokensAfter, columns, paint)) stage.say(line);
+  stage.say(`${plural(passes.length, "summary", "summaries")} written: ${stage.took()}`);
+  return { tokensBefore, tokensAfter, summaries: passes.length };
+}
+
+async function showTree(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<void> {
+  stage.headline("They stand for what they were made from, down to the messages");
+  const tree = await readTree(lcm, await lcm.find(String(id)), null, { limit: 100 });
+  for (const line of treeOf(stage.session, tree.nodes).lines) stage.say(line);
+}
+
+function showMakeUp(stage: Stage, { report }: Assembly): void {
+  stage.headline(
+    `The model sees this, and has room for ${Math.floor((1 - report.tokens / report.budget) * 100)}% more`,
+  );
+  const { columns, paint } = stage.session;
+  const segments = makeUp(report, paint);
+  stage.say(bar(segments, columns));
+  for (const line of legend(segments, columns)) stage.say(line);
+}
+
+async function readBack(
+  stage: Stage,
+  lcm: Lcm,
+  { id }: Conversation,
+  transcript: readonly JsonObject[],
+): Promise<void> {
+  stage.headline("Nothing is lost by it");
+  let [equal, read] = [0, 0];
+  for await (const line of lcm.export(id)) equal += isDeepStrictEqual(JSON.parse(line), transcript[read++]) ? 1 : 0;
+  const all = equal === transcript.length && read === transcript.length;
+  stage.verdict(
+    all,
+    `${formatCount(equal)} of ${formatCount(transcript.length)} messages read back as they came, block by block`,
+  );
+  const findings = await lcm.inspect(null);
+  stage.verdict(
+    isSound(findings),
+    "`lcm doctor`: every one is reached through the context once, and all totals are right",
+  );
+}
+
+const searches = ["how often does the payment worker retry", "旅館"];
+
+async function search(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<void> {
+  stage.headline("Anything is found again");
+  const { columns, paint } = stage.session;
+  for (const pattern of searches) {
+    stage.restart();
+    const { hits } = await lcm.grep({
+      pattern,
+      mode: "full_text",
+      scope: "messages",
+      within: { kind: "conversation", id },
+      limit: 1,
+    });
+    stage.say(`${paint.strong(`lcm grep ${pattern}`)} ${paint.soft(stage.took())}`);
+    const [hit] = hits;
+    stage.say(
+      hit === undefined ? paint.bad("nothing found") : `  ${paint.soft("→")} ${cut(oneLine(hit.snippet), columns - 4)}`,
+    );
+  }
+}
+
+/** Of the facts that were written down beside the conversation, how many the model can still tell. */
+const shareMin = 0.8;
+
+async function remember(
+  stage: Stage,
+  lcm: Lcm,
+  { id }: Conversation,
+  assembly: Assembly,
+  facts: readonly KeyFact[],
+): Promise<object> {
+  stage.headline("A summary opens up when the model needs what is below it");
+  const found: Recollection[] = [];
+  for (const fact of facts) found.push(await recollect(lcm, id, assembly, fact));
+  const at = found.findIndex(({ kind }) => kind === "expand");
+  const [fact, shown] = [facts[at], found[at]];
+  if (fact !== undefined && shown?.kind === "expand") showExpand(stage, fact, shown);
+  const count = (kind: Recollection["kind"]): number => found.filter((each) => each.kind === kind).length;
+  const kept = { facts: facts.length, inContext: count("context"), byExpand: count("expand"), lost: count("lost") };
+  const share = 1 - kept.lost / facts.length;
+  stage.verdict(
+    share >= shareMin,
+    `${Math.round(share * 100)}% of ${kept.facts} key facts at hand: ${kept.inContext} in the prompt, ${kept.byExpand} one expand away`,
+  );
+  return kept;
+}
+
+function showExpand(stage: Stage, fact: KeyFact, { summary, expansion }: Recollection & { kind: "expand" }): void {
+  const { columns, paint } = stage.session;
+  const { items, tokens } = expansion;
+  stage.say(paint.strong(cut(fact.question, columns)));
+  stage.say(
+    `  ${summary} ${paint.soft(`→ ${plural(items.length, "piece")} of its sources, ${formatCount(tokens)} tokens`)}`,
+  );
+  const item = items.find(({ text }) => holds(text, fact));
+  if (item === undefined) return;
+  const text = oneLine(item.text);
+  const from = Math.max(0, text.indexOf(fact.answer[0] ?? "") - Math.floor(columns / 2));
+  stage.say(`  ${paint.soft("→")} ${cut(from === 0 ? text : `…${text.slice(from)}`, columns - 4)}`);
+}
+
+function nextSteps({ paint }: Session, kept: string | null): readonly string[] {
+  const command = (text: string): string => `  ${paint.strong(text)}`;
+  if (kept === null) {
+    return ["", "Now yours:", command("lcm import FILE.jsonl"), command("lcm compact 1"), command("lcm context 1")];
+  }
+  const db = `--db ${join(kept, "lcm.db")}`;
+  return [
+    "",
+    "Look around in it:",
+    ...["dag 1", "context 1", "grep ferry", "prompts --render 1"].map((words) => command(`lcm ${words} ${db}`)),
+  ];
+}
+
+// ── The stage ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Stage {
+  /** With lines as wide as there is room beside the numbers. */
+  readonly session: Session;
+  title(text: string): void;
+  headline(text: string): void;
+  say(line: string): void;
+  verdict(isGood: boolean, text: string): void;
+  isGood(): boolean;
+  /** Since the last headline or restart. */
+  took(): string;
+  restart(): void;
+}
+
+const indent = "   ";
+const columnsMax = 110;
+
+function createStage(given: Session): Stage {
+  const { paint } = given;
+  const print = given.json ? (): void => undefined : given.print;
+  const columns = Math.min(given.columns, columnsMax) - indent.length;
+  let headlines = 0;
+  let startedMs = 0;
+  let isGood = true;
+  const say = (line: string): void => print(`${indent}${line}`);
+  const restart = (): void => void (startedMs = performance.now());
+  return {
+    session: { ...given, print, columns },
+    title: (text) => print(cut(`${paint.strong("lossless-claw")} ${paint.soft(`· ${text}`)}`, columns)),
+    headline(text) {
+      print();
+      print(paint.strong(`${++headlines}  ${text}`));
+      restart();
+    },
+    say,
+    verdict(good, text) {
+      isGood &&= good;
+      say(`${good ? paint.good("✓") : paint.bad("✗")} ${text}`);
+    },
+    isGood: () => isGood,
+    took() {
+      const ms = performance.now() - startedMs;
+      return ms < 1_000 ? `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+    },
+    restart,
+  };
+}
+
+async function* linesOf(transcript: readonly JsonObject[]): AsyncGenerator<SourceLine> {
+  for (const [index, value] of transcript.entries()) yield { position: index + 1, value };
+}
