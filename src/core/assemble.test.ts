@@ -14,6 +14,7 @@ import type { Assembly } from "./assemble.ts";
 import { messageToStore } from "./content.ts";
 import type { HostMessage } from "./content.ts";
 import { LcmError } from "./errors.ts";
+import { moveOut } from "./large-files.ts";
 import type { ContextItem, ConversationId, Message, SummaryId } from "./model.ts";
 import type { Store } from "./ports.ts";
 import { estimateTokens, msToTimestamp } from "./text.ts";
@@ -170,6 +171,23 @@ describe("an assembled prompt", () => {
       ]);
       assert.equal(report.leftOut.items, 4);
       assert.equal(report.evicted.items, 0);
+    });
+  });
+
+  it("has pictures in their place, and large texts as references", async () => {
+    await onScene(async ({ store, conversation, see }) => {
+      const picture = { type: "image", data: "QUJD".repeat(2_000), mimeType: "image/png" };
+      const messages = [{ role: "user", content: [picture] }, user(`a log\n${long(900)}`)];
+      const items = messages.map((raw, at) => {
+        const origin = { key: `k${at}`, at: msToTimestamp(startMs) };
+        return { kind: "message", message: messageToStore(raw, origin) } as const;
+      });
+      const moved = await moveOut(store, conversation, items, { thresholdTokens: 500 });
+      await store.append(conversation, moved);
+      const [shown, log] = (await see(10_000)).messages;
+      assert.deepEqual(shown, messages[0]);
+      assert.match(contentOf(log), /file_[0-9a-f]{16}/);
+      assert.doesNotMatch(contentOf(log), /end of lorem/);
     });
   });
 
@@ -434,7 +452,7 @@ describe("guarantee 12: never over budget", () => {
 
   it("then shortens results, the largest first, and names what is left out", async () => {
     await onScene(async ({ store, conversation, say, see }) => {
-      const answers = [result("b", long(100, "beta")), answer(long(400, "done"))];
+      const answers = [result("b", long(100, "beta")), answer(long(490, "done"))];
       await say(user("question"), call("a", "b"), result("a", long(2_000, "alpha")), ...answers);
       const { messages, report } = await see(1_000, 10);
       checkValid(messages);
@@ -500,7 +518,7 @@ describe("guarantee 12: never over budget", () => {
       assert.equal(cut.report.outcome, "shortened");
       await say({
         role: "assistant",
-        content: Array.from({ length: 90 }, (_, at) => ({ type: "text", text: `${at}` })),
+        content: Array.from({ length: 300 }, (_, at) => ({ type: "text", text: `${at}` })),
       });
       const { messages, report } = await see(150);
       assert.equal(report.outcome, "starved");
@@ -563,17 +581,13 @@ describe("guarantee 13: never invent a result when the real row exists", () => {
 
   it("counts a call to the tail that its result is in", async () => {
     await onScene(async ({ say, see }) => {
-      await say(
-        user(long(300)),
-        call("a", "b"),
-        result("a", long(60)),
-        result("b", long(60)),
-        user("go on"),
-        answer("so"),
-      );
-      const { messages, report } = await see(250, 3);
-      assert.deepEqual(messages[1], call("a", "b"));
-      assert.deepEqual([report.outcome, report.tail.items, report.loose], ["evicted", 5, 0]);
+      const tail = [call("a", "b"), result("a", long(120)), result("b", long(120)), user("go on"), answer("so")];
+      await say(user(long(300)), ...tail);
+      for (let budget = 350; budget < 500; budget += 3) {
+        const { messages, report } = await see(budget, 3);
+        assert.deepEqual(messages.slice(1), tail);
+        assert.deepEqual([report.outcome, report.tail.items], ["evicted", 5]);
+      }
     });
   });
 

@@ -46,7 +46,7 @@ export async function expand(store: Store, request: ExpandRequest): Promise<Expa
   if (missing.length > 0) throw new LcmError("not_found", `there is no summary ${missing.join(", ")}`);
   const below = await walkDown(store, named, request.maxDepth ?? 1, request.includeMessages === true);
   const inOrder = [...below.summaries.map(toItem), ...below.messages.map(messageToItem)];
-  const wanted = query.trim() === "" ? inOrder : byRelevance(inOrder, query);
+  const wanted = query.trim() === "" ? inOrder : byRelevance(inOrder, await scoresOf(store, below.messages, query));
   const taken = new Map<Expanded, Expanded>();
   let tokens = 0;
   for (const item of wanted) {
@@ -130,19 +130,30 @@ function partOf(item: Expanded, tokensLeft: number, query: string): Expanded | n
   return tokens > tokensLeft ? null : { ...item, text, tokens, isWhole: false };
 }
 
-/** The rarer a word among what was read, the more it says; what says nothing of the query comes last, in order. */
-function byRelevance(items: readonly Expanded[], query: string): readonly Expanded[] {
-  const asked = [...new Set(wordsOf(query))];
-  const texts = items.map(({ text }) => text.toLowerCase());
-  const weights = asked.map((word) => {
-    const holders = texts.filter((text) => text.includes(word)).length;
-    return holders === 0 ? 0 : Math.log(1 + items.length / holders);
+/** How well each message answers, by the store's own ranking. */
+async function scoresOf(
+  store: Store,
+  messages: readonly Message[],
+  query: string,
+): Promise<ReadonlyMap<MessageId, number>> {
+  if (messages.length === 0) return new Map();
+  const conversations = [...new Set(messages.map(({ conversation }) => conversation))];
+  const { hits } = await store.search({
+    pattern: query,
+    mode: "full_text",
+    scope: "messages",
+    sort: "relevance",
+    limit: 200,
+    conversations,
   });
-  const scores = texts.map((text) =>
-    asked.reduce((sum, word, at) => sum + (text.includes(word) ? (weights[at] ?? 0) : 0), 0),
-  );
+  return new Map(hits.flatMap((hit) => (hit.kind === "message" ? [[hit.id, hit.score]] : [])));
+}
+
+/** Best first; what says nothing of the query comes last, in order. */
+function byRelevance(items: readonly Expanded[], scores: ReadonlyMap<MessageId, number>): readonly Expanded[] {
+  const own = items.map((item) => (item.kind === "message" ? (scores.get(item.id) ?? 0) : 0));
   // An answer often shares no word with its question, but stands right behind what does.
-  const withNeighbour = scores.map((score, at) => score + 0.4 * (scores[at - 1] ?? 0));
+  const withNeighbour = own.map((score, at) => score + 0.4 * (own[at - 1] ?? 0));
   const order = items.map((_, at) => at).toSorted((a, b) => (withNeighbour[b] ?? 0) - (withNeighbour[a] ?? 0) || a - b);
   return order.flatMap((at) => items[at] ?? []);
 }

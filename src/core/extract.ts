@@ -38,8 +38,9 @@ export function extract(passages: readonly Passage[], options: { readonly target
   const grain = target < timedTokensMin ? Infinity : grainOf(statements);
 
   const picks: Weighed[] = [];
+  const floor = leastShare * statements.reduce((most, statement) => Math.max(most, densityOf(statement)), 0);
   for (let round = 0; round < fittingRounds; round++) {
-    choose(statements, picks, room - estimateTokens(render(picks, grain)));
+    choose(statements, picks, room - estimateTokens(render(picks, grain)), floor);
     giveBack(picks, () => estimateTokens(render(picks, grain)) - room);
   }
   const told = picks.length > 0 ? render(picks, grain) : cutToFit(statements, room);
@@ -69,14 +70,20 @@ const costPower = 0.9;
 const costOffset = 4;
 /** How much of a question counts for its answer. */
 const askedShare = 0.7;
-/** The threshold falls by this factor from round to round, down to this share of the best: the rest is not worth its room. */
+/** The threshold falls by this factor from round to round, down to this share of the best; less is not worth its room. */
 const fall = 0.88;
-const leastShare = 0.1;
+const leastShare = 0.05;
 /** With less than this nothing is left to choose. */
 const roomMin = 4;
 
+/** What a statement tells for its length, if nothing else has been told and all of it is new. */
+const densityOf = (statement: Weighed): number =>
+  valueOf(statement) / (statement.tokens + labelTokens + costOffset) ** costPower;
+
+const valueOf = (statement: Weighed): number => (statement.total + statement.bonus) * statement.factor;
+
 /** Takes statements by value for their length until the room is full. `picks` grows, the least telling last. */
-function choose(statements: readonly Weighed[], picks: Weighed[], room: number): void {
+function choose(statements: readonly Weighed[], picks: Weighed[], room: number, floor: number): void {
   const taken = new Set(picks);
   const told = new Set(picks.flatMap((pick) => pick.terms));
   const crowd = new Map<number, number>();
@@ -117,7 +124,6 @@ function choose(statements: readonly Weighed[], picks: Weighed[], room: number):
   // A gain only falls as others are taken, so the last one known is a bound, and few need to be looked at again.
   const bounds = statements.map(gainOf);
   let threshold = bounds.reduce((most, bound) => Math.max(most, bound), 0);
-  const floor = threshold * leastShare;
   while (left > roomMin && threshold > floor) {
     threshold *= fall;
     for (const statement of statements) {
@@ -146,8 +152,6 @@ function cutToFit(statements: readonly Weighed[], room: number): string {
   }
   return text === "" ? "" : ` ${text}`;
 }
-
-const valueOf = (statement: Weighed): number => (statement.total + statement.bonus) * statement.factor;
 
 // ── Telling ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

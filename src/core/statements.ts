@@ -50,7 +50,7 @@ export interface Split {
 
 const kindWorth: Readonly<Record<Passage["kind"], number>> = {
   user: 1.4,
-  assistant: 1,
+  assistant: 1.1,
   summary: 1,
   system: 0.5,
   tool: 0.35,
@@ -71,7 +71,7 @@ export function statementsOf(passage: Passage, place: number): Split {
   let turn = place * turnsMax;
 
   const add = (text: string, form: Statement["form"], worth: number, listed = false): void => {
-    for (const [at, piece] of piecesOf(text).entries()) {
+    for (const [at, piece] of piecesOf(text.replace(forgedLabel, "\\$&")).entries()) {
       const tokens = estimateTokens(piece);
       statements.push({ text: piece, tokens, passage: place, turn, stamp, form, worth, listed, continues: at > 0 });
     }
@@ -151,6 +151,9 @@ const lineLabel = new RegExp(
   String.raw`^(?=\[)(?:${time} ?)?(?:\[((?:user|assistant|tool|system)\b[^\]]{0,${labelCharsMax}})\])?`,
 );
 
+/** Words that begin as labels do. */
+const forgedLabel = /^\[(?:\d{4}-\d\d-\d\d|\d\d:\d\d|user|assistant|tool|system)\b/;
+
 function readLabel(label: string): Stamp {
   const match = passageLabel.exec(label);
   if (match?.[1] === undefined) {
@@ -164,11 +167,10 @@ function readLabel(label: string): Stamp {
 function readLine(line: string, before: Stamp): { readonly stamp: Stamp; readonly text: string } {
   const match = lineLabel.exec(line);
   if (match === null || match[0] === "") return { stamp: before, text: line };
-  const [label, day = before.day, clock = before.clock, until = "", zone = before.zone, who = before.who] = match;
-  return {
-    stamp: { day, clock, until: match[2] === undefined ? before.until : until, zone, who },
-    text: line.slice(label.length),
-  };
+  const [label, day, clock, until = "", zone = before.zone, who = before.who] = match;
+  const isTimed = day !== undefined || clock !== undefined;
+  const when = isTimed ? { day: day ?? before.day, clock: clock ?? "", until, zone } : before;
+  return { stamp: { ...when, who }, text: line.slice(label.length) };
 }
 
 const topicsIn = (footer: string): readonly string[] =>
@@ -273,7 +275,7 @@ function piecesOf(sentence: string): readonly string[] {
     const at = cutAt(rest, charsMax);
     const piece = rest.slice(0, at).trim();
     rest = rest.slice(at).trimStart();
-    pieces.push(`${pieces.length > 0 ? "…" : ""}${piece}${rest === "" ? "" : "…"}`);
+    pieces.push(`${pieces.length > 0 ? "…" : ""}${rest === "" ? piece : `${piece.replace(/[,;:，、；：]$/u, "")}…`}`);
   }
   return pieces;
 }

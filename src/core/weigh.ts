@@ -66,7 +66,10 @@ export function weigh(statements: readonly Statement[], passageCount: number): r
   const read = statements.map((statement, place) => ({ ...statement, ...vocabulary.read(statement, place) }));
   for (const term of vocabulary.terms()) term.weight = weightOf(term, passageCount);
 
-  const sizes = countBy(read, (statement) => statement.turn);
+  const sizes = countBy(
+    read.filter(({ form }) => form === "said"),
+    ({ turn }) => turn,
+  );
   const shapes = countBy(read, shapeOf);
   let lead: ReadonlySet<CueKind> = new Set();
   const weighed = read.map((statement, place): Weighed => {
@@ -75,8 +78,9 @@ export function weigh(statements: readonly Statement[], passageCount: number): r
     if (!statement.listed) lead = opensList(statement.text) ? cues : new Set();
     // What is said alone weighs more than one sentence of many, the later a little more than the earlier, and what a
     // tool says time and again says little.
-    const among = statement.form === "output" ? 1 : (sizes.get(statement.turn) ?? 1);
-    const repeated = statement.form === "said" ? 1 : (shapes.get(shapeOf(statement)) ?? 1);
+    const isSaid = statement.form === "said";
+    const among = isSaid ? (sizes.get(statement.turn) ?? 1) : 1;
+    const repeated = isSaid ? 1 : (shapes.get(shapeOf(statement)) ?? 1);
     const emphasis = (1 + (recency * statement.passage) / passageCount) / among ** dilution / repeated ** wear;
     return {
       ...statement,
@@ -157,36 +161,44 @@ function tieAnswers(statements: readonly Weighed[]): void {
   }
 }
 
-const nearlyEqual = 0.7;
+const nearlyEqual = 0.8;
+const sameButFigures = 0.95;
 const sameSubject = 0.4;
 
-/** Of two that say nearly the same the later stays, unless the earlier is a weightier voice; what is corrected fades. */
+/**
+ * Of two that say nearly the same the later stays, unless the earlier is a weightier voice; what is corrected fades.
+ * Figures are left out of it, because they are what an update changes. Within a turn nobody repeats or corrects: what is
+ * alike there is a list.
+ */
 function discountRepeats(statements: readonly Weighed[]): void {
   const shared = new Float64Array(statements.length);
+  const sums = statements.map(({ terms }) => terms.reduce((sum, term) => sum + wordWeight(term), 0));
   for (const later of statements) {
     const met: number[] = [];
     for (const term of later.terms) {
       for (const place of term.places) {
         if (place >= later.place) break;
         if (shared[place] === 0) met.push(place);
-        shared[place] = (shared[place] ?? 0) + term.weight;
+        shared[place] = (shared[place] ?? 0) + wordWeight(term);
       }
     }
     for (const place of met) {
       const earlier = statements[place];
       const weight = shared[place] ?? 0;
       shared[place] = 0;
-      if (earlier === undefined) continue;
-      const [less, more] = [Math.min(earlier.total, later.total), Math.max(earlier.total, later.total)];
-      if (weight >= nearlyEqual * less && more <= 2 * less) {
+      if (earlier === undefined || earlier.turn === later.turn) continue;
+      const [one, other] = [sums[place] ?? 0, sums[later.place] ?? 0];
+      if (weight > nearlyEqual * Math.min(one, other) && weight > 0.5 * Math.max(one, other)) {
         const weaker = earlier.factor > 1.15 * later.factor ? later : earlier;
-        weaker.factor *= 0.3;
-      } else if (later.form === "said" && later.cues.has("change") && weight >= sameSubject * earlier.total) {
+        weaker.factor *= weight > sameButFigures * Math.max(one, other) ? 0.1 : 0.3;
+      } else if (later.form === "said" && later.cues.has("change") && weight > sameSubject * one) {
         earlier.factor *= 0.5;
       }
     }
   }
 }
+
+const wordWeight = (term: Term): number => (term.kind === "number" ? 0 : term.weight);
 
 // ── Terms ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -119,6 +119,11 @@ describe("lcm", () => {
       "conversations",
       "messages",
       "grep",
+      "context",
+      "dag",
+      "compact",
+      "prompts",
+      "demo",
       "import",
       "export",
       "adopt",
@@ -137,7 +142,7 @@ describe("lcm", () => {
   });
 
   it("has help with examples for each command", () => {
-    for (const name of ["grep", "import", "forget"]) {
+    for (const name of ["grep", "import", "forget", "context", "dag", "compact", "prompts", "demo"]) {
       const { stdout } = ok(place, name, "--help");
       assert.match(stdout, /^Examples:\n +\$ lcm/m);
       assert.match(stdout, /--db <path>/);
@@ -170,10 +175,16 @@ describe("lcm", () => {
       ["conversations"],
       ["messages", "1"],
       ["grep", "x"],
+      ["context", "1"],
+      ["dag", "1"],
+      ["compact", "1"],
+      ["compact", "1", "--apply"],
+      ["prompts", "--render", "1"],
       ["export", "1"],
       ["adopt"],
       ["backup"],
       ["forget", "--secret", "hunter2"],
+      ["forget", "--secret", "hunter2", "--apply"],
       ["doctor"],
     ];
     for (const args of reads) {
@@ -432,7 +443,14 @@ describe("lcm status, conversations and messages", () => {
     assert.ok(status.bytes > 0 && status.tokens > 0);
     assert.equal(status.contextTokens, status.tokens);
     assert.deepEqual(status.newestActivity, { conversation: 1, at: "2026-02-17T07:37:12.000Z" });
-    assert.deepEqual(status.usageLast24h, { calls: 0, inputTokens: 0, outputTokens: 0, failures: 0 });
+    assert.deepEqual(status.usageLast24h, {
+      calls: 0,
+      inputTokens: 0,
+      outputTokens: 0,
+      failures: 0,
+      open: 0,
+    });
+    assert.deepEqual([status.due.kind, status.lastCompaction, status.model], ["nothing", null, null]);
     assert.deepEqual(status.settings, [
       { key: "freshTailCount", env: "LCM_FRESH_TAIL_COUNT", value: 64, source: "environment" },
     ]);
@@ -440,6 +458,10 @@ describe("lcm status, conversations and messages", () => {
     for (const fact of [
       /^database +.*lcm\.db$/m,
       /^messages +10$/m,
+      /^due +nothing: [\d,]+ tokens in context, threshold 96,000 \(75% of 128,000\)$/m,
+      /^compaction +none so far$/m,
+      /^model +none: summaries are extracted on this machine$/m,
+      /^model calls +0 of 120 in the last hour$/m,
       /^settings +all default$/m,
       /^search +up to date$/m,
     ])
@@ -873,18 +895,34 @@ describe("a file that is not ours to touch", () => {
   });
 });
 
-describe("npm run demo", () => {
-  it("shows that every promise it speaks of is kept, and leaves nothing behind", () => {
+describe("the demo", () => {
+  it("shows that every promise it speaks of is kept, fits 80 columns, and leaves nothing behind", () => {
     const folder = createFolder();
     const demo = fileURLToPath(new URL("../../src/cli/demo.ts", import.meta.url));
     const run = spawnSync(process.execPath, [demo], {
       encoding: "utf8",
-      env: { ...process.env, ...everywhere, TMPDIR: folder },
+      env: { ...process.env, ...everywhere, TMPDIR: folder, COLUMNS: "80" },
     });
     assert.equal(run.status, 0, run.stdout + run.stderr);
     assert.equal(run.stderr, "");
-    assert.equal(run.stdout.match(/✓/g)?.length, 4);
+    assert.equal(run.stdout.match(/✓/g)?.length, 3);
     assert.doesNotMatch(run.stdout, /✗|nothing found/);
+    for (const line of linesOf(run.stdout)) assert.ok(Array.from(line).length <= 80, line);
+    assert.match(run.stdout, /\n\nNow yours:\n {2}npx lcm import FILE\.jsonl\n/);
     assert.deepEqual(readdirSync(folder), []);
+  });
+
+  it("has at least 80% of its key facts in the prompt or one expand of 4,000 tokens away", () => {
+    const { facts, tokensBefore, promptTokens } = ok({ state: createFolder() }, "demo", "--json").json;
+    const { facts: all, inContext, byExpand } = facts;
+    process.stdout.write(`key facts: ${inContext} in the prompt, ${byExpand} one expand away, of ${all}\n`);
+    assert.ok(all >= 40 && (inContext + byExpand) / all >= 0.8, JSON.stringify(facts));
+    assert.ok(promptTokens < tokensBefore / 10);
+  });
+
+  it("is kept to look around in, if asked to", () => {
+    const place = { state: createFolder() };
+    const { kept } = ok({ ...place, env: { TMPDIR: place.state } }, "demo", "--keep", "--json").json;
+    assert.equal(ok(place, "doctor", "--json", "--db", join(kept, "lcm.db")).json.sound, true);
   });
 });

@@ -9,11 +9,10 @@ import type { CompactReport, CompactRequest, Due } from "../../core/compact.ts";
 import type { CompactionPlan, PlannedPass } from "../../core/foresee.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ConversationId, Level, Refusal } from "../../core/model.ts";
-import { renderPrompt } from "../../core/prompts.ts";
-import type { Templates } from "../../core/prompts.ts";
-import { summaryOverheadTokens } from "../../core/render-summary.ts";
 import type { Spend } from "../../core/spend.ts";
-import { estimateTokens, formatCount, timestampToMs } from "../../core/text.ts";
+import { formatCount, timestampToMs } from "../../core/text.ts";
+import { costOf, within } from "../cost.ts";
+import type { Cost } from "../cost.ts";
 import { exitInterrupted, exitUnavailable } from "../failure.ts";
 import { comparison } from "../make-up.ts";
 import { facts, listed, padEnd, plural, table } from "../render.ts";
@@ -84,7 +83,7 @@ async function compactOne(session: Session, command: Command, name: string): Pro
   const work = async (lcm: Lcm): Promise<number> => {
     const conversation = await lcm.find(name);
     const request = requestOf(conversation.id, options);
-    const planned = within(await lcm.planCompaction(request), options);
+    const planned = within(await lcm.planCompaction(request), request);
     const cost = summariser === null ? null : costOf(planned, templates, request.customInstructions ?? null);
     const plan = {
       ...planned,
@@ -132,55 +131,6 @@ interface Plan extends CompactionPlan {
   readonly model: { readonly name: string; readonly from: string } | null;
   /** What the model is asked for; null without one. */
   readonly cost: Cost | null;
-}
-
-interface Cost {
-  readonly calls: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
-
-/** As much of a plan as the bounds of this request let happen. */
-function within(plan: CompactionPlan, { passes: passesMax = Infinity, until = -1 }: CompactOptions): CompactionPlan {
-  let tokensAfter = plan.tokensBefore;
-  const passes: PlannedPass[] = [];
-  for (const pass of plan.passes) {
-    if (passes.length >= passesMax || tokensAfter <= until) break;
-    const wrappers = pass.depth === 0 ? 1 : 1 - pass.sources;
-    tokensAfter += pass.targetTokens - pass.sourceTokens + wrappers * summaryOverheadTokens;
-    passes.push(pass);
-  }
-  return { ...plan, passes, tokensAfter };
-}
-
-/** What stands before each message in a prompt: when it was said, and by whom. */
-const labelTokens = 14;
-
-/** About: a summary that comes before is as long as this one, and no second attempt is needed. */
-function costOf({ passes }: CompactionPlan, templates: Templates, customInstructions: string | null): Cost {
-  const around = new Map<number, number>();
-  const tokensAround = ({ depth, targetTokens }: PlannedPass): number => {
-    const input = {
-      depth,
-      targetTokens,
-      level: "normal",
-      previousContext: null,
-      segment: "",
-      customInstructions,
-    } as const;
-    const { system, prompt } = renderPrompt(templates, input);
-    return estimateTokens(`${system}\n${prompt}`);
-  };
-  let inputTokens = 0;
-  let outputTokens = 0;
-  for (const pass of passes) {
-    const fixed = around.get(pass.depth) ?? tokensAround(pass);
-    around.set(pass.depth, fixed);
-    const previous = pass.depth <= 1 ? pass.targetTokens : 0;
-    inputTokens += fixed + previous + pass.sourceTokens + labelTokens * pass.sources;
-    outputTokens += pass.targetTokens;
-  }
-  return { calls: passes.length, inputTokens, outputTokens };
 }
 
 function planLines(
@@ -405,6 +355,7 @@ function hintOf(refusal: Refusal): string {
     case "overloaded":
     case "cancelled":
       return `run it again later, what is folded stays; ${without}`;
+    case "unknown_model":
     case "rejected":
     case "filtered":
     case "too_long":

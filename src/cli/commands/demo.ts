@@ -13,13 +13,14 @@ import type { SourceLine } from "../../core/ingest.ts";
 import { isSound } from "../../core/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation, JsonObject } from "../../core/model.ts";
+import type { SearchHit } from "../../core/ports.ts";
 import { resolveSettings } from "../../core/settings.ts";
-import { formatCount } from "../../core/text.ts";
+import { excerpt, formatCount } from "../../core/text.ts";
 import type { KeyFact } from "../demo/facts.ts";
 import { bar, comparison, legend, makeUp } from "../make-up.ts";
 import { holds, recollect } from "../recollect.ts";
 import type { Recollection } from "../recollect.ts";
-import { cut, oneLine, plural } from "../render.ts";
+import { cut, harmless, oneLine, plural } from "../render.ts";
 import { readTree } from "../tree.ts";
 import { treeOf } from "./dag.ts";
 import { examples } from "./options.ts";
@@ -48,6 +49,7 @@ async function demonstrate(session: Session, command: Command): Promise<number> 
   const folder = mkdtempSync(join(tmpdir(), "lcm-demo-"));
   const stage = createStage(session);
   try {
+    stage.title(`five weeks of a tea shop, in ${keep === true ? folder : "a folder that is gone afterwards"}`);
     const figures = await perform(stage, folder);
     if (session.json) session.printJson({ ...figures, kept: keep === true ? folder : null });
     for (const line of nextSteps(session, keep === true ? folder : null)) stage.session.print(line);
@@ -56,6 +58,9 @@ async function demonstrate(session: Session, command: Command): Promise<number> 
     if (keep !== true) rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** What a small model on one's own machine takes. */
+const smallBudget = 16_000;
 
 /** Everything at its default, whatever this machine is set to: it is the same show everywhere. */
 async function perform(stage: Stage, folder: string): Promise<object> {
@@ -68,12 +73,11 @@ async function perform(stage: Stage, folder: string): Promise<object> {
   const database = await session.context.database(join(folder, "lcm.db"));
   const lcm = await database.open("import", { settings: resolveSettings({ env: {}, config: {} }).values });
   try {
-    stage.title(`five weeks of a tea shop's assistant, in ${folder}`);
     await store(stage, lcm, transcript, demoSession);
     const conversation = await lcm.find(demoSession);
     const tokens = await fold(stage, lcm, conversation);
     await showTree(stage, lcm, conversation);
-    const assembly = await lcm.assemble(conversation.id);
+    const assembly = await lcm.assemble(conversation.id, { budget: smallBudget });
     showMakeUp(stage, assembly);
     await readBack(stage, lcm, conversation, transcript);
     await search(stage, lcm, conversation);
@@ -112,9 +116,7 @@ async function showTree(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<v
 }
 
 function showMakeUp(stage: Stage, { report }: Assembly): void {
-  stage.headline(
-    `The model sees this, and has room for ${Math.floor((1 - report.tokens / report.budget) * 100)}% more`,
-  );
+  stage.headline(`The model sees this: five weeks in a window of ${formatCount(report.budget)} tokens`);
   const { columns, paint } = stage.session;
   const segments = makeUp(report, paint);
   stage.say(bar(segments, columns));
@@ -136,31 +138,24 @@ async function readBack(
     `${formatCount(equal)} of ${formatCount(transcript.length)} messages read back as they came, block by block`,
   );
   const findings = await lcm.inspect(null);
-  stage.verdict(
-    isSound(findings),
-    "`lcm doctor`: every one is reached through the context once, and all totals are right",
-  );
+  stage.verdict(isSound(findings), "`lcm doctor`: each of them is reached through the context exactly once");
 }
 
-const searches = ["how often does the payment worker retry", "旅館"];
+const searches = ["how often does the payment worker retry", "ERR_WEBHOOK_CLOCK_SKEW", "紅葉の間"];
 
 async function search(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<void> {
   stage.headline("Anything is found again");
   const { columns, paint } = stage.session;
+  const find = async (pattern: string): Promise<readonly SearchHit[]> => {
+    const within = { kind: "conversation", id } as const;
+    return (await lcm.grep({ pattern, mode: "full_text", scope: "messages", within, limit: 1 })).hits;
+  };
+  await find("warm");
   for (const pattern of searches) {
     stage.restart();
-    const { hits } = await lcm.grep({
-      pattern,
-      mode: "full_text",
-      scope: "messages",
-      within: { kind: "conversation", id },
-      limit: 1,
-    });
-    stage.say(`${paint.strong(`lcm grep ${pattern}`)} ${paint.soft(stage.took())}`);
-    const [hit] = hits;
-    stage.say(
-      hit === undefined ? paint.bad("nothing found") : `  ${paint.soft("→")} ${cut(oneLine(hit.snippet), columns - 4)}`,
-    );
+    const [hit] = await find(pattern);
+    stage.say(`${paint.strong(`lcm grep ${pattern}`)}  ${paint.soft(stage.took())}`);
+    stage.arrow(hit === undefined ? paint.bad("nothing found") : cut(oneLine(hit.snippet), columns - 4));
   }
 }
 
@@ -194,27 +189,23 @@ function showExpand(stage: Stage, fact: KeyFact, { summary, expansion }: Recolle
   const { columns, paint } = stage.session;
   const { items, tokens } = expansion;
   stage.say(paint.strong(cut(fact.question, columns)));
-  stage.say(
-    `  ${summary} ${paint.soft(`→ ${plural(items.length, "piece")} of its sources, ${formatCount(tokens)} tokens`)}`,
-  );
-  const item = items.find(({ text }) => holds(text, fact));
-  if (item === undefined) return;
-  const text = oneLine(item.text);
-  const from = Math.max(0, text.indexOf(fact.answer[0] ?? "") - Math.floor(columns / 2));
-  stage.say(`  ${paint.soft("→")} ${cut(from === 0 ? text : `…${text.slice(from)}`, columns - 4)}`);
+  stage.arrow(`${summary} opens into ${plural(items.length, "piece")} of its sources, ${formatCount(tokens)} tokens`);
+  const { text } = items.find((item) => holds(item.text, fact)) ?? { text: "" };
+  const [words = ""] = fact.answer;
+  const from = text.indexOf(words);
+  stage.arrow(harmless(excerpt(text, { from, to: from + words.length }, columns - 4)));
 }
 
 function nextSteps({ paint }: Session, kept: string | null): readonly string[] {
-  const command = (text: string): string => `  ${paint.strong(text)}`;
-  if (kept === null) {
-    return ["", "Now yours:", command("lcm import FILE.jsonl"), command("lcm compact 1"), command("lcm context 1")];
-  }
-  const db = `--db ${join(kept, "lcm.db")}`;
-  return [
-    "",
-    "Look around in it:",
-    ...["dag 1", "context 1", "grep ferry", "prompts --render 1"].map((words) => command(`lcm ${words} ${db}`)),
-  ];
+  const [heading, ...commands] =
+    kept === null
+      ? ["Now yours:", "npx lcm import FILE.jsonl", "npx lcm compact 1", "npx lcm context 1"]
+      : [
+          "Look around in it:",
+          `export LCM_DATABASE_PATH=${join(kept, "lcm.db")}`,
+          ...["dag 1 --messages", "context 1", "grep passport", "status"].map((words) => `npx lcm ${words}`),
+        ];
+  return ["", heading ?? "", ...commands.map((command) => `  ${paint.strong(command)}`)];
 }
 
 // ── The stage ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -225,6 +216,8 @@ interface Stage {
   title(text: string): void;
   headline(text: string): void;
   say(line: string): void;
+  /** What came of the line above. */
+  arrow(line: string): void;
   verdict(isGood: boolean, text: string): void;
   isGood(): boolean;
   /** Since the last headline or restart. */
@@ -246,13 +239,14 @@ function createStage(given: Session): Stage {
   const restart = (): void => void (startedMs = performance.now());
   return {
     session: { ...given, print, columns },
-    title: (text) => print(cut(`${paint.strong("lossless-claw")} ${paint.soft(`· ${text}`)}`, columns)),
+    title: (text) => print(`${paint.strong("lossless-claw")} ${paint.soft(`· ${text}`)}`),
     headline(text) {
       print();
       print(paint.strong(`${++headlines}  ${text}`));
       restart();
     },
     say,
+    arrow: (line) => say(`  ${paint.soft("→")} ${line}`),
     verdict(good, text) {
       isGood &&= good;
       say(`${good ? paint.good("✓") : paint.bad("✗")} ${text}`);

@@ -221,7 +221,9 @@ function callLines(session: Session, usage: UsageTotals, spend: Spend): readonly
     isUsedUp ? paint.bad(`${used}: passes wait, or go on without a model`) : used,
     ...(usage.calls === 0 ? [] : [usageWords(session, usage)]),
     ...spend.breakers.map(({ provider, at }) =>
-      paint.bad(`${provider} refused the credential at ${formatTimestamp(at, context.zone)}; a host lets it rest`),
+      paint.bad(
+        `${provider} refused the credential at ${formatTimestamp(at, context.zone)}; a host lets it rest a while`,
+      ),
     ),
   ];
 }

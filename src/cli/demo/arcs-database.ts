@@ -33,7 +33,7 @@ $ web_search {"query":"small server 8 GB RAM NVMe Helsinki Falkenstein monthly p
 > ok then Falkenstein.
 < With backups it comes to €16.90 a month. It needs a name; the old one is called wren.
 > Birds, yes. Let's call it heron. Long legs, stands in the water, catches things.
-$ shell {"command":"./infra/create heron --type cx33 --location fsn --backups --ssh-key emi,noor"}
+$ shell {"command":"./infra/create heron --type small-8 --location fsn --backups --ssh-key emi,noor"}
 =creating server heron ......... done (38 s)
 |ipv4 203.0.113.41   ipv6 2001:db8:41::1
 |backups on, window 02-06 UTC

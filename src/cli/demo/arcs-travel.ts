@@ -114,7 +114,7 @@ five.
 $ web_search {"query":"金沢 雨の日 子供 室内 忍者寺 21世紀美術館 おすすめ"}
 =1. 金沢21世紀美術館: プールの底に立てる作品が子供に人気。月曜休館。交流ゾーンは無料
 |2. 妙立寺（忍者寺）: 要予約、電話のみ。未就学児は入れません
-|3. ヤマト醤油味噌 糀パーク: 味噌づくり体験 45分、子供可
+|3. 味噌蔵の見学: 味噌づくり体験 45分、子供可
 |4. 金箔貼り体験: お箸に金箔を貼る、5歳から。¥900〜、所要30分
 < For rain: the museum with the swimming pool you can stand under (closed Mondays), making miso, and gilding your own
 chopsticks from age five for ¥900. The "ninja temple" takes nobody below school age, so not with Theo.

@@ -127,12 +127,12 @@ TIE-100 B2 1480 Tieguanyin 100 g|DAR-100 B3 1390 Darjeeling First Flush 100 g|AS
 EAR-250 B5 1240 Earl Grey 250 g|ROO-250 C1 950 Rooibos Vanilla 250 g|PEP-100 C2 590 Peppermint 100 g
 JAS-050 C3 1290 Jasmine Pearls 50 g|LAP-100 C4 1050 Lapsang Souchong 100 g|WHI-050 C5 1180 White Peony 50 g
 KYU-280 D1 4900 Kyusu 280 ml|GAI-120 D2 2400 Gaiwan white 120 ml|TIN-150 D3 990 Tea tin 150 g
-GLA-800 D4 2950 Glass teapot 0.8 l|CUP-002 D5 1950 Cups, set of two`
+GLA-800 D4 2950 Glass teapot 0.8 l|CUP-002 D5 1950 Cups set of two`
   .trim()
   .split(/[|\n]/)
   .map((row) => {
     const [sku = "", shelf = "", cents = "", ...name] = row.split(" ");
-    return { sku, shelf, cents: Number(cents), name: name.join(" ").replace(",", "") };
+    return { sku, shelf, cents: Number(cents), name: name.join(" ") };
   });
 
 /** The lines of the pasted file: the same whenever and by whomever they are asked for. */
@@ -165,7 +165,13 @@ export function orderLines(count: number) {
 const paths = "/|/tea/green|/tea/oolong|/tea/gyokuro|/teaware/kyusu|/cart|/checkout|/search?q=oolong|/journal/cold-brew"
   .concat("|/tea/hojicha|/images/kyusu-960.webp|/images/fog-1600.webp|/app.css|/favicon.ico 404|/sale 301")
   .split("|");
-const agents = ["Firefox/152 Linux", "Firefox/152 Android", "Safari/26 iPhone", "Chrome/151 Windows", "examplebot/2.1"];
+const agents = [
+  "Firefox/152 Linux",
+  "Firefox/152 Android",
+  "WebKit/26 phone",
+  "Chromium/151 desktop",
+  "examplebot/2.1",
+];
 
 const promises: readonly string[] = `
 an empty cart costs nothing|a voucher never makes a total negative|a gift message keeps its line breaks

@@ -209,13 +209,13 @@ const sights = rowsOf(`
   leaf, closed on some Tuesdays; Kaga boho: roasted stems of tea, a speciality of the town; 水引 cords, light and easy
   to pack | Kaga boho, the roasted stem tea. For the shop you could bring two kilos as a trial.
 - Tokyo with children, one day, no theme park | Tokyo with kids one day Ueno museum park | 国立科学博物館 (Ueno): 9:00–17:00,
-  adults ¥630, children free, closed Mondays; Kiddy Land style toy shops in Harajuku; Boat from Asakusa to the bay, 40
-  minutes; teamLab style light rooms: book weeks ahead | Science museum in Ueno in the morning, the boat from Asakusa
+  adults ¥630, children free, closed Mondays; Toy shops in Harajuku; Boat from Asakusa to the bay, 40
+  minutes; Light rooms at the bay: book weeks ahead | Science museum in Ueno in the morning, the boat from Asakusa
   at three. Children are free there.
 - Does Kenrokuen have the ropes on the trees in November? | 兼六園 雪吊り 11月 | 雪吊り作業: from 1 November, the big pine first;
   兼六園: 8:00–17:00 until 15 October–end of February; ¥320, children ¥100; Evening light-up in November, free | Yes,
   they begin on 1 November with the big pine. You'll see them half done, which is the best.
-- Luggage: can we send it ahead? | takkyubin luggage forwarding Kyoto Matsumoto price | Forwarding hotel to hotel:
+- Luggage: can we send it ahead? | luggage forwarding Kyoto Matsumoto price | Forwarding hotel to hotel:
   ¥2,000–2,800 per suitcase; Arrives the next day, hand in before 15 h; Airport: two days ahead; Prams and skis are
   fine | Yes: about ¥2,500 a suitcase, next day. I'd send the two big ones from Kanazawa straight to Matsumoto.
 - Which onsen takes families | family onsen private bath Matsumoto Asama kashikiri | 貸切風呂: private baths by the hour,

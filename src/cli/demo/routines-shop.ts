@@ -85,7 +85,7 @@ const packing: Routine = {
     const told = chance.pick([
       `${parcels} parcels, ${pieces} pieces. Mostly ${most.name}: ${times} from ${most.shelf}. It's on his tablet.`,
       `He has ${parcels} parcels today, beginning at shelf ${list[0]?.[0].shelf}. ${most.name} leads with ${times}.`,
-      `${pieces} pieces in ${parcels} parcels; refill ${most.shelf} (${most.name}) before he starts, he needs ${times}.`,
+      `${pieces} pieces in ${parcels} parcels; refill ${most.shelf} (${most.name}) first, he needs ${times}.`,
     ]);
     const whole = [`{"date":"${day.date}","parcels":${parcels},"lines":[`, ...printed, "]}"];
     return looked(chance.draw(packingAsks), `packing_list {"date":"${day.date}"}`, whole, told);
@@ -142,13 +142,13 @@ const requests: Routine = {
 };
 
 const incidents = rowsOf(`
-- The site felt slow at lunchtime, was it? | /search?q=ostfriesen | 200 | Chrome/151 Windows | Only the search: {n}
+- The site felt slow at lunchtime, was it? | /search?q=ostfriesen | 200 | Chromium/151 desktop | Only the search: {n}
   times over a second, all from one visitor who kept typing. The other pages were quick.
 - A link in the old blog is dead, someone says | /blog/2021/first-tea | 404 | Firefox/152 Linux | It is: {n} people
   followed it today. I redirect it to the journal now.
 - So many visitors suddenly. People or robots? | /tea/green?page=2 | 200 | examplebot/2.1 | A robot, {n} requests in a
   few minutes, and polite about it. I asked it to come at night.
-- My sister got an error page | /checkout/gift | 500 | Safari/26 iPhone | She did, {n} times: the gift page failed on
+- My sister got an error page | /checkout/gift | 500 | WebKit/26 phone | She did, {n} times: the gift page failed on
   empty messages. Fixed and deployed.
 - I changed the menu yesterday, does everybody find things? | /black-tea | 301 | Firefox/152 Android | {n} people
   still come by the old address; the redirect carries them along.
@@ -156,13 +156,13 @@ const incidents = rowsOf(`
   other software than ours, {n} tries. Blocked for a day.
 - Pictures didn't load for Birte this morning | /images/garden-1600.webp | 503 | Firefox/152 Android | The cache was
   restarting just then; {n} pictures were missing for half a minute.
-- Why does everyone read the newsletter archive? | /newsletter/2025-12 | 200 | Safari/26 iPhone | A forum linked to
+- Why does everyone read the newsletter archive? | /newsletter/2025-12 | 200 | WebKit/26 phone | A forum linked to
   it: {n} visits in a few minutes. Kind words about your soup recipe, by the way.
 - Pavel's tablet shows an old list | /packing.json | 304 | Firefox/152 Android | It asked {n} times and was told
   "unchanged", wrongly. The list is never cached now.
-- A customer says her cart empties itself | /cart/add | 401 | Safari/26 iPhone | Her browser forbids all cookies, {n}
+- A customer says her cart empties itself | /cart/add | 401 | WebKit/26 phone | Her browser forbids all cookies, {n}
   refusals. I wrote her how to allow ours.
-- The Kyusu page is slow, isn't it | /teaware/kyusu-sencha | 200 | Chrome/151 Windows | It was: {n} times over a
+- The Kyusu page is slow, isn't it | /teaware/kyusu-sencha | 200 | Chromium/151 desktop | It was: {n} times over a
   second because of one picture with 4,000 pixels. Shrunk.
 - Is somebody copying our texts? | /journal/first-flush | 206 | examplebot/2.1 | Looks like it, {n} slices of one
   article. I slowed that robot down to one page a minute.

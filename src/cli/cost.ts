@@ -1,0 +1,60 @@
+/** What a compaction that was planned will come to under the bounds of its request, and what its model is asked for. */
+
+import type { CompactRequest } from "../core/compact.ts";
+import type { CompactionPlan, PlannedPass } from "../core/foresee.ts";
+import { renderPrompt } from "../core/prompts.ts";
+import type { Templates } from "../core/prompts.ts";
+import { summaryOverheadTokens } from "../core/render-summary.ts";
+import { estimateTokens } from "../core/text.ts";
+
+export interface Cost {
+  readonly calls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** As much of a plan as the bounds of this request let happen. */
+export function within(
+  plan: CompactionPlan,
+  { passesMax = Infinity, targetTokens = -1 }: CompactRequest,
+): CompactionPlan {
+  let tokensAfter = plan.tokensBefore;
+  const passes: PlannedPass[] = [];
+  for (const pass of plan.passes) {
+    if (passes.length >= passesMax || tokensAfter <= targetTokens) break;
+    const wrappers = pass.depth === 0 ? 1 : 1 - pass.sources;
+    tokensAfter += pass.targetTokens - pass.sourceTokens + wrappers * summaryOverheadTokens;
+    passes.push(pass);
+  }
+  return { ...plan, passes, tokensAfter };
+}
+
+/** What stands before each message in a prompt: when it was said, and by whom. */
+const labelTokens = 14;
+
+/** About: a summary that comes before is as long as this one, and no second attempt is needed. */
+export function costOf({ passes }: CompactionPlan, templates: Templates, customInstructions: string | null): Cost {
+  const around = new Map<number, number>();
+  const tokensAround = ({ depth, targetTokens }: PlannedPass): number => {
+    const input = {
+      depth,
+      targetTokens,
+      level: "normal",
+      previousContext: null,
+      segment: "",
+      customInstructions,
+    } as const;
+    const { system, prompt } = renderPrompt(templates, input);
+    return estimateTokens(`${system}\n${prompt}`);
+  };
+  let inputTokens = 0;
+  let outputTokens = 0;
+  for (const pass of passes) {
+    const fixed = around.get(pass.depth) ?? tokensAround(pass);
+    around.set(pass.depth, fixed);
+    const previous = pass.depth <= 1 ? pass.targetTokens : 0;
+    inputTokens += fixed + previous + pass.sourceTokens + labelTokens * pass.sources;
+    outputTokens += pass.targetTokens;
+  }
+  return { calls: passes.length, inputTokens, outputTokens };
+}
