@@ -83,12 +83,14 @@ export function cellsOf(amounts: readonly number[], columns: number): readonly n
 
 /** Two amounts below each other, the longer one over the whole width: `before` and `after`. */
 export function comparison(before: number, after: number, columns: number, paint: Paint): readonly string[] {
-  const [beforeWords, afterWords] = [formatCount(before), formatCount(after)];
-  const percent = before === 0 ? "" : `  −${Math.round((1 - after / before) * 100)}%`;
-  const width = Math.max(beforeWords.length, afterWords.length);
-  const room = Math.max(8, columns - width - percent.length - 2);
-  const cells = (amount: number): number => (amount === 0 ? 0 : Math.max(1, Math.round((room * amount) / before)));
-  const line = (amount: number, words: string): string =>
-    `${"█".repeat(cells(amount))}${" ".repeat(Math.max(0, room - cells(amount)))}  ${words.padStart(width)}`;
-  return [paint.soft(line(before, beforeWords)), `${paint.good(line(after, afterWords))}${percent}`];
+  const words = [before, after].map(formatCount);
+  const width = Math.max(...words.map((each) => each.length));
+  const percent = (1 - after / before) * 100;
+  const less = after < before ? `  −${percent.toFixed(percent > 99 ? 1 : 0)}%` : "";
+  const room = Math.max(8, columns - width - less.length - 2);
+  const [beforeLine = "", afterLine = ""] = [before, after].map((amount, at) => {
+    const cells = amount === 0 ? 0 : Math.max(1, Math.round((room * amount) / before));
+    return `${"█".repeat(cells).padEnd(room)}  ${words[at]?.padStart(width)}`;
+  });
+  return [paint.soft(beforeLine), `${paint.good(afterLine)}${less}`];
 }

@@ -43,6 +43,16 @@ describe("progress", () => {
     assert.equal(written(), "\r\u001b[2K");
   });
 
+  it("makes room for what else is worth knowing by a shorter bar", () => {
+    const { progress, clock, written } = createTerminal(80);
+    clock.ms = 10_000;
+    progress.update({ done: 3, of: 12, unit: "passes", detail: "d0, 48,300 tokens saved" });
+    assert.match(
+      written(),
+      /importing… {2}█{2,4}░{6,12} {3}25% {2}3 of 12 passes {2}d0, 48,300 tokens saved {2}30 s left$/,
+    );
+  });
+
   it("never fills a line to its end, however narrow", () => {
     for (let columns = 20; columns < 100; columns++) {
       const { progress, clock, written } = createTerminal(columns);

@@ -1,6 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createPaint, cut, facts, harmless, listed, oneLine, plural, table, widthOf, wrap } from "./render.ts";
+import type { Timestamp } from "../core/model.ts";
+import {
+  createPaint,
+  createSpans,
+  cut,
+  facts,
+  harmless,
+  listed,
+  oneLine,
+  plural,
+  table,
+  widthOf,
+  wrap,
+} from "./render.ts";
 
 const plain = createPaint(false);
 
@@ -129,5 +142,23 @@ describe("paint", () => {
     assert.equal(plain.bad("x"), "x");
     assert.equal(plain.role("user", "x"), "x");
     assert.notEqual(createPaint(true).bad("x"), "x");
+  });
+});
+
+describe("times beside each other", () => {
+  const at = (text: string): Timestamp => `${text}.000Z` as Timestamp;
+  const [newYear, february, march] = [at("2026-01-01T00:30:00"), at("2026-02-17T07:37:00"), at("2026-03-01T10:00:00")];
+
+  it("leave the year out if all have the same, and say it once", () => {
+    const spans = createSpans([february, march], "UTC");
+    assert.equal(spans.of(february, march), "02-17…03-01");
+    assert.equal(spans.of(february, february), "02-17 07:37");
+    assert.equal(spans.words, "times in 2026, UTC");
+  });
+
+  it("keep the year where it could be another, in the reader's zone", () => {
+    const spans = createSpans([newYear, february], "America/St_Johns");
+    assert.equal(spans.of(newYear, february), "2025-12-31…2026-02-17");
+    assert.equal(spans.words, "times in America/St_Johns");
   });
 });

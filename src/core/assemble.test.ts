@@ -182,7 +182,7 @@ describe("an assembled prompt", () => {
         const origin = { key: `k${at}`, at: msToTimestamp(startMs) };
         return { kind: "message", message: messageToStore(raw, origin) } as const;
       });
-      const moved = await moveOut(store, conversation, items, { thresholdTokens: 500 });
+      const moved = await moveOut(store, conversation, items, { thresholdTokens: 500, explore: async () => "a log" });
       await store.append(conversation, moved);
       const [shown, log] = (await see(10_000)).messages;
       assert.deepEqual(shown, messages[0]);
@@ -287,6 +287,7 @@ describe("guarantee 8: assembly makes no model call", () => {
 function chat(random: Random, turns: number): readonly HostMessage[] {
   let words = 0;
   const word = (): string => `w${(words += 1)}w ${"filler text ".repeat(random.pick([0, 1, 5, 30, 300]))}`;
+  const found = (): string => (random.chance(0.1) ? "" : word());
   const later: HostMessage[] = [];
   const messages: HostMessage[] = [];
   for (let turn = 0; turn < turns; turn++) {
@@ -308,10 +309,10 @@ function chat(random: Random, turns: number): readonly HostMessage[] {
               };
       const answers = ids.map((id): HostMessage =>
         dialect === "pi"
-          ? result(id, word())
+          ? result(id, found())
           : dialect === "anthropic"
-            ? { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: word() }] }
-            : { role: "tool", tool_call_id: id, content: word() },
+            ? { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: found() }] }
+            : { role: "tool", tool_call_id: id, content: found() },
       );
       if (random.chance(0.1)) messages.push(...answers.splice(0, 1));
       messages.push(asked);
@@ -425,6 +426,20 @@ describe("guarantee 12: never over budget", () => {
         assert.ok(countedTokens(assembly) <= budget);
         assert.ok(assembly.report.outcome === "evicted" || assembly.report.outcome === "whole");
       }
+    });
+  });
+
+  it("evicts summaries too, where fewer messages are raw than the tail may hold, or none", async () => {
+    await onScene(async ({ say, fold, see }) => {
+      await say(...Array.from({ length: 42 }, (_, at) => user(`${at} ${long(100)}`)));
+      for (let at = 0; at < 20; at++) await fold(at, at + 2, `gist ${at}`);
+      const some = await see(1_500, 32);
+      assert.deepEqual([some.report.outcome, some.report.tail.items], ["evicted", 2]);
+      assert.ok(some.report.summaries.items > 5);
+      await fold(20, 22, "gist 20");
+      const none = await see(1_500, 32);
+      assert.deepEqual([none.report.outcome, none.report.tail.items], ["evicted", 0]);
+      assert.match(said(none), /gist 20/);
     });
   });
 
@@ -583,7 +598,7 @@ describe("guarantee 13: never invent a result when the real row exists", () => {
     await onScene(async ({ say, see }) => {
       const tail = [call("a", "b"), result("a", long(120)), result("b", long(120)), user("go on"), answer("so")];
       await say(user(long(300)), ...tail);
-      for (let budget = 350; budget < 500; budget += 3) {
+      for (let budget = 323; budget < 500; budget += 3) {
         const { messages, report } = await see(budget, 3);
         assert.deepEqual(messages.slice(1), tail);
         assert.deepEqual([report.outcome, report.tail.items], ["evicted", 5]);

@@ -118,7 +118,7 @@ interface Window extends Sizes {
   readonly items: readonly ContextItem[];
   readonly totalItems: number;
   readonly tailCount: number;
-  /** Where the last `tailCount` raw messages begin; null if that is before the window. */
+  /** Where the last `tailCount` raw messages begin, or all of them; null if that is before the window. */
   readonly tail: number | null;
 }
 
@@ -150,6 +150,7 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
         return older - costOf(item);
       });
       const raw = items.flatMap((item, position) => (item.kind === "message" ? [position] : []));
+      const isAllRaw = isWhole || raw.length >= totals.contextMessages;
       return {
         conversation: conversation.id,
         budget,
@@ -158,7 +159,7 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
         items,
         totalItems: isWhole ? items.length : Math.max(items.length, totals.contextItems),
         tailCount,
-        tail: raw.at(-tailCount) ?? (isWhole ? 0 : null),
+        tail: raw.at(-tailCount) ?? (isAllRaw ? (raw[0] ?? Math.max(0, items.length - 1)) : null),
       };
     }
     limit *= 2;
@@ -172,7 +173,7 @@ function startOfTail(shown: readonly Shown[], tailCount: number): number {
     newest.map(({ ties }) => ties),
     tailCount,
   );
-  return newest[start]?.position ?? 0;
+  return newest[start]?.position ?? shown.at(-1)?.position ?? 0;
 }
 
 /** What a cut leaves. Results next to it, whose calls it has cut off, are cut off too, up to the floor. */

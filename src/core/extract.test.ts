@@ -583,14 +583,14 @@ describe("an extract of a long conversation", () => {
     assert.ok(sourceTokens > 18_000 && sourceTokens < 22_000, `the conversation is ${sourceTokens} tokens`);
     const result = extract(passages, { targetTokens: 1_200 });
     const beginning = beginningOf(passages, 1_200);
-    assert.ok(kept(result) >= 22, `${kept(result)} of ${facts.length} are in:\n${result}`);
+    assert.ok(kept(result) >= 24, `${kept(result)} of ${facts.length} are in:\n${result}`);
     assert.ok(kept(beginning) <= 3, `the beginning holds ${kept(beginning)}`);
     assert.ok(estimateTokens(result) > 1_100, "the room is used");
   });
 
   it("keeps most of them in half the room", () => {
     const result = extract(passages, { targetTokens: 600 });
-    assert.ok(kept(result) >= 13, `${kept(result)} of ${facts.length} are in:\n${result}`);
+    assert.ok(kept(result) >= 14, `${kept(result)} of ${facts.length} are in:\n${result}`);
   });
 
   it("loses few of them through leaves, d1, d2 and d3", () => {
@@ -600,7 +600,7 @@ describe("an extract of a long conversation", () => {
     const d3 = folded(d2, 1_200);
     const counts = [leaves, d1, d2, [d3]].map((level) => kept(level.map(({ text }) => text).join("\n")));
     assert.ok(
-      counts.every((count, depth) => count >= ([26, 25, 22, 20][depth] ?? 0)),
+      counts.every((count, depth) => count >= ([26, 26, 25, 18][depth] ?? 0)),
       `kept ${counts.join(", ")} in\n${d3.text}`,
     );
     const labels = d3.text.match(/^\[/gm)?.length ?? 0;

@@ -31,10 +31,7 @@ export function extract(passages: readonly Passage[], options: { readonly target
   const room = target - footerTokens - jointTokens;
 
   const split = passages.map(statementsOf);
-  const statements = weigh(
-    split.flatMap((each) => each.statements),
-    passages.length,
-  );
+  const statements = weigh(split.flatMap((each) => each.statements));
   const grain = target < timedTokensMin ? Infinity : grainOf(statements);
 
   const picks: Weighed[] = [];
@@ -245,9 +242,12 @@ function footerOf(
   return footer;
 }
 
+const topicCharsMin = 3;
 const topicCharsMax = 40;
 const isTopic = ({ kind, shown, places }: Term): boolean =>
-  shown.length <= topicCharsMax && (kind === "name" || kind === "code" || (kind === "word" && places.length > 1));
+  shown.length >= topicCharsMin &&
+  shown.length <= topicCharsMax &&
+  (kind === "name" || kind === "code" || (kind === "word" && places.length > 1));
 
 /** Words of scripts without blanks, as far as they can be told without a dictionary. */
 const unspacedTopic =

@@ -216,6 +216,8 @@ describe("guarantee 13: always a valid array", () => {
       const list = paired(user("go"), ...answering(dialect, ["gone", "what it said"]));
       assert.match(saidIn(list[1]), /whose call is not shown here.*what it said/);
     }
+    const silent = paired(user("go"), ...answering("pi", ["gone", ""]), ...answering("anthropic", ["gone", " "]));
+    assert.equal(silent.length, 3, "that it said nothing is worth knowing");
     const nameless = paired(user("go"), { role: "toolResult", content: "no id at all" });
     assert.match(saidIn(nameless[1]), /no id at all/);
   });

@@ -13,6 +13,7 @@
 import { isObject } from "./content.ts";
 import type { HostMessage } from "./content.ts";
 import type { Json, JsonObject } from "./model.ts";
+import { presentBlocks } from "./present.ts";
 import { disarm } from "./render-summary.ts";
 
 type Dialect = "pi" | "anthropic" | "openai";
@@ -201,7 +202,7 @@ export function pair(
     const tool = typeof name === "string" && name !== "" ? `tool ${name}` : "a tool";
     const label =
       before === undefined ? `[result of ${tool}, whose call is not shown here]` : `[another result of ${tool}]`;
-    return [{ type: "text", text: label }, ...blocksOf(holder["content"]).map(disarmBlock)];
+    return [{ type: "text", text: label }, ...presentBlocks(blocksOf(holder["content"]), "user").map(disarmBlock)];
   };
   /** What a message says in its own place: everything but results that are with their calls. */
   const placeRest = (raw: HostMessage, at: number): void => {

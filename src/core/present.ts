@@ -88,7 +88,8 @@ const withBlocks = (raw: HostMessage, blocks: readonly Json[]): HostMessage | nu
 
 // ── Blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const presentBlocks = (content: readonly Json[], role: "user" | "assistant"): readonly Json[] =>
+/** The blocks of a message of this role, as far as they say anything. */
+export const presentBlocks = (content: readonly Json[], role: "user" | "assistant"): readonly Json[] =>
   content.flatMap((block) => presentBlock(block, role));
 
 function presentBlock(block: Json, role: "user" | "assistant"): readonly Json[] {

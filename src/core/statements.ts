@@ -29,8 +29,6 @@ export interface Stamp {
 export interface Statement {
   readonly text: string;
   readonly tokens: number;
-  /** Position of its passage. */
-  readonly passage: number;
   /** What was said at a time: the passage, or a line of a summary. */
   readonly turn: number;
   readonly stamp: Stamp;
@@ -49,7 +47,7 @@ export interface Split {
 }
 
 const kindWorth: Readonly<Record<Passage["kind"], number>> = {
-  user: 1.4,
+  user: 1.5,
   assistant: 1.1,
   summary: 1,
   system: 0.5,
@@ -73,7 +71,7 @@ export function statementsOf(passage: Passage, place: number): Split {
   const add = (text: string, form: Statement["form"], worth: number, listed = false): void => {
     for (const [at, piece] of piecesOf(text.replace(forgedLabel, "\\$&")).entries()) {
       const tokens = estimateTokens(piece);
-      statements.push({ text: piece, tokens, passage: place, turn, stamp, form, worth, listed, continues: at > 0 });
+      statements.push({ text: piece, tokens, turn, stamp, form, worth, listed, continues: at > 0 });
     }
   };
   /** Lines that differ only in their figures are one line, told as it was last, with their number. */
@@ -232,7 +230,8 @@ function plain(text: string): string {
   return text
     .replace(/^(?:>\s*)+|^#{1,6}\s+/, "")
     .replace(listMark, "")
-    .replace(/\*\*|__(?=\S)|(?<=\S)__/g, "")
+    .replace(/!\[[^\]]{0,80}\]\([^)\s]{0,300}\)/g, "")
+    .replace(/\*\*|__(?=\S)|(?<=\S)__|\[\]\([^)\s]{0,300}\)/g, "")
     .trim();
 }
 

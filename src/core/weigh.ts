@@ -15,9 +15,9 @@ export interface Term {
   kind: TermKind;
   shown: string;
   weight: number;
-  /** In how many passages, and where last. */
-  passages: number;
-  lastPassage: number;
+  /** In how many turns, and where last. */
+  turns: number;
+  lastTurn: number;
   lastStatement: number;
   /** How often with a capital inside a sentence, and how often without. */
   capital: number;
@@ -61,10 +61,11 @@ const dilution = 0.33;
 const recency = 0.15;
 const wear = 0.5;
 
-export function weigh(statements: readonly Statement[], passageCount: number): readonly Weighed[] {
+export function weigh(statements: readonly Statement[]): readonly Weighed[] {
   const vocabulary = createVocabulary();
   const read = statements.map((statement, place) => ({ ...statement, ...vocabulary.read(statement, place) }));
-  for (const term of vocabulary.terms()) term.weight = weightOf(term, passageCount);
+  const turnCount = new Set(statements.map(({ turn }) => turn)).size;
+  for (const term of vocabulary.terms()) term.weight = weightOf(term, turnCount);
 
   const sizes = countBy(
     read.filter(({ form }) => form === "said"),
@@ -81,7 +82,7 @@ export function weigh(statements: readonly Statement[], passageCount: number): r
     const isSaid = statement.form === "said";
     const among = isSaid ? (sizes.get(statement.turn) ?? 1) : 1;
     const repeated = isSaid ? 1 : (shapes.get(shapeOf(statement)) ?? 1);
-    const emphasis = (1 + (recency * statement.passage) / passageCount) / among ** dilution / repeated ** wear;
+    const emphasis = (1 + (recency * place) / read.length) / among ** dilution / repeated ** wear;
     return {
       ...statement,
       place,
@@ -119,10 +120,10 @@ function bonusOf(statement: Statement, cues: ReadonlySet<CueKind>): number {
   );
 }
 
-function weightOf(term: Term, passageCount: number): number {
+function weightOf(term: Term, turnCount: number): number {
   if (term.kind === "word" && term.capital > term.plain) term.kind = "name";
   if (term.kind === "word") term.shown = term.shown.toLowerCase();
-  const rarity = Math.log((passageCount + 1) / term.passages) / Math.log(passageCount + 1);
+  const rarity = Math.log((turnCount + 1) / term.turns) / Math.log(turnCount + 1);
   const worth = term.kind === "word" && term.places.length === 1 ? loneWordWorth : termWorth[term.kind];
   return rarity * worth * term.weight;
 }
@@ -131,9 +132,9 @@ function weightOf(term: Term, passageCount: number): number {
 function busyness({ form, text, stamp, terms, cues }: Read): number {
   if (form !== "said") return 1;
   const isConcrete = terms.some(({ kind }) => kind === "code" || kind === "number") || cues.has("decision");
-  if (!isConcrete && !cues.has("duty") && smallTalk.test(text)) return 0.3;
-  if (!/^(?:user|system)/.test(stamp.who) && narration.test(text)) return 0.4;
-  return isQuestion(text) || opensList(text) ? 0.6 : 1;
+  const isPolite = !isConcrete && !cues.has("duty") && smallTalk.test(text);
+  const announces = !/^(?:user|system)/.test(stamp.who) && narration.test(text);
+  return (isPolite ? 0.3 : announces ? 0.4 : 1) * (isQuestion(text) || opensList(text) ? 0.6 : 1);
 }
 
 const isQuestion = (text: string): boolean => /[?？؟][”"'’」』)\]]*$|(?:か|吗|呢|까|나요)[。.]?$/u.test(text);
@@ -234,8 +235,8 @@ function createVocabulary(): Vocabulary {
       kind,
       shown,
       weight,
-      passages: 0,
-      lastPassage: -1,
+      turns: 0,
+      lastTurn: -1,
       lastStatement: -1,
       capital: 0,
       plain: 0,
@@ -273,8 +274,8 @@ function createVocabulary(): Vocabulary {
       const meet = (term: Term): void => {
         if (term.lastStatement === place) return;
         term.lastStatement = place;
-        if (term.lastPassage !== statement.passage) term.passages++;
-        term.lastPassage = statement.passage;
+        if (term.lastTurn !== statement.turn) term.turns++;
+        term.lastTurn = statement.turn;
         if (term.places.push(place) > placesMax) term.places.shift();
         terms.push(term);
       };

@@ -9,6 +9,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ConversationId } from "../../src/core/model.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
 import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
 import type { ScriptedProvider } from "../../src/testing/scripted-provider.ts";
 import { createFolder, lcm, lcmBeside, linesOf, ok } from "./program.ts";
@@ -143,6 +145,7 @@ describe("lcm compact", () => {
       ["1", "--concurrency", "65"],
       ["1", "--model", "nameless"],
       ["1", "--model", "nowhere/model"],
+      ["1", "--instructions", "Keep the piers."],
     ];
     for (const args of wrong) {
       const run = lcm(place, "compact", ...args);
@@ -372,6 +375,22 @@ describe("lcm dag", () => {
     const { stderr } = ok(place, "dag", "1", "--limit", "2");
     assert.match(stderr, /\d+ summar\w+ and what is below not shown; --limit shows more/);
     assert.ok(ok(place, "dag", "1", "--limit", "2", "--json").json.leftOut.summaries > 0);
+  });
+
+  it("names at its end what is not in the context any more", async () => {
+    const dissolved = createPlace();
+    ok(dissolved, "compact", "1", "--apply");
+    assert.deepEqual(ok(dissolved, "dag", "1", "--json").json.outside, []);
+    const store = await openSqlite({ path: databaseOf(dissolved) });
+    const conversation = 1 as ConversationId;
+    const [item] = await store.context(conversation, { kind: "summary", limit: 1 });
+    assert.ok(item?.kind === "summary");
+    await store.dissolve({ conversation, summary: item.id, ordinal: item.ordinal });
+    await store.close();
+    const { nodes, outside } = ok(dissolved, "dag", "1", "--json").json;
+    assert.deepEqual([nodes[0].depth, outside.length, outside[0].id], [0, 1, item.id]);
+    const words = new RegExp(`not in the context any more, because it was dissolved:\\n.+\\nd1 ${item.id}~`);
+    assert.match(ok(dissolved, "dag", "1").stdout, words);
   });
 
   it("ends with 2 for what is no id, and 3 for what is not there", () => {

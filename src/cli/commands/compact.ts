@@ -6,6 +6,7 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import type { CompactReport, CompactRequest, Due } from "../../core/compact.ts";
+import { LcmError } from "../../core/errors.ts";
 import type { CompactionPlan, PlannedPass } from "../../core/foresee.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ConversationId, Level, Refusal } from "../../core/model.ts";
@@ -15,7 +16,7 @@ import { costOf, within } from "../cost.ts";
 import type { Cost } from "../cost.ts";
 import { exitInterrupted, exitUnavailable } from "../failure.ts";
 import { comparison } from "../make-up.ts";
-import { facts, listed, padEnd, plural, table } from "../render.ts";
+import { facts, listed, oneLine, padEnd, plural, table } from "../render.ts";
 import { addApplying, isApplying } from "./applying.ts";
 import { headline } from "./conversations.ts";
 import { budgetOption, conversationWords, examples, seconds, tokensMax, wholeNumber } from "./options.ts";
@@ -45,15 +46,15 @@ export function addCompact(program: Command, context: CommandContext): void {
     )
     .argument("<conversation>", conversationWords)
     .addOption(
-      new Option("--mode <mode>", "what is due, one pass, or until nothing is left to fold (default: sweep)")
+      new Option("--mode <mode>", "only what is due, one pass, or all there is to fold (default: sweep)")
         .choices(["due", "incremental", "sweep"])
         .conflicts("until"),
     )
     .option("--until <tokens>", "only until the context takes no more than this", wholeNumber(1, tokensMax))
-    .option("--force", "also short runs, and fewer summaries at a time than usual")
+    .option("--force", "fold short runs too, and fewer summaries at a time than usual")
     .option("--instructions <text>", "what to look after in these summaries, for the model")
     .option("--model <name>", "which model writes them, as provider/model")
-    .option("--no-model", "none: the most telling sentences are taken, on this machine")
+    .option("--no-model", "use none: take the most telling sentences, on this machine")
     .addOption(budgetOption())
     .option("--passes <n>", "how many summaries to make at most", wholeNumber(1, 1_000_000))
     .option("--concurrency <n>", "how many at the same time (default: LCM_SUMMARY_CONCURRENCY, 4)", wholeNumber(1, 64))
@@ -61,13 +62,17 @@ export function addCompact(program: Command, context: CommandContext): void {
   addApplying(command)
     .addHelpText(
       "after",
-      examples(
+      `${examples(
         ["lcm compact 3", "what would be folded, and what that costs"],
         ["lcm compact 3 --apply", "fold it"],
         ["lcm compact 3 --no-model --apply", "without any model"],
         ["lcm compact 3 --until 50000 --apply", "only as far as needed"],
         ["lcm compact 3 --mode due --apply", "only if it is due, as the host does it"],
-      ),
+      )}
+
+The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Where none of them names one,
+summaries are extracted on this machine. Exit status 6 means that the model refused, 130 that Ctrl-C was pressed; what
+was folded before stays.`,
     )
     .action(act(context, compactOne));
 }
@@ -79,6 +84,11 @@ async function compactOne(session: Session, command: Command, name: string): Pro
   const settings = { ...values, summaryConcurrency: options.concurrency ?? values.summaryConcurrency };
   const { templates } = await session.context.prompts();
   const summariser = options.model === false ? null : await session.context.summariser(options.model);
+  if (summariser === null && options.instructions !== undefined) {
+    throw new LcmError("invalid", "--instructions are for a model, and there is none", {
+      hint: "--model names one; what is extracted on this machine follows no instructions",
+    });
+  }
   const model = await (summariser?.create(settings) ?? null);
   const work = async (lcm: Lcm): Promise<number> => {
     const conversation = await lcm.find(name);
@@ -88,6 +98,7 @@ async function compactOne(session: Session, command: Command, name: string): Pro
     const plan = {
       ...planned,
       mode: request.mode,
+      targetTokens: request.targetTokens ?? null,
       model: summariser && { name: summariser.name, from: summariser.from },
       cost,
     };
@@ -128,6 +139,7 @@ const requestOf = (conversation: ConversationId, options: CompactOptions): Compa
 
 interface Plan extends CompactionPlan {
   readonly mode: CompactRequest["mode"];
+  readonly targetTokens: number | null;
   readonly model: { readonly name: string; readonly from: string } | null;
   /** What the model is asked for; null without one. */
   readonly cost: Cost | null;
@@ -147,7 +159,11 @@ function planLines(
     [
       [padded("due"), dueWords(plan.due)],
       ["model", modelWords(session, summariser), ...callLines(session, plan.cost, spend)],
-      ["plan", ...(plan.passes.length === 0 ? [nothingWords(plan)] : passTable(session, plan.passes))],
+      [
+        "plan",
+        ...(plan.passes.length === 0 ? [nothingWords(plan)] : passTable(session, plan.passes)),
+        ...thenLines(plan),
+      ],
       ...(bars.length === 0 ? [] : [["context", ...bars] as const]),
     ],
     paint,
@@ -186,6 +202,12 @@ function callLines({ paint }: Session, cost: Cost | null, spend: Spend | null): 
         ];
   return [`${plural(cost.calls, "call")}, ${tokens}`, ...warning];
 }
+
+/** A target that usual passes do not reach is sought by others, which nobody can foresee. */
+const thenLines = ({ targetTokens, tokensAfter }: Plan): readonly string[] =>
+  targetTokens === null || tokensAfter <= targetTokens
+    ? []
+    : [`then ever stricter, into the fresh tail if need be, until ${formatCount(targetTokens)} tokens`];
 
 const nothingWords = ({ mode, due }: Plan): string =>
   mode === "due" && due.kind === "nothing" ? "nothing to do" : "nothing to fold; --force takes short runs too";
@@ -240,7 +262,8 @@ async function run(
   plan: Plan,
   options: CompactOptions,
 ): Promise<Ran> {
-  const { clock, interruptible } = session.context;
+  const { context } = session;
+  const { clock } = context;
   const started = timestampToMs(clock.now());
   const progress = session.progress("compacting");
   let done = 0;
@@ -252,7 +275,7 @@ async function run(
   };
   const ticker = setInterval(show, tickMs);
   try {
-    return await interruptible(async (interruption) => {
+    return await context.interruptible(async (interruption) => {
       const deadline = options.timeout === undefined ? [] : [AbortSignal.timeout(options.timeout * 1_000)];
       const result = await lcm.compact({
         ...request,
@@ -264,7 +287,11 @@ async function run(
           show();
         },
       });
-      return { result, isInterrupted: interruption.aborted, tookMs: timestampToMs(clock.now()) - started };
+      return {
+        result,
+        isInterrupted: interruption.aborted && result.outcome.kind === "bounded",
+        tookMs: timestampToMs(clock.now()) - started,
+      };
     });
   } finally {
     clearInterval(ticker);
@@ -314,26 +341,28 @@ function ending(
   { outcome, message }: CompactReport,
   isInterrupted: boolean,
 ): number {
-  const fail = (words: string, hint: string): number => {
-    note(`${paint.bad("error:")} ${words}`);
+  // It may quote a provider, which is a stranger.
+  const told = oneLine(message);
+  const fail = (hint: string): number => {
+    note(`${paint.bad("error:")} ${told}`);
     note(`${paint.soft("hint:")} ${hint}`);
     return exitUnavailable;
   };
   if (isInterrupted) {
-    note(`interrupted: ${message}`);
+    note(`interrupted: ${told}`);
     note("what is folded stays; run it again to go on");
     return exitInterrupted;
   }
   switch (outcome.kind) {
     case "waiting":
-      return fail(message, hintOf(outcome.refusal));
+      return fail(hintOf(outcome.refusal));
     case "failed":
-      return fail(message, "what was folded before stays; `lcm doctor` checks the database");
+      return fail("what was folded before stays; `lcm doctor` checks the database");
     case "idle":
     case "under":
     case "settled":
     case "bounded":
-      if (!json) print(message);
+      if (!json) print(told);
       return exitOk;
   }
 }

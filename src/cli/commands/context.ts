@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import type { Assembly, AssemblyReport, Origin } from "../../core/assemble.ts";
+import { isObject } from "../../core/content.ts";
 import type { HostMessage } from "../../core/content.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation, Json, Message, Summary, Timestamp } from "../../core/model.ts";
@@ -192,8 +193,8 @@ function textOf({ content }: HostMessage): string {
 }
 
 function blockText(block: Json | undefined): string {
-  const isText = typeof block === "object" && block !== null && "text" in block && typeof block.text === "string";
-  return isText ? String(block.text) : (JSON.stringify(block, withoutBulk) ?? "");
+  const text = isObject(block) ? block["text"] : undefined;
+  return typeof text === "string" ? text : (JSON.stringify(block, withoutBulk) ?? "");
 }
 
 const bulkCharacters = 4_000;

@@ -1,6 +1,8 @@
 /** Options and arguments that several commands share, and how a word of the command line becomes a value. */
 
 import { InvalidArgumentError, Option } from "commander";
+import { promptBudgetDefault } from "../../core/compact.ts";
+import { formatCount } from "../../core/text.ts";
 import { padEnd, widthOf } from "../render.ts";
 
 /** Lines for the end of a command's help. */
@@ -24,9 +26,10 @@ export const wholeNumber =
 export const tokensMax = 1_000_000_000;
 
 export const budgetOption = (): Option =>
-  new Option("--budget <tokens>", "what a prompt may take (default: what the host last gave, else 128,000)").argParser(
-    wholeNumber(1, tokensMax),
-  );
+  new Option(
+    "--budget <tokens>",
+    `what a prompt may take (default: what the host last gave, else ${formatCount(promptBudgetDefault)})`,
+  ).argParser(wholeNumber(1, tokensMax));
 
 export function seconds(text: string): number {
   const value = /^\d{1,6}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;

@@ -11,7 +11,7 @@ import { settings as settingTable } from "../../core/settings.ts";
 import type { ResolvedSettings } from "../../core/settings.ts";
 import type { Spend } from "../../core/spend.ts";
 import { formatBytes, formatCount, formatTimestamp, msToTimestamp, timestampToMs } from "../../core/text.ts";
-import { facts, listed, plural } from "../render.ts";
+import { facts, listed, oneLine, plural } from "../render.ts";
 import { dueWords } from "./compact.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { Backup, CommandContext, Session } from "./session.ts";
@@ -197,7 +197,8 @@ const dueLine = ({ paint }: Session, newest: Pressure | null): string =>
 
 function compactionLines({ paint, context }: Session, last: CompactionRecord | null): readonly string[] {
   if (last === null) return ["none so far"];
-  const { at, conversation, message, outcome } = last;
+  const { at, conversation, outcome } = last;
+  const message = oneLine(last.message);
   return [
     `${formatTimestamp(at, context.zone)}, conversation ${conversation}`,
     outcome === "failed" || outcome === "waiting" ? paint.bad(message) : message,
