@@ -1,32 +1,14 @@
-/** What a compaction that was planned will come to under the bounds of its request, and what its model is asked for. */
+/** What the model will be asked for in a compaction that was planned. */
 
-import type { CompactRequest } from "../core/compact.ts";
 import type { CompactionPlan, PlannedPass } from "../core/foresee.ts";
 import { renderPrompt } from "../core/prompts.ts";
 import type { Templates } from "../core/prompts.ts";
-import { summaryOverheadTokens } from "../core/render-summary.ts";
 import { estimateTokens } from "../core/text.ts";
 
 export interface Cost {
   readonly calls: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
-}
-
-/** As much of a plan as the bounds of this request let happen. */
-export function within(
-  plan: CompactionPlan,
-  { passesMax = Infinity, targetTokens = -1 }: CompactRequest,
-): CompactionPlan {
-  let tokensAfter = plan.tokensBefore;
-  const passes: PlannedPass[] = [];
-  for (const pass of plan.passes) {
-    if (passes.length >= passesMax || tokensAfter <= targetTokens) break;
-    const wrappers = pass.depth === 0 ? 1 : 1 - pass.sources;
-    tokensAfter += pass.targetTokens - pass.sourceTokens + wrappers * summaryOverheadTokens;
-    passes.push(pass);
-  }
-  return { ...plan, passes, tokensAfter };
 }
 
 /** What stands before each message in a prompt: when it was said, and by whom. */

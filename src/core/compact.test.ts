@@ -40,8 +40,8 @@ interface Ground {
   readonly host: ScriptedHost;
   readonly id: ConversationId;
   /** Lets the host say so many turns, and stores them. */
-  live(turns: number): Promise<void>;
-  check(): Promise<void>;
+  readonly live: (turns: number) => Promise<void>;
+  readonly check: () => Promise<void>;
 }
 
 async function ground(
@@ -284,6 +284,21 @@ describe("compaction", () => {
       passes.filter(({ depth }) => depth === 0).length;
     assert.equal(leaves(plan.passes), leaves(report.passes));
     assert.ok(plan.tokensAfter < plan.tokensBefore);
+  });
+
+  it("foresees where bounds would end it", async () => {
+    const { lcm, id, live } = await ground();
+    await live(120);
+    const sweep = await lcm.planCompaction({ conversation: id, mode: "sweep" });
+    const two = await lcm.planCompaction({ conversation: id, mode: "sweep", passesMax: 2 });
+    assert.deepEqual([two.passes.length, two.passes[0]], [2, sweep.passes[0]]);
+    const targetTokens = Math.floor(sweep.tokensBefore * 0.7);
+    const until = await lcm.planCompaction({ conversation: id, mode: "until_under", targetTokens });
+    assert.ok(until.tokensAfter <= targetTokens && until.passes.length < sweep.passes.length);
+    const met = await lcm.planCompaction({ conversation: id, mode: "until_under", targetTokens: sweep.tokensBefore });
+    assert.deepEqual([met.passes.length, met.tokensAfter], [0, sweep.tokensBefore]);
+    const due = await lcm.planCompaction({ conversation: id, mode: "due" });
+    assert.equal(due.passes.length, 1);
   });
 });
 

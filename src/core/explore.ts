@@ -7,9 +7,21 @@
  * is text, so this cannot fail.
  */
 
-import { isObject } from "./content.ts";
-import type { Json, JsonObject } from "./model.ts";
-import { estimateTokens, firstLine, formatCount } from "./text.ts";
+import {
+  countLines,
+  cutLine,
+  eachLine,
+  firstLines,
+  fit,
+  headOf,
+  lastLine,
+  list,
+  plural,
+  quote,
+  thin,
+} from "./explore-lines.ts";
+import { tellJson, tellTable } from "./explore-records.ts";
+import { formatCount } from "./text.ts";
 
 /** About 200 tokens on what a large text is, with line numbers (`L12`) where they help a reader to ask for more. */
 export function explore(
@@ -17,7 +29,9 @@ export function explore(
   about: { readonly name: string | null; readonly mimeType: string | null },
 ): string {
   const hint = hintOf(about);
-  const order = Object.entries(tellers).sort(([one], [other]) => Number(other === hint.kind) - Number(one === hint.kind));
+  const order = Object.entries(tellers).sort(
+    ([one], [other]) => Number(other === hint.kind) - Number(one === hint.kind),
+  );
   for (const [kind, tell] of order) {
     const told = tell(content, kind === hint.kind ? hint.extension : null);
     if (told !== null) return fit(told);
@@ -54,7 +68,10 @@ function hintOf(about: { readonly name: string | null; readonly mimeType: string
   readonly kind: Kind | null;
   readonly extension: string | null;
 } {
-  const names = [/\.(\w{1,12})$/.exec(about.name ?? "")?.[1], /\/(?:x-)?(?:[\w.-]+\+)?([\w-]+)/.exec(about.mimeType ?? "")?.[1]];
+  const names = [
+    /\.(\w{1,12})$/.exec(about.name ?? "")?.[1],
+    /\/(?:x-)?(?:[\w.-]+\+)?([\w-]+)/.exec(about.mimeType ?? "")?.[1],
+  ];
   for (const extension of names.map((name) => name?.toLowerCase())) {
     if (extension === undefined) continue;
     const has = ([, words]: readonly [string, string]): boolean => words.split(" ").includes(extension);
@@ -63,71 +80,6 @@ function hintOf(about: { readonly name: string | null; readonly mimeType: string
     if (languages.some((language) => has(["", language.extensions]))) return { kind: "code", extension };
   }
   return { kind: null, extension: null };
-}
-
-// ── Fitting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const tokensMax = 220;
-const lineTokensMax = 70;
-const lineCharsMax = 280;
-
-function fit(lines: readonly string[]): string {
-  let text = "";
-  for (const line of lines) {
-    const longer = text === "" ? cutLine(line) : `${text}\n${cutLine(line)}`;
-    if (estimateTokens(longer) > tokensMax) break;
-    text = longer;
-  }
-  return text;
-}
-
-function cutLine(line: string, charsMax = lineCharsMax, tokens = lineTokensMax): string {
-  let cut = firstLine(line, charsMax);
-  for (let width = charsMax; width > 1 && estimateTokens(cut) > tokens; ) {
-    width = Math.floor(width / 2);
-    cut = firstLine(line, width);
-  }
-  return cut;
-}
-
-const quote = (text: string): string => `"${cutLine(text, 40, 16)}"`;
-const plural = (count: number, noun: string): string => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
-
-/** `what: a, b, c`, with a word on how many more there are. */
-function list(what: string, items: readonly string[], shown: number): string {
-  const more = items.length > shown ? `, and ${items.length - shown} more` : "";
-  return `${what}: ${items.slice(0, shown).join(", ")}${more}`;
-}
-
-// ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** How much of the beginning, and of the end, is looked at where looking at all would take long. */
-const sampleChars = 200_000;
-
-const headOf = (content: string): string => content.slice(0, sampleChars);
-
-/** Every line with its number from 1, cut where it is of no further interest. */
-function eachLine(content: string, visit: (line: string, number: number) => void, charsMax = 400): number {
-  let number = 0;
-  for (let from = 0; from < content.length; ) {
-    const end = content.indexOf("\n", from);
-    const to = end < 0 ? content.length : end;
-    visit(content.slice(from, Math.min(to, from + charsMax)), ++number);
-    from = to + 1;
-  }
-  return number;
-}
-
-function firstLines(content: string, count: number): readonly string[] {
-  return headOf(content).split("\n", count * 4).filter((line) => line.trim() !== "").slice(0, count);
-}
-
-const countLines = (content: string): number => eachLine(content, () => undefined, 0);
-
-/** Those that fit, spread evenly from the first to the last. */
-function thin<T>(items: readonly T[], most: number): readonly T[] {
-  if (items.length <= most) return items;
-  return Array.from({ length: most }, (_, at) => items[Math.floor((at * items.length) / most)]).filter((item) => item !== undefined);
 }
 
 // ── Bytes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -146,7 +98,12 @@ function tellBinary(content: string): readonly string[] | null {
   const head = content.slice(0, 4_000);
   const dataUrl = /^data:([\w/+.-]*)[\w=;-]*;base64,/.exec(head);
   const encoded = head.slice(dataUrl?.[0].length ?? 0).replace(/[\r\n]/g, "");
-  if (encoded.length >= 256 && /^[A-Za-z0-9+/_-]+={0,2}$/.test(encoded) && /\d/.test(encoded) && /[A-Z]/.test(encoded)) {
+  if (
+    encoded.length >= 256 &&
+    /^[A-Za-z0-9+/_-]+={0,2}$/.test(encoded) &&
+    /\d/.test(encoded) &&
+    /[A-Z]/.test(encoded)
+  ) {
     const what = openings.find(([opening]) => encoded.startsWith(opening))?.[1] ?? dataUrl?.[1] ?? "unknown content";
     return [`Base64, about ${formatCount((content.length * 3) / 4)} bytes of ${what}. Not readable as text.`];
   }
@@ -155,185 +112,260 @@ function tellBinary(content: string): readonly string[] | null {
   return [`Binary data, ${formatCount(content.length)} characters. Not readable as text.`];
 }
 
-// ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Changes and markup ───────────────────────────────────────────────────────────────────────────────────────────────
 
-const recordsMax = 400;
-
-function tellJson(content: string): readonly string[] | null {
-  if (!/^\s*[[{]/.test(content.slice(0, 1_000))) return null;
-  const size = `${plural(countLines(content), "line")}, ${formatCount(content.length)} characters`;
-  const whole = parse(content);
-  if (whole !== undefined) return [`JSON, ${size}.`, ...tellValue(whole)];
-
-  const lines = headOf(content).split("\n").filter((line) => line.trim() !== "");
-  const records = lines.slice(0, recordsMax).map(parse).filter((record) => record !== undefined);
-  if (records.length > 1 && records.length >= 0.9 * Math.min(lines.length, recordsMax)) {
-    return [`JSON lines, ${size}; seen from the first ${formatCount(records.length)}.`, ...tellRecords(records)];
-  }
-  const mended = parse(mend(headOf(content)));
-  if (mended === undefined) return null;
-  return [`JSON, cut short or not valid, ${size}; seen from the beginning.`, ...tellValue(mended)];
+function tellDiff(content: string): readonly string[] | null {
+  if (!/^(?:diff --git |@@ -\d+|--- .+\n\+\+\+ )/m.test(content.slice(0, 4_000))) return null;
+  const files: { name: string; line: number; added: number; removed: number }[] = [];
+  const lines = eachLine(content, (line, number) => {
+    const header = /^\+\+\+ (?:b\/)?(.+)|^diff --git .* b\/(.+)/.exec(line);
+    const name = (header?.[1] ?? header?.[2])?.split("\t")[0]?.trim();
+    const file = files.at(-1);
+    if (name !== undefined) {
+      if (file?.name === name) return;
+      if (file !== undefined && name === "/dev/null") file.name += " (deleted)";
+      else files.push({ name, line: number, added: 0, removed: 0 });
+    } else if (file !== undefined && line.startsWith("+")) file.added++;
+    else if (file !== undefined && line.startsWith("-") && !line.startsWith("--- ")) file.removed++;
+  });
+  const sum = (of: "added" | "removed"): string => formatCount(files.reduce((total, file) => total + file[of], 0));
+  const largest = files.toSorted((one, other) => other.added + other.removed - one.added - one.removed);
+  return [
+    `Diff, ${plural(lines, "line")}: ${plural(files.length, "file")}, +${sum("added")} −${sum("removed")}.`,
+    ...largest.slice(0, 20).map((file) => `- L${file.line} ${file.name} +${file.added} −${file.removed}`),
+  ];
 }
 
-function parse(text: string): Json | undefined {
-  try {
-    const value: Json = JSON.parse(text);
-    return value;
-  } catch {
-    // Not being JSON is the answer.
-    return undefined;
-  }
+function tellMarkup(content: string): readonly string[] | null {
+  const head = content.slice(0, 4_000);
+  const root = /^\s*(?:<\?xml[^>]*>\s*|<!doctype[^>]*>\s*|<!--[\s\S]*?-->\s*)*<([A-Za-z][\w:.-]*)[\s/>]/i.exec(
+    head,
+  )?.[1];
+  if (root === undefined) return null;
+  const counts = new Map<string, number>();
+  for (const [, name = ""] of content.matchAll(/<([A-Za-z][\w:.-]{0,60})/g))
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  const ranked = [...counts]
+    .sort(([, one], [, other]) => other - one)
+    .map(([name, count]) => `${name} ×${formatCount(count)}`);
+  const title = /<title[^>]*>([^<]{1,200})/i.exec(headOf(content))?.[1];
+  const isHtml = /^html$/i.test(root) || /<!doctype html/i.test(head);
+  return [
+    `${isHtml ? "HTML" : "XML"}, ${plural(countLines(content), "line")}, root <${root}>.`,
+    ...(title === undefined ? [] : [`Title: ${quote(title)}`]),
+    list("Elements", ranked, 16),
+    ...(isHtml
+      ? [`Text begins: ${quote(headOf(content).replace(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>|\s+/gi, " "))}`]
+      : []),
+  ];
 }
 
-/** The beginning of a JSON text up to the last value that is complete, with what is open closed. */
-function mend(head: string): string {
-  const open: string[] = [];
-  let mended = "";
-  for (const token of head.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},]/g)) {
-    const [mark] = token;
-    if (mark === "{" || mark === "[") open.push(mark === "{" ? "}" : "]");
-    else if (mark === "}" || mark === "]") open.pop();
-    if (mark === "}" || mark === "]" || mark === ",") {
-      const end = mark === "," ? token.index : token.index + 1;
-      if (open.length <= 2 || mended === "") mended = head.slice(0, end) + open.toReversed().join("");
+// ── Logs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const lineTime =
+  /\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?Z?|\d\d\/[A-Z][a-z]{2}\/\d{4}:\d\d:\d\d:\d\d|^[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d|\b\d\d:\d\d:\d\d\b(?:[.,]\d+)?|^\[ *\d+\.\d+\]/;
+const lineLevel = /\b(trace|debug|info|notice|warn(?:ing)?|err(?:or)?|fatal|crit(?:ical)?|panic)\b/i;
+const lineMark = /\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b|\blevel=|"level":/;
+const lineStatus = /" ([1-5])\d\d /;
+const messagesMax = 2_000;
+
+function tellLog(content: string, hint: string | null): readonly string[] | null {
+  const opening = firstLines(content, 50);
+  const marked = opening.filter((line) => lineTime.test(line.slice(0, 80)) || lineMark.test(line.slice(0, 80)));
+  const traced = opening.filter((line) => /^\s*(?:at |File "|Caused by|Traceback|\.{3} \d)/.test(line));
+  if (marked.length + traced.length < 3 || marked.length === 0) return null;
+  if (marked.length + traced.length < opening.length * (hint === null ? 0.5 : 0.2)) return null;
+
+  const levels = new Map<string, number>();
+  const troubles = new Map<string, { readonly line: number; readonly text: string; times: number }>();
+  let [from, to] = ["", ""];
+  const lines = eachLine(content, (line, number) => {
+    const start = line.slice(0, 120);
+    const time = lineTime.exec(start)?.[0];
+    if (time !== undefined) [from, to] = [from === "" ? time : from, time];
+    const status = lineStatus.exec(line)?.[1];
+    const level = status === undefined ? lineLevel.exec(start)?.[1]?.toUpperCase().slice(0, 4) : `${status}xx`;
+    if (level === undefined) return;
+    levels.set(level, (levels.get(level) ?? 0) + 1);
+    if (!/^(?:ERR|FATA|CRIT|PANI|5xx)/.test(level)) return;
+    const text = line.slice(time === undefined ? 0 : line.indexOf(time) + time.length).replace(/^[\s\]]+/, "");
+    const key = text.replace(/\b[0-9a-f]{8,}\b|\d+/gi, "#").slice(0, 80);
+    const known = troubles.get(key);
+    if (known !== undefined) known.times++;
+    else if (troubles.size < messagesMax) troubles.set(key, { line: number, text, times: 1 });
+  });
+  const frequent = [...troubles.values()].sort((one, other) => other.times - one.times);
+  const counts = [...levels].map(([level, count]) => `${levelNames[level] ?? level} ${formatCount(count)}`);
+  return [
+    `Log, ${plural(lines, "line")}${from === "" ? "" : `, from ${from} to ${to}`}.`,
+    ...(counts.length > 0 ? [list("Levels", counts, 8)] : []),
+    ...(frequent.length > 0 ? ["Most frequent errors:"] : []),
+    ...frequent.slice(0, 6).map(({ line, text, times }) => `- ${times}× ${cutLine(text, 120, 30)} (first L${line})`),
+    `Last line: ${quote(lastLine(content))}`,
+  ];
+}
+
+const levelNames: Readonly<Record<string, string>> = {
+  TRAC: "trace",
+  DEBU: "debug",
+  INFO: "info",
+  NOTI: "notice",
+  WARN: "warning",
+  ERR: "error",
+  ERRO: "error",
+  FATA: "fatal",
+  CRIT: "critical",
+  PANI: "panic",
+};
+
+// ── Code ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Language {
+  readonly name: string;
+  readonly extensions: string;
+  readonly imports: RegExp;
+  readonly outline: RegExp;
+}
+
+/** An outline matches from the start of a line to the end of the name it defines. */
+const languages: readonly Language[] = [
+  {
+    name: "TypeScript or JavaScript",
+    extensions: "ts tsx mts cts js jsx mjs cjs typescript javascript vue svelte",
+    imports: /^import\b|^(?:const|let|var) .{1,80}= require\(/,
+    outline:
+      /^(?:export (?:default )?)?(?:declare |abstract |async )*(?:function\*?|class|interface|type|enum|namespace) [\w$]+|^export (?:const|let) [\w$]+|^export default\b|^(?:const|let) [\w$]+(?=(?:: [^=]{1,80})? = (?:async )?(?:\(|function))|^ {2,4}(?:static |async |private |public |readonly )*[\w$]+(?=\([^;]{0,120}\)(?:: [^;{]{1,60})? \{$)|^describe\("[^"]*"/,
+  },
+  {
+    name: "Python or Ruby",
+    extensions: "py pyi rb python ruby",
+    imports: /^(?:import|from|require|require_relative)\s/,
+    outline: /^\s*(?:async )?(?:def|class|module) [\w.]+/,
+  },
+  {
+    name: "Go",
+    extensions: "go",
+    imports: /^import |^\t"[\w./-]+"$/,
+    outline: /^func (?:\([^)]*\) )?\w+|^type \w+/,
+  },
+  {
+    name: "Rust",
+    extensions: "rs rust",
+    imports: /^use /,
+    outline:
+      /^\s*(?:pub(?:\([^)]*\))? )?(?:async |unsafe |const )*(?:fn|struct|enum|trait|mod) \w+|^impl\b[^{]{1,60}|^macro_rules! \w+/,
+  },
+  {
+    name: "Java, Kotlin, C#, Swift or PHP",
+    extensions: "java kt kts cs swift scala php groovy dart",
+    imports: /^\s*(?:import|using|use) [\w.\\]+/,
+    outline:
+      /^\s*(?:(?:public|private|protected|internal|static|final|abstract|override|sealed|open|data|suspend|async|virtual) )*(?:class|interface|enum|record|fun|func|struct|protocol|trait|object|function|extension) \w+|^\s*(?:public|private|protected) [\w<>[\], ?.]+(?=\()/,
+  },
+  {
+    name: "C or C++",
+    extensions: "c h cc cpp cxx hpp hh m",
+    imports: /^#include/,
+    outline:
+      /^[A-Za-z_][\w:<>*& ]{1,80} \**[\w:~]+(?=\([^;]*$)|^(?:typedef )?(?:struct|enum|union|class|namespace) \w+|^#define \w+(?=\()/,
+  },
+  {
+    name: "SQL",
+    extensions: "sql",
+    imports: /^\s*(?:USE|\\i) /i,
+    outline:
+      /^\s*(?:CREATE|ALTER|DROP) (?:[A-Z]+ ){0,3}(?:TABLE|VIEW|INDEX|FUNCTION|TRIGGER|TYPE|SCHEMA|PROCEDURE)(?: IF (?:NOT )?EXISTS)? [\w."]+|^(?:WITH|SELECT|INSERT INTO|UPDATE|DELETE FROM)\b.{0,40}/i,
+  },
+  {
+    name: "shell",
+    extensions: "sh bash zsh fish shellscript",
+    imports: /^\s*(?:source|\.) \S/,
+    outline: /^(?:function )?[\w-]+ ?(?=\(\))|^(?:case|for|while|if) .{1,40}/,
+  },
+  {
+    name: "configuration",
+    extensions: "yaml yml toml ini conf cfg env properties",
+    imports: /^(?!)/,
+    outline: /^[\w."'/-]+(?=\s*[:=])|^\[+[^\]]+\]/,
+  },
+];
+
+const outlineTold = 24;
+
+function tellCode(content: string, hint: string | null): readonly string[] | null {
+  const isHinted = ({ extensions }: Language): boolean => hint !== null && extensions.split(" ").includes(hint);
+  const language = languages.find(isHinted) ?? guessLanguage(content);
+  if (language === undefined) return null;
+  const outline: { readonly line: number; readonly name: string }[] = [];
+  let imports = 0;
+  const visit = (text: string, line: number): void => {
+    if (language.imports.test(text)) imports++;
+    const name = language.outline.exec(text)?.[0];
+    if (name !== undefined) outline.push({ line, name });
+  };
+  const lines = plural(eachLine(content, visit, 200), "line");
+  const outer = outline.filter(({ name }) => !/^\s/.test(name));
+  const shown = thin(outline.length > outlineTold && outer.length > 3 ? outer : outline, outlineTold);
+  const part = shown.length < outline.length ? ", among them:" : outline.length > 0 ? ":" : ".";
+  return [
+    `Source text (${language.name}), ${lines}, ${plural(imports, "import")}, ${plural(outline.length, "definition")}${part}`,
+    ...shown.map(({ line, name }) => `L${line} ${cutLine(name, 64, 16)}`),
+  ];
+}
+
+/** The language whose definitions and imports are frequent among the first lines, if any is. */
+function guessLanguage(content: string): Language | undefined {
+  if (/^#!.*sh\b/.test(content.slice(0, 200))) return languages.find(({ name }) => name === "shell");
+  const lines = firstLines(content, 300);
+  if (lines.filter((line) => line.startsWith("```")).length > 1) return undefined;
+  const isMarked = (line: string): boolean => /[{};:,()[\]]\s*$|^\s+\S/.test(line);
+  if (lines.filter(isMarked).length < lines.length / 2) return undefined;
+  const scores = languages.map(({ name, imports, outline }) => {
+    const isVague = name === "shell" || name === "configuration";
+    return isVague ? 0 : lines.filter((line) => imports.test(line) || outline.test(line)).length;
+  });
+  const most = Math.max(...scores);
+  return most >= 2 && most >= lines.length / 40 ? languages[scores.indexOf(most)] : undefined;
+}
+
+// ── Prose ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function tellMarkdown(content: string, hint: string | null): readonly string[] | null {
+  const headings: { readonly line: number; readonly level: number; readonly text: string }[] = [];
+  let isFenced = false;
+  let blocks = 0;
+  const lines = eachLine(content, (line, number) => {
+    if (/^\s*(?:```|~~~)/.test(line)) {
+      isFenced = !isFenced;
+      if (isFenced) blocks++;
     }
-  }
-  return mended;
-}
-
-function tellValue(value: Json): readonly string[] {
-  if (Array.isArray(value)) return [`An array of ${plural(value.length, "item")}.`, ...tellRecords(sampled(value))];
-  if (!isObject(value)) return [`A single value: ${cell(value)}.`];
-  const entries = Object.entries(value);
+    const heading = isFenced ? null : /^(#{1,6})\s+(\S.*)/.exec(line);
+    if (heading !== null) headings.push({ line: number, level: heading[1]?.length ?? 1, text: heading[2] ?? "" });
+  });
+  const isMarkdown = headings.length > 1 && /^(?:#{2,6} |```|[-*] |\|.*\||\d+\. )|\]\(/m.test(headOf(content));
+  if (headings.length === 0 || (hint === null && !isMarkdown)) return null;
+  const upper = headings.filter(({ level }) => level <= 2);
+  const shown = thin(headings.length > outlineTold && upper.length > 3 ? upper : headings, outlineTold);
+  const part = shown.length < headings.length ? ", among them:" : ":";
   return [
-    `An object with ${plural(entries.length, "key")}.`,
-    ...entries.slice(0, columnsTold).map(([key, inner = null]) => `- ${quoteKey(key)}: ${shape(inner)}`),
-    ...(entries.length > columnsTold ? [list("- more keys", entries.slice(columnsTold).map(([key]) => quoteKey(key)), 20)] : []),
+    `Markdown, ${plural(lines, "line")}, ${plural(blocks, "code block")}, ${plural(headings.length, "heading")}${part}`,
+    ...shown.map(({ line, level, text }) => `${"#".repeat(level)} L${line} ${cutLine(text, 60, 16)}`),
   ];
 }
 
-const sampled = (items: readonly Json[]): readonly Json[] =>
-  items.length <= recordsMax ? items : [...items.slice(0, recordsMax / 2), ...items.slice(-recordsMax / 2)];
+/** Of more letters than this to the word there are no words to count. */
+const wordCharsMax = 20;
 
-function tellRecords(records: readonly Json[]): readonly string[] {
-  const objects = records.filter(isObject);
-  if (objects.length < records.length / 2) return records.length === 0 ? [] : [`First: ${records.slice(0, 3).map(shape).join(", ")}`];
-  const keys = [...new Set(objects.flatMap((record: JsonObject) => Object.keys(record)))];
-  return tellColumns(keys.map((key) => [quoteKey(key), objects.map((record) => cell(record[key] ?? null))]));
-}
-
-const quoteKey = (key: string): string => (/^[\w.$ -]{1,40}$/.test(key) ? key : quote(key));
-
-function shape(value: Json): string {
-  if (Array.isArray(value)) {
-    const first: Json | undefined = value[0];
-    const of = first === undefined ? "" : isObject(first) || Array.isArray(first) ? ` of ${cell(first)}` : ` of ${typeof first}s`;
-    return `array of ${formatCount(value.length)}${of}`.replace(/ of (\d\S*) of/, " of $1,");
-  }
-  if (isObject(value)) return `object ${cell(value)}`;
-  return typeof value === "string" ? `string ${quote(value)}` : `${value === null ? "" : `${typeof value} `}${String(value)}`;
-}
-
-/** A value as a table would show it. */
-function cell(value: Json): string {
-  if (value === null) return "";
-  if (Array.isArray(value)) return `[${value.length}]`;
-  if (!isObject(value)) return String(value);
-  const keys = Object.keys(value);
-  return `{${keys.slice(0, 6).map(quoteKey).join(", ")}${keys.length > 6 ? ", …" : ""}}`;
-}
-
-// ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const columnsTold = 12;
-const distinctTold = 5;
-
-function tellTable(content: string, hint: string | null): readonly string[] | null {
-  const lines = firstLines(content, 12);
-  const delimiters = hint === "tsv" ? ["\t"] : [",", "\t", ";", "|"];
-  const widths = delimiters.map((delimiter) => evenWidth(lines, delimiter, hint !== null));
-  const width = Math.max(...widths);
-  const delimiter = delimiters[widths.indexOf(width)];
-  if (width < 2 || delimiter === undefined) return null;
-
-  const rows = rowsOf(headOf(content), delimiter);
-  const tail = content.length > 2 * sampleChars ? content.slice(-sampleChars) : content.slice(sampleChars);
-  const tailRows = rowsOf(tail.slice(content.length > 2 * sampleChars ? tail.indexOf("\n") + 1 : 0), delimiter);
-  const [names = [], ...first] = rows;
-  const isHeader = names.every((name) => name !== "" && Number.isNaN(Number(name)));
-  const seen = [...(isHeader ? first : rows), ...tailRows].filter((row) => row.length >= width - 1);
-  const count = countRows(content) - (isHeader ? 1 : 0);
-  const columns = names.map((name, at): readonly [string, readonly string[]] => [
-    isHeader ? cutLine(name, 40, 16) : `column ${at + 1}`,
-    seen.map((row) => row[at] ?? ""),
-  ]);
-  const part = content.length > 2 * sampleChars ? `, ranges from ${formatCount(seen.length)} rows at both ends` : "";
-  const naming = isHeader ? "a header in L1" : "no header";
-  const mark = { ",": "commas", "\t": "tabs", ";": "semicolons" }[delimiter] ?? "bars";
-  return [`Table (${mark}), ${plural(count, "row")}, ${plural(width, "column")}, ${naming}${part}.`, ...tellColumns(columns)];
-}
-
-/** How many fields every line has; 0 if they differ, or if it may well be prose. */
-function evenWidth(lines: readonly string[], delimiter: string, isHinted: boolean): number {
-  const widths = lines.map((line) => (rowsOf(line, delimiter)[0] ?? []).length);
-  const width = widths[0] ?? 0;
-  const even = widths.filter((each) => each === width).length;
-  if (isHinted) return even >= widths.length / 2 ? width : 0;
-  const isProse = delimiter !== "\t" && (width < 3 || lines.some((line) => /[.!?]\s*$/.test(line)));
-  return lines.length >= 3 && even === widths.length && !isProse ? width : 0;
-}
-
-/** The fields of the rows; a quoted field may hold delimiters, doubled quotes and line breaks. */
-function rowsOf(text: string, delimiter: string): readonly (readonly string[])[] {
-  const field = new RegExp(String.raw`("(?:[^"]|"")*"|[^\n${delimiter === "|" ? String.raw`\|` : delimiter}]*)(${delimiter === "|" ? String.raw`\|` : delimiter}|\r?\n|$)`, "g");
-  const rows: string[][] = [];
-  let row: string[] = [];
-  for (const [whole, value = "", end = ""] of text.matchAll(field)) {
-    if (whole === "" && row.length === 0) break;
-    row.push(value.startsWith('"') ? value.slice(1, -1).replaceAll('""', '"') : value.trim());
-    if (end === delimiter) continue;
-    rows.push(row);
-    row = [];
-  }
-  return rows.filter((each) => each.length > 1 || each[0] !== "");
-}
-
-function countRows(content: string): number {
-  let rows = 0;
-  let isQuoted = false;
-  eachLine(
-    content,
-    (line) => {
-      for (let at = line.indexOf('"'); at >= 0; at = line.indexOf('"', at + 1)) isQuoted = !isQuoted;
-      if (!isQuoted && line.trim() !== "") rows++;
-    },
-    Infinity,
-  );
-  return rows;
-}
-
-function tellColumns(columns: readonly (readonly [string, readonly string[]])[]): readonly string[] {
-  const rest = columns.slice(columnsTold).map(([name]) => name);
+function tellText(content: string): readonly string[] {
+  if (content.trim() === "") return ["Nothing but blanks."];
+  let words = 0;
+  const lines = eachLine(content, (line) => (words += line.match(/\S+/g)?.length ?? 0), Infinity);
+  const told = content.length > wordCharsMax * words ? "" : `${plural(words, "word")}, `;
+  const ends =
+    content.length > 800 ? [`Ends: …${cutLine(content.slice(-240).replace(/^\S*\s|\s+/g, " "), 240, 60)}`] : [];
   return [
-    ...columns.slice(0, columnsTold).map(([name, values]) => `- ${name}: ${tellRange(values)}`),
-    ...(rest.length > 0 ? [list("- more columns", rest, 20)] : []),
+    `Text, ${plural(lines, "line")}, ${told}${formatCount(content.length)} characters.`,
+    `Begins: ${cutLine(content.slice(0, 2_000).replace(/\s+/g, " "), 320, 64)}`,
+    ...ends,
   ];
-}
-
-function tellRange(values: readonly string[]): string {
-  const filled = values.filter((value) => value !== "");
-  if (filled.length === 0) return "empty";
-  const gaps = filled.length < values.length ? `, ${Math.ceil((100 * (values.length - filled.length)) / values.length)}% empty` : "";
-  const numbers = filled.map((value) => Number(value.replace(/^[$€£]|%$|(?<=\d),(?=\d{3})/g, "")));
-  if (numbers.every((number) => !Number.isNaN(number))) {
-    const [least, most] = [numbers.reduce((a, b) => Math.min(a, b)), numbers.reduce((a, b) => Math.max(a, b))];
-    return `${least === most ? `always ${least}` : `${least} … ${most}`}${gaps}`;
-  }
-  if (filled.every((value) => /^\d{4}-\d\d(?:-\d\d|$)/.test(value))) {
-    const days = filled.toSorted();
-    return `${cutLine(days[0] ?? "", 24)} … ${cutLine(days.at(-1) ?? "", 24)}${gaps}`;
-  }
-  const distinct = [...new Set(filled)];
-  const samples = distinct.slice(0, distinct.length <= distinctTold ? distinctTold : 2).map((value) => (value.startsWith("{") ? cutLine(value, 60) : quote(value)));
-  return `${distinct.length <= distinctTold ? "" : `${formatCount(distinct.length)} values, such as `}${samples.join(", ")}${gaps}`;
 }

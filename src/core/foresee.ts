@@ -34,33 +34,35 @@ export async function planCompaction(deps: CompactDeps, request: CompactRequest)
   const tokensBefore = promptTokens(conversation.totals);
   const passes: PlannedPass[] = [];
   let tokensAfter = tokensBefore;
-  /** The summary as it would stand in the context. */
-  const foldAhead = (run: readonly ContextItem[]): ContextItem => {
+  const targetTokens = mode === "until_under" ? (request.targetTokens ?? asked.thresholdTokens) : -1;
+  const passesMax = mode === null ? 0 : (request.passesMax ?? Number.POSITIVE_INFINITY);
+  const hasEnded = (): boolean => passes.length >= passesMax || tokensAfter <= targetTokens;
+
+  const context = new Map((await store.context(conversation.id)).map((item) => [item.ordinal, item]));
+  const fold = (run: readonly ContextItem[]): void => {
     const { ordinal = 0, depth: below = -1 } = run[0] ?? {};
     const depth = below + 1;
     const sourceTokens = sumTokens(run);
-    const targetTokens = targetTokensOf(settings, depth, sourceTokens);
-    passes.push({ depth, sources: run.length, sourceTokens, targetTokens });
-    tokensAfter += targetTokens - sourceTokens + summaryOverheadTokens * (depth === 0 ? 1 : 1 - run.length);
-    return { kind: "summary", id: `sum_planned${passes.length}`, ordinal, tokens: targetTokens, depth };
+    const tokens = targetTokensOf(settings, depth, sourceTokens);
+    passes.push({ depth, sources: run.length, sourceTokens, targetTokens: tokens });
+    tokensAfter += tokens - sourceTokens + summaryOverheadTokens * (depth === 0 ? 1 : 1 - run.length);
+    for (const each of run) context.delete(each.ordinal);
+    context.set(ordinal, { kind: "summary", id: `sum_planned${passes.length}`, ordinal, tokens, depth });
   };
-  if (mode !== null) {
-    const finder = createLeafFinder(store, conversation.id, rules, tokensBefore > asked.budget ? "newest" : "oldest");
-    const leavesMax = mode === "incremental" ? 1 : Number.POSITIVE_INFINITY;
-    const context = new Map((await store.context(conversation.id)).map((item) => [item.ordinal, item]));
-    const fold = (run: readonly ContextItem[]): void => {
-      const summary = foldAhead(run);
-      for (const { ordinal } of run) context.delete(ordinal);
-      context.set(summary.ordinal, summary);
-    };
-    for (let run = await finder.next(); run !== null && passes.length < leavesMax; run = await finder.next())
-      fold(run.items);
-    const condensing = { ...rules, depthMax: mode === "incremental" ? depthMaxBetweenTurns(settings) : rules.depthMax };
-    const inOrder = (): readonly ContextItem[] => [...context.values()].toSorted((a, b) => a.ordinal - b.ordinal);
-    for (let runs = condensedRuns(inOrder(), condensing); runs.length > 0;) {
-      for (const run of runs) fold(run);
-      runs = condensedRuns(inOrder(), condensing);
-    }
+
+  const finder = createLeafFinder(store, conversation.id, rules, tokensBefore > asked.budget ? "newest" : "oldest");
+  const leavesMax = mode === "incremental" ? 1 : Number.POSITIVE_INFINITY;
+  while (!hasEnded() && passes.length < leavesMax) {
+    const run = await finder.next();
+    if (run === null) break;
+    fold(run.items);
+  }
+  const condensing = { ...rules, depthMax: mode === "incremental" ? depthMaxBetweenTurns(settings) : rules.depthMax };
+  while (!hasEnded()) {
+    const inOrder = [...context.values()].toSorted((a, b) => a.ordinal - b.ordinal);
+    const runs = condensedRuns(inOrder, condensing);
+    if (runs.length === 0) break;
+    for (const run of runs) if (!hasEnded()) fold(run);
   }
   return { conversation: conversation.id, due: asked, tokensBefore, tokensAfter, passes };
 }

@@ -203,20 +203,18 @@ async function inParallel<T>(
   next: () => Promise<T | null>,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  let hasFailed = false;
+  const failures: unknown[] = [];
   const worker = async (): Promise<void> => {
     try {
-      while (!hasFailed && !hasEnded()) {
+      while (failures.length === 0 && !hasEnded()) {
         const item = await next();
         if (item === null) return;
         await work(item);
       }
     } catch (error) {
-      hasFailed = true;
-      throw error;
+      failures.push(error);
     }
   };
-  const outcomes = await Promise.allSettled(Array.from({ length: workers }, worker));
-  const failure = outcomes.find((outcome) => outcome.status === "rejected");
-  if (failure !== undefined) throw failure.reason;
+  await Promise.all(Array.from({ length: workers }, worker));
+  if (failures.length > 0) throw failures[0];
 }

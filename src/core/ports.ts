@@ -16,6 +16,7 @@ import type {
   Grant,
   GrantId,
   JournalEntry,
+  Level,
   Message,
   MessageId,
   NewCall,
@@ -290,6 +291,8 @@ export interface StoreStatus {
   readonly conversations: number;
   readonly messages: number;
   readonly summaries: number;
+  /** Summaries whose text could be better, by how it was made. */
+  readonly belowNormal: Readonly<Record<Exclude<Level, "normal">, number>>;
   readonly files: number;
   /** Rows that search reads one by one because they are not indexed yet. */
   readonly unindexed: number;

@@ -93,16 +93,18 @@ export interface Spend {
   readonly windowMinutes: number;
   readonly callsMax: number;
   readonly usage: UsageTotals;
-  readonly breakers: readonly OpenBreaker[];
+  /** Each with the time from which on it is asked again. */
+  readonly breakers: readonly (OpenBreaker & { readonly until: Timestamp })[];
 }
 
 export async function spendOf({ store, clock, settings }: SpendDeps): Promise<Spend> {
   const now = clock.now();
+  const breakers = await store.openBreakers(minutesBefore(now, breakerMinutes));
   return {
     windowMinutes: settings.spendWindowMinutes,
     callsMax: settings.spendCeilingCalls,
     usage: await store.usageSince(minutesBefore(now, settings.spendWindowMinutes)),
-    breakers: await store.openBreakers(minutesBefore(now, breakerMinutes)),
+    breakers: breakers.map((breaker) => ({ ...breaker, until: minutesBefore(breaker.at, -breakerMinutes) })),
   };
 }
 

@@ -233,6 +233,7 @@ export const indexes = [
   `CREATE INDEX conversations_session_key_idx ON conversations (session_key, conversation_id)`,
   `CREATE INDEX messages_moved_idx ON messages (conversation_id) WHERE moved IS NOT NULL`,
   `CREATE UNIQUE INDEX summaries_search_id_idx ON summaries (search_id)`,
+  `CREATE INDEX summaries_below_normal_idx ON summaries (level) WHERE level <> 'normal'`,
   `CREATE INDEX summaries_conv_depth_idx ON summaries (conversation_id, depth, earliest_at)`,
   `CREATE INDEX summary_messages_message_idx ON summary_messages (message_id)`,
   `CREATE INDEX summary_parents_parent_summary_idx ON summary_parents (parent_summary_id)`,

@@ -158,8 +158,16 @@ export function* status(): Script<Omit<StoreStatus, "path">> {
       files: int(row, "files"),
     }),
   );
+  const levels = yield sql`SELECT level, count(*) AS summaries FROM summaries WHERE level <> 'normal' GROUP BY level`;
+  const belowNormal = {
+    aggressive: 0,
+    extractive: 0,
+    truncated: 0,
+    ...Object.fromEntries(levels.map((row) => [text(row, "level"), int(row, "summaries")])),
+  };
   const unindexed = yield* unindexedRows();
-  return { schemaVersion, bytes: 0, conversations: 0, messages: 0, summaries: 0, files: 0, ...found, unindexed };
+  const none = { schemaVersion, bytes: 0, conversations: 0, messages: 0, summaries: 0, files: 0 };
+  return { ...none, ...found, belowNormal, unindexed };
 }
 
 export function* integrity(): Script<Integrity> {

@@ -52,4 +52,4 @@ const told: Told = {
   promptTokens: report.tokens,
   promptMessages: messages.length,
 };
-console.log(JSON.stringify(told));
+process.stdout.write(JSON.stringify(told));

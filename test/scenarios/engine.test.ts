@@ -8,7 +8,7 @@ import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { SourceLine } from "../../src/core/ingest.ts";
-import type { ConversationId, Timestamp } from "../../src/core/model.ts";
+import type { Timestamp } from "../../src/core/model.ts";
 import { resolveSettings } from "../../src/core/settings.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { checkLossless, checkSound } from "../../src/testing/lossless.ts";
@@ -92,7 +92,7 @@ describe("a full disk", () => {
     assert.equal(conversation?.totals.messages, told.stored);
     await checkSound(store, [null], expected);
     const lcm = createLcm({ store, clock });
-    const report = await lcm.compact({ conversation: conversation?.id as ConversationId, mode: "sweep" });
+    const report = await lcm.compact({ conversation: conversation.id, mode: "sweep" });
     assert.ok(report.compacted, "with room again, compaction goes on");
     await store.close();
     assert.match(statusOf(path), /crowded\.db/);

@@ -1,7 +1,4 @@
-/**
- * `lcm compact`: folds what is old into summaries. Without --apply it says what that would fold, ask for and bring. No
- * backup is made: a fold removes no row, and its sources can be put back in its place.
- */
+/** `lcm compact`: folds what is old into summaries. Without --apply it says what that would fold, ask for and bring. */
 
 import type { Command } from "commander";
 import { Option } from "commander";
@@ -12,7 +9,7 @@ import type { Lcm } from "../../core/lcm.ts";
 import type { ConversationId, Level, Refusal } from "../../core/model.ts";
 import type { Spend } from "../../core/spend.ts";
 import { formatCount, timestampToMs } from "../../core/text.ts";
-import { costOf, within } from "../cost.ts";
+import { costOf } from "../cost.ts";
 import type { Cost } from "../cost.ts";
 import { exitInterrupted, exitUnavailable } from "../failure.ts";
 import { comparison } from "../make-up.ts";
@@ -34,6 +31,8 @@ interface CompactOptions {
   readonly passes?: number;
   readonly concurrency?: number;
   readonly timeout?: number;
+  /** False for `--no-backup`. */
+  readonly backup: boolean;
 }
 
 export function addCompact(program: Command, context: CommandContext): void {
@@ -58,7 +57,8 @@ export function addCompact(program: Command, context: CommandContext): void {
     .addOption(budgetOption())
     .option("--passes <n>", "how many summaries to make at most", wholeNumber(1, 1_000_000))
     .option("--concurrency <n>", "how many at the same time (default: LCM_SUMMARY_CONCURRENCY, 4)", wholeNumber(1, 64))
-    .option("--timeout <seconds>", "stop after this long; what is folded stays", seconds);
+    .option("--timeout <seconds>", "stop after this long; what is folded stays", seconds)
+    .option("--no-backup", "make no backup before --apply; a fold removes no row");
   addApplying(command)
     .addHelpText(
       "after",
@@ -93,7 +93,7 @@ async function compactOne(session: Session, command: Command, name: string): Pro
   const work = async (lcm: Lcm): Promise<number> => {
     const conversation = await lcm.find(name);
     const request = requestOf(conversation.id, options);
-    const planned = within(await lcm.planCompaction(request), request);
+    const planned = await lcm.planCompaction(request);
     const cost = summariser === null ? null : costOf(planned, templates, request.customInstructions ?? null);
     const plan = {
       ...planned,
@@ -112,12 +112,15 @@ async function compactOne(session: Session, command: Command, name: string): Pro
       else if (plan.passes.length > 0) session.note("nothing was changed; --apply does it");
       return exitOk;
     }
+    const backup = plan.passes.length === 0 || !options.backup ? null : await session.database.backup(undefined);
+    if (!session.json && backup !== null) session.print(`  backup   ${backup.path}`);
     if (!session.json && session.context.stderr.isTerminal)
       session.note(session.paint.soft("Ctrl-C stops it; what is folded stays"));
     const { result, isInterrupted, tookMs } = await run(session, lcm, request, plan, options);
     await indexAll(session, lcm);
-    if (session.json) session.printJson({ dryRun: false, applied: result.compacted, plan, result });
-    else for (const line of resultLines(session, result, tookMs)) session.print(line);
+    if (session.json) {
+      session.printJson({ dryRun: false, applied: result.compacted, plan, result, backup: backup?.path ?? null });
+    } else for (const line of resultLines(session, result, tookMs)) session.print(line);
     return ending(session, result, isInterrupted);
   };
   return await withLcm(session, applying ? "write" : "read", work, { settings, model, templates });

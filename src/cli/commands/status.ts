@@ -4,14 +4,13 @@ import type { Command } from "commander";
 import type { Due } from "../../core/compact.ts";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { levels } from "../../core/model.ts";
-import type { CompactionRecord, Conversation, Level, Timestamp } from "../../core/model.ts";
+import type { CompactionRecord, Conversation, Timestamp } from "../../core/model.ts";
 import type { StoreStatus, UsageTotals } from "../../core/ports.ts";
 import { settings as settingTable } from "../../core/settings.ts";
 import type { ResolvedSettings } from "../../core/settings.ts";
 import type { Spend } from "../../core/spend.ts";
 import { formatBytes, formatCount, formatTimestamp, msToTimestamp, timestampToMs } from "../../core/text.ts";
-import { facts, listed, oneLine, plural } from "../render.ts";
+import { facts, oneLine, plural } from "../render.ts";
 import { dueWords } from "./compact.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { Backup, CommandContext, Session } from "./session.ts";
@@ -72,16 +71,10 @@ interface Status {
 interface Pressure {
   readonly conversation: Conversation;
   readonly due: Due;
-  /** Summaries that its context shows, by how they were made. */
-  readonly levels: Readonly<Partial<Record<Level, number>>>;
 }
 
 async function pressureOf(lcm: Lcm, conversation: Conversation): Promise<Pressure> {
-  const items = await lcm.store.context(conversation.id, { kind: "summary" });
-  const ids = items.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
-  const byLevel = Map.groupBy(await lcm.store.summaries({ ids }), ({ level }) => level);
-  const counts = Object.fromEntries([...byLevel].map(([level, of]) => [level, of.length]));
-  return { conversation, due: await lcm.due(conversation.id), levels: counts };
+  return { conversation, due: await lcm.due(conversation.id) };
 }
 
 /** What is configured, or why that cannot be used: a status is shown in either case. */
@@ -135,7 +128,6 @@ function toJson(status: Status): unknown {
     ...tokens,
     newestActivity: newest && { conversation: newest.conversation.id, at: newest.conversation.lastMessageAt },
     due: newest && newest.due,
-    summaryLevels: newest?.levels ?? {},
     lastCompaction: status.lastCompaction,
     model: status.model,
     usageLast24h: usage,
@@ -154,13 +146,13 @@ function toLines(session: Session, status: Status): readonly string[] {
       ["database", store.path, paint.soft(`${formatBytes(store.bytes)}, schema ${store.schemaVersion}`)],
       ["conversations", formatCount(store.conversations) + hidden],
       ["messages", formatCount(store.messages)],
-      ["summaries", formatCount(store.summaries)],
+      ["summaries", summariesLine(session, store)],
       ["files", formatCount(store.files)],
       [
         "tokens",
         `${formatCount(totals.tokens)} stored, ${formatCount(totals.contextTokens)} in context${shareOf(totals)}`,
       ],
-      ["newest", ...newestLines(session, newest)],
+      ["newest", newestLine(session, newest)],
       ["due", dueLine(session, newest)],
       ["compaction", ...compactionLines(session, status.lastCompaction)],
       ["search", searchLine(session, store)],
@@ -176,16 +168,20 @@ function toLines(session: Session, status: Status): readonly string[] {
 const shareOf = ({ tokens, contextTokens }: Status["totals"]): string =>
   tokens === 0 ? "" : ` (${Math.round((contextTokens / tokens) * 100)}%)`;
 
-function newestLines({ paint, context }: Session, newest: Pressure | null): readonly string[] {
+function newestLine({ context }: Session, newest: Pressure | null): string {
   const at = newest?.conversation.lastMessageAt ?? null;
-  if (newest === null || at === null) return ["no message yet"];
-  const { conversation, levels: counts } = newest;
-  const words = levels.flatMap((level) => (counts[level] === undefined ? [] : [`${counts[level]} ${level}`]));
-  const isBelow = levels.some((level) => level !== "normal" && counts[level] !== undefined);
-  return [
-    `${formatTimestamp(at, context.zone)}, in conversation ${conversation.id}`,
-    ...(isBelow ? [paint.soft(`summaries in its context: ${listed(words)}`)] : []),
-  ];
+  if (newest === null || at === null) return "no message yet";
+  return `${formatTimestamp(at, context.zone)}, in conversation ${newest.conversation.id}`;
+}
+
+/** What was made without a model is as it should be where there is none; what fell back is said. */
+function summariesLine({ paint }: Session, { summaries, belowNormal }: StoreStatus): string {
+  const { extractive, ...fallen } = belowNormal;
+  const words = Object.entries(fallen).flatMap(([level, count]) =>
+    count === 0 ? [] : [`${formatCount(count)} ${level}`],
+  );
+  const extracted = extractive === 0 ? [] : [paint.soft(`${formatCount(extractive)} extracted`)];
+  return [formatCount(summaries), ...extracted, ...words.map((each) => paint.caution(each))].join(", ");
 }
 
 const dueLine = ({ paint }: Session, newest: Pressure | null): string =>
@@ -221,11 +217,10 @@ function callLines(session: Session, usage: UsageTotals, spend: Spend): readonly
   return [
     isUsedUp ? paint.bad(`${used}: passes wait, or go on without a model`) : used,
     ...(usage.calls === 0 ? [] : [usageWords(session, usage)]),
-    ...spend.breakers.map(({ provider, at }) =>
-      paint.bad(
-        `${provider} refused the credential at ${formatTimestamp(at, context.zone)}; a host lets it rest a while`,
-      ),
-    ),
+    ...spend.breakers.map(({ provider, at, until }) => {
+      const [refused, again] = [at, until].map((time) => formatTimestamp(time, context.zone));
+      return paint.bad(`${provider} refused the credential at ${refused}; a host asks again from ${again} on`);
+    }),
   ];
 }
 

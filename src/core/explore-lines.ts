@@ -1,0 +1,84 @@
+/** How a large text is looked at, line by line or at both ends, and how what was seen is said in few words. */
+
+import { estimateTokens, firstLine, formatCount } from "./text.ts";
+
+/** How much of the beginning, and of the end, is looked at where looking at all would take long. */
+const sampleChars = 200_000;
+
+export const headOf = (content: string): string => content.slice(0, sampleChars);
+
+/** Whole lines of the beginning and of the end; null if that is all of it. */
+export function endsOf(content: string): string | null {
+  if (content.length <= 2 * sampleChars) return null;
+  const [head, tail] = [headOf(content), content.slice(-sampleChars)];
+  return head.slice(0, head.lastIndexOf("\n") + 1) + tail.slice(tail.indexOf("\n") + 1);
+}
+
+/** Visits every line with its number from 1, cut where it is of no further interest. How many there are. */
+export function eachLine(content: string, visit: (line: string, number: number) => void, charsMax = 400): number {
+  let number = 0;
+  for (let from = 0; from < content.length;) {
+    const end = content.indexOf("\n", from);
+    const to = end < 0 ? content.length : end;
+    visit(content.slice(from, Math.min(to, from + charsMax)), ++number);
+    from = to + 1;
+  }
+  return number;
+}
+
+export const countLines = (content: string): number => eachLine(content, () => undefined, 0);
+
+/** The first lines that are not blank. */
+export const firstLines = (content: string, count: number): readonly string[] =>
+  headOf(content)
+    .split("\n", count * 4)
+    .filter((line) => line.trim() !== "")
+    .slice(0, count);
+
+export function lastLine(content: string): string {
+  const end = content.slice(-4_000).trimEnd();
+  return end.slice(end.lastIndexOf("\n") + 1);
+}
+
+// ── Saying it ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const tokensMax = 220;
+const lineTokensMax = 70;
+const lineCharsMax = 280;
+
+/** As many of the lines as there is room for, each cut to a readable length. */
+export function fit(lines: readonly string[]): string {
+  let text = "";
+  for (const line of lines) {
+    const longer = text === "" ? cutLine(line) : `${text}\n${cutLine(line)}`;
+    if (estimateTokens(longer) > tokensMax) break;
+    text = longer;
+  }
+  return text;
+}
+
+export function cutLine(line: string, charsMax = lineCharsMax, tokens = lineTokensMax): string {
+  let width = charsMax;
+  let cut = firstLine(line, width);
+  while (width > 1 && estimateTokens(cut) > tokens) {
+    width = Math.floor(width * 0.75);
+    cut = firstLine(line, width);
+  }
+  return cut;
+}
+
+export const quote = (text: string): string => `"${cutLine(text, 40, 16)}"`;
+export const plural = (count: number, noun: string): string => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+/** `what: a, b, c`, with a word on how many more there are. */
+export function list(what: string, items: readonly string[], shown: number): string {
+  const more = items.length > shown ? ` and ${formatCount(items.length - shown)} more` : "";
+  return `${what}: ${items.slice(0, shown).join(", ")}${more}`;
+}
+
+/** At most so many of them, spread evenly from the first on. */
+export function thin<T>(items: readonly T[], most: number): readonly T[] {
+  return items.filter(
+    (_, at) => Math.floor((at * most) / items.length) !== Math.floor(((at - 1) * most) / items.length),
+  );
+}
