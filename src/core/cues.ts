@@ -7,158 +7,242 @@
  */
 
 const wordsOf = (...texts: readonly string[]): readonly string[] => texts.join(" ").split(/\s+/);
+const anywhere = (...texts: readonly string[]): RegExp => new RegExp(wordsOf(...texts).join("|"), "u");
+const phrases = (...texts: readonly string[]): RegExp =>
+  new RegExp(`\\b(?:${texts.join("|")})(?![\\p{L}\\p{N}=])`, "iu");
+const beginning = (spaced: readonly string[], unspaced: string): RegExp =>
+  new RegExp(`^(?:(?:${spaced.join("|")})(?![\\p{L}\\p{N}])|${unspaced})`, "iu");
 
-export const cueKinds = ["decision", "duty", "rule", "change", "trouble", "outcome", "fact"] as const;
 /**
  * What was settled; what must happen, and by when; what holds always, or is liked; what no longer holds; what went
  * wrong; what came of it; what somebody tells about themselves.
  */
-export type CueKind = (typeof cueKinds)[number];
+export type CueKind = "decision" | "duty" | "rule" | "change" | "trouble" | "outcome" | "fact";
 
-export const cueWords: Readonly<Record<CueKind, readonly string[]>> = {
-  decision: wordsOf(
-    "decide decided decides decision decisions agreed agree agreement approved approve chose chosen choose settled",
-    "conclusion concluded verdict confirmed picked selected final finalised finalized resolved signed",
-    "beschlossen beschluss entschieden entscheidung vereinbart abgemacht genehmigt einigen geeinigt festgelegt",
-    "décidé décidée décidons décision convenu validé choisi retenu décident",
-    "decidido decidimos decidí decisión acordado acordamos aprobado elegido confirmado",
-    "decidiu decisão combinado combinamos aprovado escolhido deciso decisione concordato approvato scelto",
-    "besloten besluit afgesproken goedgekeurd gekozen",
-    "решили решено решил решила решение договорились согласовано утверждено утвердили выбрали",
-    "karar kararlaştırdık zdecydowaliśmy uzgodniono decyzja",
-  ),
-  duty: wordsOf(
-    "must deadline due shall promise promised commit committed owe owes blocker blocked todo required requires",
-    "schedule scheduled appointment booked reserved reminder expires expire launch release ship ships",
-    "muss müssen frist termin bis versprochen gebucht fällig abgabe spätestens",
-    "doit devons échéance délai promis réservé rendez-vous avant obligatoire",
-    "debe debemos plazo vence prometido reservado cita entrega límite",
-    "deve prazo reunião scadenza prenotato appuntamento consegna",
-    "moet deadline afspraak uiterlijk",
-    "должны должен нужно надо срок дедлайн обещал обещали встреча",
-  ),
-  rule: wordsOf(
-    "always never prefer prefers preference remember important note rule policy allergic favorite favourite avoid",
-    "password only except limit budget requirement constraint convention hate hates",
-    "immer nie niemals bevorzuge wichtig merke regel allergisch budget",
-    "toujours jamais préfère important souviens règle allergique",
-    "siempre nunca prefiero importante recuerda regla alérgico alérgica presupuesto",
-    "sempre mai preferisco importante ricorda prefiro lembre orçamento",
-    "altijd nooit belangrijk voorkeur",
-    "всегда никогда важно помни предпочитаю правило",
-  ),
-  change: wordsOf(
-    "actually instead correction wrong mistake changed change moved moves renamed replaced replaces replacing switch",
-    "switched cancelled canceled cancel postponed rescheduled reverted revert rolled superseded deprecated removed",
-    "rather anymore longer update updated pushed",
-    "doch stattdessen eigentlich korrektur falsch geändert verschoben ersetzt abgesagt umbenannt",
-    "finalement plutôt correction faux changé reporté remplacé annulé",
-    "realmente corrección equivocado cambiado cambio aplazado reemplazado cancelado",
-    "aliás correção errado mudou adiado substituído invece correzione sbagliato cambiato spostato annullato",
-    "eigenlijk gewijzigd verplaatst вместо исправление ошибся изменили перенесли отменили заменили",
-  ),
-  trouble: wordsOf(
-    "error errors failed fails failing failure failures exception fatal panic panicked crash crashed crashes broken",
-    "bug denied refused timeout rejected invalid missing unable cannot corrupt deadlock leak outage regression",
-    "traceback segfault oom abort aborted conflict unauthorized forbidden unreachable exited",
-    "fehler fehlgeschlagen kaputt absturz abgestürzt ausfall",
-    "erreur échec échoué panne planté fallo falló erro falhou errore fallito fout mislukt",
-    "ошибка ошибки упал сломалось сбой",
-  ),
-  outcome: wordsOf(
-    "fixed fix solved cause caused because reason turned works worked done finished completed merged deployed released",
-    "passed passing found shipped migrated result results total measured faster slower reduced saved created",
-    "behoben gelöst ursache weil grund fertig erledigt funktioniert",
-    "corrigé résolu cause parce raison terminé fonctionne",
-    "arreglado resuelto causa porque razón terminado funciona resolvido risolto perché finito",
-    "opgelost omdat oorzaak исправлено решено причина потому готово работает",
-  ),
-  fact: wordsOf(
-    "my our mine name named called born live lives birthday wife husband son daughter mother father mom dad sister",
-    "brother partner friend boss address phone email salary job mein meine unser unsere mon ma mes notre nuestra",
-    "nuestro mi mis meu minha nosso mio mia nostro мой моя мои наш наша",
-  ),
-};
+export const cueWords: readonly (readonly [CueKind, readonly string[]])[] = [
+  [
+    "decision",
+    wordsOf(
+      "decide decided decides decision decisions agreed agree agreement approved approve chose chosen choose settled",
+      "conclusion concluded verdict confirmed picked selected final finalised finalized resolved signed",
+      "beschlossen beschluss entschieden entscheidung vereinbart abgemacht genehmigt einigen geeinigt festgelegt",
+      "décidé décidée décidons décision convenu validé choisi retenu décident",
+      "decidido decidimos decidí decisión acordado acordamos aprobado elegido confirmado",
+      "decidiu decisão combinado combinamos aprovado escolhido deciso decisione concordato approvato scelto",
+      "besloten besluit afgesproken goedgekeurd gekozen",
+      "решили решено решил решила решение договорились согласовано утверждено утвердили выбрали",
+      "karar kararlaştırdık zdecydowaliśmy uzgodniono decyzja",
+    ),
+  ],
+  [
+    "duty",
+    wordsOf(
+      "must deadline due shall promise promised commit committed owe owes blocker blocked todo required requires",
+      "schedule scheduled appointment booked reserved reminder expires expire launch release ship ships",
+      "muss müssen frist termin bis versprochen gebucht fällig abgabe spätestens",
+      "doit devons échéance délai promis réservé rendez-vous avant obligatoire",
+      "debe debemos plazo vence prometido reservado cita entrega límite",
+      "deve prazo reunião scadenza prenotato appuntamento consegna",
+      "moet deadline afspraak uiterlijk",
+      "должны должен нужно надо срок дедлайн обещал обещали встреча",
+    ),
+  ],
+  [
+    "rule",
+    wordsOf(
+      "always never prefer prefers preference remember important note rule policy allergic favorite favourite avoid",
+      "password only except limit budget requirement constraint convention hate hates",
+      "immer nie niemals bevorzuge wichtig merke regel allergisch budget",
+      "toujours jamais préfère important souviens règle allergique",
+      "siempre nunca prefiero importante recuerda regla alérgico alérgica presupuesto",
+      "sempre mai preferisco importante ricorda prefiro lembre orçamento",
+      "altijd nooit belangrijk voorkeur",
+      "всегда никогда важно помни предпочитаю правило",
+    ),
+  ],
+  [
+    "change",
+    wordsOf(
+      "actually instead correction wrong mistake changed change moved moves renamed replaced replaces replacing switch",
+      "switched cancelled canceled cancel postponed rescheduled reverted revert rolled superseded deprecated removed",
+      "rather anymore longer update updated pushed",
+      "doch stattdessen eigentlich korrektur falsch geändert verschoben ersetzt abgesagt umbenannt",
+      "finalement plutôt correction faux changé reporté remplacé annulé",
+      "realmente corrección equivocado cambiado cambio aplazado reemplazado cancelado",
+      "aliás correção errado mudou adiado substituído invece correzione sbagliato cambiato spostato annullato",
+      "eigenlijk gewijzigd verplaatst вместо исправление ошибся изменили перенесли отменили заменили",
+    ),
+  ],
+  [
+    "trouble",
+    wordsOf(
+      "error errors failed fails failing failure failures exception fatal panic panicked crash crashed crashes broken",
+      "bug denied refused timeout rejected invalid missing unable cannot corrupt deadlock leak outage regression",
+      "traceback segfault oom abort aborted conflict unauthorized forbidden unreachable exited",
+      "fehler fehlgeschlagen kaputt absturz abgestürzt ausfall",
+      "erreur échec échoué panne planté fallo falló erro falhou errore fallito fout mislukt",
+      "ошибка ошибки упал сломалось сбой",
+    ),
+  ],
+  [
+    "outcome",
+    wordsOf(
+      "fixed fix solved cause caused because reason turned works worked done finished completed merged deployed",
+      "released passed passing found shipped migrated result results total measured faster slower reduced",
+      "saved created",
+      "behoben gelöst ursache weil grund fertig erledigt funktioniert",
+      "corrigé résolu cause parce raison terminé fonctionne",
+      "arreglado resuelto causa porque razón terminado funciona resolvido risolto perché finito",
+      "opgelost omdat oorzaak исправлено решено причина потому готово работает",
+    ),
+  ],
+  [
+    "fact",
+    wordsOf(
+      "my our mine name named called born live lives birthday wife husband son daughter mother father mom dad sister",
+      "brother partner friend boss address phone email salary job mein meine unser unsere mon ma mes notre nuestra",
+      "nuestro mi mis meu minha nosso mio mia nostro мой моя мои наш наша",
+    ),
+  ],
+];
 
 /** The same for writing without blanks, and for languages that inflect too freely to list. */
 export const cuePatterns: readonly (readonly [CueKind, RegExp])[] = [
   [
     "decision",
-    /决定|決定|決め(?:た|まし)|に(?:します|しました|しよう)|决议|決まり|決まった|敲定|选定|選定|同意|确定|確定|合意|採用|采用|결정|합의|확정|정했|ตกลง|ตัดสินใจ|قرر|اتفق|निर्णय|तय/u,
+    anywhere(
+      "决定 決定 決め(?:た|まし) に(?:します|しました|しよう) 决议 決まり 決まった 敲定 选定 選定 同意 确定 確定 合意",
+      "採用 采用 결정 합의 확정 정했 ตกลง ตัดสินใจ قرر اتفق निर्णय तय",
+    ),
   ],
   [
     "duty",
-    /必须|必須|截止|期限|締め?切|までに|之前|务必|預約|预约|予約|予定|承诺|納期|需要在|마감|기한|까지|해야|예약|약속|ภายใน|กำหนด|ต้อง|يجب|موعد|समय सीमा|ज़रूरी/u,
+    anywhere(
+      "必须 必須 截止 期限 締め?切 までに 之前 务必 預約 预约 予約 予定 承诺 納期 需要在 마감 기한 까지 해야 예약 약속",
+      "ภายใน กำหนด ต้อง يجب موعد ज़रूरी",
+    ),
   ],
   [
     "rule",
-    /总是|總是|必ず|从不|絶対|千万|不要|喜欢|偏好|好き|苦手|记住|記得|覚えて|重要|注意|アレルギー|过敏|ルール|規則|规则|预算|予算|항상|절대|중요|선호|기억|알레르기|예산|ห้าม|สำคัญ|دائما|مهم|हमेशा|महत्वपूर्ण/u,
+    anywhere(
+      "总是 總是 必ず 从不 絶対 千万 不要 喜欢 偏好 好き 苦手 记住 記得 覚えて 重要 注意 アレルギー 过敏 ルール 規則 规则",
+      "预算 予算 항상 절대 중요 선호 기억 알레르기 예산 ห้าม สำคัญ دائما مهم हमेशा महत्वपूर्ण",
+    ),
   ],
   [
     "change",
-    /改为|改成|改用|改到|其实|其實|更正|不再|取消|推迟|やっぱり|実は|変更|延期|訂正|代わりに|ではなく|じゃなく|修正|변경|대신|취소|사실|연기|더 이상|เปลี่ยน|ยกเลิก|بدلا|ألغي|बदल/u,
+    anywhere(
+      "改为 改成 改用 改到 其实 其實 更正 不再 取消 推迟 やっぱり 実は 変更 延期 訂正 代わりに ではなく じゃなく 修正",
+      "변경 대신 취소 사실 연기 เปลี่ยน ยกเลิก بدلا ألغي बदल",
+    ),
   ],
   [
     "trouble",
-    /错误|錯誤|失败|失敗|报错|异常|崩溃|エラー|障害|例外|落ち(?:た|まし)|不具合|오류|실패|에러|장애|ล้มเหลว|ผิดพลาด|خطأ|فشل|त्रुटि/u,
+    anywhere(
+      "错误 錯誤 失败 失敗 报错 异常 崩溃 エラー 障害 例外 落ち(?:た|まし) 不具合 오류 실패 에러 장애",
+      "ล้มเหลว ผิดพลาด خطأ فشل त्रुटि",
+    ),
   ],
   [
     "outcome",
-    /因为|原因|所以|已修复|修复了|解决|完成|上线|直りました|直った|解決|完了|ため|終わ(?:った|りま)|원인|해결|완료|때문|เสร็จ|เพราะ|بسبب|तैयार|कारण/u,
+    anywhere(
+      "因为 原因 所以 已修复 修复了 解决 完成 上线 直りました 直った 解決 完了 ため 終わ(?:った|りま) 원인 해결 완료 때문",
+      "เสร็จ เพราะ بسبب तैयार कारण",
+    ),
   ],
-  ["fact", /我的|我家|我们的|私の|うちの|母|父|妻|夫|娘|息子|誕生日|生日|名前|名字|우리|제 |생일|이름|ของผม|ของฉัน/u],
+  [
+    "fact",
+    anywhere("我的 我家 我们的 私の うちの 母 父 妻 夫 娘 息子 誕生日 生日 名前 名字 우리 생일 이름 ของผม ของฉัน"),
+  ],
 ];
 
 /** Phrases that turn on more than one word. */
 export const cuePhrases: readonly (readonly [CueKind, RegExp])[] = [
   [
     "decision",
-    /\b(?:go(?:ing)? with|let'?s (?:use|do|go|keep|make|take|call)|we(?:'ll| will) (?:use|keep|go|take|do|have|start|stop|ship)|sign(?:ed)? off|wir nehmen|on part sur|vamos con|nos quedamos)\b/iu,
+    phrases(
+      "go(?:ing)? with|let'?s (?:use|do|go|keep|make|take|call)|sign(?:ed)? off",
+      "we(?:'ll| will) (?:use|keep|go|take|do|have|start|stop|ship)",
+      "wir nehmen|on part sur|vamos con|nos quedamos",
+    ),
   ],
   [
     "duty",
-    /\b(?:by (?:mon|tues|wednes|thurs|fri|satur|sun)day|by (?:the )?(?:end|next|tomorrow)|(?:have|has|need|needs) to|I(?:'ll| will) (?:send|bring|write|call|pay|deliver|review|finish)|don'?t forget)\b/iu,
+    phrases(
+      "by (?:mon|tues|wednes|thurs|fri|satur|sun)day|by (?:the )?(?:end|next|tomorrow)|don'?t forget",
+      "(?:have|has|need|needs) to|I(?:'ll| will) (?:send|bring|write|call|pay|deliver|review|finish)",
+    ),
   ],
-  ["rule", /\b(?:make sure|do not|don'?t (?:ever|use|touch|send|change)|at most|at least|no more than)\b/iu],
+  ["rule", phrases("make sure|do not|don'?t (?:ever|use|touch|send|change)|at most|at least|no more than")],
   [
     "change",
-    /\b(?:no longer|not any ?more|not .{1,40}\bbut\b|I meant|scratch that|on second thought|turns out|used to|push(?:ed)? (?:\w+ ){1,3}to|nicht mehr|ya no|non più|ne .{1,30} plus)\b/iu,
+    phrases(
+      "no longer|not any ?more|not .{1,40} but|I meant|scratch that|on second thought|turns out|used to",
+      "push(?:ed)? (?:[^ ]+ ){1,3}to|nicht mehr|ya no|non più|ne .{1,30} plus",
+    ),
   ],
 ];
 
 /** What is said to be polite, or to say that something is about to be said. */
-export const smallTalk =
-  /^(?:sure|of course|certainly|absolutely|great|perfect|thanks|thank you|you'?re (?:very )?welcome|sounds good|no problem|happy to|glad|got it|understood|hi|hello|hey|wow|awesome|nice|cool|good (?:morning|luck|to|question|point|idea|night)|haha|lol|let me know|feel free|hope|have a|take care|bye|see you|any(?:thing| other)|is there anything|would you like|shall i|do you want me|here(?:'s| is| are)|below|i hope|gern|danke|bitte|klar|super|merci|bien sûr|gracias|claro|de nada|obrigad|grazie|prego|спасибо|конечно|привет|好的|谢谢|没问题|不客气|你好|当然|了解|ありがとう|承知|わかりました|どういたしまして|もちろん|こんにちは|감사|네[,. ]|안녕|물론)/iu;
+export const smallTalk = beginning(
+  [
+    "sure|of course|certainly|absolutely|great|perfect|thanks|thank you|you'?re (?:very )?welcome|sounds good",
+    "no problem|happy to|glad|got it|understood|hi|hello|hey|wow|awesome|nice|cool|haha|lol|let me know|feel free",
+    "good (?:morning|luck|to|question|point|idea|night)|hope|i hope|have a|take care|bye|see you|any(?:thing| other)",
+    "is there anything|would you like|shall i|do you want me|here(?:'s| is| are)|below",
+    "gern|gerne|danke|bitte|klar|super|merci|bien sûr|gracias|claro|de nada|obrigad[oa]|grazie|prego",
+    "спасибо|конечно|привет|네|감사합니다|안녕하세요|물론",
+  ],
+  "好的|谢谢|没问题|不客气|你好|当然|了解|ありがとう|承知|わかりました|どういたしまして|もちろん|こんにちは",
+);
 
 /** An assistant telling what it does next: of no use once it is done. */
-export const narration =
-  /^(?:(?:ok(?:ay)?|now|first|next|then|so|alright|good|great|perfect)[,.!:]? )?(?:let me|let's (?:see|look|check|start|first|now)|let us|i(?:'ll| will|'m going to| am going to| need to| should| can| want to) (?:now |first |also |then |just )?(?:check|look|read|search|start|run|try|see|find|open|examine|explore|take|help|begin|go|update|add|create|write|make|fix|verify|test|continue|do|use|need|understand|get|show|list|view|remove|implement)|now (?:i|we|let|the|that|update|fix|check|run|add|create|test|verify|remove|build|replace)\b|checking|looking|reading|running|searching|lass mich|ich (?:schaue|prüfe)|je vais|voy a|vou |让我|我来|我先|まず|では、|確認します|調べます|見てみます|확인해)/iu;
+export const narration = beginning(
+  [
+    "(?:(?:ok(?:ay)?|now|first|next|then|so|alright|good|great|perfect)[,.!:]? )?(?:let me|let us|i'?ll now)",
+    "let's (?:see|look|check|start|first|now)|(?:checking|looking|reading|searching) (?:at|for|the|into|through)",
+    "(?:now |first |next |so )?i(?:'ll| will|'m going to| need to| should| can| want to) (?:now |first |also |just )?" +
+      "(?:check|look|read|search|start|run|try|see|find|open|examine|explore|take|help|begin|go|update|add|create" +
+      "|write|make|fix|verify|test|continue|do|use|need|understand|get|show|list|view|remove|implement)",
+    "now (?:i|we|let|the|that|update|fix|check|run|add|create|test|verify|remove|build|replace)",
+    "lass mich|ich (?:schaue|prüfe)|je vais|voy a|vou",
+  ],
+  "让我|我来|我先|まず|では、|確認します|調べます|見てみます|확인해",
+);
 
 /** A short answer that means nothing without what it answers. */
-export const assent =
-  /^(?:yes|yep|yeah|yup|no|nope|ok(?:ay)?|sure|agreed|exactly|correct|right|done|go ahead|do (?:it|that|both)|please do|sounds good|perfect|both|neither|the (?:first|second|third|last|former|latter|other)|option|ja|nein|doch|oui|non|sí|si|no|sim|não|да|нет|是|好|对|對|可以|行|不|嗯|はい|いいえ|うん|そう|お願い|それで|네|예|아니|그래|좋아)(?![\p{L}\p{N}])/iu;
+export const assent = beginning(
+  [
+    "yes|yep|yeah|yup|no|nope|ok|okay|sure|agreed|exactly|correct|right|done|go ahead|do (?:it|that|both)|please do",
+    "sounds good|perfect|both|neither|the (?:first|second|third|last|former|latter|other)|option",
+    "ja|nein|doch|oui|non|sí|si|sim|não|да|нет|네|예|아니|아니요|그래|좋아|좋아요",
+  ],
+  "是|好|对|對|可以|行|不|嗯|はい|いいえ|うん|そう|お願い|それで|後者|前者",
+);
 
 /** Function words: they are in every sentence and tell none from another. */
 export const commonWords: ReadonlySet<string> = new Set(
   wordsOf(
-    "a about above after again all also am an and any are aren't as at back be because been before being below between",
-    "both but by can can't come could couldn't did didn't do does doesn't doing don't down each even every few for from",
-    "further get gets getting go goes going got had has hasn't have haven't having he he's her here here's hers him his how",
-    "i i'd i'll i'm i've if in into is isn't it it's its itself just kind know let let's like look lot made make makes many me",
-    "more most much my need no nor not now of off ok okay on once one only or other our out over own please put really",
-    "right said same say see she she's should so some something still such sure take than that that's the their them then",
-    "there there's these they they're thing things think this those through to too try two under until up us use used using",
-    "very want was wasn't way we we'd we'll we're we've well were what what's when where which while who why will with won't",
-    "would wouldn't yeah yes yet you you'd you'll you're you've your good great nice new time first last thanks thank",
-    "aber als am an auch auf aus bei bin bis da das dass dem den der des die dies du ein eine einem einen einer er es für hab",
-    "habe haben hat ich ihr im in ist ja kann man mir mit nach nicht noch nur oder schon sehr sich sie sind so um und uns vom",
-    "von vor war was wenn wie wir wird zu zum zur au aux avec ce ces cette dans de des du elle en est et il ils je la le les",
-    "leur lui mais me moi ne nous on ou par pas pour qu que qui sa se ses son sont sur te tu un une vous y al con como del el",
-    "ella en era es esta este está esto fue ha hay la las lo los más me muy no nos o para pero por que qué se ser si sin son",
-    "su sus te tiene un una y ya yo com da do dos e em eu foi mas na não nas no nos os ou pela pelo são seu sua tem um uma",
-    "che di è gli ho il nel non per più sono anche della een en het ik is je met niet op te van voor wat ze zijn",
-    "а без бы был была было в вам вас во вот все вы где да для до его ее если есть еще же за и из или их к как ко когда ли",
-    "мне мы на не него нет но ну о об он она они от по при с со так там то тоже тут ты у уже что это я",
+    "a about above after again all also am an and any are aren't as at back be because been before being below",
+    "between both but by can can't come could couldn't did didn't do does doesn't doing don't down each even every",
+    "few for from further get gets getting go goes going got had has hasn't have haven't having he he's her here",
+    "here's hers him his how i i'd i'll i'm i've if in into is isn't it it's its itself just kind know let let's",
+    "like look lot made make makes many me more most much my need no nor not now of off ok okay on once one only or",
+    "other our out over own please put really right said same say see she she's should so some something still such",
+    "sure take than that that's the their them then there there's these they they're thing things think this those",
+    "through to too try two under until up us use used using very want was wasn't way we we'd we'll we're we've",
+    "well were what what's when where which while who why will with won't would wouldn't yeah yes yet you you'd",
+    "you'll you're you've your good great nice new time first last thanks thank aber als am an auch auf aus bei bin",
+    "bis da das dass dem den der des die dies du ein eine einem einen einer er es für hab habe haben hat ich ihr im",
+    "in ist ja kann man mir mit nach nicht noch nur oder schon sehr sich sie sind so um und uns vom von vor war was",
+    "wenn wie wir wird zu zum zur au aux avec ce ces cette dans de des du elle en est et il ils je la le les leur",
+    "lui mais me moi ne nous on ou par pas pour qu que qui sa se ses son sont sur te tu un une vous y al con como",
+    "del el ella en era es esta este está esto fue ha hay la las lo los más me muy no nos o para pero por que qué",
+    "se ser si sin son su sus te tiene un una y ya yo com da do dos e em eu foi mas na não nas no nos os ou pela",
+    "pelo são seu sua tem um uma che di è gli ho il nel non per più sono anche della een en het ik is je met niet",
+    "op te van voor wat ze zijn а без бы был была было в вам вас во вот все вы где да для до его ее если есть еще",
+    "же за и из или их к как ко когда ли мне мы на не него нет но ну о об он она они от по при с со так там то тоже",
+    "тут ты у уже что это я",
   ),
 );
 
@@ -167,13 +251,19 @@ export const outputCues: readonly (readonly ["frame" | "failing" | "exit" | "cou
   ["frame", /^(?:at |File "|\.{3} \d+ more|from .+:\d+:in )/],
   [
     "failing",
-    /(?<!\b0 )\b(?:errors?|err!|fatal|fail(?:ed|ures?|s|ing)?|not ok|panic(?:ked)?|denied|refused|exception|traceback|cannot|unable|timed? ?out|not found|no such|critical|killed)\b|[✗✖]|エラー|失敗|错误|失败|오류|실패/iu,
+    phrases(
+      "(?<!\\b0 )(?:errors?|fail(?:ed|ures?|s|ing)?)|fatal|not ok|panic(?:ked)?|denied|refused|exception|traceback",
+      "cannot|unable|timed? ?out|not found|no such|critical|killed",
+    ),
   ],
-  ["failing", /\b(?:E[A-Z]{4,}|ERR_[A-Z_]+|[A-Z]\w*(?:Error|Exception))\b/],
+  ["failing", /\b(?:E[A-Z]{4,}|ERR_[A-Z_]+|[A-Z]\w*(?:Error|Exception))\b|[✗✖]|エラー|失敗|错误|失败|오류|실패/],
   ["exit", /\bexit(?:ed)?\b.{0,16}\d|\bcode [1-9]\d*\b/i],
   [
     "count",
-    /\b\d+ (?:passed|skipped|pending|tests?|warnings?|files?|insertions?|rows?|match(?:es)?|issues?|problems?|packages?)\b(?!=)|\b(?:total|pass|tests|duration|coverage|version|size)\b\W{1,3}\d/i,
+    phrases(
+      "\\d+ (?:passed|skipped|pending|tests?|warnings?|files?|insertions?|rows?|match(?:es)?|issues?|packages?)",
+      "(?:total|pass|tests|duration|coverage|version|size)[^a-z0-9]{1,3}\\d+",
+    ),
   ],
   ["warning", /\bwarn(?:ing)?\b/i],
 ];

@@ -76,9 +76,13 @@ export function list(what: string, items: readonly string[], shown: number): str
   return `${what}: ${items.slice(0, shown).join(", ")}${more}`;
 }
 
-/** At most so many of them, spread evenly from the first on. */
-export function thin<T>(items: readonly T[], most: number): readonly T[] {
-  return items.filter(
-    (_, at) => Math.floor((at * most) / items.length) !== Math.floor(((at - 1) * most) / items.length),
-  );
+/** A list under its head: all of it if there is room, else some spread evenly over it. */
+export function outline(head: string, entries: readonly string[], total: number): readonly string[] {
+  for (let most = Math.min(entries.length, 32); most > 0; most--) {
+    const shown = Array.from({ length: most }, (_, at) => entries[Math.floor((at * entries.length) / most)] ?? "");
+    const lines = shown.map((entry) => cutLine(entry, 70, 18));
+    const told = [`${head}${most < total ? ", among them" : ""}:`, ...lines];
+    if (estimateTokens(told.join("\n")) <= tokensMax) return told;
+  }
+  return [`${head}.`];
 }

@@ -87,7 +87,7 @@ function shape(value: Json): string {
     return `array of ${formatCount(value.length)}${first === undefined ? "" : `, such as ${shown(first)}`}`;
   }
   if (typeof value === "string") return `string ${quote(value)}`;
-  return isObject(value) ? `object ${cell(value)}` : value === null ? "null" : `${typeof value} ${value}`;
+  return isObject(value) ? `object ${cell(value)}` : value === null ? "null" : `${typeof value} ${cell(value)}`;
 }
 
 /** A value as a table would show it. */
@@ -109,7 +109,7 @@ type Delimiter = keyof typeof delimiterNames;
 const delimiters: readonly Delimiter[] = [",", "\t", ";", "|"];
 
 export function tellTable(content: string, hint: string | null): readonly string[] | null {
-  const lines = firstLines(content, 12);
+  const lines = firstLines(content, 24);
   let [delimiter, width]: [Delimiter, number] = [",", 0];
   for (const each of hint === "tsv" ? (["\t"] as const) : delimiters) {
     const fields = evenWidth(lines, each, hint !== null);
@@ -135,12 +135,14 @@ export function tellTable(content: string, hint: string | null): readonly string
 
 /** How many fields the lines have; 0 if they differ, or if it may well be prose. */
 function evenWidth(lines: readonly string[], delimiter: Delimiter, isHinted: boolean): number {
-  const widths = lines.map((line) => (rowsOf(line, delimiter)[0] ?? []).length);
+  const rows = rowsOf(lines.join("\n"), delimiter);
+  // A row may go on behind the last of these lines.
+  const widths = (rows.length > 4 ? rows.slice(0, -1) : rows).map((row) => row.length);
   const width = widths[0] ?? 0;
   const even = widths.filter((each) => each === width).length;
   if (isHinted) return even >= widths.length / 2 ? width : 0;
   const isProse = delimiter !== "\t" && (width < 3 || lines.some((line) => /[.!?]\s*$/.test(line)));
-  return lines.length >= 3 && even === widths.length && !isProse ? width : 0;
+  return widths.length >= 3 && even === widths.length && !isProse ? width : 0;
 }
 
 /** The fields of the rows; a quoted field may hold delimiters, doubled quotes and line breaks. */

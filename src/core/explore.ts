@@ -18,68 +18,52 @@ import {
   list,
   plural,
   quote,
-  thin,
+  outline,
 } from "./explore-lines.ts";
 import { tellJson, tellTable } from "./explore-records.ts";
 import { formatCount } from "./text.ts";
 
 /** About 200 tokens on what a large text is, with line numbers (`L12`) where they help a reader to ask for more. */
-export function explore(
-  content: string,
-  about: { readonly name: string | null; readonly mimeType: string | null },
-): string {
+export function explore(content: string, about: About): string {
+  if (content.trim() === "") return "Nothing but blanks.";
   const hint = hintOf(about);
-  const order = Object.entries(tellers).sort(
-    ([one], [other]) => Number(other === hint.kind) - Number(one === hint.kind),
-  );
-  for (const [kind, tell] of order) {
-    const told = tell(content, kind === hint.kind ? hint.extension : null);
+  const hinted = kinds.filter(({ tell }) => tell === hint?.tell);
+  for (const { tell } of [{ tell: tellBinary }, ...hinted, ...kinds]) {
+    const told = tell(content, tell === hint?.tell ? hint.extension : null);
     if (told !== null) return fit(told);
   }
   return fit(tellText(content));
 }
 
-type Kind = "binary" | "json" | "diff" | "markup" | "log" | "code" | "markdown" | "table";
+interface About {
+  readonly name: string | null;
+  readonly mimeType: string | null;
+}
 
 /** Lines about a content, the most important first, or null if it is of another kind. The hint is its extension. */
 type Teller = (content: string, hint: string | null) => readonly string[] | null;
 
-const tellers: Readonly<Record<Kind, Teller>> = {
-  binary: tellBinary,
-  json: tellJson,
-  diff: tellDiff,
-  markup: tellMarkup,
-  log: tellLog,
-  code: tellCode,
-  markdown: tellMarkdown,
-  table: tellTable,
-};
+/** In the order in which they are tried: the more a kind shows in its first lines, the earlier. */
+const kinds: readonly { readonly tell: Teller; readonly extensions: string }[] = [
+  { tell: tellJson, extensions: "json jsonl ndjson geojson ipynb webmanifest" },
+  { tell: tellDiff, extensions: "diff patch" },
+  { tell: tellMarkup, extensions: "xml html htm xhtml svg rss atom plist" },
+  { tell: tellLog, extensions: "log" },
+  { tell: tellCode, extensions: "" },
+  { tell: tellMarkdown, extensions: "md markdown mdx" },
+  { tell: tellTable, extensions: "csv tsv psv" },
+];
 
-const extensionsOf: Readonly<Record<Exclude<Kind, "binary" | "code">, string>> = {
-  json: "json jsonl ndjson geojson ipynb webmanifest",
-  diff: "diff patch",
-  markup: "xml html htm xhtml svg rss atom plist",
-  log: "log",
-  markdown: "md markdown mdx",
-  table: "csv tsv psv",
-};
-
-function hintOf(about: { readonly name: string | null; readonly mimeType: string | null }): {
-  readonly kind: Kind | null;
-  readonly extension: string | null;
-} {
-  const names = [
-    /\.(\w{1,12})$/.exec(about.name ?? "")?.[1],
-    /\/(?:x-)?(?:[\w.-]+\+)?([\w-]+)/.exec(about.mimeType ?? "")?.[1],
-  ];
-  for (const extension of names.map((name) => name?.toLowerCase())) {
+function hintOf({ name, mimeType }: About): { readonly tell: Teller; readonly extension: string } | null {
+  const ofName = /\.(\w{1,12})$/.exec(name ?? "")?.[1];
+  const ofType = /\/(?:x-)?(?:[\w.-]+\+)?([\w-]+)/.exec(mimeType ?? "")?.[1];
+  for (const extension of [ofName?.toLowerCase(), ofType?.toLowerCase()]) {
     if (extension === undefined) continue;
-    const has = ([, words]: readonly [string, string]): boolean => words.split(" ").includes(extension);
-    const kind = Object.entries(extensionsOf).find(has)?.[0];
-    if (kind !== undefined) return { kind: kind as Kind, extension };
-    if (languages.some((language) => has(["", language.extensions]))) return { kind: "code", extension };
+    const kind = kinds.find(({ extensions }) => extensions.split(" ").includes(extension));
+    if (kind !== undefined) return { tell: kind.tell, extension };
+    if (languageOf(extension) !== undefined) return { tell: tellCode, extension };
   }
-  return { kind: null, extension: null };
+  return null;
 }
 
 // ── Bytes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -162,8 +146,13 @@ function tellMarkup(content: string): readonly string[] | null {
 
 // ── Logs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const lineTime =
-  /\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?Z?|\d\d\/[A-Z][a-z]{2}\/\d{4}:\d\d:\d\d:\d\d|^[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d|\b\d\d:\d\d:\d\d\b(?:[.,]\d+)?|^\[ *\d+\.\d+\]/;
+const lineTime = either(
+  /\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?Z?/,
+  /\d\d\/[A-Z][a-z]{2}\/\d{4}:\d\d:\d\d:\d\d/,
+  /^[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d/,
+  /\b\d\d:\d\d:\d\d\b(?:[.,]\d+)?/,
+  /^\[ *\d+\.\d+\]/,
+);
 const lineLevel = /\b(trace|debug|info|notice|warn(?:ing)?|err(?:or)?|fatal|crit(?:ical)?|panic)\b/i;
 const lineMark = /\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b|\blevel=|"level":/;
 const lineStatus = /" ([1-5])\d\d /;
@@ -220,6 +209,11 @@ const levelNames: Readonly<Record<string, string>> = {
 
 // ── Code ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** One expression for several; case matters in all or in none. */
+function either(...patterns: readonly RegExp[]): RegExp {
+  return new RegExp(patterns.map(({ source }) => source).join("|"), patterns[0]?.flags);
+}
+
 interface Language {
   readonly name: string;
   readonly extensions: string;
@@ -227,14 +221,21 @@ interface Language {
   readonly outline: RegExp;
 }
 
+const modifier = "public|private|protected|internal|static|final|abstract|override|sealed|open|data|suspend|async";
+
 /** An outline matches from the start of a line to the end of the name it defines. */
 const languages: readonly Language[] = [
   {
     name: "TypeScript or JavaScript",
     extensions: "ts tsx mts cts js jsx mjs cjs typescript javascript vue svelte",
     imports: /^import\b|^(?:const|let|var) .{1,80}= require\(/,
-    outline:
-      /^(?:export (?:default )?)?(?:declare |abstract |async )*(?:function\*?|class|interface|type|enum|namespace) [\w$]+|^export (?:const|let) [\w$]+|^export default\b|^(?:const|let) [\w$]+(?=(?:: [^=]{1,80})? = (?:async )?(?:\(|function))|^ {2,4}(?:static |async |private |public |readonly )*[\w$]+(?=\([^;]{0,120}\)(?:: [^;{]{1,60})? \{$)|^describe\("[^"]*"/,
+    outline: either(
+      /^(?:export (?:default )?)?(?:declare |abstract |async )*(?:function\*?|class|interface|type|enum) [\w$]+/,
+      /^export (?:const|let) [\w$]+|^export default\b/,
+      /^(?:const|let) [\w$]+(?=(?:: [^=]{1,80})? = (?:async )?(?:\(|function))/,
+      /^ {2,4}(?:static |async |private |public |readonly )*[\w$]+(?=\([^;]{0,120}\)(?:: [^;{]{1,60})? \{$)/,
+      /^describe\("[^"]*"/,
+    ),
   },
   {
     name: "Python or Ruby",
@@ -252,29 +253,38 @@ const languages: readonly Language[] = [
     name: "Rust",
     extensions: "rs rust",
     imports: /^use /,
-    outline:
-      /^\s*(?:pub(?:\([^)]*\))? )?(?:async |unsafe |const )*(?:fn|struct|enum|trait|mod) \w+|^impl\b[^{]{1,60}|^macro_rules! \w+/,
+    outline: either(
+      /^\s*(?:pub(?:\([^)]*\))? )?(?:async |unsafe |const )*(?:fn|struct|enum|trait|mod) \w+/,
+      /^impl\b[^{]{1,60}|^macro_rules! \w+/,
+    ),
   },
   {
     name: "Java, Kotlin, C#, Swift or PHP",
     extensions: "java kt kts cs swift scala php groovy dart",
     imports: /^\s*(?:import|using|use) [\w.\\]+/,
-    outline:
-      /^\s*(?:(?:public|private|protected|internal|static|final|abstract|override|sealed|open|data|suspend|async|virtual) )*(?:class|interface|enum|record|fun|func|struct|protocol|trait|object|function|extension) \w+|^\s*(?:public|private|protected) [\w<>[\], ?.]+(?=\()/,
+    outline: either(
+      new RegExp(String.raw`^\s*(?:(?:${modifier}) )*(?:class|interface|enum|record|struct|protocol|trait|object) \w+`),
+      new RegExp(String.raw`^\s*(?:(?:${modifier}) )*(?:fun|func|function|extension) \w+`),
+      /^\s*(?:public|private|protected) [\w<>[\], ?.]+(?=\()/,
+    ),
   },
   {
     name: "C or C++",
     extensions: "c h cc cpp cxx hpp hh m",
     imports: /^#include/,
-    outline:
-      /^[A-Za-z_][\w:<>*& ]{1,80} \**[\w:~]+(?=\([^;]*$)|^(?:typedef )?(?:struct|enum|union|class|namespace) \w+|^#define \w+(?=\()/,
+    outline: either(
+      /^[A-Za-z_][\w:<>*& ]{1,80} \**[\w:~]+(?=\([^;]*$)/,
+      /^(?:typedef )?(?:struct|enum|union|class|namespace) \w+|^#define \w+(?=\()/,
+    ),
   },
   {
     name: "SQL",
     extensions: "sql",
     imports: /^\s*(?:USE|\\i) /i,
-    outline:
-      /^\s*(?:CREATE|ALTER|DROP) (?:[A-Z]+ ){0,3}(?:TABLE|VIEW|INDEX|FUNCTION|TRIGGER|TYPE|SCHEMA|PROCEDURE)(?: IF (?:NOT )?EXISTS)? [\w."]+|^(?:WITH|SELECT|INSERT INTO|UPDATE|DELETE FROM)\b.{0,40}/i,
+    outline: either(
+      /^\s*(?:CREATE|ALTER|DROP) (?:[A-Z]+ ){1,4}(?:IF (?:NOT )?EXISTS )?[\w."]+/i,
+      /^(?:WITH|SELECT|INSERT INTO|UPDATE|DELETE FROM)\b.{0,40}/i,
+    ),
   },
   {
     name: "shell",
@@ -290,28 +300,32 @@ const languages: readonly Language[] = [
   },
 ];
 
-const outlineTold = 24;
+/** Above this many the inner ones are left out. */
+const innerMax = 24;
 
 function tellCode(content: string, hint: string | null): readonly string[] | null {
-  const isHinted = ({ extensions }: Language): boolean => hint !== null && extensions.split(" ").includes(hint);
-  const language = languages.find(isHinted) ?? guessLanguage(content);
+  const language = hint === null ? guessLanguage(content) : languageOf(hint);
   if (language === undefined) return null;
-  const outline: { readonly line: number; readonly name: string }[] = [];
+  const definitions: { readonly line: number; readonly name: string }[] = [];
   let imports = 0;
   const visit = (text: string, line: number): void => {
     if (language.imports.test(text)) imports++;
     const name = language.outline.exec(text)?.[0];
-    if (name !== undefined) outline.push({ line, name });
+    if (name !== undefined) definitions.push({ line, name });
   };
   const lines = plural(eachLine(content, visit, 200), "line");
-  const outer = outline.filter(({ name }) => !/^\s/.test(name));
-  const shown = thin(outline.length > outlineTold && outer.length > 3 ? outer : outline, outlineTold);
-  const part = shown.length < outline.length ? ", among them:" : outline.length > 0 ? ":" : ".";
-  return [
-    `Source text (${language.name}), ${lines}, ${plural(imports, "import")}, ${plural(outline.length, "definition")}${part}`,
-    ...shown.map(({ line, name }) => `L${line} ${cutLine(name, 64, 16)}`),
-  ];
+  const outer = definitions.filter(({ name }) => !/^\s/.test(name));
+  const shown = definitions.length > innerMax && outer.length > 3 ? outer : definitions;
+  const counts = `${lines}, ${plural(imports, "import")}, ${plural(definitions.length, "definition")}`;
+  return outline(
+    `Source text (${language.name}), ${counts}`,
+    shown.map(({ line, name }) => `L${line} ${name.trim()}`),
+    definitions.length,
+  );
 }
+
+const languageOf = (extension: string): Language | undefined =>
+  languages.find(({ extensions }) => extensions.split(" ").includes(extension));
 
 /** The language whose definitions and imports are frequent among the first lines, if any is. */
 function guessLanguage(content: string): Language | undefined {
@@ -345,19 +359,18 @@ function tellMarkdown(content: string, hint: string | null): readonly string[] |
   const isMarkdown = headings.length > 1 && /^(?:#{2,6} |```|[-*] |\|.*\||\d+\. )|\]\(/m.test(headOf(content));
   if (headings.length === 0 || (hint === null && !isMarkdown)) return null;
   const upper = headings.filter(({ level }) => level <= 2);
-  const shown = thin(headings.length > outlineTold && upper.length > 3 ? upper : headings, outlineTold);
-  const part = shown.length < headings.length ? ", among them:" : ":";
-  return [
-    `Markdown, ${plural(lines, "line")}, ${plural(blocks, "code block")}, ${plural(headings.length, "heading")}${part}`,
-    ...shown.map(({ line, level, text }) => `${"#".repeat(level)} L${line} ${cutLine(text, 60, 16)}`),
-  ];
+  const shown = headings.length > innerMax && upper.length > 3 ? upper : headings;
+  return outline(
+    `Markdown, ${plural(lines, "line")}, ${plural(blocks, "code block")}, ${plural(headings.length, "heading")}`,
+    shown.map(({ line, level, text }) => `${"#".repeat(level)} L${line} ${text}`),
+    headings.length,
+  );
 }
 
 /** Of more letters than this to the word there are no words to count. */
 const wordCharsMax = 20;
 
 function tellText(content: string): readonly string[] {
-  if (content.trim() === "") return ["Nothing but blanks."];
   let words = 0;
   const lines = eachLine(content, (line) => (words += line.match(/\S+/g)?.length ?? 0), Infinity);
   const told = content.length > wordCharsMax * words ? "" : `${plural(words, "word")}, `;

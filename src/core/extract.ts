@@ -4,10 +4,10 @@
  * said.
  *
  * A statement is a sentence, a list item, a line of a log or of code, or a clause of a sentence too long to quote. Its
- * value is the weight of the terms that nothing chosen so far has told (names, codes and numbers above words, rare above
- * frequent), plus what its words say it is for (cues.ts), times who said it, how and where. Statements are taken by
- * value for their length until the target is reached. What a later statement repeats or corrects counts little, and a
- * short answer brings along the question that gives it meaning.
+ * value is the weight of the terms that nothing chosen so far has told (names, codes and numbers above words, rare
+ * above frequent), plus what its words say it is for (cues.ts), times who said it, how and where. Statements are taken
+ * by value for their length until the target is reached. What a later statement repeats or corrects counts little, and
+ * a short answer brings along the question that gives it meaning.
  */
 
 import { expandFooter } from "./prompts.ts";
@@ -21,8 +21,9 @@ export type { Passage } from "./statements.ts";
 const sourceTokensMin = 40;
 
 /**
- * The most telling statements of the passages, in their order, within `targetTokens` (at least 32) for the whole result.
- * The last line names what was left out. Deterministic; no longer than the texts of the passages, save for a few words.
+ * The most telling statements of the passages, in their order, within `targetTokens` (at least 32) for the whole
+ * result. The last line names what was left out. Deterministic; no longer than the texts of the passages, unless these
+ * are a few words.
  */
 export function extract(passages: readonly Passage[], options: { readonly targetTokens: number }): string {
   const sourceTokens = estimateTokens(passages.map((passage) => passage.text).join("\n"));
@@ -67,7 +68,7 @@ const costPower = 0.9;
 const costOffset = 4;
 /** How much of a question counts for its answer. */
 const askedShare = 0.7;
-/** The threshold falls by this factor from round to round, down to this share of the best; less is not worth its room. */
+/** The threshold falls by this factor from round to round, to this share of the best: less is not worth its room. */
 const fall = 0.88;
 const leastShare = 0.05;
 /** With less than this nothing is left to choose. */
@@ -154,7 +155,7 @@ function cutToFit(statements: readonly Weighed[], room: number): string {
 
 /** Results shorter than this have no room for times. */
 const timedTokensMin = 120;
-/** Times are told as finely as the whole span asks for: to about this part of it, and days alone above so many minutes. */
+/** Times are told as finely as the whole span asks for: to about this part of it; above so many minutes days only. */
 const grainsOfSpan = 24;
 const grainMinutesMin = 10;
 const dayGrainMinutes = 360;

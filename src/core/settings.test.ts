@@ -29,6 +29,9 @@ const specified = {
 
 /** What our own decisions add. */
 const added = {
+  summaryBaseUrl: ["LCM_SUMMARY_BASE_URL", null],
+  summaryConcurrency: ["LCM_SUMMARY_CONCURRENCY", 4],
+  summaryTimeoutSeconds: ["LCM_SUMMARY_TIMEOUT_SECONDS", 120],
   newSessionRetainDepth: ["LCM_NEW_SESSION_RETAIN_DEPTH", 2],
   promptDir: ["LCM_PROMPT_DIR", null],
   customInstructions: ["LCM_CUSTOM_INSTRUCTIONS", null],

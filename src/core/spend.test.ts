@@ -223,11 +223,12 @@ describe("guarantee 21: provider trouble is classified by kind, never by words",
     });
   });
 
-  it("status tells which provider is not asked, and since when", async () => {
+  it("status tells which provider is not asked, since when and until when", async () => {
     await onGround(async (ground) => {
       assert.deepEqual((await ground.spend()).breakers, []);
       await ground.metered(behaving("unauthorized")).complete(request());
-      const open = [{ provider: "scripted", model: "one", at: "2026-02-17T08:00:00.000Z" }];
+      const [at, until] = ["2026-02-17T08:00:00.000Z", "2026-02-17T08:10:00.000Z"];
+      const open = [{ provider: "scripted", model: "one", at, until }];
       assert.deepEqual((await ground.spend()).breakers, open);
       const again = await ground.reopen();
       assert.deepEqual((await again.spend()).breakers, open);

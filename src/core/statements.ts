@@ -142,7 +142,9 @@ function kindOfSpeaker(who: string): Passage["kind"] {
 // ── Labels ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const labelCharsMax = 60;
-const time = String.raw`\[(?=\d)(\d{4}-\d\d-\d\d)? ?(\d\d:\d\d)?( – (?:\d{4}-\d\d-\d\d )?\d\d:\d\d)? ?([^\]\s\d][^\]\s]{0,39})?\]`;
+const day = String.raw`\d{4}-\d\d-\d\d`;
+const until = String.raw` – (?:${day} )?\d\d:\d\d`;
+const time = String.raw`\[(?=\d)(${day})? ?(\d\d:\d\d)?(${until})? ?([^\]\s\d][^\]\s]{0,39})?\]`;
 const passageLabel = new RegExp(String.raw`^${time}(?: \[([^\]\n]{1,${labelCharsMax}})\])?$`);
 /** As extract.ts writes them: what is not said is as in the line before. */
 const lineLabel = new RegExp(
@@ -181,8 +183,8 @@ const topicsIn = (footer: string): readonly string[] =>
 // ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const level = "TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL";
-const lineTime =
-  /^(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d)\s+/;
+const clock = String.raw`\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`;
+const lineTime = new RegExp(String.raw`^(?:\[?(?:${day}[T ])?${clock}\]?|[A-Z][a-z]{2} +\d{1,2} ${clock})\s+`);
 const logLine = new RegExp(String.raw`${lineTime.source}|^\W{0,2}(?:${level})\b\W`);
 
 function worthOfOutput(line: string, isLast: boolean): number {
@@ -203,14 +205,29 @@ function toldCall([, name = "", input = ""]: RegExpExecArray): string {
     .trim()}`;
 }
 
-const keyword =
-  "import|export|const|let|var|def|class|fn|func|function|return|raise|throw|public|private|static|async|await|struct|enum|impl|interface|type|package|using|namespace|elif|else|except|if|for|while|try|with|SELECT|INSERT|CREATE|UPDATE|ALTER|DROP|WHERE|FROM|JOIN";
+/** Words that a line of code may begin with. */
+const keyword = [
+  "import|export|const|let|var|def|class|fn|func|function|return|raise|throw|public|private|static|async|await|struct",
+  "enum|impl|interface|type|package|using|namespace|elif|else|except|if|for|while|try|with",
+  "SELECT|INSERT|CREATE|UPDATE|ALTER|DROP|WHERE|FROM|JOIN",
+].join("|");
 const codeLine = new RegExp(
-  String.raw`[{;]$|^[)}\]]+[;,]*$|^(?:${keyword})\b.*(?:[={};]|[):]$)|^(?:#include|\/\/|\/\*|\* )|^(?:diff --git|[+-]{3} |@@ )|^</?[a-zA-Z][^>]*>|^[\w.]+\(.*\)[;,]?$|=>\s?\S{0,40}$|\bAS \w{1,40},?$|":\s?["\d\{\[tfn]`,
+  [
+    String.raw`[{;]$|^[)}\]]+[;,]*$`,
+    String.raw`^(?:${keyword})\b.*(?:[={};]|[):]$)`,
+    String.raw`^(?:#include|\/\/|\/\*|\* )|^(?:diff --git|[+-]{3} |@@ )|^</?[a-zA-Z][^>]*>`,
+    String.raw`^[\w.]+\(.*\)[;,]?$|=>\s?\S{0,40}$|\bAS \w{1,40},?$`,
+    // The fields of JSON.
+    String.raw`":\s?["\d\{\[tfn]`,
+  ].join("|"),
 );
 const sixWords = /(?:[\p{L}'’]{2,40}[ ,]{1,3}){6}/u;
-const signature =
-  /^(?:(?:export|pub|default|abstract|async)\s)*(?:function|def|class|fn|func|interface|type|struct|enum|impl|CREATE|ALTER|diff --git)\b|^(?:\+\+\+|\$) /;
+const signature = new RegExp(
+  [
+    String.raw`^(?:(?:export|pub|default|abstract|async) )*(?:function|def|class|fn|func|interface|type|struct|enum)\b`,
+    String.raw`^(?:CREATE|ALTER|diff --git|\+\+\+|\$) `,
+  ].join("|"),
+);
 
 const isCode = (text: string): boolean => codeLine.test(text) && !sixWords.test(text);
 
@@ -240,8 +257,11 @@ function plain(text: string): string {
 /** Bounded, so that a line of nothing but dots takes no longer than another. */
 const ending =
   /[。！？।۔؟]+[」』”’"'）)\]]*|[.!?…]{1,6}["'”’)\]*]{0,4}(?=\s)|[!?]{1,6}(?=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])/gu;
-const abbreviation =
-  /(?:^|[\s(])(?:\p{L}|e\.g|i\.e|etc|vs|mrs?|ms|dr|prof|st|nos?|nr|approx|z\.\s?b|d\.\s?h|ca|bzw|fig|vol|inc|ltd|jr|sr|pp?|al)\.$/iu;
+const abbreviation = new RegExp(
+  String.raw`(?:^|[\s(])(?:\p{L}|e\.g|i\.e|etc|vs|mrs?|ms|dr|prof|st|nos?|nr|approx|fig|vol|inc|ltd|jr|sr|pp?|al` +
+    String.raw`|z\.\s?b|d\.\s?h|ca|bzw)\.$`,
+  "iu",
+);
 
 function sentencesOf(text: string): readonly string[] {
   const sentences: string[] = [];
@@ -279,7 +299,7 @@ function piecesOf(sentence: string): readonly string[] {
   return pieces;
 }
 
-/** Where to cut for at most so many units: behind a clause, else behind a word, else anywhere but inside a character. */
+/** Where to cut for at most so many units: behind a clause, else behind a word, else not inside a character. */
 export function cutAt(text: string, charsMax: number): number {
   if (text.length <= charsMax) return text.length;
   const window = text.slice(0, charsMax);

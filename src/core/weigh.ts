@@ -168,8 +168,8 @@ const sameSubject = 0.4;
 
 /**
  * Of two that say nearly the same the later stays, unless the earlier is a weightier voice; what is corrected fades.
- * Figures are left out of it, because they are what an update changes. Within a turn nobody repeats or corrects: what is
- * alike there is a list.
+ * Figures are left out of it, because they are what an update changes. Within a turn nobody repeats or corrects: what
+ * is alike there is a list.
  */
 function discountRepeats(statements: readonly Weighed[]): void {
   const shared = new Float64Array(statements.length);
@@ -205,13 +205,12 @@ const wordWeight = (term: Term): number => (term.kind === "number" ? 0 : term.we
 
 const unspaced = String.raw`\p{sc=Han}\p{sc=Hira}\p{sc=Kana}ー々〆\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\p{sc=Mymr}`;
 const letter = String.raw`[[\p{L}\p{M}\p{N}_]--[${unspaced}]]`;
-const termPattern = new RegExp(
-  String.raw`https?:\/\/[^\s<>"'\x60\)\]]+|[「『《“]?[${unspaced}]+|[@#$€£¥~\/]?${letter}+(?:[\-.:\/@'’+]${letter}+|,\d{3})*%?`,
-  "gv",
-);
+const address = String.raw`https?:\/\/[^\s<>"'\x60\)\]]+`;
+const spacedTerm = String.raw`[@#$€£¥~\/]?${letter}+(?:[\-.:\/@'’+]${letter}+|,\d{3})*%?`;
+const termPattern = new RegExp(String.raw`${address}|[「『《“]?[${unspaced}]+|${spacedTerm}`, "gv");
 const unspacedPattern = new RegExp(`[${unspaced}]`, "v");
 const cueOfWord: ReadonlyMap<string, CueKind> = new Map(
-  Object.entries(cueWords).flatMap(([cue, words]) => words.map((word) => [word, cue as CueKind] as const)),
+  cueWords.flatMap(([cue, words]) => words.map((word) => [word, cue] as const)),
 );
 const placesMax = 12;
 const addressWorth = 2;

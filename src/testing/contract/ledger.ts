@@ -311,12 +311,18 @@ export function testLedger(subject: StoreUnderTest): void {
             conversations: 1,
             messages: 3,
             summaries: 1,
+            belowNormal: { aggressive: 0, extractive: 0, truncated: 0 },
             files: 0,
             unindexed: 4,
           },
         );
-        assert.equal(await store.index(2), 2);
-        assert.equal((await store.status()).unindexed, 2);
+        const [last] = await store.context(talk.id, { kind: "message" });
+        assert.ok(last !== undefined);
+        const text = { ...summary("extracted"), tokens: 1, level: "extractive" } as const;
+        assert.equal((await store.fold(talk.id, [last], text)).kind, "written");
+        assert.equal((await store.status()).belowNormal.extractive, 1);
+        assert.equal(await store.index(2), 3);
+        assert.equal((await store.status()).unindexed, 3);
         assert.equal(await store.index(100), 0);
         assert.equal(await store.index(100), 0);
         assert.equal((await store.status()).unindexed, 0);
