@@ -6,8 +6,6 @@
 import { assent, commonWords, cuePatterns, cuePhrases, cueWords, narration, smallTalk, type CueKind } from "./cues.ts";
 import type { Statement } from "./statements.ts";
 
-// ── Weighing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 type TermKind = "word" | "name" | "code" | "number" | "pair";
 
 /** A word, a name, a code, a number, or two characters of a script without blanks. Filled in while texts are read. */
@@ -57,9 +55,11 @@ const cueWorth: Readonly<Record<CueKind, number>> = {
   fact: 0.6,
 };
 const bonusMax = 4;
+/** The powers by which a statement loses weight among others of its turn, and a line of output among its like. */
 const dilution = 0.33;
-const recency = 0.15;
 const wear = 0.5;
+/** How much more the last statement weighs than the first. */
+const recency = 0.15;
 
 export function weigh(statements: readonly Statement[]): readonly Weighed[] {
   const vocabulary = createVocabulary();
@@ -144,10 +144,7 @@ const turnStatementsMax = 8;
 
 /** A short statement at the start of a turn answers the last question of the turn before, or assents to its end. */
 function tieAnswers(statements: readonly Weighed[]): void {
-  const isNewTurn = (place: number): boolean => {
-    const [one, other] = [statements[place - 1], statements[place]];
-    return one?.turn !== other?.turn;
-  };
+  const isNewTurn = (place: number): boolean => statements[place - 1]?.turn !== statements[place]?.turn;
   for (const [place, statement] of statements.entries()) {
     const assents = assent.test(statement.text);
     if (place === 0 || statement.form !== "said" || !isNewTurn(place)) continue;

@@ -113,7 +113,7 @@ async function compactOne(session: Session, command: Command, name: string): Pro
       return exitOk;
     }
     const backup = plan.passes.length === 0 || !options.backup ? null : await session.database.backup(undefined);
-    if (!session.json && backup !== null) session.print(`  backup   ${backup.path}`);
+    if (!session.json && backup !== null) session.print(`backup   ${backup.path}`);
     if (!session.json && session.context.stderr.isTerminal)
       session.note(session.paint.soft("Ctrl-C stops it; what is folded stays"));
     const { result, isInterrupted, tookMs } = await run(session, lcm, request, plan, options);
