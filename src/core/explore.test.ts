@@ -111,7 +111,7 @@ describe("exploring a table", () => {
 describe("exploring code", () => {
   it("outlines definitions with their line numbers and counts imports", () => {
     const told = explore(corpus("typescript-queue"), named("queue.ts"));
-    assert.match(told, /^Source text \(TypeScript or JavaScript\), 49 lines, 2 imports, 5 definitions:$/m);
+    assert.match(told, /^Source text \(TypeScript or JavaScript\), 49 lines, 2 import lines, 5 definitions:$/m);
     assert.match(told, /^L4 export interface QueueOptions\n.*\nL17 export class Queue$/m);
   });
 

@@ -316,7 +316,7 @@ function tellCode(content: string, hint: string | null): readonly string[] | nul
   const lines = plural(eachLine(content, visit, 200), "line");
   const outer = definitions.filter(({ name }) => !/^\s/.test(name));
   const shown = definitions.length > innerMax && outer.length > 3 ? outer : definitions;
-  const counts = `${lines}, ${plural(imports, "import")}, ${plural(definitions.length, "definition")}`;
+  const counts = `${lines}, ${plural(imports, "import line")}, ${plural(definitions.length, "definition")}`;
   return outline(
     `Source text (${language.name}), ${counts}`,
     shown.map(({ line, name }) => `L${line} ${name.trim()}`),

@@ -62,10 +62,10 @@ function giveBack(picks: Weighed[], excess: () => number): void {
 /** What a label takes, on average. */
 const labelTokens = 6;
 /** Each further statement of one passage counts less by this much, so that no passage takes the whole room. */
-const crowding = 0.5;
+const crowding = 0.3;
 /** How much length counts against a statement: by this power, and as if it were longer by so many tokens. */
 const costPower = 0.9;
-const costOffset = 4;
+const costOffset = 7;
 /** How much of a question counts for its answer. */
 const askedShare = 0.7;
 /** The threshold falls by this factor from round to round, to this share of the best: less is not worth its room. */

@@ -48,7 +48,7 @@ export interface Split {
 
 const kindWorth: Readonly<Record<Passage["kind"], number>> = {
   user: 1.5,
-  assistant: 1.1,
+  assistant: 1.35,
   summary: 1,
   system: 0.5,
   tool: 0.35,

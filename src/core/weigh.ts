@@ -42,7 +42,7 @@ export interface Weighed extends Read {
   answers: Weighed | null;
 }
 
-const termWorth: Readonly<Record<TermKind, number>> = { word: 0.8, name: 2.2, code: 1.6, number: 1.4, pair: 0.35 };
+const termWorth: Readonly<Record<TermKind, number>> = { word: 0.8, name: 2.5, code: 1.6, number: 1.6, pair: 0.35 };
 /** A word of which nobody speaks twice is seldom what a text is about. */
 const loneWordWorth = 0.7;
 const cueWorth: Readonly<Record<CueKind, number>> = {
@@ -52,7 +52,7 @@ const cueWorth: Readonly<Record<CueKind, number>> = {
   change: 1.2,
   trouble: 0.8,
   outcome: 0.8,
-  fact: 0.6,
+  fact: 0.9,
 };
 const bonusMax = 4;
 /** The powers by which a statement loses weight among others of its turn, and a line of output among its like. */
@@ -171,29 +171,39 @@ const sameSubject = 0.4;
 function discountRepeats(statements: readonly Weighed[]): void {
   const shared = new Float64Array(statements.length);
   const sums = statements.map(({ terms }) => terms.reduce((sum, term) => sum + wordWeight(term), 0));
+  const newest = new Map<string, Weighed>();
   for (const later of statements) {
+    const words = later.terms.filter((term) => wordWeight(term) > 0);
+    const before = newest.get(words.map((term) => term.shown).join(" "));
+    if (words.length > 0) newest.set(words.map((term) => term.shown).join(" "), later);
+    if (before !== undefined && before.turn !== later.turn) fade(before, later, 0.1);
+
     const met: number[] = [];
-    for (const term of later.terms) {
+    for (const term of words) {
       for (const place of term.places) {
         if (place >= later.place) break;
         if (shared[place] === 0) met.push(place);
-        shared[place] = (shared[place] ?? 0) + wordWeight(term);
+        shared[place] = (shared[place] ?? 0) + term.weight;
       }
     }
     for (const place of met) {
       const earlier = statements[place];
       const weight = shared[place] ?? 0;
       shared[place] = 0;
-      if (earlier === undefined || earlier.turn === later.turn) continue;
+      if (earlier === undefined || earlier === before || earlier.turn === later.turn) continue;
       const [one, other] = [sums[place] ?? 0, sums[later.place] ?? 0];
       if (weight > nearlyEqual * Math.min(one, other) && weight > 0.5 * Math.max(one, other)) {
-        const weaker = earlier.factor > 1.15 * later.factor ? later : earlier;
-        weaker.factor *= weight > sameButFigures * Math.max(one, other) ? 0.1 : 0.3;
+        fade(earlier, later, weight > sameButFigures * Math.max(one, other) ? 0.1 : 0.3);
       } else if (later.form === "said" && later.cues.has("change") && weight > sameSubject * one) {
         earlier.factor *= 0.5;
       }
     }
   }
+}
+
+function fade(earlier: Weighed, later: Weighed, share: number): void {
+  const weaker = earlier.factor > 1.15 * later.factor ? later : earlier;
+  weaker.factor *= share;
 }
 
 const wordWeight = (term: Term): number => (term.kind === "number" ? 0 : term.weight);
@@ -204,7 +214,8 @@ const unspaced = String.raw`\p{sc=Han}\p{sc=Hira}\p{sc=Kana}ー々〆\p{sc=Thai}
 const letter = String.raw`[[\p{L}\p{M}\p{N}_]--[${unspaced}]]`;
 const address = String.raw`https?:\/\/[^\s<>"'\x60\)\]]+`;
 const spacedTerm = String.raw`[@#$€£¥~\/]?${letter}+(?:[\-.:\/@'’+]${letter}+|,\d{3})*%?`;
-const termPattern = new RegExp(String.raw`${address}|[「『《“]?[${unspaced}]+|${spacedTerm}`, "gv");
+const emoji = String.raw`\p{Emoji_Presentation}`;
+const termPattern = new RegExp(String.raw`${address}|[「『《“]?[${unspaced}]+|${spacedTerm}|${emoji}`, "gv");
 const unspacedPattern = new RegExp(`[${unspaced}]`, "v");
 const cueOfWord: ReadonlyMap<string, CueKind> = new Map(
   cueWords.flatMap(([cue, words]) => words.map((word) => [word, cue] as const)),
@@ -247,7 +258,7 @@ function createVocabulary(): Vocabulary {
     const lower = spelling.toLowerCase().replace(/['’]s$/, "");
     const kind = kindOf(spelling);
     const key = kind === "word" ? stem(lower) : lower;
-    const weight = lower.length === 1 ? 0.3 : /^https?:/.test(lower) ? addressWorth : 1;
+    const weight = /^(?:.|\p{Emoji_Presentation})$/u.test(lower) ? 0.3 : /^https?:/.test(lower) ? addressWorth : 1;
     const term = commonWords.has(lower) ? null : termFor(key, kind, spelling, weight);
     const entry = { term, cue: cueOfWord.get(lower) };
     bySpelling.set(spelling, entry);
