@@ -134,9 +134,7 @@ const rules: readonly Rule[] = [
   {
     promise: "the library's face shows core, store and llm",
     check: (files) => checkArrows(files.filter((file) => file.path === "index.ts")),
-    bad: [
-      file("index.ts", `export { main } from "./cli/main.ts";`),
-    ],
+    bad: [file("index.ts", `export { main } from "./cli/main.ts";`)],
     good: [
       file(
         "index.ts",

@@ -114,6 +114,7 @@ export function statementsOf(passage: Passage, place: number): Split {
     // A fence that is never closed does not make code of all that follows.
     const isFenced = fencesMet % 2 === 1 && fencesMet < fences && !sixWords.test(text);
     if (call !== null) add(toldCall(call), "call", callWorth);
+    else if (passage.kind === "summary" && toldCallMark.test(text)) add(text, "call", callWorth);
     else if (isFenced || isListing || isCode(text))
       add(text, "code", kindWorth[kind] * (signature.test(text) ? signatureWorth : codeWorth));
     else if (kind === "tool" || logLine.test(text)) addOutput(text, worthOfOutput(text, at === lastLine));
@@ -193,13 +194,15 @@ function worthOfOutput(line: string, isLast: boolean): number {
   return isLast ? outputWorth.last : kindWorth.tool;
 }
 
-/** A call reads `name {arguments}`; told are its name and what it was about. */
+/** A call reads `name {arguments}`; told are its name and what it was about, marked so that it is known again. */
 const toolCall = /^([A-Za-z][\w.:-]{0,60}) (\{".*)$/;
 const subject = /"(?:\w*path|file\w*|command|cmd|url|query|pattern|name|target|title|to|id)":"((?:[^"\\]|\\.){1,90})/i;
 
+const toldCallMark = /^→ \S/;
+
 function toldCall([, name = "", input = ""]: RegExpExecArray): string {
   const about = subject.exec(input)?.[1] ?? input.slice(0, cutAt(input, 90));
-  return `${name} ${about
+  return `→ ${name} ${about
     .replaceAll(/\\[nt]/g, " ")
     .replaceAll('\\"', '"')
     .trim()}`;
