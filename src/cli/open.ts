@@ -104,8 +104,9 @@ function boundMemory(): void {
 
 /** The flag, then the settings, then OpenClaw's config. */
 export async function findSummariser(named?: string): Promise<Summariser | null> {
-  const [{ chooseModel }, { readOpenclawConfig }] = await Promise.all([
+  const [{ chooseModel }, { variablesOf }, { readOpenclawConfig }] = await Promise.all([
     import("../llm/choice.ts"),
+    import("../llm/credentials.ts"),
     import("../llm/openclaw-files.ts"),
   ]);
   const { values: settings } = readSettings();
@@ -118,6 +119,11 @@ export async function findSummariser(named?: string): Promise<Summariser | null>
   return {
     name: `${choice.provider}/${choice.model}`,
     from: named !== undefined ? "--model" : isSet ? set : "OpenClaw's config",
+    keyVariables: variablesOf(choice.provider),
+    async check() {
+      const { checkModel } = await import("../llm/model.ts");
+      return await checkModel(choice, { stateDir, env: process.env });
+    },
     async create({ summaryTimeoutSeconds }) {
       const { createModel } = await import("../llm/model.ts");
       return await createModel(choice, { stateDir, env: process.env, timeoutMs: summaryTimeoutSeconds * 1_000 });

@@ -11,7 +11,7 @@ import { LcmError } from "./errors.ts";
 import type { CompactionRecord, Conversation, ConversationId, Refusal } from "./model.ts";
 import { createPasses } from "./passes.ts";
 import type { PassDeps, PassReport, Passes } from "./passes.ts";
-import { depthMaxBetweenTurns, rulesOf } from "./plan.ts";
+import { depthMaxBetweenTurns, rulesOf, strictRules } from "./plan.ts";
 import type { Rules } from "./plan.ts";
 import type { Clock, Store } from "./ports.ts";
 import { promptTokens } from "./render-summary.ts";
@@ -74,6 +74,11 @@ export interface CompactReport {
   readonly message: string;
 }
 
+/** A budget is a number of tokens; anything else is a mistake of the caller. */
+export function checkBudget(budget: number): void {
+  if (!(budget >= 0)) throw new LcmError("invalid", `${budget} is no budget`, { hint: "give a number of tokens" });
+}
+
 /** What a prompt of a conversation may take as long as no host has said. */
 export const promptBudgetDefault = 128_000;
 
@@ -96,6 +101,7 @@ export async function due(
   conversation: Conversation,
   budget = conversation.promptBudget ?? promptBudgetDefault,
 ): Promise<Due> {
+  checkBudget(budget);
   const { contextThreshold, leafChunkTokens, freshTailCount } = deps.settings;
   const { totals } = conversation;
   const contextTokens = promptTokens(totals);
@@ -116,7 +122,7 @@ async function tailTokens(store: Store, conversation: ConversationId, count: num
 
 // ── Compacting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Throws only for a conversation that does not exist; everything else is an outcome. */
+/** Throws only for a wrong request; everything else is an outcome. */
 export async function compact(deps: CompactDeps, request: CompactRequest): Promise<CompactReport> {
   const { store, clock } = deps;
   const started = clock.now();
@@ -132,10 +138,9 @@ export async function compact(deps: CompactDeps, request: CompactRequest): Promi
     mode = chosen ?? mode;
     const onRefusal = request.onRefusal ?? (mode === "until_under" ? "extract" : "wait");
     work = createPasses(deps, { ...request, onRefusal }, tokensBefore, asked.budget);
-    const target = request.targetTokens ?? asked.thresholdTokens;
-    outcome = chosen === null ? { kind: "idle" } : await runMode(chosen, work, target, request);
+    outcome = chosen === null ? { kind: "idle" } : await runMode(chosen, work, deps.settings, request, asked, before);
   } catch (error) {
-    if (error instanceof LcmError && error.code === "not_found") throw error;
+    if (error instanceof LcmError && (error.code === "not_found" || error.code === "invalid")) throw error;
     // A full disk, a lock that never ends, a bug in an adapter: the host goes on, and is told.
     outcome = { kind: "failed", message: error instanceof Error ? error.message : String(error) };
   }
@@ -149,7 +154,7 @@ export async function compact(deps: CompactDeps, request: CompactRequest): Promi
     tokensBefore,
     tokensAfter,
     passes,
-    message: tell(outcome, tokensBefore, tokensAfter, passes.length),
+    message: tell(mode, outcome, tokensBefore, tokensAfter, passes.length),
   };
   await record(deps, report, timestampToMs(clock.now()) - timestampToMs(started));
   return report;
@@ -172,19 +177,25 @@ export function modeOf(settings: Settings, request: CompactRequest, asked: Due):
 async function runMode(
   mode: CompactionRecord["mode"],
   work: Passes,
-  targetTokens: number,
+  settings: Settings,
   request: CompactRequest,
+  { budget, thresholdTokens }: Due,
+  { totals }: Conversation,
 ): Promise<CompactOutcome> {
-  const rules = rulesOf(work.settings, request.force === true);
+  const rules = rulesOf(settings, request.force === true, budget);
   switch (mode) {
     case "incremental": {
-      const depthMax = depthMaxBetweenTurns(work.settings);
+      const depthMax = depthMaxBetweenTurns(settings);
       return (await work.foldLeaves(rules, 1)) ?? (await work.condense({ ...rules, depthMax })) ?? settled;
     }
     case "sweep":
       return (await sweep(work, rules)) ?? settled;
     case "until_under":
-      return await sweepUntilUnder(work, rules, targetTokens, request.roundsMax ?? roundsMaxDefault);
+      return await sweepUntilUnder(work, rules, strictRules(settings, budget), {
+        targetTokens: request.targetTokens ?? thresholdTokens,
+        roundsMax: request.roundsMax ?? roundsMaxDefault,
+        tailMost: Math.min(settings.freshTailCount, totals.contextMessages),
+      });
   }
 }
 
@@ -193,10 +204,10 @@ const settled: CompactOutcome = { kind: "settled" };
 /** Leaves, then condensing; again while folds were stale or made room for others. Null when nothing is left to fold. */
 async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null> {
   for (let round = 0; round < roundsMaxDefault; round++) {
-    const passesBefore = work.passes.length;
+    const before = work.passes.length + work.stale();
     const ended = (await work.foldLeaves(rules)) ?? (await work.condense(rules));
     if (ended !== null) return ended;
-    if (work.passes.length === passesBefore) return null;
+    if (work.passes.length + work.stale() === before) return null;
   }
   return { kind: "bounded", bound: "rounds" };
 }
@@ -208,16 +219,17 @@ async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null>
 async function sweepUntilUnder(
   work: Passes,
   rules: Rules,
-  targetTokens: number,
-  roundsMax: number,
+  strict: Rules,
+  bounds: { readonly targetTokens: number; readonly roundsMax: number; readonly tailMost: number },
 ): Promise<CompactOutcome> {
-  const strict = rulesOf(work.settings, true);
+  const { targetTokens, roundsMax, tailMost } = bounds;
   for (let round = 0; round < roundsMax; round++) {
-    const tail = round < 2 ? rules.freshTailCount : Math.ceil(rules.freshTailCount / 2 ** (round - 1));
-    const ended = await sweep(work.until(targetTokens), { ...(round === 0 ? rules : strict), freshTailCount: tail });
-    if (work.tokens() <= targetTokens) return { kind: "under", targetTokens };
-    if (ended !== null && ended.kind !== "settled") return ended;
-    if (round > 0 && tail <= 1) return settled;
+    const freshTailCount = round < 2 ? rules.freshTailCount : Math.ceil(tailMost / 2 ** (round - 1));
+    const ended = await sweep(work.until(targetTokens), { ...(round === 0 ? rules : strict), freshTailCount });
+    // Others may have written meanwhile: what is said of the target is asked of the store.
+    if ((await work.recount()) <= targetTokens) return { kind: "under", targetTokens };
+    if (ended !== null) return ended;
+    if (round > 0 && freshTailCount <= 1) return settled;
   }
   return { kind: "bounded", bound: "rounds" };
 }
@@ -251,7 +263,13 @@ async function record({ store, clock }: CompactDeps, report: CompactReport, dura
   }
 }
 
-function tell(outcome: CompactOutcome, before: number, after: number, passes: number): string {
+function tell(
+  mode: CompactionRecord["mode"],
+  outcome: CompactOutcome,
+  before: number,
+  after: number,
+  passes: number,
+): string {
   const folded =
     passes === 0
       ? "nothing was folded"
@@ -262,7 +280,7 @@ function tell(outcome: CompactOutcome, before: number, after: number, passes: nu
     case "under":
       return `${folded}; at or below ${formatCount(outcome.targetTokens)}`;
     case "settled":
-      return `${folded}; nothing is left to fold`;
+      return `${folded}; ${settledWords[mode]}`;
     case "bounded":
       return `${folded}; stopped at the ${boundNames[outcome.bound]}`;
     case "waiting":
@@ -272,4 +290,9 @@ function tell(outcome: CompactOutcome, before: number, after: number, passes: nu
   }
 }
 
+const settledWords = {
+  incremental: "nothing more between turns",
+  sweep: "nothing is left to fold",
+  until_under: "the target was missed, and nothing is left to fold",
+} as const;
 const boundNames = { passes: "limit of passes", rounds: "limit of rounds", deadline: "deadline" } as const;

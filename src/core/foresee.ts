@@ -5,9 +5,8 @@ import type { CompactDeps, CompactRequest, Due } from "./compact.ts";
 import { createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, ConversationId } from "./model.ts";
 import { sumTokens } from "./passes.ts";
-import { condensedRuns, depthMaxBetweenTurns, rulesOf } from "./plan.ts";
+import { condensedRuns, depthMaxBetweenTurns, rulesOf, targetTokensOf } from "./plan.ts";
 import { promptTokens, summaryOverheadTokens } from "./render-summary.ts";
-import { targetTokensOf } from "./summarize.ts";
 
 /** What a sweep would do, with every summary as long as its target: nothing is asked and nothing is written. */
 export interface CompactionPlan {
@@ -30,7 +29,7 @@ export async function planCompaction(deps: CompactDeps, request: CompactRequest)
   const conversation = await mustFind(store, request.conversation);
   const asked = await due(deps, conversation, request.budget);
   const mode = modeOf(settings, request, asked);
-  const rules = rulesOf(settings, request.force === true);
+  const rules = rulesOf(settings, request.force === true, asked.budget);
   const tokensBefore = promptTokens(conversation.totals);
   const passes: PlannedPass[] = [];
   let tokensAfter = tokensBefore;
@@ -43,7 +42,7 @@ export async function planCompaction(deps: CompactDeps, request: CompactRequest)
     const { ordinal = 0, depth: below = -1 } = run[0] ?? {};
     const depth = below + 1;
     const sourceTokens = sumTokens(run);
-    const tokens = targetTokensOf(settings, depth, sourceTokens);
+    const tokens = targetTokensOf(rules, depth, sourceTokens);
     passes.push({ depth, sources: run.length, sourceTokens, targetTokens: tokens });
     tokensAfter += tokens - sourceTokens + summaryOverheadTokens * (depth === 0 ? 1 : 1 - run.length);
     for (const each of run) context.delete(each.ordinal);

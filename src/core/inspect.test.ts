@@ -54,6 +54,7 @@ const sound: Skeleton = {
     revision: 1,
     hostCursor: null,
     promptBudget: null,
+    forgets: 0,
   },
   recounted: totals,
   context: [summaryItem("sum_a", 1), messageItem(3), messageItem(4)],

@@ -6,7 +6,7 @@
 
 import { assemble } from "./assemble.ts";
 import type { Assembly } from "./assemble.ts";
-import { compact, due, mustFind, promptBudgetDefault } from "./compact.ts";
+import { checkBudget, compact, due, mustFind, promptBudgetDefault } from "./compact.ts";
 import type { CompactReport, CompactRequest, Due } from "./compact.ts";
 import { expand } from "./expand.ts";
 import type { Expansion, ExpandRequest } from "./expand.ts";
@@ -83,8 +83,8 @@ export function createLcm(given: LcmDeps): Lcm {
     given.model === undefined || given.model === null
       ? null
       : meter({ store, clock, settings }, given.model, { breaker: given.breaker ?? "heeded" });
-  const deps = { store, clock, settings, model, templates };
-  const inTurn = createQueues();
+  const deps = { store, clock, settings, model, templates, leftAlone: new Set<string>() };
+  const takeTurn = createTurns();
   return {
     store,
     settings,
@@ -95,14 +95,20 @@ export function createLcm(given: LcmDeps): Lcm {
     async assemble(conversation, { budget } = {}) {
       const { promptBudget } = budget === undefined ? await mustFind(store, conversation) : { promptBudget: budget };
       const { freshTailCount } = settings;
+      checkBudget(promptBudget ?? promptBudgetDefault);
       return await assemble(store, { conversation, budget: promptBudget ?? promptBudgetDefault, freshTailCount });
     },
     due: async (conversation) => await due(deps, await mustFind(store, conversation)),
     planCompaction: async (request) => await planCompaction(deps, request),
-    compact: async (request) =>
-      request.mode === "until_under"
-        ? await compact(deps, request)
-        : await inTurn(request.conversation, async () => await compact(deps, request)),
+    async compact(request) {
+      if (request.mode === "until_under") return await compact(deps, request);
+      const endTurn = await takeTurn(request.conversation, request.signal);
+      try {
+        return await compact(deps, request);
+      } finally {
+        endTurn();
+      }
+    },
     spend: async () => await spendOf({ store, clock, settings }),
     grep: async (request, limits) => await grep(store, request, limits),
     expand: async (request) => await expand(store, request),
@@ -111,17 +117,28 @@ export function createLcm(given: LcmDeps): Lcm {
   };
 }
 
-/** One piece of work at a time for each conversation; different ones do not wait for each other. */
-function createQueues(): <T>(conversation: ConversationId, work: () => Promise<T>) => Promise<T> {
-  const last = new Map<ConversationId, Promise<unknown>>();
-  return async (conversation, work) => {
-    const turn = (last.get(conversation) ?? Promise.resolve()).then(work);
-    const settled = turn.catch(() => undefined); // Its caller hears of it; the next only waits.
-    last.set(conversation, settled);
-    try {
-      return await turn;
-    } finally {
-      if (last.get(conversation) === settled) last.delete(conversation);
-    }
+/**
+ * One compaction at a time in a conversation; different ones do not wait for each other. Whoever's deadline passes while
+ * waiting goes on at once, and finds that it has passed.
+ */
+function createTurns(): (conversation: ConversationId, signal?: AbortSignal) => Promise<() => void> {
+  const last = new Map<ConversationId, Promise<void>>();
+  return async (conversation, signal) => {
+    const before = last.get(conversation) ?? Promise.resolve();
+    const mine = Promise.withResolvers<void>();
+    const end = before.then(async () => await mine.promise);
+    last.set(conversation, end);
+    void end.then(() => last.get(conversation) === end && last.delete(conversation));
+    await endOf(before, signal);
+    return mine.resolve;
   };
+}
+
+async function endOf(turn: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined || signal.aborted) return signal === undefined ? await turn : undefined;
+  const deadline = Promise.withResolvers<void>();
+  const pass = (): void => deadline.resolve();
+  signal.addEventListener("abort", pass, { once: true });
+  await Promise.race([turn, deadline.promise]);
+  signal.removeEventListener("abort", pass);
 }

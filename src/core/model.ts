@@ -56,6 +56,8 @@ export interface Conversation {
   readonly revision: number;
   /** Opaque position in the host's transcript up to which everything is stored. */
   readonly hostCursor: string | null;
+  /** Grows whenever something is forgotten: what was read before may hold it. */
+  readonly forgets: number;
   /** Tokens that the host last gave a prompt of it; null as long as none was named. */
   readonly promptBudget: number | null;
 }

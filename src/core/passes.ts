@@ -3,21 +3,23 @@
  * passes add up to is decided in compact.ts.
  */
 
+import { assert } from "./errors.ts";
 import { condensingWindow, createLeafFinder } from "./find-runs.ts";
 import type { LeafRun } from "./find-runs.ts";
 import { fileIdsOf } from "./large-files.ts";
-import type { ContextItem, ConversationId, FileId, Level, Refusal, SummaryId } from "./model.ts";
-import { condensedRuns } from "./plan.ts";
+import type { ContextItem, Conversation, ConversationId, FileId, Level, Refusal, SummaryId } from "./model.ts";
+import { condensedRuns, targetTokensOf } from "./plan.ts";
 import type { Rules, Stretch } from "./plan.ts";
 import type { Store } from "./ports.ts";
-import { summaryOverheadTokens } from "./render-summary.ts";
-import type { Settings } from "./settings.ts";
+import { promptTokens, summaryOverheadTokens } from "./render-summary.ts";
 import { messagePassages, summaryPassages } from "./source-text.ts";
 import { summarize } from "./summarize.ts";
 import type { Source, SummarizeDeps } from "./summarize.ts";
 
 export interface PassDeps extends SummarizeDeps {
   readonly store: Store;
+  /** Runs that no summary could shorten. Remembered, so that no model is asked for them again and again. */
+  readonly leftAlone: Set<string>;
 }
 
 export interface PassRequest {
@@ -52,10 +54,12 @@ const passesMaxDefault = 10_000;
 
 /** One compaction under way: it drafts and folds, and knows when to stop. */
 export interface Passes {
-  readonly settings: Settings;
   readonly passes: readonly PassReport[];
-  /** What the context takes now, as far as this compaction knows. */
-  tokens(): number;
+  /** Folds that came too late because the context had changed: what they were about can be planned again. */
+  readonly stale: () => number;
+  /** What the context takes now, as far as this compaction knows; `recount` asks the store. */
+  readonly tokens: () => number;
+  recount(): Promise<number>;
   /** The same work, ending passes as soon as the context is at or below this. */
   until(targetTokens: number): Passes;
   /** Both answer null when nothing is left to fold, or what ended them. */
@@ -64,10 +68,10 @@ export interface Passes {
 }
 
 export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore: number, budget: number): Passes {
-  const { store, settings } = deps;
+  const { store, settings, leftAlone } = deps;
   const { conversation, signal, patience, onRefusal, passesMax = passesMaxDefault } = request;
   const passes: PassReport[] = [];
-  const incompressible = new Set<ContextItem["id"]>();
+  let stale = 0;
   let tokens = tokensBefore;
   let targetTokens = -1;
   let ended: PassesEnd | null = null;
@@ -75,8 +79,6 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
   const direction = (): Stretch["from"] => (tokens > budget ? "newest" : "oldest");
   const modelSignals = [signal, patience].filter((each) => each !== undefined);
   const modelSignal = modelSignals.length === 0 ? {} : { signal: AbortSignal.any(modelSignals) };
-  /** Patience over is the same as no model: nothing is asked that would only be refused. */
-  const drafting = (): SummarizeDeps => (patience?.aborted === true ? { ...deps, model: null } : deps);
 
   const hasEnded = (): boolean => {
     if (ended === null && signal?.aborted === true) ended = { kind: "bounded", bound: "deadline" };
@@ -84,8 +86,14 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
     return ended !== null || tokens <= targetTokens;
   };
 
-  const pass = async (items: readonly ContextItem[], source: Source): Promise<void> => {
-    const drafted = await summarize(drafting(), source, {
+  const current = async (): Promise<Conversation> => {
+    const found = await store.conversation(conversation);
+    assert(found !== null, "a conversation does not go away");
+    return found;
+  };
+
+  const pass = async ({ items, source, forgets }: Planned): Promise<void> => {
+    const drafted = await summarize(deps, source, {
       ...modelSignal,
       onRefusal,
       customInstructions: request.customInstructions ?? null,
@@ -97,11 +105,14 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
       return;
     }
     if (drafted.kind === "incompressible") {
-      for (const { id } of items) incompressible.add(id);
+      leftAlone.add(nameOf(items));
       return;
     }
-    const folded = await store.fold(conversation, items, drafted.summary);
-    if (folded.kind === "stale") return;
+    const folded = await store.fold(conversation, items, drafted.summary, forgets);
+    if (folded.kind === "stale") {
+      stale += 1;
+      return;
+    }
     const { depth } = source;
     const report: PassReport = {
       depth,
@@ -117,69 +128,98 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
     request.onPass?.(report);
   };
 
-  const leafSource = async ({ items, messages }: LeafRun): Promise<Source> => ({
-    conversation,
-    depth: 0,
-    passages: messagePassages(messages, settings.timezone),
-    tokens: sumTokens(items),
-    overheadTokens: summaryOverheadTokens,
-    previousContext: await previousContext(store, conversation, items),
-    fileIds: fileIdsOf(messages),
+  /** Passes on what `next` gives, several at a time, but never more than may still be made. */
+  const passOn = async (mostMade: number, next: () => Promise<Planned | null>): Promise<void> => {
+    const made = passes.length;
+    const mayStart = (underWay: number): boolean =>
+      !hasEnded() && passes.length + underWay < Math.min(passesMax, made + mostMade);
+    await inParallel(settings.summaryConcurrency, mayStart, next, pass);
+  };
+
+  const planLeaf = async ({ items, messages }: LeafRun, forgets: number, rules: Rules): Promise<Planned> => ({
+    items,
+    forgets,
+    source: {
+      conversation,
+      depth: 0,
+      passages: messagePassages(messages, settings.timezone),
+      tokens: sumTokens(items),
+      overheadTokens: summaryOverheadTokens,
+      targetTokens: targetTokensOf(rules, 0, sumTokens(items)),
+      previousContext: await previousContext(store, conversation, items),
+      fileIds: fileIdsOf(messages),
+    },
   });
 
-  const condensedSource = async (items: readonly ContextItem[]): Promise<Source> => {
+  const planCondensed = async (items: readonly ContextItem[], forgets: number, rules: Rules): Promise<Planned> => {
     const depth = (items[0]?.depth ?? 0) + 1;
     const ids = items.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
     const summaries = await store.summaries({ ids });
-    return {
+    const source = {
       conversation,
       depth,
       passages: summaryPassages(summaries, settings.timezone),
       tokens: sumTokens(items),
       overheadTokens: 0, // The sources' own wrappers go, and they are more than one.
-      previousContext: depth === 1 ? await previousContext(store, conversation, items) : null,
+      targetTokens: targetTokensOf(rules, depth, sumTokens(items)),
+      previousContext: await previousContext(store, conversation, items),
       fileIds: [...new Set(summaries.flatMap((summary): readonly FileId[] => summary.fileIds))],
     };
+    return { items, forgets, source };
   };
 
   const work: Passes = {
-    settings,
     passes,
+    stale: () => stale,
     tokens: () => tokens,
+    async recount() {
+      tokens = promptTokens((await current()).totals);
+      return tokens;
+    },
     until(target) {
       targetTokens = target;
       return work;
     },
     async foldLeaves(rules, leavesMax = Number.POSITIVE_INFINITY) {
       const finder = createLeafFinder(store, conversation, rules, direction());
-      let given = 0;
-      const next = async (): Promise<LeafRun | null> => (given++ < leavesMax ? await finder.next() : null);
-      await inParallel(settings.summaryConcurrency, hasEnded, next, async (run) => {
-        if (run.items.some(({ id }) => incompressible.has(id))) return;
-        await pass(run.items, await leafSource(run));
-      });
+      const next = async (): Promise<Planned | null> => {
+        for (;;) {
+          const { forgets } = await current();
+          const run = await finder.next();
+          if (run === null) return null;
+          if (!leftAlone.has(nameOf(run.items))) return await planLeaf(run, forgets, rules);
+        }
+      };
+      await passOn(leavesMax, next);
       return ended;
     },
     async condense(rules) {
       for (;;) {
         if (hasEnded()) return ended;
+        const { forgets } = await current();
         const window = await condensingWindow(store, conversation, direction());
-        const runs = condensedRuns(window, rules, ({ id }) => incompressible.has(id));
+        const runs = [...condensedRuns(window, rules, (run) => leftAlone.has(nameOf(run)))];
         if (runs.length === 0) return ended;
-        const waiting = [...runs];
         const passesBefore = passes.length;
-        await inParallel(
-          settings.summaryConcurrency,
-          hasEnded,
-          async () => waiting.shift() ?? null,
-          async (run) => await pass(run, await condensedSource(run)),
-        );
+        await passOn(Number.POSITIVE_INFINITY, async () => {
+          const run = runs.shift();
+          return run === undefined ? null : await planCondensed(run, forgets, rules);
+        });
         if (passes.length === passesBefore) return ended;
       }
     },
   };
   return work;
 }
+
+/** A run about to become a summary: what it says, and what had been forgotten when it was read. */
+interface Planned {
+  readonly items: readonly ContextItem[];
+  readonly source: Source;
+  readonly forgets: number;
+}
+
+const nameOf = (run: readonly ContextItem[]): string => `${run[0]?.id}…${run.at(-1)?.id}`;
 
 export const sumTokens = (items: readonly ContextItem[]): number => items.reduce((sum, item) => sum + item.tokens, 0);
 
@@ -196,23 +236,27 @@ async function previousContext(
   return summary?.text ?? null;
 }
 
-/** Several workers take from one source until it is empty or the whole has ended; the first error ends all. */
+/** Several workers take from one source until it is empty or no more may be started; the first error ends all. */
 async function inParallel<T>(
   workers: number,
-  hasEnded: () => boolean,
+  mayStart: (underWay: number) => boolean,
   next: () => Promise<T | null>,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
   const failures: unknown[] = [];
+  let underWay = 0;
   const worker = async (): Promise<void> => {
-    try {
-      while (failures.length === 0 && !hasEnded()) {
+    while (failures.length === 0 && mayStart(underWay)) {
+      underWay += 1;
+      try {
         const item = await next();
         if (item === null) return;
         await work(item);
+      } catch (error) {
+        failures.push(error);
+      } finally {
+        underWay -= 1;
       }
-    } catch (error) {
-      failures.push(error);
     }
   };
   await Promise.all(Array.from({ length: workers }, worker));

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { ContextItem, MessageId, SummaryId } from "./model.ts";
 import type { Ties } from "./pairing.ts";
-import { condensedRuns, leafRun, rulesOf, tailStart } from "./plan.ts";
+import { condensedRuns, leafRun, rulesOf, strictRules, tailStart, targetTokensOf } from "./plan.ts";
 import type { Candidate, Rules } from "./plan.ts";
 import { resolveSettings } from "./settings.ts";
 
@@ -140,16 +140,37 @@ describe("condensed runs", () => {
     assert.deepEqual(shape(context(1, 1), { ...fanouts, depthMax: 1 }), []);
   });
 
-  it("leave alone what cannot be shortened", () => {
-    const items = context(0, 0, 0, 0, 0, 0);
-    assert.deepEqual(
-      condensedRuns(items, fanouts, (each) => each === items[1]).map((run) => run.map((each) => items.indexOf(each))),
-      [[2, 3, 4, 5]],
-    );
+  it("leave alone what cannot be shortened, and go on to the next depth", () => {
+    const items = context(1, 1, 0, 0, 0);
+    const runs = condensedRuns(items, fanouts, (run) => run[0] === items[2]);
+    assert.deepEqual(runs, [items.slice(0, 2)]);
   });
 });
 
 describe("the rules", () => {
+  it("want summaries as long as the settings say for the depth, and at most half of the source", () => {
+    const ordinary = rulesOf(settings, false);
+    assert.equal(targetTokensOf(ordinary, 0, 20_000), 1_200);
+    assert.equal(targetTokensOf(ordinary, 1, 20_000), 2_000);
+    assert.equal(targetTokensOf(ordinary, 2, 3_001), 1_500);
+  });
+
+  it("want shorter ones in a small window, so that it holds several", () => {
+    assert.equal(targetTokensOf(rulesOf(settings, false, 4_000), 0, 20_000), 400);
+    assert.equal(targetTokensOf(rulesOf(settings, false, 16_000), 1, 20_000), 1_600);
+    assert.equal(targetTokensOf(rulesOf(settings, false, 200_000), 1, 20_000), 2_000);
+    assert.equal(targetTokensOf(rulesOf(settings, false, 1), 0, 20_000), 100);
+  });
+
+  it("of the way out of an overflow can shorten something whatever is set", () => {
+    const { values } = resolveSettings({
+      env: {},
+      config: { leafChunkTokens: 2, leafTargetTokens: 1, condensedTargetTokens: 1 },
+    });
+    const strict = strictRules(values, 100_000);
+    assert.deepEqual([strict.chunkTokens, strict.leafTargetTokens, strict.condensedTargetTokens], [1_000, 100, 100]);
+  });
+
   it("relax both fanouts and take short runs only when forced", () => {
     const [ordinary, forced] = [rulesOf(settings, false), rulesOf(settings, true)];
     assert.deepEqual([ordinary.leafFanout, ordinary.condensedFanout, ordinary.leafMinTokens], [8, 4, 2_400]);

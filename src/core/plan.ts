@@ -22,20 +22,49 @@ export interface Rules {
   readonly condensedFanout: number;
   /** The deepest summary that may be made. */
   readonly depthMax: number;
+  /** How long summaries should be. */
+  readonly leafTargetTokens: number;
+  readonly condensedTargetTokens: number;
 }
 
-/** A forced sweep takes short runs too, and the lowest fanout. */
-export function rulesOf(settings: Settings, force: boolean): Rules {
+/** A forced sweep takes short runs too, and the lowest fanout. In a small window summaries are short. */
+export function rulesOf(settings: Settings, force: boolean, budget = Number.POSITIVE_INFINITY): Rules {
   const { condensedMinFanoutHard, leafChunkTokens } = settings;
+  const targetMax = Math.max(targetTokensMin, Math.floor(budget / summariesPerBudget));
+  const leafTargetTokens = Math.min(settings.leafTargetTokens, targetMax);
   return {
     freshTailCount: settings.freshTailCount,
     chunkTokens: leafChunkTokens,
-    leafMinTokens: force ? 0 : Math.min(2 * settings.leafTargetTokens, leafChunkTokens),
+    leafMinTokens: force ? 0 : Math.min(2 * leafTargetTokens, leafChunkTokens),
     leafFanout: force ? condensedMinFanoutHard : settings.leafMinFanout,
     condensedFanout: force ? condensedMinFanoutHard : settings.condensedMinFanout,
     depthMax: Number.POSITIVE_INFINITY,
+    leafTargetTokens,
+    condensedTargetTokens: Math.min(settings.condensedTargetTokens, targetMax),
   };
 }
+
+/** A prompt should hold at least this many summaries. */
+const summariesPerBudget = 10;
+/** Less says nothing, whatever the settings are. */
+const targetTokensMin = 100;
+/** Less cannot be made shorter by a summary and what stands around it. */
+const chunkTokensMin = 1_000;
+
+/** Forced, and with figures that can always shorten something: the way out of an overflow. */
+export function strictRules(settings: Settings, budget: number): Rules {
+  const rules = rulesOf(settings, true, budget);
+  return {
+    ...rules,
+    chunkTokens: Math.max(rules.chunkTokens, chunkTokensMin),
+    leafTargetTokens: Math.max(rules.leafTargetTokens, targetTokensMin),
+    condensedTargetTokens: Math.max(rules.condensedTargetTokens, targetTokensMin),
+  };
+}
+
+/** How long a summary of this depth should be: at most half of what it stands for. */
+export const targetTokensOf = (rules: Rules, depth: number, sourceTokens: number): number =>
+  Math.min(depth === 0 ? rules.leafTargetTokens : rules.condensedTargetTokens, Math.floor(sourceTokens / 2));
 
 /** What may be made between turns. */
 export const depthMaxBetweenTurns = ({ incrementalMaxDepth }: Settings): number =>
@@ -93,23 +122,21 @@ function prefixSums(values: readonly number[]): readonly number[] {
 
 // ── Condensing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/**
- * Every run of the shallowest depth that has one, oldest first; they do not overlap and can be folded side by side. What
- * is to be left alone separates its neighbours, as a raw message does.
- */
+/** Every run of the shallowest depth that has one, oldest first; they do not overlap and can be folded side by side. */
 export function condensedRuns(
   context: readonly ContextItem[],
   rules: Rules,
-  isLeftAlone: (item: ContextItem) => boolean = () => false,
+  isLeftAlone: (run: readonly ContextItem[]) => boolean = () => false,
 ): readonly (readonly ContextItem[])[] {
-  const stretches = equalDepthStretches(context, (item) => item.kind === "summary" && !isLeftAlone(item));
+  const stretches = equalDepthStretches(context);
   const depths = [...new Set(stretches.map((stretch) => stretch.depth))].toSorted((a, b) => a - b);
   for (const depth of depths) {
     if (depth + 1 > rules.depthMax) break;
     const fanout = depth === 0 ? rules.leafFanout : rules.condensedFanout;
     const runs = stretches
       .filter((stretch) => stretch.depth === depth)
-      .flatMap(({ items }) => cutIntoRuns(items, fanout, rules.chunkTokens));
+      .flatMap(({ items }) => cutIntoRuns(items, fanout, rules.chunkTokens))
+      .filter((run) => !isLeftAlone(run));
     if (runs.length > 0) return runs;
   }
   return [];
@@ -120,14 +147,11 @@ interface EqualDepth {
   readonly items: ContextItem[];
 }
 
-function equalDepthStretches(
-  context: readonly ContextItem[],
-  isUsable: (item: ContextItem) => boolean,
-): readonly EqualDepth[] {
+function equalDepthStretches(context: readonly ContextItem[]): readonly EqualDepth[] {
   const stretches: EqualDepth[] = [];
   let depthBefore: number | null = null;
   for (const item of context) {
-    const depth = isUsable(item) ? item.depth : null;
+    const depth = item.kind === "summary" ? item.depth : null;
     if (depth !== null && depth === depthBefore) stretches.at(-1)?.items.push(item);
     else if (depth !== null) stretches.push({ depth, items: [item] });
     depthBefore = depth;

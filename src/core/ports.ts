@@ -368,11 +368,15 @@ export interface Store {
   setPromptBudget(conversation: ConversationId, tokens: number): Promise<void>;
   /** Idempotent by key. What is new is stored, appears in the context, and counts in the totals, or nothing is. */
   append(conversation: ConversationId, entries: readonly Appendable[], options?: AppendOptions): Promise<Appended>;
-  /** Replaces a run of the context by one summary that stands for exactly that run. */
+  /**
+   * Replaces a run of the context by one summary that stands for exactly that run. Stale if the run has changed, or if
+   * something was forgotten since `forgets` of the conversation was read.
+   */
   fold(
     conversation: ConversationId,
     run: readonly ContextItem[],
     summary: NewSummary,
+    forgets?: number,
   ): Promise<Written<{ readonly summary: SummaryId }>>;
   /** Puts a summary's sources back in its place. The summary's row stays. */
   dissolve(plan: DissolvePlan): Promise<Written<{ readonly items: number; readonly shifted: number }>>;

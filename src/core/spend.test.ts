@@ -172,6 +172,7 @@ describe("guarantee 20: spend is bounded and visible", () => {
         passages,
         tokens: 900,
         overheadTokens: 100,
+        targetTokens: 450,
         previousContext: null,
         fileIds: [],
       };

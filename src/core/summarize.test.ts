@@ -7,10 +7,10 @@ import { refusals } from "./model.ts";
 import type { ConversationId, NewSummary, Refusal } from "./model.ts";
 import type { Completion, CompletionRequest, Model } from "./ports.ts";
 import { builtInTemplates, expandFooter } from "./prompts.ts";
+import { rulesOf, targetTokensOf } from "./plan.ts";
 import { resolveSettings } from "./settings.ts";
-import type { Settings } from "./settings.ts";
 import { sourceText } from "./source-text.ts";
-import { summarize, targetTokensOf } from "./summarize.ts";
+import { summarize } from "./summarize.ts";
 import type { Drafted, Source, SummarizeDeps, SummarizeOptions } from "./summarize.ts";
 import { estimateTokens } from "./text.ts";
 
@@ -33,12 +33,14 @@ const talk = (messages: number): readonly Passage[] =>
   });
 
 function sourceOf(passages: readonly Passage[], more: Partial<Source> = {}): Source {
+  const tokens = more.tokens ?? estimateTokens(sourceText(passages));
   return {
     conversation: 1 as ConversationId,
     depth: 0,
     passages,
-    tokens: estimateTokens(sourceText(passages)),
+    tokens,
     overheadTokens: 20,
+    targetTokens: targetTokensOf(rulesOf(settings, false), more.depth ?? 0, tokens),
     previousContext: null,
     fileIds: [],
     ...more,
@@ -78,9 +80,9 @@ async function drafted(...args: Parameters<typeof draft>): Promise<NewSummary> {
 const good = `2026-02-17: Mara and Jonas decided to repair and not to replace, for cost.\n\n${expandFooter} sums`;
 
 /** What must hold of every summary that is stored. */
-function checkSummary(summary: NewSummary, source: Source, settings: Settings): void {
+function checkSummary(summary: NewSummary, source: Source): void {
   const { text, tokens, level } = summary;
-  const target = targetTokensOf(settings, source.depth, source.tokens);
+  const target = source.targetTokens;
   const cap = {
     normal: 1.5 * target,
     aggressive: 1.5 * Math.floor(target / 2),
@@ -112,7 +114,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
       for (let pass = 0; pass < 12; pass++) {
         const source = sourceOf(talk(4 + 8 * (pass % 7)), { depth: pass % 4, previousContext: "Earlier." });
         const summary = await drafted(model, source, { onRefusal: "extract", signal: aborting.signal });
-        checkSummary(summary, source, settings);
+        checkSummary(summary, source);
       }
     }
   });
@@ -134,7 +136,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
           // A text may quote the line or the marker; the promise is about where it ends.
           assert.ok(text.split("\n").at(-1)?.startsWith(expandFooter), text);
           assert.ok(outcome.summary.tokens < source.tokens - source.overheadTokens);
-          assert.ok(outcome.summary.tokens <= 1.5 * targetTokensOf(settings, depth, source.tokens));
+          assert.ok(outcome.summary.tokens <= 1.5 * source.targetTokens);
           assert.ok(text.isWellFormed() && !text.includes("\0"));
         } else {
           assert.equal(outcome.kind, "incompressible");
@@ -184,7 +186,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
       assert.equal(summary.level, "truncated");
       assert.match(summary.text, /^\[Truncated for context management\]\n/);
       assert.ok(summary.tokens <= 512);
-      checkSummary(summary, source, settings);
+      checkSummary(summary, source);
       assert.deepEqual([once.calls.length, never.calls.length], [2, 2]);
     }
   });
@@ -213,7 +215,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
   it("without a model the most telling sentences are the summary, at the full target", async () => {
     const source = sourceOf(talk(120), { previousContext: "Before." });
     const summary = await drafted(null, source);
-    checkSummary(summary, source, settings);
+    checkSummary(summary, source);
     assert.equal(summary.level, "extractive");
     assert.ok(summary.tokens > 600 && summary.tokens <= 1_200, `${summary.tokens}`);
     assert.equal(summary.previousContext, null, "no prompt was given one");
@@ -222,14 +224,8 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
   it("the last resort keeps to its room at every size, its marker included", async () => {
     for (let size = 3; size < 60; size++) {
       const source = sourceOf(talk(size));
-      checkSummary(await drafted(answering(""), source), source, settings);
+      checkSummary(await drafted(answering(""), source), source);
     }
-  });
-
-  it("the target is the setting of the depth, and at most half of the source", () => {
-    assert.equal(targetTokensOf(settings, 0, 20_000), 1_200);
-    assert.equal(targetTokensOf(settings, 1, 20_000), 2_000);
-    assert.equal(targetTokensOf(settings, 2, 3_001), 1_500);
   });
 
   it("what is too small to shorten is left, and no model is asked for it", async () => {
@@ -257,7 +253,7 @@ describe("guarantee 20: overflow rescue always has a path without a model", () =
     for (const refusal of trouble) {
       const summary = await drafted(refusing(refusal), source, { onRefusal: "extract" });
       assert.equal(summary.level, "extractive");
-      checkSummary(summary, source, settings);
+      checkSummary(summary, source);
     }
   });
 

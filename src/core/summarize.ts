@@ -34,6 +34,8 @@ export interface Source {
   /** What the run takes in the context. The summary must be shorter than this, less what is put around a summary. */
   readonly tokens: number;
   readonly overheadTokens: number;
+  /** How long the summary should be. */
+  readonly targetTokens: number;
   readonly previousContext: string | null;
   readonly fileIds: readonly FileId[];
 }
@@ -61,16 +63,11 @@ const truncatedTokensMax = 512;
 /** Below this no sentence and its last line fit, so that asking a model would only cost. */
 const askableTokensMin = 16;
 
-/** How long a summary should be: as the settings say for its depth, and at most half of what it stands for. */
-export function targetTokensOf(settings: Settings, depth: number, sourceTokens: number): number {
-  const wanted = depth === 0 ? settings.leafTargetTokens : settings.condensedTargetTokens;
-  return Math.min(wanted, Math.floor(sourceTokens / 2));
-}
-
 export async function summarize(deps: SummarizeDeps, source: Source, options: SummarizeOptions): Promise<Drafted> {
-  const target = targetTokensOf(deps.settings, source.depth, source.tokens);
+  const target = source.targetTokens;
   const { model } = deps;
-  if (model === null || capOf(source, target) < askableTokensMin) return extracted(source, "extractive", target);
+  if (model === null || capOf(source, target) < askableTokensMin || !saysAnything(source))
+    return extracted(source, "extractive", target);
   for (const level of ["normal", "aggressive"] as const) {
     const targetTokens = level === "normal" ? target : Math.floor(target / 2);
     const outcome = await attempt(deps, model, source, options, { level, targetTokens });
@@ -81,6 +78,10 @@ export async function summarize(deps: SummarizeDeps, source: Source, options: Su
   }
   return extracted(source, "truncated", Math.min(target, truncatedTokensMax));
 }
+
+/** Tool results without a word, pictures: no model could say what they are about. */
+const saysAnything = ({ passages }: Source): boolean =>
+  passages.some(({ text }) => /[\p{L}\p{N}]/u.test(text.replaceAll(/\[[^\]]*\]/g, "")));
 
 /** The most tokens a summary with this target may have. */
 const capOf = (source: Source, target: number): number =>

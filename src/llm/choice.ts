@@ -134,5 +134,5 @@ const isLoopback = (url: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])
 function unknownProvider(provider: string, custom: readonly string[]): LcmError {
   const names = new Set([...Object.keys(knownProviders), ...custom]);
   const hint = `known are ${[...names].join(", ")}; for another set LCM_SUMMARY_BASE_URL, or describe it under models.providers in OpenClaw's config`;
-  return new LcmError("invalid", `nobody said where the provider "${provider}" is`, { hint });
+  return new LcmError("invalid", `the provider "${provider}" is not known, and nobody said where it is`, { hint });
 }

@@ -100,7 +100,8 @@ const usualVariables: ReadonlyMap<string, readonly string[]> = new Map([
   ["google", ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"]],
 ]);
 
-const variablesOf = (provider: string): readonly string[] =>
+/** The variables that a provider's key is looked for in, in this order. */
+export const variablesOf = (provider: string): readonly string[] =>
   usualVariables.get(provider) ?? [`${provider.toUpperCase().replace(/[^A-Z0-9]/g, "_")}_API_KEY`];
 
 /** A key as the host writes one: itself, `${NAME}`, the name of a variable, or `{ source: "env", id }`. */

@@ -10,7 +10,7 @@ import { estimateTokens } from "../core/text.ts";
 import { makeScratch } from "../testing/scratch.ts";
 import { scriptedTokens, startScriptedProvider } from "../testing/scripted-provider.ts";
 import type { Asked, ScriptedProvider } from "../testing/scripted-provider.ts";
-import { createModel } from "./model.ts";
+import { checkModel, createModel } from "./model.ts";
 import type { ModelDeps } from "./model.ts";
 
 const request: CompletionRequest = {
@@ -321,6 +321,14 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.deepEqual(asked, []);
   });
 
+  it("guarantee 21: a model that the provider does not have is named, with the provider", async () => {
+    const { server, model } = await start(ollama);
+    server.play({ kind: "error", status: 404 });
+    const completion = await model.complete(request);
+    assert.equal(refusalOf(completion), "unknown_model");
+    assert.match(messageOf(completion), /^ollama has no model "qwen3:8b": HTTP 404/);
+  });
+
   it("says no secret, whatever the provider repeats in its message", async () => {
     const { server, model } = await start(anthropic);
     const message = "Incorrect key sk-ant-api03-abc, you sent Bearer shibboleth and sk-pro***xyz";
@@ -335,6 +343,38 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     const completion = await model.complete(request);
     assert.equal(refusalOf(completion), "rejected");
     assert.doesNotMatch(messageOf(completion), /shib|boleth/);
+  });
+});
+
+describe("a look at a model before it is asked", () => {
+  const check = async (provider: string, env: ModelDeps["env"] = {}, profiles: object = {}): Promise<string | null> => {
+    const stateDir = makeScratch("check");
+    writeFileSync(join(stateDir, "auth-profiles.json"), JSON.stringify({ profiles }));
+    return await checkModel({ provider, model: "m", baseUrl: null }, { stateDir, env });
+  };
+
+  it("finds nothing wrong where there is a key, or where none is needed", async () => {
+    assert.equal(await check("anthropic", { ANTHROPIC_API_KEY: "sk-ant-api03-abc" }), null);
+    assert.equal(await check("openai", {}, { "openai:me": { type: "api_key", provider: "openai", key: "k" } }), null);
+    assert.equal(await check("ollama"), null);
+  });
+
+  it("takes a login that must be renewed for a credential, and renews nothing", async () => {
+    const login = { type: "oauth", provider: "anthropic", access: "a", refresh: "r", expires: 1 };
+    assert.equal(await check("anthropic", {}, { "anthropic:me": login }), null);
+  });
+
+  it("says where a credential was looked for, by the provider's own variables", async () => {
+    assert.equal(
+      await check("google"),
+      "there is no credential for google: not in OpenClaw's login profiles, in GEMINI_API_KEY, GOOGLE_API_KEY, " +
+        "GOOGLE_GENERATIVE_AI_API_KEY, or in models.json",
+    );
+    assert.match((await check("openrouter")) ?? "", /OPENROUTER_API_KEY/);
+  });
+
+  it("says that nobody knows where a provider is", async () => {
+    assert.equal(await check("foo"), 'the provider "foo" is not known, and nobody said where it is');
   });
 });
 

@@ -8,13 +8,16 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { APICallError, LanguageModel } from "ai";
+import { LcmError } from "../core/errors.ts";
 import type { Refusal } from "../core/model.ts";
 import type { Completion, CompletionRequest, Model } from "../core/ports.ts";
 import { estimateTokens } from "../core/text.ts";
 import { endpointOf } from "./choice.ts";
 import type { Endpoint, ModelChoice } from "./choice.ts";
-import { findCredential } from "./credentials.ts";
+import { findCredential, variablesOf } from "./credentials.ts";
+import type { CredentialDeps } from "./credentials.ts";
 import { renewLogin } from "./oauth.ts";
+import type { Renewed } from "./oauth.ts";
 import { readCustomProviders, readOpenclawConfig } from "./openclaw-files.ts";
 import type { Env } from "./openclaw-files.ts";
 import { scrub, troubleOf } from "./refusal.ts";
@@ -34,20 +37,35 @@ const retriesMax = 2;
 const retried: readonly Refusal[] = ["rate_limit", "overloaded", "unreachable"];
 const backoffMs = 500;
 
+/**
+ * What keeps a model from being asked, as a sentence; null if nothing does. Nobody is asked for it: a login that has to be
+ * renewed first counts as one, and whether a key is accepted only its provider knows.
+ */
+export async function checkModel(
+  choice: ModelChoice,
+  deps: Pick<ModelDeps, "stateDir" | "env">,
+): Promise<string | null> {
+  try {
+    const { credentials } = await findWay(choice, deps);
+    const renew = async (): Promise<Renewed> => ({ kind: "found", secret: "not asked for" });
+    const credential = await findCredential(choice.provider, { ...credentials, renew });
+    if (credential.kind === "found") return null;
+    const variables = variablesOf(choice.provider).join(", ");
+    return `there is no credential for ${choice.provider}: not in OpenClaw's login profiles, in ${variables}, or in models.json`;
+  } catch (error) {
+    if (error instanceof LcmError) return error.message;
+    throw error;
+  }
+}
+
 /** Throws `invalid` if it is not known where and how to ask; whether there is a credential is seen when it is asked. */
 export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise<Model> {
-  const config = await readOpenclawConfig(deps.stateDir, deps.env);
-  const providers = await readCustomProviders(deps.stateDir, config);
-  const endpoint = endpointOf(choice, providers);
+  const { endpoint, credentials } = await findWay(choice, deps);
   const post = deps.fetch ?? fetch;
-  const { stateDir, env, tokenUrl } = deps;
+  const { stateDir, tokenUrl } = deps;
   const renewDeps = { stateDir, fetch: post, ...(tokenUrl === undefined ? {} : { tokenUrl }) };
   const credentialDeps = {
-    stateDir,
-    env,
-    config,
-    custom: providers.get(choice.provider),
-    needsKey: endpoint.needsKey,
+    ...credentials,
     renew: (file: string, profile: string) => renewLogin(file, profile, renewDeps),
   };
   let takesTemperature = true;
@@ -55,7 +73,7 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
   const refused = (refusal: Refusal, detail: string): Refused => ({
     kind: "refused",
     refusal,
-    message: `${choice.provider}/${choice.model} ${sentences[refusal] ?? refusal}${detail === "" ? "" : `: ${detail}`}`,
+    message: `${toldOf(choice, refusal)}${detail === "" ? "" : `: ${detail}`}`,
   });
 
   async function ask(request: Wanted, secret: string | null, abortSignal: AbortSignal): Promise<Outcome> {
@@ -137,6 +155,18 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
   return { provider: choice.provider, name: choice.model, complete };
 }
 
+/** Where and how a model is asked, and where its credential may be. */
+async function findWay(
+  choice: ModelChoice,
+  { stateDir, env }: Pick<ModelDeps, "stateDir" | "env">,
+): Promise<{ readonly endpoint: Endpoint; readonly credentials: Omit<CredentialDeps, "renew"> }> {
+  const config = await readOpenclawConfig(stateDir, env);
+  const providers = await readCustomProviders(stateDir, config);
+  const endpoint = endpointOf(choice, providers);
+  const custom = providers.get(choice.provider);
+  return { endpoint, credentials: { stateDir, env, config, custom, needsKey: endpoint.needsKey } };
+}
+
 /** A request as it is sent: without a temperature to a model that takes none. */
 type Wanted = Omit<CompletionRequest, "temperature"> & { readonly temperature: number | null };
 type Refused = Extract<Completion, { kind: "refused" }> & { readonly trouble?: Trouble };
@@ -153,6 +183,11 @@ const sentences: Readonly<Partial<Record<Refusal, string>>> = {
   filtered: "will not answer this text",
   rejected: "rejected the request",
 };
+
+const toldOf = ({ provider, model }: ModelChoice, refusal: Refusal): string =>
+  refusal === "unknown_model"
+    ? `${provider} has no model "${model}"`
+    : `${provider}/${model} ${sentences[refusal] ?? refusal}`;
 
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();

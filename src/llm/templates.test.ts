@@ -27,12 +27,16 @@ describe("prompt templates of an operator", () => {
     assert.deepEqual((await loadTemplates(join(makeScratch("templates"), "none"))).templates, builtInTemplates);
   });
 
-  it("are refused by name when they ask for what does not exist, or cannot be read", async () => {
+  it("that ask for what does not exist, or are no files, are named with the reason, and the others hold", async () => {
     const dir = makeScratch("templates");
     writeFileSync(join(dir, "leaf.txt"), "{conversationSegment} {mood}");
-    await assert.rejects(loadTemplates(dir), { code: "invalid", message: /leaf\.txt.*\{mood\}/ });
-    const other = makeScratch("templates");
-    mkdirSync(join(other, "leaf.txt"));
-    await assert.rejects(loadTemplates(other), { code: "denied", message: /leaf\.txt/ });
+    mkdirSync(join(dir, "condensed-d1.txt"));
+    writeFileSync(join(dir, "condensed-d2.txt"), "Mine: {conversationSegment}");
+    const { templates, sources, problems } = await loadTemplates(dir);
+    assert.deepEqual([...problems.keys()], ["leaf", "condensed-d1"]);
+    assert.match(problems.get("leaf")?.message ?? "", /leaf\.txt.*\{mood\}/);
+    assert.match(problems.get("condensed-d1")?.message ?? "", /condensed-d1\.txt is a folder, not a file$/);
+    assert.equal(sources.leaf, join(dir, "leaf.txt"));
+    assert.equal(templates["condensed-d2"], "Mine: {conversationSegment}");
   });
 });

@@ -1,29 +1,39 @@
 /** The prompt templates that hold: an operator's file where there is one, else the built-in text. */
 
 import { join } from "node:path";
+import { LcmError } from "../core/errors.ts";
 import { builtInTemplates, checkTemplate, templateNames } from "../core/prompts.ts";
 import type { TemplateName, Templates } from "../core/prompts.ts";
 import { readIfThere } from "./reading.ts";
 
 export interface LoadedTemplates {
+  /** Where a file cannot be used the built-in text stands, which nobody asked for: see `problems`. */
   readonly templates: Templates;
   /** The path of the file, or `built-in`. */
   readonly sources: Readonly<Record<TemplateName, string>>;
+  /** Why a file cannot be used. It concerns only whoever needs that template. */
+  readonly problems: ReadonlyMap<TemplateName, LcmError>;
 }
 
-/**
- * Files are `leaf.txt`, `condensed-d1.txt` and so on. Throws `invalid` for a placeholder that does not exist, and
- * `denied` for a file that cannot be read.
- */
+/** Files are `leaf.txt`, `condensed-d1.txt` and so on. Never throws for what is in them, or instead of them. */
 export async function loadTemplates(dir: string): Promise<LoadedTemplates> {
   const templates: Record<TemplateName, string> = { ...builtInTemplates };
   const sources: Record<TemplateName, string> = { ...builtInTemplates };
+  const problems = new Map<TemplateName, LcmError>();
   for (const name of templateNames) {
     const path = join(dir, `${name}.txt`);
-    const text = await readIfThere(path);
-    if (text !== null) checkTemplate(path, text);
-    templates[name] = text ?? builtInTemplates[name];
-    sources[name] = text === null ? "built-in" : path;
+    try {
+      const text = await readIfThere(path);
+      sources[name] = text === null ? "built-in" : path;
+      if (text !== null) checkTemplate(path, text);
+      templates[name] = text ?? builtInTemplates[name];
+    } catch (error) {
+      if (!(error instanceof LcmError)) throw error;
+      sources[name] = path;
+      problems.set(name, isFolder(error) ? new LcmError("invalid", `${path} is a folder, not a file`) : error);
+    }
   }
-  return { templates, sources };
+  return { templates, sources, problems };
 }
+
+const isFolder = ({ cause }: LcmError): boolean => cause instanceof Error && "code" in cause && cause.code === "EISDIR";

@@ -191,6 +191,8 @@ export function* forget(
   } else {
     for (const id of plan.messages) yield* forgetOlderValues({ kind: "message", id });
   }
+  // A summary drafted from what was read before may still say it: no such draft is folded any more, anywhere.
+  yield sql`UPDATE conversations SET forgets = forgets + 1`;
   yield* writeJournal(deps, {
     operation: "forget",
     conversation: scope,

@@ -61,6 +61,7 @@ export const toConversation = (row: Row): Conversation => ({
   },
   revision: int(row, "revision"),
   hostCursor: textOrNull(row, "host_cursor"),
+  forgets: int(row, "forgets"),
   promptBudget: row["prompt_budget"] === null ? null : int(row, "prompt_budget"),
 });
 

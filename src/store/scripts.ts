@@ -63,7 +63,7 @@ const writesWith = (deps: ScriptDeps) =>
     setHidden: (id, hidden) => write.setHidden(deps, id, hidden),
     setPromptBudget: write.setPromptBudget,
     append: (id, entries, options) => write.append(deps, id, entries, options),
-    fold: (id, run, summary) => write.fold(deps, id, run, summary),
+    fold: (id, run, summary, forgets?: number) => write.fold(deps, id, run, summary, forgets),
     dissolve: (plan) => dissolve(deps, plan),
     rewrite: (plan, draft) => rewrite(deps, plan, draft),
     transplant: (source, target) => transplant(deps, source, target),

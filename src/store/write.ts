@@ -263,11 +263,14 @@ export function* fold(
   id: ConversationId,
   run: readonly ContextItem[],
   summary: NewSummary,
+  forgets?: number,
 ): Script<Written<{ readonly summary: SummaryId }>> {
   const head = run[0];
   const tail = run.at(-1);
   if (head === undefined || tail === undefined) throw new LcmError("invalid", "a run to fold holds at least one item");
-  yield* mustHave(id);
+  const conversation = yield* mustHave(id);
+  if (forgets !== undefined && conversation.forgets !== forgets)
+    return { kind: "stale", reason: "something was forgotten since the run was read" };
   const shown = yield* itemsBetween(id, head.ordinal - 1, tail.ordinal + 1);
   if (!isSameRun(shown, run)) return { kind: "stale", reason: "the context has changed where the run was" };
   const depth = head.depth;

@@ -12,7 +12,7 @@ import { fileIdsOf } from "../../core/large-files.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Summary, SummaryId } from "../../core/model.ts";
 import { createPasses } from "../../core/passes.ts";
-import { rulesOf } from "../../core/plan.ts";
+import { rulesOf, targetTokensOf } from "../../core/plan.ts";
 import type { CompletionRequest, Model } from "../../core/ports.ts";
 import { builtInTemplates, templateNameOf, templateNames } from "../../core/prompts.ts";
 import type { TemplateName, Templates } from "../../core/prompts.ts";
@@ -197,12 +197,14 @@ async function ofSummary(lcm: Lcm, templates: Templates, id: string): Promise<Re
   const recomputed = summary.depth <= 1 && summary.previousContext === null ? await before(lcm, summary) : null;
   const previousContext = summary.previousContext ?? recomputed;
   const listener = createListener();
+  const sourceTokens = [...messages, ...summaries].reduce((sum, { tokens }) => sum + tokens, 0);
   const source = {
     conversation: summary.conversation,
     depth: summary.depth,
     passages: [...messagePassages(messages, settings.timezone), ...summaryPassages(summaries, settings.timezone)],
-    tokens: [...messages, ...summaries].reduce((sum, { tokens }) => sum + tokens, 0),
+    tokens: sourceTokens,
     overheadTokens: 0,
+    targetTokens: targetTokensOf(rulesOf(settings, false), summary.depth, sourceTokens),
     previousContext,
     fileIds: fileIdsOf(messages),
   };
@@ -245,9 +247,9 @@ async function ofNextPass(lcm: Lcm, templates: Templates, name: string): Promise
   const { passes: planned, due } = await lcm.planCompaction({ conversation: id, mode: "sweep" });
   const settings = { ...lcm.settings, summaryConcurrency: 1 };
   const listener = createListener();
-  const deps = { store: lcm.store, settings, templates, model: listener };
+  const deps = { store: lcm.store, settings, templates, model: listener, leftAlone: new Set<string>() };
   const passes = createPasses(deps, { conversation: id, onRefusal: "wait" }, due.contextTokens, due.budget);
-  const rules = rulesOf(settings, false);
+  const rules = rulesOf(settings, false, due.budget);
   // The first refusal ends them, so nothing is folded.
   if ((await passes.foldLeaves(rules, 1)) === null) await passes.condense(rules);
   const request = mustHear(listener.heard, `there is nothing to fold in conversation ${id}`);

@@ -5,6 +5,7 @@
 
 import { stripVTControlCharacters } from "node:util";
 import type { Command } from "commander";
+import type { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Clock, Model } from "../../core/ports.ts";
 import type { TemplateName, Templates } from "../../core/prompts.ts";
@@ -41,7 +42,7 @@ export interface CommandContext {
    * and then they are extracted. Nothing is asked yet, and no key is looked for. `invalid` for a name that is none.
    */
   summariser(named?: string): Promise<Summariser | null>;
-  /** The prompt templates that hold. `invalid` for a file that cannot be one. */
+  /** The prompt templates that hold, and what is wrong with those that cannot. */
   prompts(): Promise<PromptFiles>;
   /** Work that Ctrl-C ends early and in good order; a second one ends the program. */
   interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
@@ -58,6 +59,10 @@ export interface Summariser {
   readonly name: string;
   /** What named it, as a person would say it. */
   readonly from: string;
+  /** The variables that its provider's key is looked for in. */
+  readonly keyVariables: readonly string[];
+  /** What keeps it from being asked, as far as can be told without asking anybody; null if nothing does. */
+  check(): Promise<string | null>;
   /** Throws `invalid` if it is not known where and how to ask it. */
   create(settings: Settings): Promise<Model>;
 }
@@ -68,6 +73,8 @@ export interface PromptFiles {
   readonly templates: Templates;
   /** The path of the file, or `built-in`. */
   readonly sources: Readonly<Record<TemplateName, string>>;
+  /** What keeps a file from being used; the built-in text stands in its place until then. */
+  readonly problems: ReadonlyMap<TemplateName, LcmError>;
 }
 
 /** What a database is opened for: an import is a write that does its own indexing. */
