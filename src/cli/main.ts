@@ -20,7 +20,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   survivePipes();
   const program = createProgram(context);
   try {
-    await program.parseAsync(argv.length === 0 ? ["--help"] : [...argv], { from: "user" });
+    await program.parseAsync(argv.length === 0 ? ["--help"] : withoutVainHelp(program, argv), { from: "user" });
     return status;
   } catch (error) {
     const json = argv.includes("--json");
@@ -52,6 +52,15 @@ function createProgram(context: CommandContext): Command {
     });
   addCommands(program, context);
   return program.commandsGroup("Help:").helpCommand("help [command]", "show help for a command");
+}
+
+/** Help for a command that there is not would be that of the whole program, as if all were well. */
+function withoutVainHelp(program: Command, argv: readonly string[]): string[] {
+  const { operands } = program.parseOptions([...argv]);
+  const [first, second] = operands;
+  const name = first === "help" ? second : first;
+  const isThere = name === undefined || name === "help" || program.commands.some((each) => each.name() === name);
+  return isThere ? [...argv] : [name, ...argv.filter((word) => word === "--json")];
 }
 
 function version(): string {

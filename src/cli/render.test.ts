@@ -131,9 +131,18 @@ describe("words", () => {
           ["long", "3"],
         ],
         plain,
+        null,
       ),
       ["a     1", "      2", "long  3"],
     );
+  });
+
+  it("are broken between words where they are wider than asked, and words stay whole", () => {
+    assert.deepEqual(facts([["a", "one two three", "/a/path/of/some/length"]], plain, 12), [
+      "a  one two",
+      "   three",
+      "   /a/path/of/some/length",
+    ]);
   });
 });
 

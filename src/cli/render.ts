@@ -147,6 +147,18 @@ export function wrap(text: string, columns: number): readonly string[] {
   return line.trim() === "" ? lines : [...lines, line.trimEnd()];
 }
 
+/** The same with every word whole, whatever its length: paths and commands are there to be copied. */
+export function breakLines(text: string, columns: number): readonly string[] {
+  if (widthOf(text) <= columns) return [text];
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1);
+    if (line === undefined || widthOf(line) + 1 + widthOf(word) > columns) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines;
+}
+
 /** At least one character, or wrapping would never end. */
 function headOf(text: string, columns: number): string {
   let head = "";
@@ -221,13 +233,21 @@ export function table(
   return [header, ...body];
 }
 
-/** Lines of `name  value`, the values below each other; a value may have several lines. */
+/**
+ * Lines of `name  value`, the values below each other and broken where they are wider than asked; null means that they
+ * are not. A value may have several lines.
+ */
 export function facts(
   pairs: readonly (readonly [name: string, ...values: readonly string[]])[],
   paint: Paint,
+  columns: number | null,
 ): readonly string[] {
   const width = pairs.reduce((widest, [name]) => Math.max(widest, widthOf(name)), 0);
+  const room = columns === null ? Infinity : columns - width - gap.length;
+  const below = " ".repeat(width);
   return pairs.flatMap(([name, ...values]) =>
-    values.map((value, at) => `${paint.soft(padEnd(at === 0 ? name : "", width))}${gap}${value}`.trimEnd()),
+    values
+      .flatMap((value) => breakLines(value, room))
+      .map((line, at) => `${at === 0 ? paint.soft(padEnd(name, width)) : below}${gap}${line}`.trimEnd()),
   );
 }

@@ -30,6 +30,36 @@ describe("guarantee 18: free of reasoning text", () => {
     assert.equal(readAnswer(`<seed:think>${thought}</seed:think>${summary}`), summary);
   });
 
+  it("thinking is known by what the name of its tag or token contains", () => {
+    const marks = ["thinking_process", "reasoning_content", "seed:cot_budget_reflect", "chain-of-thought", "deepThink"];
+    for (const [open, close] of [
+      ...marks.map((name) => [`<${name}>`, `</${name}>`] as const),
+      ["<|begin_of_thought|>\n", "\n<|end_of_thought|>\n"],
+      ["<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>"],
+      ["<start_of_thought>", "<end_of_thought>"],
+      ["<unused94>thought\n", "<unused95>"],
+      ["&lt;think&gt;", "&lt;/think&gt;"],
+      ["< think >", "< / think >"],
+    ] as const) {
+      assert.equal(readAnswer(`${open}${thought}${close}${summary}`), summary, open);
+      assert.equal(readAnswer(`${open}${thought}`), "", open);
+    }
+    const solution = `<|begin_of_solution|>\n${summary}\n<|end_of_solution|>`;
+    assert.equal(readAnswer(`<|begin_of_thought|>${thought}<|end_of_thought|>\n${solution}`), summary);
+  });
+
+  it("thinking in a quote, a comment or an element of its own is dropped", () => {
+    for (const aside of [
+      `> ${thought}\n> More of it.`,
+      `<!-- ${thought} -->`,
+      `<details><summary>Thinking</summary>\n${thought}\n</details>`,
+      `<plan>${thought}</plan>`,
+    ]) {
+      assert.equal(readAnswer(`${aside}\n\n${summary}`), summary, aside);
+    }
+    assert.equal(readAnswer(`${summary}\n\nWait, let me read that again.\nNo xylophone.`), summary);
+  });
+
   it("thinking that was begun before the answer ends where it says", () => {
     assert.equal(readAnswer(`${thought}\n</think>\n\n${summary}`), summary);
     assert.equal(readAnswer(`${thought}</think>\n${summary}`), summary);
@@ -51,6 +81,11 @@ describe("guarantee 18: free of reasoning text", () => {
     const channels = `<|channel|>analysis<|message|>${thought}<|end|><|start|>assistant<|channel|>final<|message|>`;
     assert.equal(readAnswer(`${channels}${summary}<|return|>`), summary);
     assert.equal(readAnswer(`<|channel|>analysis<|message|>${thought}`), "");
+    // The marks themselves are often lost on the way.
+    assert.equal(readAnswer(`analysis${thought}assistantfinal${summary}`), summary);
+    assert.equal(readAnswer(`analysis\n${thought}assistantcommentary${thought}assistantfinal\n${summary}`), summary);
+    assert.equal(readAnswer(`analysis<|message|>${thought}<|end|>assistantfinal${summary}`), summary);
+    assert.equal(readAnswer(`analysis${thought}`), "");
   });
 
   it("thinking aloud is dropped up to the summary; without one there is none", () => {
@@ -66,6 +101,27 @@ describe("guarantee 18: free of reasoning text", () => {
       `The user wants me to summarize this. ${thought}`,
       `We need to condense the record. ${thought}`,
       `Sure! Let me analyze the record first.\n${thought}`,
+      `I need to write a summary of this conversation. ${thought}`,
+      `I should extract the key facts. ${thought}`,
+      `We are asked to summarise a conversation. ${thought}`,
+      `So the task is to summarize it. ${thought}`,
+      `Looking at the conversation, I see several points. ${thought}`,
+      `**Analyzing the Dialogue**\n\nI'm focusing on the tent. ${thought}`,
+      `## Considering What Matters\nI need to be brief. ${thought}`,
+      `好的，用户想要一份摘要。${thought}`,
+      `嗯，用户让我总结这段对话。${thought}`,
+      `首先，我需要通读对话。${thought}`,
+      `用戶要求我總結對話。${thought}`,
+      `うーん、テントの話だ。${thought}`,
+      `まず、会話の内容を見ていきます。${thought}`,
+      `음, 텐트 이야기네. ${thought}`,
+      `먼저 대화를 살펴보겠습니다. ${thought}`,
+      `Also, der Nutzer möchte eine Zusammenfassung. ${thought}`,
+      `Ich muss das Gespräch kurz zusammenfassen. ${thought}`,
+      `Bon, voyons cela. ${thought}`,
+      `L'utilisateur me demande de résumer. ${thought}`,
+      `Veamos, hay una tienda. ${thought}`,
+      `Necesito escribir un resumen breve. ${thought}`,
     ]) {
       for (const mark of ["Summary:", "## Summary", "**Final summary:**", "Here is the summary:", "---"]) {
         assert.equal(readAnswer(`${preamble}\n\n${mark}\n${summary}`), summary, `${preamble} ${mark}`);
@@ -141,6 +197,28 @@ describe("reading an answer", () => {
       "Analysis of the third quarter: sales rose by 4%.\n---\nOkay was the word of the day.",
       `${"The page was rebuilt. ".repeat(20)}\n<summary>\nis the element that folds.\n</summary>\nIt was kept.`,
       "If a < b then c.\n```ts\nconst a = 1;\n```\nDone.",
+      "parse() returns Result<Reason>, and Map<string, ThinkingBlock> holds the rest.\nIt was merged.",
+      "The view is now\n<ThinkingPanel>\nwith\n<reasoning-trace />\ninside, and was shipped.",
+      "Cotton, a cottage and apricots were ordered.\n<apricot>\nwas the label.",
+      "They read <|channel|> marks, and `<|channel|>final<|message|>` last.\nThe parser keeps the rest.",
+      "Analysis by Mara: the word assistantfinal had leaked into answers.\nIt was stripped.",
+      "The template ends in <|im_end|> at times.\nThey strip <unused94>thought marks too.",
+      "**Planning the trip**\n\nMara booked the ferry and I wrote to the hotel.",
+      "**Reviewing the parser**\n\nI changed two lines; the tests passed.",
+      "We need to produce 500 units by Friday, and to provide the vendor with the shipping details.",
+      "I need to renew my passport, Mara said.\nThe office opens at 9.",
+      "The user asked for a summary of the quarterly report, and got it.",
+      "Looking at the logs, we found the leak.",
+      "Also, the pole broke.\nA new one was ordered.",
+      "> Seal it before Friday.\n\nwas what Mara wrote.",
+      "<order>\n<id>7</id>\n</order>\nwas sent to the shop.",
+      "用户想要一顶新帐篷，并要求周五前送到。",
+      "首先讨论了帐篷，然后总结了费用。",
+      "まず、ユーザーがテントの漏れを報告した。要約を依頼した。",
+      "사용자가 텐트가 샌다고 알렸고 요약을 요청했다.",
+      "Der Nutzer möchte das Zelt bis Freitag. Ich habe es bestellt.",
+      "L'utilisateur demande un résumé du rapport; il l'a reçu.",
+      "El usuario quiere la tienda para el viernes.",
     ]) {
       assert.equal(readAnswer(text), text);
     }
@@ -151,19 +229,62 @@ describe("reading an answer", () => {
   });
 
   it("takes time in proportion to the text, whatever it holds", () => {
-    for (const piece of [
-      "<think>",
-      "</think>",
-      "<summary>",
-      "```thinking\n",
-      "[think",
-      "<think ",
-      "here is ",
-      "# ",
-      "*",
-    ]) {
-      assert.ok(readAnswer(piece.repeat(20_000)).length <= piece.length * 20_000);
+    const run = (piece: string) => (count: number) => piece.repeat(count);
+    const texts: Record<string, (count: number) => string> = Object.fromEntries(
+      [
+        "<think>",
+        "</think>",
+        "<summary>",
+        "```thinking\n",
+        "[think",
+        "<think ",
+        "<thinkthink",
+        "&lt;think",
+        "here is ",
+        "# ",
+      ]
+        .concat([
+          "*",
+          "#",
+          "-",
+          "the ",
+          "<",
+          "<|",
+          "<a:",
+          "<|channel|>",
+          "<|end|>",
+          "> \n",
+          "ok, ",
+          "wait, let me\n",
+          "\n\t",
+          "m",
+        ])
+        .concat(["Expand for details about:\n", "[2026-01-01 ", "。", "<x>", "<!--", "<unused9>"])
+        .map((piece) => [piece, run(piece)]),
+    );
+    for (const start of [
+      "<",
+      "</",
+      "<|channel|>",
+      "<think",
+      "&lt;",
+      "the",
+      "my",
+      "summary",
+      "Okay",
+      "Hm",
+      "**Reading",
+      "x",
+    ])
+      for (const blank of [" ", "\n", "a"]) texts[`${start}${blank}…`] = (count) => `${start}${blank.repeat(count)}x`;
+    for (const [name, textOf] of Object.entries(texts)) {
+      const [small, large] = [2_000, 16_000].map((count) => cpuOf(textOf(count)));
+      // Eight times the text: not nearly sixty-four times the work.
+      assert.ok((large ?? 0) <= 24 * Math.max(small ?? 0, 4_000), `${name}: ${small} → ${large} µs`);
     }
+  });
+
+  it("gives what can be stored, whatever it was given", () => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 0xffff })), (units) => {
         const said = readAnswer(String.fromCharCode(...units));
@@ -172,6 +293,18 @@ describe("reading an answer", () => {
     );
   });
 });
+
+/** The microseconds of work that reading takes at best. */
+const cpuOf = (text: string): number =>
+  Math.min(
+    ...Array.from({ length: 3 }, () => {
+      const before = process.cpuUsage();
+      const said = readAnswer(text);
+      closeWithFooter(said, [], 100);
+      isEcho(said.slice(0, 2_000), said);
+      return process.cpuUsage(before).user;
+    }),
+  );
 
 describe("an echo", () => {
   const lines = Array.from(

@@ -12,37 +12,53 @@ import { extract } from "./extract.ts";
 import type { Passage } from "./extract.ts";
 import { expandFooter } from "./prompts.ts";
 import { estimateTokens } from "./text.ts";
+import { greeting, is, summarising, thinksAloud } from "./thinking-aloud.ts";
 
 /** The summary in an answer; empty if there is none. */
 export function readAnswer(answer: string): string {
   const text = answer.toWellFormed().replace(/\r\n?/g, "\n").replace(controls, "");
-  return withoutPreamble(unwrap(withoutReasoning(finalChannel(text)))).trim();
+  return withoutPreamble(unwrap(withoutMarks(withoutReasoning(finalChannel(text))))).trim();
 }
 
 const controls = /[\p{Cc}--[\n\t]]/gv;
 
 // ── Marked reasoning ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Models that speak in channels say which one is meant for others. */
+/** A channel begins a line or a turn; in the middle of a sentence it is spoken of. */
+const channelMark = /(?:^[ \t]{0,8}|<\|start\|>(?:assistant)?|<\|end\|>)<\|channel\|>\s{0,8}(\w{1,20})/gm;
+
+/** Models that speak in channels say which one is meant for others, also where the marks around the names were lost. */
 function finalChannel(text: string): string {
-  const channels = text.split(/<\|channel\|>\s*/);
-  if (channels.length === 1) return text;
-  const final = channels.findLast((channel) => channel.startsWith("final")) ?? "";
-  return final.replace(/^final[^<\n]*<\|message\|>/, "").replace(/<\|(?:end|return|start)\|>[^]*$/, "");
+  const marks = [...text.matchAll(channelMark)];
+  const final = marks.findLast(([, name]) => name === "final");
+  if (final !== undefined) {
+    const said = text.slice(final.index + final[0].length).replace(/^[^<\n]{0,40}<\|message\|>/, "");
+    return said.replace(/<\|(?:end|return|start)\|>[^]*$/, "");
+  }
+  if (marks.length > 0) return "";
+  if (!/^\s{0,8}(?:analysis|commentary)(?=\n|[^\s\p{Ll}:,.;])/u.test(text)) return text;
+  const at = text.lastIndexOf("assistantfinal");
+  return at === -1 ? "" : text.slice(at + "assistantfinal".length);
 }
 
 const thought = "think(?:ing)?|thoughts?|reasoning|analysis|reflection|scratchpad|(?:inner|internal)[_-]?monologue";
+const inThoughtName = "think|thought|reason|reflect|analysis|scratchpad|monologue|(?<![a-z])cot(?![a-z])";
+const nameChars = "[\\w▁:.-]{0,40}";
 const thoughtTag = new RegExp(
-  `<\\|?\\s*/?\\s*(?:\\w+:|ant)?(?:${thought})(?:\\s[^<>\\n]{0,100})?\\|?>|\\[/?think(?:ing)?\\]|◁/?think(?:ing)?▷`,
+  `(?:<|&lt;)[|｜]?\\s{0,4}/?\\s{0,4}${nameChars}?(?:${inThoughtName})${nameChars}(?:\\s[^<>\\n]{0,100}?)?[|｜]?(?:>|&gt;)` +
+    `|\\[/?think(?:ing)?\\]|◁/?think(?:ing)?▷|<unused\\d{1,3}>(?:thought\\b)?`,
   "gi",
 );
-const isClosing = ([tag]: RegExpExecArray): boolean => /^[^\w]*\//.test(tag);
+const isClosing = ([tag]: RegExpExecArray): boolean =>
+  /^(?:&lt;|\W){1,8}(?:\/|end[_▁-])/i.test(tag) || /^<unused\d+>$/i.test(tag);
+/** In backticks a tag is spoken of; a name like `<ThinkingPanel>`, and an element without content, is code. */
+const isSpokenOf = (text: string, { index, 0: tag }: RegExpExecArray): boolean =>
+  text[index - 1] === "`" || tag.endsWith("/>") || /^\W{1,4}[A-Z][a-z]+[A-Z]/.test(tag);
 const thoughtFence = new RegExp(`^[ \\t]*\`\`\`[ \\t]*(?:${thought})\\b[^]*?(?:^[ \\t]*\`\`\`[ \\t]*$|(?![^]))`, "gim");
 
 function withoutReasoning(text: string): string {
-  const bare = text.replace(thoughtFence, "");
-  // In backticks a tag is spoken of.
-  const tags = [...bare.matchAll(thoughtTag)].filter(({ index }) => bare[index - 1] !== "`");
+  const bare = withoutFirstAside(text.replace(thoughtFence, "").trim());
+  const tags = [...bare.matchAll(thoughtTag)].filter((tag) => !isSpokenOf(bare, tag));
   const lastClosing = tags.findLast(isClosing)?.index ?? -1;
   let kept = "";
   let from = 0;
@@ -73,13 +89,33 @@ function withoutReasoning(text: string): string {
   return wrapped === null ? kept : bare.slice(wrapped.index);
 }
 
+const wrappers = "summary|final|final_answer|answer|output|response|memory|content";
+const firstAside = new RegExp(
+  `^(?:(?:>[^\\n]*(?:\\n|$))+|<!--[^]*?-->|<(?!(?:${wrappers})>)([a-z][\\w:-]{0,40})>[^]*?</\\1>)`,
+  "i",
+);
+
+/** A quote, a comment or an element of its own that comes first and thinks aloud. */
+function withoutFirstAside(text: string): string {
+  const aside = firstAside.exec(text)?.[0] ?? "";
+  const inside = aside.replace(/^[> \t]+|<[!/]?[\w:-]{1,40}>?|-->/gm, "\n").trim();
+  return thinksAloud(inside) ? text.slice(aside.length) : text;
+}
+
+/** Marks at either end that are for whoever takes the answer apart. */
+const withoutMarks = (text: string): string =>
+  text
+    .trim()
+    .replace(/^(?:<[|｜][\w▁]{1,40}[|｜]>\s{0,8}){1,4}/, "")
+    .replace(/(?:\s{0,8}<[|｜][\w▁]{1,40}[|｜]>){1,4}$/, "");
+
 const isAtLineStart = (text: string, at: number): boolean =>
   /(?:^|\n)[ \t*_>]{0,8}$/.test(text.slice(Math.max(0, at - 9), at));
 const isAtLineEnd = (text: string, at: number): boolean => /^[ \t*_]{0,8}(?:\n|$)/.test(text.slice(at, at + 9));
 
 // ── Wrappers and openers ─────────────────────────────────────────────────────────────────────────────────────────────
 
-const wrapper = /^[ \t]*<(summary|final|final_answer|answer|output|response|memory|content)(?:\s[^<>\n]{0,300})?>/gim;
+const wrapper = new RegExp(`^[ \\t]*<(${wrappers})(?:\\s[^<>\\n]{0,300})?>`, "gim");
 
 function wrapperIn(text: string, from: number): RegExpExecArray | null {
   wrapper.lastIndex = from;
@@ -117,12 +153,6 @@ function withoutWrapper(text: string): string {
 
 const openerCharsMax = 200;
 
-const greeting =
-  /^(?:sure|certainly|of course|absolutely|okay|ok|alright|understood|got it|great)\b[ \t]*[.!,:;—-]+\s*/i;
-
-const is = "(?:['’]s| is)";
-const summarising = "(?:summar|condens|compact|memory|recap)";
-
 /** `Here is the summary:`, `## Summary`: what stands before a summary and is not part of it. */
 const announcements = [
   new RegExp(
@@ -131,45 +161,30 @@ const announcements = [
     "i",
   ),
   /^[#*_ \t]*(?:(?:the|final|condensed|conversation|updated)\s+){0,3}summary[*_ \t]*(?::[*_]*\s*|\n+)/i,
+  /^(?:(?:好的|好)[，,。！!]\s{0,4})?(?:(?:以下|下面|这|這)(?:是|为|為)[^\n：:]{0,40})?(?:摘要|总结|總結)[^\n：:]{0,10}[：:]\s*/,
 ];
 
 const withoutAnnouncement = (text: string): string =>
   announcements.reduce((rest, announcement) => rest.replace(announcement, ""), text);
 
-const thinkingNouns =
-  "(?:thought process|thinking(?: process)?|thoughts|reasoning(?: process)?|chain[- ]of[- ]thought)";
-
-/** How models begin that think without saying so. */
-const thinkingAloud = new RegExp(
-  [
-    `[#*_>\\s]*(?:my\\s+)?${thinkingNouns}[*_ \\t]*(?::|\\n)`,
-    `here${is} (?:my|the) (?:\\w+ )?(?:${thinkingNouns}|analysis|approach)\\b`,
-    `let(?: me|['’]s| us) (?:first |start by |begin by )?(?:think|analy|work |go through|look |consider|break |read)`,
-    `(?:ok|okay|alright|hmm+|wait)\\b[ \\t]*[,.…!]`,
-    `first,? (?:(?:i|we) (?:need|should|will)|i['’]ll|let me|let['’]s)`,
-    `the user (?:wants|is asking|asks|asked|has asked) me to (?:write (?:a|the) )?${summarising}`,
-    `(?:i|we)(?:['’]ll| will| need to| should| have to| must)(?: now)? (?:${summarising}|produce|extract)`,
-  ]
-    .map((start) => `^${start}`)
-    .join("|"),
-  "i",
-);
-
-const thinksAloud = (text: string): boolean =>
-  [text, text.replace(greeting, "")].some((start) => thinkingAloud.test(start));
+const summaryNouns = "summary|摘要|总结|總結|要約|요약|zusammenfassung|résumé|resumen";
 
 /** Where thinking aloud gives way to the summary. */
 const summaryMark = new RegExp(
   `^[#*_ \\t]*(?:(?:the|my|here${is}(?: the| my)?|now|final|condensed|draft|conversation)[ \\t]+){0,3}` +
-    `(?:summary|final answer|answer)[*_ \\t]*(?::[*_]*|$)`,
+    `(?:${summaryNouns}|final answer|answer)[*_ \\t]*(?:[:：][*_]*|$)`,
   "gim",
 );
 const ruler = /^[ \t]*(?:-{3,}|\*{3,}|={3,})[ \t]*$/gm;
 
+/** Second thoughts in the middle of a summary. */
+const secondThought =
+  /^(?:wait|hmm{1,9})\b[,.…!]{1,3} (?:let me|i (?:should|need|must)|i['’]ll)\b[^\n]*(?:\n[^\n]+)*/gim;
+
 function withoutPreamble(text: string): string {
   const greeted = text.replace(greeting, "");
   const rest = withoutAnnouncement(greeted);
-  if (!thinksAloud(rest === greeted ? text : rest)) return rest;
+  if (!thinksAloud(rest === greeted ? text : rest)) return rest.replace(secondThought, "");
   const mark = [...rest.matchAll(summaryMark)].at(-1) ?? [...rest.matchAll(ruler)].at(-1);
   return mark === undefined ? "" : withoutAnnouncement(rest.slice(mark.index + mark[0].length).trim());
 }

@@ -6,6 +6,9 @@
  * context outgrows the budget, it is evicted from its oldest end in large steps (evict.ts), and a fixed note stands
  * first. Only a result that comes late changes what was shown before: it takes its place behind its call.
  *
+ * The newest user message is always shown. If it is evicted, it stands between the note and what is kept, whole or, if
+ * it is more than a quarter of the budget, shortened. So it stays as long as the cut does.
+ *
  * The fresh tail is not evicted, unless it is itself more than the budget. Then this is the rule, in order, until what
  * is left fits:
  *
@@ -23,7 +26,7 @@ import type { HostMessage } from "./content.ts";
 import { createDrafter, noteTokens } from "./draft.ts";
 import type { Draft, Drafter, Output } from "./draft.ts";
 import { LcmError } from "./errors.ts";
-import { cutsTo } from "./evict.ts";
+import { cutsTo, stepOf } from "./evict.ts";
 import type { Sizes } from "./evict.ts";
 import type { ContextItem, ConversationId, Message, MessageId, SummaryId } from "./model.ts";
 import { safeCuts } from "./pairing.ts";
@@ -96,18 +99,20 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
 
   const wholeTail = tail === null ? null : startOfTail(shown, tailCount);
   const newestUser = shown.findLast(isUserText) ?? null;
+  const userBefore = createUserBefore(store, newestUser, window);
   const floors = [wholeTail, tail, newestUser?.position ?? null].filter((floor) => floor !== null);
   for (const floor of floors) {
     for (const cut of cutsTo(floor, window)) {
       if (cut < from) continue;
-      const fitting = await draft(itemsFrom(shown, cut, floor));
+      const kept = itemsFrom(shown, cut, floor);
+      const user = await userBefore(kept);
+      const fitting = await draft(user === null ? kept : [shortenInFront(user, window.budget), ...kept]);
       if (fitting !== null) return toAssembly(fitting, window, wholeTail);
     }
   }
-  const user = newestUser ?? (await findNewestUser(store, request.conversation));
   const start = newestUser === null ? from : newestUser.position + 1;
   const after = itemsFrom(shown, start, window.items.length - 1);
-  return toAssembly(await squeeze(user, after, window.budget, draft), window, wholeTail);
+  return toAssembly(await squeeze(await userBefore(after), after, window.budget, draft), window, wholeTail);
 }
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -184,6 +189,28 @@ function itemsFrom(shown: readonly Shown[], cut: number, floor: number): readonl
   return first < 0 ? [] : shown.slice(first);
 }
 
+// ── The newest user message ──────────────────────────────────────────────────────────────────────────────────────────
+
+/** Gives the newest user message, if these items are without it: it lies before them, and they do not sum it up. */
+function createUserBefore(
+  store: Store,
+  newestRead: Shown | null,
+  window: Window,
+): (kept: readonly Shown[]) => Promise<Shown | null> {
+  let found: ReturnType<typeof findNewestUser> | null = null;
+  return async (kept) => {
+    if (newestRead !== null) return newestRead.position < (kept[0]?.position ?? Infinity) ? newestRead : null;
+    if (kept.length === window.totalItems) return null;
+    const newest = await (found ??= findNewestUser(store, window.conversation));
+    if (newest === null) return null;
+    const coveredBy: ReadonlySet<unknown> = new Set(newest.coveredBy);
+    return kept.some(({ source }) => coveredBy.has(source.id)) ? null : newest.user;
+  };
+}
+
+const shortenInFront = (user: Shown, budget: number): Shown =>
+  user.tokens <= budget / 4 ? user : (shorten(user, stepOf(budget)) ?? user);
+
 // ── When even the tail does not fit ──────────────────────────────────────────────────────────────────────────────────
 
 /** Steps 2 to 6 of the rule above. */
@@ -199,7 +226,7 @@ async function squeeze(
     const whole: readonly Shown[] = rest;
     for (let most = budget; most >= shortestTokens; most = Math.floor(most / 2)) {
       const tokensMax = most;
-      rest = whole.map((shown) => (isTouched(shown) ? shorten(shown, tokensMax) : shown));
+      rest = whole.flatMap((shown) => (isTouched(shown) ? (shorten(shown, tokensMax) ?? []) : shown));
       const fitting = await draft([...first, ...rest]);
       if (fitting !== null) return fitting;
     }
@@ -208,8 +235,12 @@ async function squeeze(
     const fitting = await draft([...first, ...rest.slice(cut)]);
     if (fitting !== null) return fitting;
   }
-  if (user === null) return null;
-  return (await draft([shorten(user, budget - noteTokens)])) ?? (await draft([shorten(user, budget)]));
+  for (const most of [budget - noteTokens, budget]) {
+    const shorter = user === null ? null : shorten(user, most);
+    const fitting = shorter === null ? null : await draft([shorter]);
+    if (fitting !== null) return fitting;
+  }
+  return null;
 }
 
 const shortestTokens = 64;

@@ -228,10 +228,23 @@ function blockToPart(block: Json): Part {
   if (type === "toolCall" || type === "tool_use") return toolCallPart(block);
   if (type === "tool_result") return toolResultPart(block);
   if (typeof text === "string") return textPart(text, isPlainText(block) ? null : { ...block, text: null }, block);
-  if (typeof type === "string" && /image|file|audio|document/.test(type)) return whole("file", block, null);
+  if (isMedia(block)) return whole("file", block, null);
   const { type: _, ...rest } = block;
   return whole("agent", block, wordsOf(rest));
 }
+
+/** A picture or the like: a model sees it, whatever its bytes. */
+export const isMedia = (block: Json): boolean =>
+  isObject(block) &&
+  typeof block["text"] !== "string" &&
+  typeof block["type"] === "string" &&
+  mediaType.test(block["type"]);
+
+const mediaType = /image|file|audio|document/;
+const saysMediaType = new RegExp(`"type":"[^"]*(?:${mediaType.source})`);
+
+/** Quick to answer for a part that holds none, without putting it together. */
+export const mayHoldMedia = ({ metadata }: Part): boolean => metadata !== null && saysMediaType.test(metadata);
 
 const isPlainText = (block: JsonObject): boolean => block["type"] === "text" && Object.keys(block).length === 2;
 
@@ -330,7 +343,7 @@ function partToBlock(part: Part): Json {
 
 /** Role, separators and the like, which every provider adds around a message. */
 const messageOverheadTokens = 4;
-/** What providers charge for a picture of ordinary size, whatever its bytes. */
+/** What providers charge for a picture of ordinary size, whatever its bytes and wherever in a message it is. */
 export const imageTokens = 1_600;
 
 export function estimateMessageTokens(parts: readonly Part[]): number {
@@ -340,8 +353,19 @@ export function estimateMessageTokens(parts: readonly Part[]): number {
     else if (part.text !== null) tokens += estimateTokens(part.text);
     else if (part.kept !== null) tokens += estimateTokens(part.kept);
     else if (part.metadata !== null) tokens += estimateTokens(part.metadata);
+    // Such a block is kept whole, beside its text.
+    if (part.text !== null && part.metadata?.startsWith('{"raw":') === true && mayHoldMedia(part))
+      tokens += imageTokens * mediaInside(partToBlock(part));
   }
   return tokens;
+}
+
+/** How many there are among the blocks inside a block, such as the result of a tool. */
+function mediaInside(block: Json): number {
+  if (!isObject(block) || !Array.isArray(block["content"])) return 0;
+  let count = 0;
+  for (const inner of block["content"]) count += isMedia(inner) ? 1 : mediaInside(inner);
+  return count;
 }
 
 // ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -53,7 +53,7 @@ export function createDrafter(
   return async (kept) => {
     const visible = kept.flatMap((shown) => (shown.message === null ? [] : [{ shown, message: shown.message }]));
     if (visible.reduce((sum, { shown }) => sum + shown.tokens, 0) > budget) return null;
-    const hidden = Math.max(0, about.totalItems - kept.length);
+    const hidden = Math.max(0, about.totalItems - kept.filter(({ cost }) => cost > 0).length);
     const isAllShown = hidden === 0 && kept.every(({ source }) => isMessage(source));
     const messages = visible.map(({ message }) => message);
     const sources = visible.map(({ shown }) => shown.source);

@@ -21,7 +21,7 @@ import {
   outline,
 } from "./explore-lines.ts";
 import { tellJson, tellTable } from "./explore-records.ts";
-import { formatCount } from "./text.ts";
+import { estimateTokens, formatCount } from "./text.ts";
 
 /** About 200 tokens on what a large text is, with line numbers (`L12`) where they help a reader to ask for more. */
 export function explore(content: string, about: About): string {
@@ -370,12 +370,15 @@ function tellMarkdown(content: string, hint: string | null): readonly string[] |
 /** Of more letters than this to the word there are no words to count. */
 const wordCharsMax = 20;
 
+const endTokensMax = 60;
+
 function tellText(content: string): readonly string[] {
   let words = 0;
   const lines = eachLine(content, (line) => (words += line.match(/\S+/g)?.length ?? 0), Infinity);
   const told = content.length > wordCharsMax * words ? "" : `${plural(words, "word")}, `;
-  const ends =
-    content.length > 800 ? [`Ends: …${cutLine(content.slice(-240).replace(/^\S*\s|\s+/g, " "), 240, 60)}`] : [];
+  let end = content.slice(-240).replace(/\s+/g, " ").trim();
+  while (estimateTokens(end) > endTokensMax) end = end.slice(Math.ceil(end.length / 4));
+  const ends = content.length > 800 ? [`Ends: …${end.replace(/^\S* /, "")}`] : [];
   return [
     `Text, ${plural(lines, "line")}, ${told}${formatCount(content.length)} characters.`,
     `Begins: ${cutLine(content.slice(0, 2_000).replace(/\s+/g, " "), 320, 64)}`,

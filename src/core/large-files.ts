@@ -4,7 +4,7 @@
  * It works on the message as the host has it, so whatever can be stored can be moved.
  */
 
-import { imageTokens, isObject, messageFromStore, messageToStore } from "./content.ts";
+import { isMedia, isObject, mayHoldMedia, messageFromStore, messageToStore } from "./content.ts";
 import type { HostMessage } from "./content.ts";
 import { LcmError } from "./errors.ts";
 import { explore } from "./explore.ts";
@@ -65,7 +65,7 @@ export async function restoreMessage(store: Store, message: Message): Promise<Ho
 export async function messageForPrompt(store: Store, message: Message): Promise<HostMessage> {
   let raw = messageFromStore(message);
   for (const moved of message.moved.toReversed()) {
-    if ((await store.file(moved.file))?.encoding !== "base64") continue;
+    if (!isSeen(raw, moved.path) || (await store.file(moved.file))?.encoding !== "base64") continue;
     const content = await contentIfThere(store, moved.file);
     raw = content === null ? standIn(raw, moved) : putBack(raw, moved, content);
   }
@@ -82,16 +82,11 @@ export const fileIdsOf = (messages: readonly Message[]): readonly FileId[] => [
 /** Smaller pictures are no trouble where they are. */
 const pictureCharactersMin = 4_096;
 
-const mediaType = /image|file|audio|document/;
-const saysMediaType = new RegExp(`"type":"[^"]*(?:${mediaType.source})`);
-
 /** Quick to answer for nearly all messages, without putting any together. */
 export const mayHoldLarge = ({ tokens, parts, moved }: NewMessage, thresholdTokens: number): boolean =>
   moved === undefined &&
   (tokens > thresholdTokens ||
-    parts.some(
-      ({ metadata }) => (metadata?.length ?? 0) >= pictureCharactersMin && saysMediaType.test(metadata ?? ""),
-    ));
+    parts.some((part) => (part.metadata?.length ?? 0) >= pictureCharactersMin && mayHoldMedia(part)));
 
 /** Null if nothing of it is large. */
 async function moveOutOf(
@@ -102,13 +97,12 @@ async function moveOutOf(
 ): Promise<NewMessage | null> {
   let raw = messageFromStore(message);
   const moved: MovedContent[] = [];
-  let uncounted = 0;
   let shift = 0;
   let path: Path | null = null;
   for (const piece of piecesToMove(raw, options.thresholdTokens)) {
     if (piece.path !== path) shift = 0;
     ({ path } = piece);
-    const { content, encoding, isCounted } = piece;
+    const { content, encoding } = piece;
     const described = { name: storable(piece.name), mimeType: storable(piece.mimeType) };
     const exploration = encoding === "base64" ? null : await explorationOf(store, conversation, piece, options);
     const file = await store.saveFile({ conversation, ...described, content, encoding, exploration });
@@ -118,11 +112,10 @@ async function moveOutOf(
     raw = replaceIn(raw, { ...place, length: content.length }, reference);
     moved.push(place);
     shift += reference.length - content.length;
-    if (!isCounted) uncounted += imageTokens;
   }
   if (moved.length === 0) return null;
   const { parts, envelope, tokens } = messageToStore(raw, { key: message.key, at: message.at });
-  return { ...message, parts, envelope, tokens: tokens + uncounted, moved };
+  return { ...message, parts, envelope, tokens, moved };
 }
 
 function referenceTo(file: StoredFile, isJson: boolean): string {
@@ -190,8 +183,6 @@ interface Piece {
   readonly mimeType: string | null;
   /** The string is JSON text, and must still be with a reference in it. */
   readonly isJson: boolean;
-  /** Whether what is left of the message counts the tokens of what a prompt will show. */
-  readonly isCounted: boolean;
 }
 
 /** Pure: in order of path and place; pieces of one string share their path. */
@@ -201,7 +192,7 @@ function piecesToMove(raw: HostMessage, thresholdTokens: number): readonly Piece
   const fields = Object.entries(raw).filter(
     ([field]) => !isUnderstood || field === "content" || field === "tool_calls",
   );
-  const found = stringsIn(Object.fromEntries(fields), [], { holder: {}, field: "", media: "none", isCall: false });
+  const found = stringsIn(Object.fromEntries(fields), [], { holder: {}, field: "", isInMedia: false, isCall: false });
   return [...found].flatMap((string) => (isEncoded(string) ? picturesOf(string) : textsOf(string, thresholdTokens)));
 }
 
@@ -209,8 +200,7 @@ function piecesToMove(raw: HostMessage, thresholdTokens: number): readonly Piece
 interface Surroundings {
   readonly holder: JsonObject;
   readonly field: string;
-  /** In a block that a model sees as a picture or the like: one of the message's own, or one inside another. */
-  readonly media: "none" | "block" | "nested";
+  readonly isInMedia: boolean;
   readonly isCall: boolean;
 }
 
@@ -225,14 +215,13 @@ function* stringsIn(value: Json, path: Path, around: Surroundings): Generator<Fo
   const type = typeof value["type"] === "string" ? value["type"] : "";
   if (isReasoning(type)) return;
   const isCall = around.isCall || /call|tool_use/i.test(type);
-  const isMedia = !isCall && mediaType.test(type) && typeof value["text"] !== "string";
-  const media = isMedia && around.media === "none" ? (path.length === 2 ? "block" : "nested") : around.media;
+  const isInMedia = around.isInMedia || (!isCall && isMedia(value));
   for (const [field, inner = null] of Object.entries(value)) {
     if (labels.has(field) || isReasoning(field)) continue;
     yield* stringsIn(inner, [...path, field], {
       holder: value,
       field,
-      media,
+      isInMedia,
       isCall: isCall || field === "tool_calls",
     });
   }
@@ -253,7 +242,7 @@ function textsOf(found: Found, thresholdTokens: number): readonly Piece[] {
   const { path, text, holder, field } = found;
   if (estimateTokens(text) <= thresholdTokens) return [];
   const isJson = field === "arguments";
-  const common = { path, encoding: "utf8", isJson, isCounted: true } as const;
+  const common = { path, encoding: "utf8", isJson } as const;
   const files = isJson ? [] : fileBlocksIn(text);
   const large = files.filter((file) => file.content.isWellFormed() && estimateTokens(file.content) > thresholdTokens);
   const isEnough = large.length > 0 && estimateTokens(withoutBlocks(text, large)) <= thresholdTokens;
@@ -320,18 +309,16 @@ const stringOf = (holder: JsonObject, fields: readonly string[]): string | null 
 const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
 
 /** Bytes as base64, and not text: `{ data, mimeType }`, `{ type: "base64", media_type, data }`, `data:…;base64,…`. */
-const isEncoded = ({ media, holder, field, text }: Found): boolean =>
-  media !== "none" && ((field === "data" && holder["type"] !== "text") || dataUrl.test(text.slice(0, 200)));
+const isEncoded = ({ isInMedia, holder, field, text }: Found): boolean =>
+  isInMedia && ((field === "data" && holder["type"] !== "text") || dataUrl.test(text.slice(0, 200)));
 
-function picturesOf({ path, text, holder, media }: Found): readonly Piece[] {
+function picturesOf({ path, text, holder }: Found): readonly Piece[] {
   const url = dataUrl.exec(text.slice(0, 200));
   const from = url?.[0].length ?? 0;
   const content = text.slice(from);
   if (content.length < pictureCharactersMin || !isCanonicalBase64(content)) return [];
   const mimeType = url?.[1] ?? stringOf(holder, ["mimeType", "mime_type", "media_type"]);
-  // Within another block, such as the result of a tool, only text is counted.
-  const isCounted = media === "block";
-  return [{ path, from, content, encoding: "base64", name: nameIn(holder), mimeType, isJson: false, isCounted }];
+  return [{ path, from, content, encoding: "base64", name: nameIn(holder), mimeType, isJson: false }];
 }
 
 /** Whether decoding and encoding again gives the same: no blanks, whole groups of four, no bits left over at the end. */
@@ -347,6 +334,15 @@ function putBack(raw: HostMessage, moved: MovedContent, content: string): HostMe
   const isThere = new RegExp(`^(?:\\{"moved":")?\\[File ${file} [^]*\\](?:"\\})?$`).test(referenceIn(raw, moved));
   if (isThere) return replaceIn(raw, moved, content);
   throw new LcmError("corrupt", `a message is to hold ${file} at ${path.join(".")}, and no reference to it is there`);
+}
+
+/** Whether a model sees what is there: in a picture among the message's blocks, or among the blocks inside one. */
+function isSeen(raw: HostMessage, path: Path): boolean {
+  const [field, at, ...rest] = path;
+  const { content } = raw;
+  if (field !== "content" || typeof at !== "number" || !Array.isArray(content)) return false;
+  const block: Json = content[at] ?? null;
+  return isMedia(block) || (isObject(block) && isSeen(block, rest));
 }
 
 /** The block that has lost its picture says which. */

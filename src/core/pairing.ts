@@ -96,35 +96,47 @@ interface Pair {
 
 function matchTies(ties: readonly Ties[]): readonly Pair[] {
   const pairs: Pair[] = [];
-  const open = new Map<string, Place[]>();
+  const open = new Map<string, OpenCalls[]>();
   const early: { readonly id: string; readonly answer: Place }[] = [];
   ties.forEach(({ calls, answers }, at) => {
     answers.forEach((id, nth) => {
-      const unanswered = open.get(id) ?? [];
-      const nearest = unanswered.at(-1)?.at;
-      const [call] = unanswered.splice(
-        Math.max(
-          0,
-          unanswered.findIndex((place) => place.at === nearest),
-        ),
-        1,
-      );
-      if (call === undefined) early.push({ id, answer: { at, nth } });
-      else pairs.push({ call, answer: { at, nth } });
+      const unanswered = open.get(id);
+      const nearest = unanswered?.at(-1);
+      if (nearest === undefined) early.push({ id, answer: { at, nth } });
+      else pairs.push({ call: takeFirst(nearest), answer: { at, nth } });
+      if (nearest !== undefined && nearest.taken === nearest.nths.length) unanswered?.pop();
     });
     calls.forEach(({ id }, nth) => {
-      const unanswered = open.get(id);
-      if (unanswered === undefined) open.set(id, [{ at, nth }]);
-      else unanswered.push({ at, nth });
+      const unanswered = open.get(id) ?? [];
+      const nearest = unanswered.at(-1);
+      if (nearest?.at === at) nearest.nths.push(nth);
+      else unanswered.push({ at, nths: [nth], taken: 0 });
+      if (unanswered.length === 1) open.set(id, unanswered);
     });
   });
+  for (const unanswered of open.values()) unanswered.reverse();
+  // In order of the answers: whatever lies before one of them lies before those that follow.
   for (const { id, answer } of early) {
     const unanswered = open.get(id) ?? [];
-    const nearest = unanswered.findIndex((place) => place.at > answer.at);
-    const [call] = nearest < 0 ? [] : unanswered.splice(nearest, 1);
-    if (call !== undefined) pairs.push({ call, answer });
+    const isPassed = ({ at, nths, taken }: OpenCalls): boolean => at <= answer.at || taken === nths.length;
+    let nearest = unanswered.at(-1);
+    for (; nearest !== undefined && isPassed(nearest); nearest = unanswered.at(-1)) unanswered.pop();
+    if (nearest !== undefined) pairs.push({ call: takeFirst(nearest), answer });
   }
   return pairs;
+}
+
+/** Calls of one id in one message, as far as they have no answer yet. */
+interface OpenCalls {
+  readonly at: number;
+  readonly nths: number[];
+  taken: number;
+}
+
+function takeFirst(calls: OpenCalls): Place {
+  const { at, nths, taken } = calls;
+  calls.taken += 1;
+  return { at, nth: nths[taken] ?? 0 };
 }
 
 /** Positions 0…n at which the list may be cut without separating a call from its result. 0 and n are among them. */
@@ -179,21 +191,25 @@ export function pair(
   let loose = 0;
   /** Names of the tools called so far, by the ids of the calls. */
   const called = new Map<string, string>();
-  /** The message of result blocks that was placed last, as long as more may belong into it. */
-  let carrier: Placed | null = null;
+  /** A user's message of result blocks that is placed next, as soon as no more can belong into it. */
+  let carrier: { readonly blocks: Json[]; from: number | null; readonly time: HostMessage } | null = null;
 
-  const place = (message: HostMessage, from: number | null): void => {
-    placed.push({ message, from });
+  const placeCarrier = (): void => {
+    if (carrier === null) return;
+    const { blocks, from, time } = carrier;
+    const given = from === null ? undefined : messages[from];
+    const base = given?.["role"] === "user" ? given : { role: "user", ...time };
+    placed.push({ message: isSame(base["content"], blocks) ? base : { ...base, content: blocks }, from });
     carrier = null;
   };
+  const place = (message: HostMessage, from: number | null): void => {
+    placeCarrier();
+    placed.push({ message, from });
+  };
   const carry = (blocks: readonly Json[], from: number | null, time: HostMessage): void => {
-    const before = carrier === null ? undefined : placed.pop();
-    const source = before?.from ?? from;
-    const content = [...blocksOf(before?.message["content"]), ...blocks];
-    const given = source === null ? undefined : messages[source];
-    const base = given?.["role"] === "user" ? given : { role: "user", ...time };
-    carrier = { message: isSame(base["content"], content) ? base : { ...base, content }, from: source };
-    placed.push(carrier);
+    carrier ??= { blocks: [], from, time };
+    carrier.from ??= from;
+    for (const block of blocks) carrier.blocks.push(block);
   };
   const looseResult = (raw: HostMessage, id: string | null, holder: JsonObject): readonly Json[] => {
     loose += 1;
@@ -202,7 +218,7 @@ export function pair(
     const tool = typeof name === "string" && name !== "" ? `tool ${name}` : "a tool";
     const label =
       before === undefined ? `[result of ${tool}, whose call is not shown here]` : `[another result of ${tool}]`;
-    return [{ type: "text", text: label }, ...presentBlocks(blocksOf(holder["content"]), "user").map(disarmBlock)];
+    return [{ type: "text", text: label }, ...presentBlocks(saidBy(holder), "user")].map(disarmBlock);
   };
   /** What a message says in its own place: everything but results that are with their calls. */
   const placeRest = (raw: HostMessage, at: number): void => {
@@ -239,6 +255,7 @@ export function pair(
     placeRest(raw, at);
     callsOf(raw).forEach((call, nth) => placeResult(call, raw, { at, nth }));
   });
+  placeCarrier();
   return { messages: placed, unanswered, loose };
 }
 
@@ -246,19 +263,29 @@ function matchMessages(messages: readonly HostMessage[]): {
   readonly answerTo: (call: Place) => (Answer & { readonly from: number }) | undefined;
   readonly isTaken: (answer: Place) => boolean;
 } {
-  const pairs = matchTies(messages.map(tiesOf));
+  const answers = messages.map(answersOf);
+  const pairs = matchTies(
+    messages.map((raw, at) => ({ calls: callsOf(raw), answers: (answers[at] ?? []).map(({ id }) => id) })),
+  );
   const keyOf = ({ at, nth }: Place): string => `${at}.${nth}`;
   const places = new Map(pairs.map(({ call, answer }) => [keyOf(call), answer]));
   const taken = new Set(pairs.map(({ answer }) => keyOf(answer)));
   return {
     answerTo: (call) => {
       const place = places.get(keyOf(call));
-      const answer = place && answersOf(messages[place.at] ?? {})[place.nth];
+      const answer = place && answers[place.at]?.[place.nth];
       return answer && { ...answer, from: place.at };
     },
     isTaken: (answer) => taken.has(keyOf(answer)),
   };
 }
+
+/** What a result says; what results inside it say. */
+const saidBy = (holder: JsonObject): readonly Json[] =>
+  blocksOf(holder["content"]).flatMap((block) => {
+    const isResult = isObject(block) && block["type"] === "tool_result";
+    return isResult ? saidBy(block) : [block];
+  });
 
 /** A tool's words in a user's message must not pass for a summary. */
 const disarmBlock = (block: Json): Json =>

@@ -449,6 +449,8 @@ export type SearchCaveat =
   | { readonly kind: "newest_ranked"; readonly ranked: number }
   /** No row held every word; these hold some of them. */
   | { readonly kind: "partial_match"; readonly missing: readonly string[] }
+  /** So many large texts lie in files; what they are about was searched, what they say was not. */
+  | { readonly kind: "files"; readonly files: number }
   /** Search is still being built; this many rows are not in it yet. */
   | { readonly kind: "unindexed"; readonly rows: number };
 

@@ -3,10 +3,11 @@
  *
  * A message is shown exactly as the host sent it wherever a provider takes it so. What no provider takes is said
  * another way: an assistant's text as blocks, a role of the host's own as a user's text that names the role, a call
- * without an id as text. What says nothing at all is not shown, since providers refuse an empty message.
+ * without an id, or with the id of another beside it, as text. What says nothing at all is not shown, since providers
+ * refuse an empty message.
  */
 
-import { imageTokens, isObject, messageToStore, textOfParts } from "./content.ts";
+import { imageTokens, isMedia, isObject, messageToStore, textOfParts } from "./content.ts";
 import type { HostMessage } from "./content.ts";
 import type { Json } from "./model.ts";
 import { disarm } from "./render-summary.ts";
@@ -45,32 +46,42 @@ const presentResult = (raw: HostMessage, text: string): HostMessage =>
 function presentAssistant(raw: HostMessage, text: string): HostMessage | null {
   const { content, tool_calls: beside } = raw;
   const given: readonly Json[] = Array.isArray(beside) ? beside : [];
-  const calls = given.filter(isCallBeside);
+  const ids = new Set<Json | undefined>();
+  const isFirstOfId = (call: Json): boolean => isObject(call) && ids.size < ids.add(call["id"]).size;
+  const inside = Array.isArray(content) ? presentBlocks(content, "assistant") : [];
+  const shown = inside.flatMap((block) => (!isCallBlock(block) || isFirstOfId(block) ? [block] : callAsText(block)));
+  const calls = new Set(given.filter((call) => isCallBeside(call) && isFirstOfId(call)));
   const blocks = [
-    ...(Array.isArray(content) ? presentBlocks(content, "assistant") : []),
+    ...shown,
     ...(typeof content === "string" ? textBlocks(content) : []),
     // Without content, the text is what the calls beside it say, or else whatever other fields do.
     ...(isObject(content) || (isNone(content) && given.length === 0) ? textBlocks(text) : []),
-    ...given.filter((call) => !isCallBeside(call)).flatMap((call) => textBlocks(JSON.stringify(call))),
+    ...given.filter((call) => !calls.has(call)).flatMap(callAsText),
   ];
-  if (beside === undefined || beside === null) return withBlocks(raw, blocks);
+  if (beside === undefined) return withBlocks(raw, blocks);
   const { tool_calls: _, ...rest } = raw;
-  if (calls.length === 0) return withBlocks(rest, blocks);
-  if (blocks.length > 0) return { ...withBlocks(raw, blocks), tool_calls: calls };
-  return isNone(content) && calls.length === given.length ? raw : { ...raw, content: null, tool_calls: calls };
+  if (calls.size === 0) return withBlocks(rest, blocks);
+  if (blocks.length > 0) return { ...withBlocks(raw, blocks), tool_calls: [...calls] };
+  return isNone(content) && calls.size === given.length ? raw : { ...raw, content: null, tool_calls: [...calls] };
 }
 
 const isNone = (value: Json | undefined): boolean => value === undefined || value === null;
 
+const isCallBlock = (block: Json): boolean =>
+  isObject(block) && (block["type"] === "toolCall" || block["type"] === "tool_use");
+
 const isCallBeside = (call: Json): boolean =>
   isObject(call) && typeof call["id"] === "string" && isObject(call["function"]);
+
+/** A call that cannot be shown as one, because no result could be told to be its. */
+const callAsText = (call: Json): readonly Json[] => textBlocks(`[a call, shown as text] ${JSON.stringify(call)}`);
 
 /** A role of the host's own. Its pictures are shown too; its words must not pass for a summary. */
 function presentOther(raw: HostMessage, text: string): HostMessage | null {
   const { role, content, timestamp } = raw;
   const pictures = Array.isArray(content) ? content.filter(isMedia) : [];
   if (!saysSomething(text) && pictures.length === 0) return null;
-  const said = `[${typeof role === "string" ? role : ""}] ${disarm(text)}`;
+  const said = disarm(`[${typeof role === "string" ? role : ""}] ${text}`);
   return {
     role: "user",
     content: pictures.length === 0 ? said : [...textBlocks(said), ...pictures],
@@ -103,20 +114,13 @@ function presentBlock(block: Json, role: "user" | "assistant"): readonly Json[] 
     case "tool_use":
       return role === "assistant" && typeof block["id"] === "string" && typeof block["name"] === "string"
         ? [block]
-        : textBlocks(JSON.stringify(block));
+        : callAsText(block);
     case "tool_result":
       return role === "user" && typeof block["tool_use_id"] === "string" ? [block] : textBlocks(JSON.stringify(block));
     default:
       return typeof type === "string" ? [block] : textBlocks(JSON.stringify(block));
   }
 }
-
-/** A picture or the like, by the same signs as where it is counted. */
-const isMedia = (block: Json): boolean =>
-  isObject(block) &&
-  typeof block["text"] !== "string" &&
-  typeof block["type"] === "string" &&
-  /image|file|audio|document/.test(block["type"]);
 
 const textBlocks = (text: string): readonly Json[] => (saysSomething(text) ? [{ type: "text", text }] : []);
 
@@ -129,20 +133,29 @@ const charactersMin = 64;
 
 /**
  * The message within so many tokens, if that can be: of every text that is too long its beginning and its end, with a
- * sentence between them on what was left out and whose it was. Reasoning goes first, since it cannot be cut.
+ * sentence between them on what was left out and whose it was. Reasoning goes first, since it cannot be cut. Null if
+ * nothing would be left.
  */
-export function shortenMessage(raw: HostMessage, tokensMax: number, owner: string): HostMessage {
-  // Of what has too many blocks to be cut one by one, the text as a whole.
-  const asText = { ...raw, content: textOfParts(messageToStore(raw, unplaced).parts) };
+export function shortenMessage(raw: HostMessage, tokensMax: number, owner: string): HostMessage | null {
   let shorter = raw;
-  for (const form of raw["role"] === "assistant" ? [raw] : [raw, asText]) {
+  for (const form of raw["role"] === "assistant" || holdsResults(raw) ? [raw] : [raw, asOneText(raw, owner)]) {
     let characters = Math.max(charactersMin, tokensMax * 4);
     for (; characters >= charactersMin; characters = Math.floor(characters / 2)) {
       shorter = shortenWithin(form, { characters, owner, withPictures: characters / 4 > 2 * imageTokens });
-      if (tokensOf(shorter) <= tokensMax) return shorter;
+      if (tokensOf(shorter) <= tokensMax) break;
     }
+    if (tokensOf(shorter) <= tokensMax) break;
   }
-  return shorter;
+  return presentMessage(shorter, "");
+}
+
+const holdsResults = ({ content }: HostMessage): boolean =>
+  Array.isArray(content) && content.some((block: Json) => isObject(block) && block["type"] === "tool_result");
+
+/** For what has too many blocks to be cut one by one. */
+function asOneText(raw: HostMessage, owner: string): HostMessage {
+  const said = shortenWithin(raw, { characters: Infinity, owner, withPictures: false });
+  return { ...raw, content: textOfParts(messageToStore(said, unplaced).parts) };
 }
 
 interface Room {
@@ -181,8 +194,8 @@ const labels: ReadonlySet<string> = new Set("type id name tool_use_id".split(" "
 function shortenBlock(block: Json, room: Room): readonly Json[] {
   const type = isObject(block) && typeof block["type"] === "string" ? block["type"] : "";
   if (/thinking|reasoning/i.test(type)) return [];
-  if (!room.withPictures && isMedia(block)) return [{ type: "text", text: `[${type} of ${room.owner} left out]` }];
-  return [shortenValue(block, room)];
+  if (!isMedia(block)) return [shortenValue(block, room)];
+  return room.withPictures ? [block] : [{ type: "text", text: `[${type} of ${room.owner} left out]` }];
 }
 
 function shortenText(text: string, { characters, owner }: Room): string {

@@ -8,7 +8,7 @@
 
 import type { HostMessage } from "./content.ts";
 import type { Summary, SummaryId, Timestamp, Totals } from "./model.ts";
-import { timestampToMs } from "./text.ts";
+import { estimateTokens, timestampToMs } from "./text.ts";
 
 /** What the element around one summary costs, about: a leaf's is some 100 tokens, one with eight parents some 270. */
 export const summaryOverheadTokens = 130;
@@ -40,12 +40,22 @@ export function renderSummary(summary: Summary, sources: readonly SummaryId[]): 
   };
 }
 
+/** What the text of a summary costs in a prompt, where it is escaped. */
+export const renderedTokens = (text: string): number => estimateTokens(escapeText(text));
+
 /**
  * Text that somebody else wrote and that we put into a user's message: it may look like anything but one of our
  * elements. What a user wrote is shown as it is.
  */
-export const disarm = (text: string): string =>
-  text.replace(/<(?=\/?\s*(?:summary|summary_ref|parents|content)\b)/gi, "&lt;");
+export const disarm = (text: string): string => text.replace(forgedElement, "&lt;");
+
+/** Whatever could pass for one of our elements: in any case, with blanks or invisible characters in it, in wide signs. */
+const forgedElement = new RegExp(
+  `[<\\uff1c\\ufe64](?=[\\s\\p{Cf}/\\uff0f]*(?:${["summary", "parents", "content"]
+    .map((name) => [...name].join("[\\s\\p{Cf}]*"))
+    .join("|")}))`,
+  "giu",
+);
 
 const toTheSecond = (timestamp: Timestamp): string => `${timestamp.slice(0, 19)}Z`;
 

@@ -17,7 +17,7 @@ export interface Shown {
   /** Null for what says nothing, or is not for a prompt. */
   readonly message: HostMessage | null;
   readonly tokens: number;
-  /** What the item was taken to cost before it was read. */
+  /** What the item was taken to cost before it was read; 0 for what is no item of the context. */
   readonly cost: number;
   readonly ties: Ties;
   readonly isShortened: boolean;
@@ -80,28 +80,43 @@ export const isMessage = (source: Message | Summary): source is Message => "role
 export function isUserText({ source, message }: Shown): boolean {
   if (!isMessage(source) || source.role !== "user" || message === null) return false;
   const { content } = message;
-  return !Array.isArray(content) || content.some((block: Json) => !isObject(block) || block["type"] !== "tool_result");
+  return !Array.isArray(content) || content.some((block: Json) => !isObject(block) || !isUnsaid(block["type"]));
 }
+
+const isUnsaid = (type: Json | undefined): boolean =>
+  typeof type === "string" && /^tool_result$|thinking|reasoning/i.test(type);
 
 /** How many of the newest user messages are looked at: in some dialects most of them are results of tools. */
 const userMessagesMax = 256;
+const userMessagesAtFirst = 4;
 
-/** The newest thing a user said, if it is in the context as it was said. */
-export async function findNewestUser(store: Store, conversation: Message["conversation"]): Promise<Shown | null> {
-  const newest = await store.messages({ conversation, role: "user", keep: "newest", limit: userMessagesMax });
-  for (const message of newest.toReversed()) {
-    const shown = await showMessage(store, message, { position: -1, cost: message.tokens });
-    if (message.aside !== null || !isUserText(shown)) continue;
-    return (await store.coveredBy(message.id)).length === 0 ? shown : null;
+/** The newest thing a user said, and the summaries that stand for it. */
+export async function findNewestUser(
+  store: Store,
+  conversation: Message["conversation"],
+): Promise<{ readonly user: Shown; readonly coveredBy: readonly Summary["id"][] } | null> {
+  let beforeSeq = Infinity;
+  for (let limit = userMessagesAtFirst; limit <= userMessagesMax; limit *= 4) {
+    const before = beforeSeq === Infinity ? {} : { beforeSeq };
+    const newest = await store.messages({ conversation, role: "user", keep: "newest", limit, ...before });
+    for (const message of newest.toReversed()) {
+      const shown = await showMessage(store, message, { position: -1, cost: message.tokens });
+      if (message.aside !== null || !isUserText(shown)) continue;
+      const coveredBy = await store.coveredBy(message.id);
+      return { user: coveredBy.length === 0 ? shown : { ...shown, cost: 0 }, coveredBy };
+    }
+    if (newest.length < limit) return null;
+    beforeSeq = newest[0]?.seq ?? 0;
   }
   return null;
 }
 
-/** The same in fewer tokens, as near to these as can be. A summary is short already. */
-export function shorten(shown: Shown, tokensMax: number): Shown {
+/** The same in fewer tokens, as near to these as can be; null if nothing would be left. A summary is short already. */
+export function shorten(shown: Shown, tokensMax: number): Shown | null {
   const { source, message } = shown;
   if (message === null || !isMessage(source) || shown.tokens <= tokensMax) return shown;
   const shorter = shortenMessage(message, tokensMax, `message ${source.id}`);
+  if (shorter === null) return null;
   const tokens = tokensOf(shorter);
   return tokens < shown.tokens ? { ...shown, message: shorter, tokens, isShortened: true } : shown;
 }

@@ -103,6 +103,40 @@ describe("guarantee 20: spend is bounded and visible", () => {
     });
   });
 
+  it("an adapter that does not know what a call took loses no answer and leaves no call open", async () => {
+    await onGround(async ({ metered, spend }) => {
+      const answering = (said: unknown): Model => ({
+        provider: "p",
+        name: "m",
+        complete: async () => await Promise.resolve(said as Completion),
+      });
+      const text = { kind: "text", text: "The tent leaks.", finish: "stop" };
+      let counted = 0;
+      for (const [tokens, whole] of [
+        [undefined, 0],
+        [null, 0],
+        [Number.NaN, 0],
+        [-5, 0],
+        [Infinity, 0],
+        ["many", 0],
+        [1.6, 2],
+      ] as const) {
+        const model = answering({ ...text, inputTokens: tokens, outputTokens: tokens });
+        assert.deepEqual(await metered(model).complete(request()), {
+          ...text,
+          inputTokens: whole,
+          outputTokens: whole,
+        });
+        counted += whole;
+        const { usage } = await spend();
+        assert.deepEqual([usage.inputTokens, usage.outputTokens, usage.open], [counted, counted, 0]);
+      }
+      for (const odd of [undefined, null, { kind: "refused" }, { kind: "refused", refusal: "tired", message: "" }])
+        assert.equal((await metered(answering(odd)).complete(request())).kind, "refused");
+      assert.deepEqual((await spend()).usage.open, 0);
+    });
+  });
+
   it("a call is a row while it is under way, and stays one if its process dies", async () => {
     await onGround(async (ground) => {
       const aborting = new AbortController();

@@ -5,6 +5,7 @@
  */
 
 import { LcmError } from "./errors.ts";
+import { refusals } from "./model.ts";
 import type { Refusal, Timestamp } from "./model.ts";
 import type { Clock, Completion, CompletionRequest, Model, OpenBreaker, Store, UsageTotals } from "./ports.ts";
 import type { Settings } from "./settings.ts";
@@ -76,12 +77,25 @@ const cancelled: Completion = {
 
 async function completeSafely(model: Model, request: CompletionRequest): Promise<Completion> {
   try {
-    return await model.complete(request);
+    return counted(await model.complete(request));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return { kind: "refused", refusal: error instanceof LcmError ? refusalOf(error) : "unreachable", message };
   }
 }
+
+/** An adapter may not know what a call took, or say nonsense: then nothing is counted, and the answer stands. */
+function counted(completion: Completion): Completion {
+  if (completion.kind === "refused")
+    return refusals.includes(completion.refusal) ? completion : { ...completion, refusal: "rejected" };
+  const { inputTokens, outputTokens } = completion;
+  return { ...completion, inputTokens: wholeTokens(inputTokens), outputTokens: wholeTokens(outputTokens) };
+}
+
+const wholeTokens = (tokens: number): number => {
+  const whole = Math.round(tokens);
+  return Number.isSafeInteger(whole) && whole > 0 ? whole : 0;
+};
 
 function refusalOf({ code }: LcmError): Refusal {
   if (code === "denied") return "auth";

@@ -30,10 +30,13 @@ export async function loadTemplates(dir: string): Promise<LoadedTemplates> {
     } catch (error) {
       if (!(error instanceof LcmError)) throw error;
       sources[name] = path;
-      problems.set(name, isFolder(error) ? new LcmError("invalid", `${path} is a folder, not a file`) : error);
+      problems.set(name, isFolder(error) ? folderInstead(path) : error);
     }
   }
   return { templates, sources, problems };
 }
+
+const folderInstead = (path: string): LcmError =>
+  new LcmError("invalid", `${path} is a folder, not a file`, { hint: "put a text file in its place, or take it away" });
 
 const isFolder = ({ cause }: LcmError): boolean => cause instanceof Error && "code" in cause && cause.code === "EISDIR";

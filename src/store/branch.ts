@@ -3,12 +3,14 @@
  * holds the active one: the messages from the root to the newest. Messages on a branch that was left are set aside,
  * and return if the host goes back to them.
  *
- * Parents are stored before their children, so the active branch is always in the order of `seq`.
+ * Parents are mostly stored before their children, and the active branch is then in the order of `seq`. A message that
+ * stands behind one stored after it is marked as late: its place in the context alone tells where it belongs.
  */
 
 import type { ConversationId } from "../core/model.ts";
 import { replaceItem } from "./dissolve.ts";
-import { count, first, int, sql, textOrNull } from "./script.ts";
+import { ordinalOf } from "./late.ts";
+import { count, first, int, sql, text, textOrNull } from "./script.ts";
 import type { Script } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
@@ -26,8 +28,11 @@ export function* rewind(
   if (path === null) return null;
   yield* cutAfter(deps, id, path.anchor);
   let lastOrdinal = yield* count(sql`SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}`);
+  let newestSeq = path.returning.length === 0 ? 0 : yield* newestActive(id);
   for (const step of path.returning) {
-    yield sql`UPDATE messages SET aside = NULL WHERE message_id = ${step.messageId}`;
+    const isLate = step.seq < newestSeq;
+    if (!isLate) newestSeq = step.seq;
+    yield sql`UPDATE messages SET aside = NULL, late = iif(${Number(isLate)}, 1, late) WHERE message_id = ${step.messageId}`;
     yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, message_id)
               VALUES (${id}, ${++lastOrdinal}, 'message', ${step.messageId})`;
     yield* adjustTotals(deps, id, {
@@ -40,22 +45,29 @@ export function* rewind(
   return { lastOrdinal };
 }
 
-interface Path {
-  readonly anchor: Anchor;
-  /** Messages of a branch left earlier that come back, oldest first. */
-  readonly returning: readonly { readonly messageId: number; readonly tokens: number }[];
+/** The newest of the active branch, of those that stand in the order of `seq`. */
+function* newestActive(id: ConversationId): Script<number> {
+  return yield* count(
+    sql`SELECT seq FROM messages WHERE conversation_id = ${id} AND aside IS NULL AND late IS NULL AND copied_from IS NULL
+        ORDER BY seq DESC LIMIT 1`,
+  );
 }
 
-/** The newest message of the active branch that is kept. One that came late has no place in the order of `seq`. */
+interface Path {
+  readonly anchor: Anchor;
+  /** Messages of a branch left earlier that come back, oldest first; the `seq` of one that came late is -1. */
+  readonly returning: readonly { readonly messageId: number; readonly seq: number; readonly tokens: number }[];
+}
+
+/** The newest message of the active branch that is kept; where no message is named, what was said up to a `seq` is. */
 interface Anchor {
   readonly key: string | null;
-  /** What was said up to here is kept; -1 when only the key tells. */
   readonly seq: number;
 }
 
 /** Follows parents from a key up to the active branch. */
 function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
-  const returning: { messageId: number; tokens: number }[] = [];
+  const returning: { messageId: number; seq: number; tokens: number }[] = [];
   const seen = new Set<string>();
   let oldestSeq = 0;
   let key: string | null = from;
@@ -79,8 +91,11 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
     if (step === null && key === from) return null;
     if (step === null) break;
     const isActive = step.messageId === 0 ? step.parent === null : step.aside === null;
-    if (isActive) return { anchor: { key, seq: step.seq }, returning: returning.reverse() };
-    if (step.aside === "branch") returning.push({ messageId: step.messageId, tokens: step.tokens });
+    if (isActive) {
+      const anchor = { key: step.messageId === 0 ? null : key, seq: step.seq };
+      return { anchor, returning: returning.reverse() };
+    }
+    if (step.aside === "branch") returning.push({ messageId: step.messageId, seq: step.seq, tokens: step.tokens });
     key = step.parent;
     oldestSeq = step.seq;
   }
@@ -93,9 +108,10 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
 
 /** Takes everything after a message out of the context. A summary that reaches across the cut is dissolved first. */
 function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script<void> {
+  let place = anchor.key === null ? null : yield* ordinalOf(id, anchor.key);
   for (;;) {
     const last = yield* first(
-      sql`SELECT c.ordinal, c.message_id, c.summary_id, m.seq, m.message_key, m.late, m.copied_from, coalesce(m.token_count, s.token_count, 0) AS tokens
+      sql`SELECT c.ordinal, c.message_id, c.summary_id, m.seq, m.late, m.copied_from, coalesce(m.token_count, s.token_count, 0) AS tokens
           FROM context_items c
           LEFT JOIN messages m ON m.message_id = c.message_id
           LEFT JOIN summaries s ON s.summary_id = c.summary_id
@@ -106,9 +122,10 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script
     const ordinal = int(last, "ordinal");
     const tokens = int(last, "tokens");
     const summary = textOrNull(last, "summary_id");
+    if (place !== null && ordinal < place) return;
     if (summary === null) {
       const isEarlier = int(last, "seq") <= anchor.seq && last["late"] === null;
-      if (isEarlier || last["message_key"] === anchor.key || last["copied_from"] !== null) return;
+      if (place === null ? isEarlier || last["copied_from"] !== null : ordinal === place) return;
       yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND ordinal = ${ordinal}`;
       yield sql`UPDATE messages SET aside = 'branch' WHERE message_id = ${int(last, "message_id")}`;
       yield* adjustTotals(deps, id, {
@@ -120,15 +137,38 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script
       continue;
     }
     // Only a summary of messages that are leaving is opened up; what it stood for is then cut item by item.
-    const newest = yield* count(
-      sql`WITH RECURSIVE below(summary_id) AS (
-            VALUES (${summary})
-            UNION SELECT p.parent_summary_id FROM summary_parents p JOIN below b ON p.summary_id = b.summary_id
-          )
-          SELECT max(m.seq) FROM below JOIN summary_messages l USING (summary_id) JOIN messages m USING (message_id)
-          WHERE m.copied_from IS NULL AND m.late IS NULL`,
-    );
-    if (newest <= anchor.seq) return;
+    const isKept =
+      place === null
+        ? (yield* newestSeqBelow(summary)) <= anchor.seq
+        : ordinal === place && (yield* lastKeyBelow(summary)) === anchor.key;
+    if (isKept) return;
     yield* replaceItem(deps, id, ordinal);
+    if (ordinal === place && anchor.key !== null) place = yield* ordinalOf(id, anchor.key);
   }
+}
+
+function* newestSeqBelow(summary: string): Script<number> {
+  return yield* count(
+    sql`WITH RECURSIVE below(summary_id) AS (
+          VALUES (${summary})
+          UNION SELECT p.parent_summary_id FROM summary_parents p JOIN below b ON p.summary_id = b.summary_id
+        )
+        SELECT max(m.seq) FROM below JOIN summary_messages l USING (summary_id) JOIN messages m USING (message_id)
+        WHERE m.copied_from IS NULL AND m.late IS NULL`,
+  );
+}
+
+/** The key of the last message that a summary stands for. */
+function* lastKeyBelow(summary: string): Script<string | null> {
+  return yield* first(
+    sql`WITH RECURSIVE last(summary_id) AS (
+          VALUES (${summary})
+          UNION SELECT (SELECT p.parent_summary_id FROM summary_parents p WHERE p.summary_id = l.summary_id
+                        ORDER BY p.ordinal DESC LIMIT 1)
+          FROM last l WHERE l.summary_id IS NOT NULL
+        )
+        SELECT m.message_key FROM last JOIN summary_messages s USING (summary_id) JOIN messages m USING (message_id)
+        ORDER BY s.ordinal DESC LIMIT 1`,
+    (row) => text(row, "message_key"),
+  );
 }

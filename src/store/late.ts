@@ -84,7 +84,8 @@ export function* placeLate(id: ConversationId, gap: Gap, messageId: number): Scr
   return ordinal;
 }
 
-function* ordinalOf(id: ConversationId, key: string): Script<number | null> {
+/** Where the context holds an entry, in a summary or itself, looked for from the newest on; an entry that is no message stands with the next that is one. */
+export function* ordinalOf(id: ConversationId, key: string): Script<number | null> {
   const child = yield* first(
     sql`SELECT message_id FROM messages WHERE conversation_id = ${id} AND message_key = ${key}
         UNION ALL
@@ -94,13 +95,14 @@ function* ordinalOf(id: ConversationId, key: string): Script<number | null> {
   );
   if (child === null) return null;
   return yield* first(
-    sql`SELECT ordinal FROM context_items WHERE conversation_id = ${id} AND message_id = ${child}
-        UNION ALL
-        SELECT c.ordinal FROM context_items c WHERE c.conversation_id = ${id} AND c.summary_id IN (
+    sql`SELECT c.ordinal FROM context_items c WHERE c.conversation_id = ${id} AND c.summary_id IN (
           WITH RECURSIVE above(summary_id) AS (
             SELECT summary_id FROM summary_messages WHERE message_id = ${child}
             UNION SELECT p.summary_id FROM summary_parents p JOIN above a ON p.parent_summary_id = a.summary_id
           ) SELECT summary_id FROM above)
+        UNION ALL
+        SELECT * FROM (SELECT ordinal FROM context_items WHERE conversation_id = ${id} AND message_id = ${child}
+                       ORDER BY ordinal DESC LIMIT 1)
         LIMIT 1`,
     (row) => int(row, "ordinal"),
   );

@@ -6,7 +6,9 @@
 
 import { allOf } from "./corpus.ts";
 import type { Corpus, Scope } from "./corpus.ts";
+import type { SearchRequest } from "../core/ports.ts";
 import { weightOf } from "./ranking.ts";
+import { count, sql } from "./script.ts";
 import type { Script } from "./script.ts";
 import type { Query, Term } from "./words.ts";
 
@@ -162,4 +164,15 @@ function largest(numbers: Float64Array<ArrayBuffer>, most: number): Float64Array
     else break;
   }
   return numbers.subarray(smaller);
+}
+
+/** Texts that were moved out of the messages to be searched: their references are searched, their contents are not. */
+export function* filesBeside({ scope, conversations }: SearchRequest): Script<number> {
+  if (scope === "summaries") return 0;
+  const only = conversations === undefined ? null : JSON.stringify(conversations);
+  return yield* count(
+    sql`SELECT count(*) FROM large_files f JOIN conversations c USING (conversation_id)
+        WHERE f.encoding = 'utf8' AND (CASE WHEN ${only} IS NULL THEN c.hidden = 0
+              ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END)`,
+  );
 }

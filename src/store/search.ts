@@ -10,7 +10,7 @@ import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../co
 import { excerpt } from "../core/text.ts";
 import { allOf, anyOf, byRecency, isWithin, messages, openScope, toFound, turnsAt } from "./corpus.ts";
 import type { Corpus, Extent, Found, Scope } from "./corpus.ts";
-import { lookUp, postingsMax, requiredBy } from "./lookup.ts";
+import { filesBeside, lookUp, postingsMax, requiredBy } from "./lookup.ts";
 import type { Picked } from "./lookup.ts";
 import { compilePattern } from "./pattern.ts";
 import type { Pattern } from "./pattern.ts";
@@ -40,12 +40,10 @@ export function* search(request: SearchRequest, deadline: Deadline): Script<Sear
   if (!Number.isInteger(request.limit) || request.limit < 1 || request.limit > 200) {
     throw new LcmError("invalid", `limit ${request.limit} is not a whole number from 1 to 200`);
   }
-  switch (request.mode) {
-    case "regex":
-      return yield* searchByPattern(request, deadline);
-    case "full_text":
-      return yield* searchByWords(request, deadline);
-  }
+  const byPattern = request.mode === "regex";
+  const found = yield* byPattern ? searchByPattern(request, deadline) : searchByWords(request, deadline);
+  const files = yield* filesBeside(request);
+  return files === 0 ? found : { ...found, caveats: [...found.caveats, { kind: "files", files }] };
 }
 
 const isLate = ({ deadlineMs, nowMs }: Deadline): boolean => nowMs() >= deadlineMs;

@@ -149,6 +149,29 @@ describe("lcm", () => {
     }
   });
 
+  it("has help that fits 80 columns", () => {
+    const narrow = { ...place, env: { COLUMNS: "80" } };
+    const names = [...ok(place).stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name = ""]) => name);
+    assert.ok(names.length > 15);
+    for (const name of ["", ...names.filter((each) => each !== "help")])
+      for (const line of linesOf(ok(narrow, ...(name === "" ? [] : [name]), "--help").stdout))
+        assert.ok(line.length <= 80, `${name}: ${line}`);
+  });
+
+  it("has no help for a command that there is not, but a suggestion", () => {
+    for (const args of [
+      ["statsu", "--help"],
+      ["statsu", "-h"],
+      ["help", "statsu"],
+    ]) {
+      const run = lcm(place, ...args);
+      assert.deepEqual([run.status, run.stdout], [2, ""], args.join(" "));
+      assert.match(run.stderr, /^error: unknown command 'statsu'\n\(Did you mean status\?\)/);
+    }
+    assert.equal(lcm(place, "nosuch", "--help", "--json").json.error.code, "invalid");
+    assert.match(ok(place, "help", "status").stdout, /^Usage: lcm status/);
+  });
+
   it("ends with 2 when it is used wrongly, and says how", () => {
     const wrong: readonly (readonly string[])[] = [
       ["frobnicate"],
@@ -319,6 +342,12 @@ describe("lcm import and export", () => {
     );
   });
 
+  it("say so when a file is empty", () => {
+    const place = { state: createFolder() };
+    const run = ok(place, "import", writeSession(place.state, "", "empty.jsonl"));
+    assert.match(run.stderr, /^note: .*empty\.jsonl is empty: there was nothing to store\n$/);
+  });
+
   it("keep what is stored where a line comes with another content, and say how to store it apart", () => {
     const place = { state: createFolder() };
     const chat = (...texts: readonly string[]): readonly object[] =>
@@ -450,7 +479,8 @@ describe("lcm status, conversations and messages", () => {
       failures: 0,
       open: 0,
     });
-    assert.deepEqual([status.due.kind, status.lastCompaction, status.model], ["nothing", null, null]);
+    assert.deepEqual([status.due.length, status.due[0].conversation, status.due[0].kind], [1, 1, "nothing"]);
+    assert.deepEqual([status.lastCompaction, status.model, status.prompts.problems], [null, null, []]);
     assert.deepEqual(status.settings, [
       { key: "freshTailCount", env: "LCM_FRESH_TAIL_COUNT", value: 64, source: "environment" },
     ]);
@@ -461,11 +491,43 @@ describe("lcm status, conversations and messages", () => {
       /^due +nothing: [\d,]+ tokens in context, threshold 96,000 \(75% of 128,000\)$/m,
       /^compaction +none so far$/m,
       /^model +none: summaries are extracted on this machine$/m,
+      /^prompts +built-in$/m,
       /^model calls +0 of 120 in the last hour$/m,
       /^settings +all default$/m,
       /^search +up to date$/m,
     ])
       assert.match(words, fact);
+  });
+
+  it("tell of every active conversation what is due in it", () => {
+    const several = { state: createFolder() };
+    for (const name of ["a", "b", "c"]) {
+      const said = Array.from({ length: name === "c" ? 1 : 60 }, (_, n) => ({
+        role: "user",
+        content: `${name} ${n} ferry. `.repeat(40),
+      }));
+      writeFileSync(join(several.state, `${name}.json`), JSON.stringify(said));
+      ok(several, "import", join(several.state, `${name}.json`), "--session", name);
+    }
+    assert.match(ok(several, "status").stdout, /^due +nothing in 3 conversations$/m);
+    const pressed = { ...several, env: { LCM_CONTEXT_THRESHOLD: "0.05" } };
+    assert.match(
+      ok(pressed, "status").stdout,
+      /^due +2 conversations: \d \(sweep, [\d,]+ tokens\), \d \(sweep, [\d,]+\)$/m,
+    );
+    const { due } = ok(pressed, "status", "--json").json;
+    assert.deepEqual(due.map(({ kind }: { kind: string }) => kind).toSorted(), ["nothing", "sweep", "sweep"]);
+  });
+
+  it("fit 80 columns where those are asked for, in a pipe too", () => {
+    const narrow = {
+      ...place,
+      env: { COLUMNS: "80", LCM_SUMMARY_MODEL: "google/gemini-none", LCM_FRESH_TAIL_COUNT: "64" },
+    };
+    for (const args of [["conversations"], ["status"], ["doctor"], ["prompts"], ["compact", "1"]])
+      for (const line of linesOf(ok(narrow, ...args).stdout))
+        assert.ok(line.length <= 80 || line.includes(place.state), `${args.join(" ")}: ${line}`);
+    assert.match(ok({ ...place, env: { COLUMNS: "60" } }, "conversations").stdout, /…/);
   });
 
   it("list conversations with their totals", () => {
@@ -844,7 +906,7 @@ describe("lcm doctor", () => {
       /^\d+ errors\n {2}lost_message\n {4}conversation 1: the context does not reach message 3\n/,
     );
     assert.match(run.stdout, /wrong_totals/);
-    assert.match(run.stdout, /not sound: 10 messages/);
+    assert.match(run.stdout, /not sound: 10 messages, 0 summaries checked, \d+ errors\n$/);
     assert.doesNotMatch(run.stdout, /--fix/);
     const { sound, findings } = lcm(place, "doctor", "--json").json;
     assert.equal(sound, false);
@@ -856,6 +918,49 @@ describe("lcm doctor", () => {
       "severity",
       "subject",
     ]);
+  });
+});
+
+describe("lcm doctor over summaries", () => {
+  const place = { state: createFolder(), env: { LCM_FRESH_TAIL_COUNT: "2", LCM_LEAF_CHUNK_TOKENS: "1000" } };
+  const ids = (): readonly string[] =>
+    ok(place, "dag", "1", "--json").json.nodes.flatMap((node: { id?: string }) => node.id ?? []);
+  before(() => {
+    const said = Array.from({ length: 40 }, (_, n) => ({
+      role: "user",
+      content: `Pier ${n} was given to ferry ${n * 7}. `.repeat(20),
+    }));
+    writeFileSync(join(place.state, "chat.json"), JSON.stringify(said));
+    ok(place, "import", join(place.state, "chat.json"));
+    ok(place, "compact", "1", "--apply", "--passes", "3");
+  });
+
+  it("tells what needs nothing in one line, and names each only if asked", () => {
+    assert.equal(
+      ok(place, "doctor").stdout,
+      "for information\n  3 summaries were extracted without a model\n\n" +
+        "sound: 40 messages, 3 summaries checked, nothing to mend\n",
+    );
+    const named = ok(place, "doctor", "-v").stdout;
+    for (const id of ids()) assert.match(named, new RegExp(`^ {4}conversation 1, ${id}$`, "m"));
+    assert.equal(ok(place, "doctor", "--json").json.findings.length, 3);
+  });
+
+  it("says of a summary that was cut short what that means, ends with 1, and names no command that there is not", () => {
+    const [first = ""] = ids();
+    const db = new DatabaseSync(join(place.state, "lcm.db"));
+    db.prepare("UPDATE summaries SET level = 'truncated' WHERE summary_id = ?").run(first);
+    db.close();
+    const run = lcm({ ...place, env: { ...place.env, COLUMNS: "80" } }, "doctor");
+    assert.equal(run.status, 1);
+    for (const line of linesOf(run.stdout)) assert.ok(line.length <= 80, line);
+    assert.match(
+      run.stdout.replace(/\n {4}/g, " "),
+      /1 summary was cut short: no answer of the model was of use\. Nothing is lost/,
+    );
+    assert.match(run.stdout, new RegExp(`^ {4}conversation 1, ${first}$`, "m"));
+    assert.match(run.stdout, /^nothing lost or broken, 1 warning: 40 messages, 3 summaries checked$/m);
+    assert.doesNotMatch(run.stdout, /repair|rewrite/);
   });
 });
 

@@ -124,6 +124,27 @@ describe("lcm compact", () => {
     assert.ok(under.tokensAfter <= target);
   });
 
+  it("says that a target was missed, ends with 6, and says how far it can be met", () => {
+    const place = createPlace();
+    const run = lcm(place, "compact", "1", "--until", "50", "--apply");
+    assert.equal(run.status, 6, run.stdout);
+    assert.match(run.stderr, /^error: .+ target was missed.*\nhint: [\d,]+ tokens is as small as it gets/m);
+    const again = lcm(place, "compact", "1", "--until", "50", "--apply", "--json");
+    assert.deepEqual([again.status, again.json.result.tokensAfter > 50], [6, true]);
+  });
+
+  it("does not advise what was done already", () => {
+    const place = createPlace();
+    ok(place, "compact", "1", "--apply");
+    ok(place, "compact", "1", "--force", "--apply");
+    const { stdout } = ok(place, "compact", "1", "--force");
+    assert.match(stdout, /^plan +nothing to fold$/m);
+    assert.match(
+      ok(place, "compact", "1", "--until", "100000").stdout,
+      /^plan +nothing to do: at or below 100,000 already$/m,
+    );
+  });
+
   it("does nothing in mode due while nothing is due, and sweeps once the budget asks for it", () => {
     const place = createPlace({ LCM_LEAF_CHUNK_TOKENS: "100000" });
     const idle = ok(place, "compact", "1", "--mode", "due", "--apply");
@@ -144,7 +165,7 @@ describe("lcm compact", () => {
       ["1", "--timeout", "0"],
       ["1", "--concurrency", "65"],
       ["1", "--model", "nameless"],
-      ["1", "--model", "nowhere/model"],
+      ["1", "--model", "nowhere/model", "--apply"],
       ["1", "--instructions", "Keep the piers."],
     ];
     for (const args of wrong) {
@@ -183,14 +204,14 @@ describe("lcm compact with a model", () => {
     const run = await lcmBeside(place, args);
     assert.equal(run.status, 0, run.stderr);
     const { plan, result } = run.json;
-    assert.deepEqual(plan.model, { name: "harbour/scripted-1", from: "LCM_SUMMARY_MODEL" });
+    assert.deepEqual(plan.model, { name: "harbour/scripted-1", from: "LCM_SUMMARY_MODEL", problem: null });
     assert.deepEqual(new Set(passesOf(run).map(({ level }) => level)), new Set(["normal"]));
     const asked = provider.asked.slice(askedBefore);
     assert.equal(asked.length, result.passes.length);
     assert.ok(asked.every(({ body }) => JSON.stringify(body).includes("Keep every pier.")));
     assert.match(ok(place, "context", "1", "--full").stdout, /the captain agreed to every one of them/);
     const status = ok(place, "status", "--json").json;
-    assert.deepEqual(status.model, { name: "harbour/scripted-1", from: "LCM_SUMMARY_MODEL" });
+    assert.deepEqual(status.model, { name: "harbour/scripted-1", from: "LCM_SUMMARY_MODEL", problem: null });
     assert.deepEqual([status.spend.usage.calls, status.spend.usage.failures], [asked.length, 0]);
     assert.equal(ok(place, "doctor", "--json").json.sound, true);
   });
@@ -202,7 +223,7 @@ describe("lcm compact with a model", () => {
     const run = await lcmBeside(place, ["compact", "1", "--apply"]);
     assert.equal(run.status, 6, run.stdout + run.stderr);
     assert.match(run.stderr, /^error: nothing was folded; waiting for the model \(auth\): harbour\/scripted-1 .+401/m);
-    assert.match(run.stderr, /^hint: keys are looked for in OpenClaw's auth profiles, in the environment.+--no-model/m);
+    assert.match(run.stderr, /^hint: keys are looked for .+ in the environment \(HARBOUR_API_KEY\).+--no-model/m);
     assert.match(ok(place, "status").stdout, /harbour refused the credential at 20\d\d-/);
     const { spend, lastCompaction } = ok(place, "status", "--json").json;
     assert.deepEqual([spend.breakers[0].provider, lastCompaction.outcome], ["harbour", "waiting"]);
@@ -213,13 +234,48 @@ describe("lcm compact with a model", () => {
     assert.deepEqual(ok(place, "status", "--json").json.spend.breakers, []);
   });
 
-  it("says that there is no key instead of going on without the model", () => {
-    const place = createPlace({ LCM_SUMMARY_MODEL: "anthropic/claude-none" });
-    const run = lcm(place, "compact", "1", "--apply", "--json");
+  it("says beforehand that there is no key, asks nobody, and does not go on without the model", () => {
+    const place = createPlace({ LCM_SUMMARY_MODEL: "google/gemini-none" });
+    const problem = /there is no credential for google: not in OpenClaw's login profiles, in GEMINI_API_KEY,/;
+    assert.match(ok(place, "status").stdout, problem);
+    assert.match(ok(place, "status", "--json").json.model.problem, problem);
+    assert.match(ok(place, "compact", "1").stdout, problem);
+    const before = hashOf(databaseOf(place));
+    const run = lcm(place, "compact", "1", "--apply");
     assert.equal(run.status, 6);
-    assert.deepEqual([run.json.applied, run.json.result.outcome.refusal], [false, "auth"]);
-    assert.match(run.stderr, /there is no credential for anthropic.*\nhint: keys are looked for .+ANTHROPIC_API_KEY/);
+    assert.match(
+      run.stderr,
+      /error: there is no credential for google.*\nhint: keys are .+\(GEMINI_API_KEY, .+--no-model/,
+    );
+    assert.equal(hashOf(databaseOf(place)), before);
+    const status = ok(place, "status", "--json").json;
+    assert.deepEqual([status.backups, status.usageLast24h.calls], [[], 0]);
     assert.equal(ok(place, "compact", "1", "--no-model", "--apply", "--json").json.applied, true);
+  });
+
+  it("says beforehand that a provider is not known, and what is", () => {
+    const place = createPlace({ LCM_SUMMARY_MODEL: "foo/bar" });
+    const problem = /the provider "foo" is not known, and nobody said where it is/;
+    assert.match(ok(place, "status").stdout, problem);
+    assert.match(ok(place, "compact", "1").stdout, problem);
+    const run = lcm(place, "compact", "1", "--apply");
+    assert.equal(run.status, 2);
+    assert.match(
+      run.stderr,
+      /^error: the provider "foo" is not known.*\nhint: known are anthropic, .+LCM_SUMMARY_BASE_URL/,
+    );
+    assert.deepEqual(ok(place, "status", "--json").json.backups, []);
+  });
+
+  it("guarantee 21: names the model that its provider does not have", async () => {
+    const place = withModel();
+    provider.play({ kind: "error", status: 404 });
+    const run = await lcmBeside(place, ["compact", "1", "--apply"]);
+    assert.equal(run.status, 6);
+    assert.match(
+      run.stderr,
+      /harbour has no model "scripted-1": HTTP 404.*\nhint: --model or LCM_SUMMARY_MODEL names another/,
+    );
   });
 
   it("guarantee 20: stops at the ceiling of calls, keeps what is folded, and says how to go on", async () => {
@@ -258,6 +314,17 @@ describe("lcm compact with a model", () => {
     assert.match(run.stdout, /in 1 pass; stopped at the deadline\n$/);
   });
 
+  it("ends with 6 at a deadline before which nothing was folded", async () => {
+    const place = withModel();
+    provider.play({ kind: "hang" });
+    const run = await lcmBeside(place, ["compact", "1", "--apply", "--timeout", "1.5"]);
+    assert.equal(run.status, 6, run.stdout);
+    assert.match(
+      run.stderr,
+      /^error: nothing was folded; stopped at the deadline\nhint: --timeout gives it longer; --no-/m,
+    );
+  });
+
   it("takes the model of OpenClaw's config, unless another is named", async () => {
     const place = createPlace();
     const config = {
@@ -291,11 +358,11 @@ describe("lcm context", () => {
     const { stdout } = ok({ ...place, env: { ...place.env, COLUMNS: "80" } }, "context", "1");
     const lines = linesOf(stdout);
     for (const line of lines) assert.ok(line.length <= 80, line);
-    assert.match(stdout, /^[\d,]+ tokens, \d+% of a budget of 128,000 \(no host has given one yet\)$/m);
+    assert.match(stdout, /^assembled: [\d,]+ tokens, \d+% of a budget of 128,000 \(no host gave one yet\)$/m);
     assert.match(stdout, /^[▒░─━·]{80}$/m);
     assert.match(stdout, /^item +tokens +time +text$/m);
     assert.match(stdout, /^d\d sum_[0-9a-f]{16} +[\d,]+ +02-17 \d\d:\d\d +\S/m);
-    assert.match(stdout, /^── fresh tail: never folded ─+\n(user|assistant) \d+ .+\n.+\n.+\n.+\n$/m);
+    assert.match(stdout, /^── fresh tail ─+\n(user|assistant) \d+ .+\n.+\n.+\n.+\n$/m);
   });
 
   it("gives the messages and the report to programs, within the budget", () => {
@@ -318,6 +385,32 @@ describe("lcm context", () => {
     assert.match(stdout, /^── user \d+, as user, \d+ tokens ─+$/m);
     assert.equal(lcm(place, "context", "9").status, 3);
     assert.equal(lcm(place, "context", "1", "--budget", "0").status, 2);
+  });
+});
+
+describe("lcm context of what OpenAI's clients write", () => {
+  const place = { state: createFolder() };
+  const call = { id: "call_1", type: "function", function: { name: "look_up", arguments: '{"pier":7}' } };
+  const chat = [
+    { role: "user", content: "Where does the ferry leave?" },
+    { role: "assistant", content: null, tool_calls: [call] },
+    { role: "tool", tool_call_id: "call_1", content: "Pier 7" },
+  ];
+  before(() => {
+    writeFileSync(join(place.state, "chat.json"), JSON.stringify(chat));
+    ok(place, "import", join(place.state, "chat.json"));
+  });
+
+  it("shows calls that stand beside the content", () => {
+    const { stdout } = ok(place, "context", "1", "--full");
+    assert.ok(stdout.includes(`\n${JSON.stringify(call)}\n`), stdout);
+    assert.doesNotMatch(stdout, /null/);
+  });
+
+  it("says that a budget is too small for anything, and for what", () => {
+    const { stdout, stderr } = ok(place, "context", "1", "--budget", "1");
+    assert.match(stderr, /note: a budget of 1 token is too small for anything: the smallest message takes \d+$/m);
+    assert.doesNotMatch(stdout + stderr, /context is empty/);
   });
 });
 
@@ -393,6 +486,15 @@ describe("lcm dag", () => {
     assert.match(ok(dissolved, "dag", "1").stdout, words);
   });
 
+  it("has as many tokens in context as every other command says", () => {
+    const tokens = ok(place, "status", "--json").json.contextTokens;
+    const words = tokens.toLocaleString("en-US");
+    assert.equal(ok(place, "compact", "1", "--json").json.plan.tokensBefore, tokens);
+    assert.equal(ok(place, "conversations", "--json").json.conversations[0].promptTokens, tokens);
+    assert.match(ok(place, "conversations").stdout, new RegExp(` ${words} `));
+    assert.match(ok(place, "dag", "1").stdout, new RegExp(`, ${words} tokens in context\\n`));
+  });
+
   it("ends with 2 for what is no id, and 3 for what is not there", () => {
     assert.equal(lcm(place, "dag").status, 2);
     assert.equal(lcm(place, "dag", "--summary", "sum_x").status, 2);
@@ -419,7 +521,12 @@ describe("lcm prompts", () => {
     assert.equal(refused.status, 4);
     assert.match(refused.stderr, /exist already\nhint: --force replaces them/);
     assert.equal(ok(place, "prompts", "--show", "leaf").stdout, "Mine: {conversationSegment}\n");
-    assert.match(ok(place, "prompts").stdout, /^leaf +\d+ .+lcm-prompts\/leaf\.txt$/m);
+    const table = ok({ ...place, env: { COLUMNS: "60" } }, "prompts").stdout;
+    assert.match(table, /^leaf +\d+ +messages → leaf +leaf\.txt\ncondensed-d1 +\d+ +leaves → d1 +condensed-d1\.txt$/m);
+    assert.match(
+      table,
+      /^condensed-d2 +\d+ +d1 → d2 +\S+\ncondensed-d3 +\d+ +d2 and deeper → d3\+ +condensed-d3\.txt$/m,
+    );
     ok(place, "prompts", "--export", "--force");
     assert.equal(ok(place, "prompts", "--show", "leaf").stdout, leaf);
     ok(place, "prompts", "--export", join(place.state, "elsewhere"));
@@ -449,12 +556,19 @@ describe("lcm prompts", () => {
     assert.equal(lcm(place, "prompts", "--render", "nobody").status, 3);
   });
 
-  it("ends with 2 and names it when a file asks for what does not exist", () => {
-    const place = createPlace();
+  it("names a file that cannot be used, and only what needs it ends with 2", () => {
+    const place = createPlace({ LCM_SUMMARY_MODEL: "ollama/any" });
     const dir = join(place.state, "lcm-prompts");
-    mkdirSync(dir);
+    mkdirSync(join(dir, "condensed-d3.txt"), { recursive: true });
     writeFileSync(join(dir, "leaf.txt"), "Sum up {conversationSegment} for {reader}.");
-    for (const args of [["compact", "1"], ["compact", "1", "--apply"], ["prompts"]]) {
+    writeFileSync(join(dir, "condensed-d1.txt"), "Mine: {conversationSegment}");
+    const needing = [
+      ["compact", "1"],
+      ["compact", "1", "--apply"],
+      ["prompts", "--show", "leaf"],
+      ["prompts", "--render", "1"],
+    ];
+    for (const args of needing) {
       const run = lcm(place, ...args);
       assert.equal(run.status, 2, args.join(" "));
       assert.match(
@@ -462,6 +576,18 @@ describe("lcm prompts", () => {
         /^error: .*leaf\.txt" asks for \{reader\}, which does not exist\nhint: .*\{targetTokens\}/,
       );
     }
-    ok(place, "status");
+    const list = lcm(place, "prompts");
+    assert.equal(list.status, 1);
+    assert.match(list.stdout, /^leaf +– +messages → leaf +leaf\.txt, cannot be used$/m);
+    assert.match(list.stdout, /^condensed-d1 +\d+ +leaves → d1 +condensed-d1\.txt$/m);
+    assert.match(list.stderr, /^problem: .*leaf\.txt" asks for \{reader\}/m);
+    assert.match(list.stderr, /^problem: .*condensed-d3\.txt is a folder, not a file$/m);
+    assert.equal(
+      lcm(place, "prompts", "--json").json.templates[3].problem,
+      `${join(dir, "condensed-d3.txt")} is a folder, not a file`,
+    );
+    assert.equal(ok(place, "prompts", "--show", "condensed-d1").stdout, "Mine: {conversationSegment}\n");
+    assert.match(ok(place, "status").stdout, /^prompts +3 files of your own.*\n +.*leaf\.txt" asks for \{reader\}/m);
+    ok(place, "compact", "1", "--no-model", "--apply");
   });
 });

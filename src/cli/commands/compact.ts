@@ -7,6 +7,7 @@ import { LcmError } from "../../core/errors.ts";
 import type { CompactionPlan, PlannedPass } from "../../core/foresee.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ConversationId, Level, Refusal } from "../../core/model.ts";
+import { builtInTemplates, templateNameOf } from "../../core/prompts.ts";
 import type { Spend } from "../../core/spend.ts";
 import { formatCount, timestampToMs } from "../../core/text.ts";
 import { costOf } from "../cost.ts";
@@ -14,11 +15,13 @@ import type { Cost } from "../cost.ts";
 import { exitInterrupted, exitUnavailable } from "../failure.ts";
 import { comparison } from "../make-up.ts";
 import { facts, listed, oneLine, padEnd, plural, table } from "../render.ts";
+import { watchModel } from "../waiting.ts";
+import type { Watched } from "../waiting.ts";
 import { addApplying, isApplying } from "./applying.ts";
 import { headline } from "./conversations.ts";
-import { budgetOption, conversationWords, examples, seconds, tokensMax, wholeNumber } from "./options.ts";
+import { budgetOption, conversationWords, examples, paragraph, seconds, tokensMax, wholeNumber } from "./options.ts";
 import { act, exitOk, indexAll, withLcm } from "./session.ts";
-import type { CommandContext, Session, Summariser } from "./session.ts";
+import type { CommandContext, PromptFiles, Session, Summariser } from "./session.ts";
 
 interface CompactOptions {
   readonly mode?: "due" | "incremental" | "sweep";
@@ -62,17 +65,22 @@ export function addCompact(program: Command, context: CommandContext): void {
   addApplying(command)
     .addHelpText(
       "after",
-      `${examples(
+      examples(
         ["lcm compact 3", "what would be folded, and what that costs"],
         ["lcm compact 3 --apply", "fold it"],
         ["lcm compact 3 --no-model --apply", "without any model"],
         ["lcm compact 3 --until 50000 --apply", "only as far as needed"],
         ["lcm compact 3 --mode due --apply", "only if it is due, as the host does it"],
-      )}
-
-The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Where none of them names one,
-summaries are extracted on this machine. Exit status 6 means that the model refused, 130 that Ctrl-C was pressed; what
-was folded before stays.`,
+      ),
+    )
+    .addHelpText(
+      "after",
+      paragraph(
+        "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Where none of them " +
+          "names one, summaries are extracted on this machine. Exit status 6 means that the model could not be asked " +
+          "or refused, that nothing was folded before --timeout, or that --until was missed; 130 means that Ctrl-C " +
+          "was pressed. What was folded before stays.",
+      ),
     )
     .action(act(context, compactOne));
 }
@@ -82,48 +90,61 @@ async function compactOne(session: Session, command: Command, name: string): Pro
   const applying = isApplying(command);
   const { values } = await session.context.settings();
   const settings = { ...values, summaryConcurrency: options.concurrency ?? values.summaryConcurrency };
-  const { templates } = await session.context.prompts();
   const summariser = options.model === false ? null : await session.context.summariser(options.model);
+  const prompts = summariser === null ? null : await session.context.prompts();
+  const templates = prompts?.templates ?? builtInTemplates;
   if (summariser === null && options.instructions !== undefined) {
     throw new LcmError("invalid", "--instructions are for a model, and there is none", {
       hint: "--model names one; what is extracted on this machine follows no instructions",
     });
   }
-  const model = await (summariser?.create(settings) ?? null);
+  const watched =
+    summariser === null || !applying
+      ? null
+      : watchModel(await summariser.create(settings), settings.summaryTimeoutSeconds);
+  const problem = await (summariser?.check() ?? null);
   const work = async (lcm: Lcm): Promise<number> => {
     const conversation = await lcm.find(name);
     const request = requestOf(conversation.id, options);
     const planned = await lcm.planCompaction(request);
+    if (prompts !== null) demandTemplates(prompts, planned, request);
     const cost = summariser === null ? null : costOf(planned, templates, request.customInstructions ?? null);
     const plan = {
       ...planned,
       mode: request.mode,
       targetTokens: request.targetTokens ?? null,
-      model: summariser && { name: summariser.name, from: summariser.from },
+      model: summariser && { name: summariser.name, from: summariser.from, problem },
       cost,
     };
     if (!session.json) {
       session.print(headline(session, conversation));
       const spend = cost === null ? null : await lcm.spend();
-      for (const line of planLines(session, plan, summariser, spend, applying)) session.print(line);
+      for (const line of planLines(session, plan, spend, options.force === true, applying)) session.print(line);
     }
     if (!applying) {
       if (session.json) session.printJson({ dryRun: true, applied: false, plan });
       else if (plan.passes.length > 0) session.note("nothing was changed; --apply does it");
       return exitOk;
     }
+    if (summariser !== null && problem !== null && isAsking(plan)) {
+      throw new LcmError("unavailable", problem, { hint: hintOf("auth", summariser) });
+    }
     const backup = plan.passes.length === 0 || !options.backup ? null : await session.database.backup(undefined);
     if (!session.json && backup !== null) session.print(`backup   ${backup.path}`);
     if (!session.json && session.context.stderr.isTerminal)
       session.note(session.paint.soft("Ctrl-C stops it; what is folded stays"));
-    const { result, isInterrupted, tookMs } = await run(session, lcm, request, plan, options);
+    const { result, isInterrupted, tookMs } = await run(session, lcm, request, plan, options, watched);
     await indexAll(session, lcm);
     if (session.json) {
       session.printJson({ dryRun: false, applied: result.compacted, plan, result, backup: backup?.path ?? null });
     } else for (const line of resultLines(session, result, tookMs)) session.print(line);
-    return ending(session, result, isInterrupted);
+    return isInterrupted ? interrupted(session, result) : ending(session, result, plan, summariser);
   };
-  return await withLcm(session, applying ? "write" : "read", work, { settings, model, templates });
+  return await withLcm(session, applying ? "write" : "read", work, {
+    settings,
+    model: watched?.model ?? null,
+    templates,
+  });
 }
 
 const requestOf = (conversation: ConversationId, options: CompactOptions): CompactRequest => ({
@@ -138,21 +159,33 @@ const requestOf = (conversation: ConversationId, options: CompactOptions): Compa
   ...(options.passes === undefined ? {} : { passesMax: options.passes }),
 });
 
+/** Passes of a depth are asked for by its template; on the way to a target they may come to any. */
+function demandTemplates({ problems }: PromptFiles, { passes }: CompactionPlan, { mode }: CompactRequest): void {
+  const planned = new Set(passes.map(({ depth }) => templateNameOf(depth)));
+  const [problem] = [...problems].filter(([name]) => mode === "until_under" || planned.has(name));
+  if (problem !== undefined) throw problem[1];
+}
+
 // ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Plan extends CompactionPlan {
   readonly mode: CompactRequest["mode"];
   readonly targetTokens: number | null;
-  readonly model: { readonly name: string; readonly from: string } | null;
+  readonly model: { readonly name: string; readonly from: string; readonly problem: string | null } | null;
   /** What the model is asked for; null without one. */
   readonly cost: Cost | null;
 }
 
+const isMissed = ({ targetTokens }: Plan, tokens: number): boolean => targetTokens !== null && tokens > targetTokens;
+
+/** Whether a model would be asked for anything. */
+const isAsking = (plan: Plan): boolean => plan.passes.length > 0 || isMissed(plan, plan.tokensAfter);
+
 function planLines(
   session: Session,
   plan: Plan,
-  summariser: Summariser | null,
   spend: Spend | null,
+  isForced: boolean,
   applying: boolean,
 ): readonly string[] {
   const { paint, columns } = session;
@@ -161,15 +194,20 @@ function planLines(
   return facts(
     [
       [padded("due"), dueWords(plan.due)],
-      ["model", modelWords(session, summariser), ...callLines(session, plan.cost, spend)],
+      [
+        "model",
+        ...modelLines(session, applying && plan.model ? { ...plan.model, problem: null } : plan.model),
+        ...callLines(session, plan.cost, spend),
+      ],
       [
         "plan",
-        ...(plan.passes.length === 0 ? [nothingWords(plan)] : passTable(session, plan.passes)),
+        ...(plan.passes.length === 0 ? [nothingWords(plan, isForced)] : passTable(session, plan.passes)),
         ...thenLines(plan),
       ],
       ...(bars.length === 0 ? [] : [["context", ...bars] as const]),
     ],
     paint,
+    session.context.stdout.columns,
   );
 }
 
@@ -186,10 +224,12 @@ export function dueWords({ kind, contextTokens, thresholdTokens, budget, rawToke
   }
 }
 
-const modelWords = ({ paint }: Session, summariser: Summariser | null): string =>
-  summariser === null
-    ? `none: summaries are extracted on this machine`
-    : `${summariser.name} ${paint.soft(`(${summariser.from})`)}`;
+/** Who writes summaries, and what keeps it from being asked. */
+export function modelLines({ paint }: Session, model: Plan["model"]): readonly string[] {
+  if (model === null) return ["none: summaries are extracted on this machine"];
+  const { name, from, problem } = model;
+  return [`${name} ${paint.soft(`(${from})`)}`, ...(problem === null ? [] : [paint.bad(problem)])];
+}
 
 function callLines({ paint }: Session, cost: Cost | null, spend: Spend | null): readonly string[] {
   if (cost === null || spend === null || cost.calls === 0) return [];
@@ -207,13 +247,19 @@ function callLines({ paint }: Session, cost: Cost | null, spend: Spend | null): 
 }
 
 /** A target that usual passes do not reach is sought by others, which nobody can foresee. */
-const thenLines = ({ targetTokens, tokensAfter }: Plan): readonly string[] =>
-  targetTokens === null || tokensAfter <= targetTokens
-    ? []
-    : [`then ever stricter, into the fresh tail if need be, until ${formatCount(targetTokens)} tokens`];
+const thenLines = (plan: Plan): readonly string[] =>
+  isMissed(plan, plan.tokensAfter)
+    ? [`then ever stricter, into the fresh tail if need be, until ${formatCount(plan.targetTokens ?? 0)} tokens`]
+    : [];
 
-const nothingWords = ({ mode, due }: Plan): string =>
-  mode === "due" && due.kind === "nothing" ? "nothing to do" : "nothing to fold; --force takes short runs too";
+function nothingWords({ mode, due, targetTokens }: Plan, isForced: boolean): string {
+  if (mode === "due" && due.kind === "nothing") return "nothing to do";
+  if (targetTokens !== null) {
+    const isThere = due.contextTokens <= targetTokens;
+    return isThere ? `nothing to do: at or below ${formatCount(targetTokens)} already` : "no usual pass is left";
+  }
+  return isForced ? "nothing to fold" : "nothing to fold; --force takes short runs too";
+}
 
 function passTable({ paint }: Session, passes: readonly PlannedPass[]): readonly string[] {
   const byDepth = Map.groupBy(passes, ({ depth }) => depth);
@@ -257,6 +303,9 @@ const padded = (name: string): string => padEnd(name, "context".length);
 
 /** A model may take a minute for its first answer; the line shows that somebody is waiting for it. */
 const tickMs = 500;
+/** The model's name may be as long as the line leaves it room. */
+const nameColumnsMin = 14;
+const columnsBesideName = 72;
 
 async function run(
   session: Session,
@@ -264,6 +313,7 @@ async function run(
   request: CompactRequest,
   plan: Plan,
   options: CompactOptions,
+  watched: Watched | null,
 ): Promise<Ran> {
   const { context } = session;
   const { clock } = context;
@@ -274,7 +324,9 @@ async function run(
   let depth = 0;
   const show = (): void => {
     const of = Math.max(done, plan.passes.length);
-    progress.update({ done, of, unit: "passes", detail: `d${depth}, ${formatCount(saved)} tokens saved` });
+    const wait = watched?.wait(Math.max(nameColumnsMin, (context.stderr.columns ?? 0) - columnsBesideName)) ?? null;
+    const detail = wait ?? `d${depth}, ${formatCount(saved)} tokens saved`;
+    progress.update({ done, of, unit: "passes", detail });
   };
   const ticker = setInterval(show, tickMs);
   try {
@@ -321,6 +373,7 @@ function resultLines(
       ["context", ...comparison(tokensBefore, tokensAfter, columns - 9, paint)],
     ],
     paint,
+    session.context.stdout.columns,
   );
 }
 
@@ -338,45 +391,61 @@ function levelWords({ paint }: Session, level: Level, count: number): string {
   }
 }
 
-/** Says how it ended where that is not plain, and answers the exit status. */
-function ending(
-  { paint, note, print, json }: Session,
-  { outcome, message }: CompactReport,
-  isInterrupted: boolean,
-): number {
+function interrupted({ note }: Session, { message }: CompactReport): number {
+  note(`interrupted: ${oneLine(message)}`);
+  note("what is folded stays; run it again to go on");
+  return exitInterrupted;
+}
+
+/** Says how it ended, with a way on where it did not end well, and answers the exit status. */
+function ending(session: Session, result: CompactReport, plan: Plan, summariser: Summariser | null): number {
+  const { paint, note, print, json } = session;
   // It may quote a provider, which is a stranger.
-  const told = oneLine(message);
-  const fail = (hint: string): number => {
-    note(`${paint.bad("error:")} ${told}`);
-    note(`${paint.soft("hint:")} ${hint}`);
-    return exitUnavailable;
-  };
-  if (isInterrupted) {
-    note(`interrupted: ${told}`);
-    note("what is folded stays; run it again to go on");
-    return exitInterrupted;
+  const told = oneLine(result.message);
+  const hint = wayOn(result, plan, summariser);
+  if (hint === null) {
+    if (!json) print(told);
+    return exitOk;
   }
+  const isUnsaid = result.outcome.kind === "bounded" && isMissed(plan, result.tokensAfter);
+  note(`${paint.bad("error:")} ${told}${isUnsaid ? "; the target was missed" : ""}`);
+  note(`${paint.soft("hint:")} ${hint}`);
+  return exitUnavailable;
+}
+
+/** What to do where not everything asked for was done; null where it was. */
+function wayOn(
+  { outcome, tokensAfter, passes }: CompactReport,
+  plan: Plan,
+  summariser: Summariser | null,
+): string | null {
   switch (outcome.kind) {
     case "waiting":
-      return fail(hintOf(outcome.refusal));
+      return hintOf(outcome.refusal, summariser);
     case "failed":
-      return fail("what was folded before stays; `lcm doctor` checks the database");
+      return "what was folded before stays; `lcm doctor` checks the database";
+    case "bounded":
+      if (outcome.bound === "deadline" && (passes.length === 0 || isMissed(plan, tokensAfter)))
+        return `--timeout gives it longer${summariser === null ? "" : `; ${without}`}`;
+      return isMissed(plan, tokensAfter) ? "run it again, or allow more --passes" : null;
+    case "settled":
+      return isMissed(plan, tokensAfter)
+        ? `${formatCount(tokensAfter)} tokens is as small as it gets; LCM_LEAF_TARGET_TOKENS and ` +
+            "LCM_CONDENSED_TARGET_TOKENS make summaries shorter from the start"
+        : null;
     case "idle":
     case "under":
-    case "settled":
-    case "bounded":
-      if (!json) print(told);
-      return exitOk;
+      return null;
   }
 }
 
 const without = "--no-model does it without a model";
 
-function hintOf(refusal: Refusal): string {
+function hintOf(refusal: Refusal, summariser: Summariser | null): string {
   switch (refusal) {
     case "auth":
     case "breaker":
-      return `keys are looked for in OpenClaw's auth profiles, in the environment (such as ANTHROPIC_API_KEY), then in models.json; ${without}`;
+      return `keys are looked for in OpenClaw's login profiles, in the environment (${listed(summariser?.keyVariables ?? [])}), then in models.json; ${without}`;
     case "ceiling":
       return `LCM_SPEND_CEILING_CALLS allows more calls, and the window passes by itself; ${without}`;
     case "timeout":
@@ -391,6 +460,6 @@ function hintOf(refusal: Refusal): string {
     case "rejected":
     case "filtered":
     case "too_long":
-      return `--model names another model; ${without}`;
+      return `--model or LCM_SUMMARY_MODEL names another model; ${without}`;
   }
 }

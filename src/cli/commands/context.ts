@@ -56,7 +56,11 @@ async function showContext(session: Session, command: Command, name: string): Pr
     const items = await itemsOf(lcm, assembly);
     if (full === true) printWhole(session, items);
     else printLines(session, items);
-    for (const sentence of reservations(assembly.report)) session.note(`${session.paint.caution("note:")} ${sentence}`);
+    for (const sentence of [
+      ...(await starvation(lcm, conversation, assembly.report)),
+      ...reservations(assembly.report),
+    ])
+      session.note(`${session.paint.caution("note:")} ${sentence}`);
     return exitOk;
   });
 }
@@ -65,14 +69,12 @@ function printMakeUp(session: Session, conversation: Conversation, report: Assem
   const { print, paint, columns } = session;
   const { budget, tokens } = report;
   const { promptBudget } = conversation;
-  const source = isAsked
-    ? "--budget"
-    : promptBudget === null
-      ? "no host has given one yet"
-      : "as the host last gave it";
+  const source = isAsked ? "--budget" : promptBudget === null ? "no host gave one yet" : "as the host last gave it";
   const share = Math.round((tokens / Math.max(1, budget)) * 100);
   print(headline(session, conversation));
-  print(`${formatCount(tokens)} tokens, ${share}% of a budget of ${formatCount(budget)} ${paint.soft(`(${source})`)}`);
+  print(
+    `assembled: ${formatCount(tokens)} tokens, ${share}% of a budget of ${formatCount(budget)} ${paint.soft(`(${source})`)}`,
+  );
   print();
   const segments = makeUp(report, paint);
   print(bar(segments, columns));
@@ -113,7 +115,7 @@ const rangeOf = ({ summary, message }: Item): readonly [Timestamp, Timestamp] | 
 
 function printLines(session: Session, items: readonly Item[]): void {
   const { paint, context, columns, print, note } = session;
-  if (items.length === 0) return note("the context is empty");
+  if (items.length === 0) return;
   const spans = createSpans(
     items.flatMap((item) => rangeOf(item) ?? []),
     context.zone,
@@ -145,7 +147,7 @@ function printLines(session: Session, items: readonly Item[]): void {
   const tailAt = items.findIndex(({ origin }) => origin.kind === "message" && origin.part === "tail");
   for (const [at, line] of lines.entries()) {
     // The first line is the table's heading.
-    if (at > 1 && at === tailAt + 1) print(paint.soft(rule("fresh tail: never folded", columns)));
+    if (at > 1 && at === tailAt + 1) print(paint.soft(rule("fresh tail", columns)));
     print(line);
   }
   note(paint.soft(spans.words));
@@ -185,15 +187,20 @@ function printWhole({ paint, columns, print }: Session, items: readonly Item[]):
   }
 }
 
-/** What a message says, and whatever else it holds as JSON; pictures and the like by their size. */
-function textOf({ content }: HostMessage): string {
-  if (typeof content === "string") return content;
-  const blocks: readonly (Json | undefined)[] = Array.isArray(content) ? content : [content];
-  return blocks.map(blockText).join("\n");
+/**
+ * What a message says, and whatever else it holds as JSON: the calls beside its content, and all of a message that has no
+ * content. Pictures and the like are told by their size.
+ */
+function textOf(message: HostMessage): string {
+  const { content, tool_calls: calls } = message;
+  const blocks = [content, calls].flatMap((field): readonly Json[] =>
+    Array.isArray(field) ? field : field === undefined || field === null ? [] : [field],
+  );
+  return (blocks.length > 0 || content !== undefined ? blocks : [message]).map(blockText).join("\n");
 }
 
-function blockText(block: Json | undefined): string {
-  const text = isObject(block) ? block["text"] : undefined;
+function blockText(block: Json): string {
+  const text = isObject(block) ? block["text"] : block;
   return typeof text === "string" ? text : (JSON.stringify(block, withoutBulk) ?? "");
 }
 
@@ -201,6 +208,18 @@ const bulkCharacters = 4_000;
 
 const withoutBulk = (_key: string, value: unknown): unknown =>
   typeof value === "string" && value.length > bulkCharacters ? `… ${formatCount(value.length)} characters` : value;
+
+/** Why nothing is shown. */
+async function starvation(lcm: Lcm, { id, totals }: Conversation, report: AssemblyReport): Promise<readonly string[]> {
+  if (totals.contextItems === 0) return ["the context is empty"];
+  if (report.outcome !== "starved") return [];
+  const newest = await lcm.store.context(id, { kind: "message", limit: lookedAt, keep: "newest" });
+  const smallest = newest.reduce((least, { tokens }) => Math.min(least, tokens), Infinity);
+  const words = `a budget of ${plural(report.budget, "token")} is too small for anything`;
+  return [newest.length === 0 ? words : `${words}: the smallest message takes ${formatCount(smallest)}`];
+}
+
+const lookedAt = 1_000;
 
 /** What whoever reads the list must know besides. */
 function reservations({ evicted, standIns, loose, shortened }: AssemblyReport): readonly string[] {

@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import type { Conversation } from "../../core/model.ts";
 import type { ConversationFilter } from "../../core/ports.ts";
+import { promptTokens } from "../../core/render-summary.ts";
 import { formatCount } from "../../core/text.ts";
 import { clockTime, cut, oneLine, plural, table } from "../render.ts";
 import { act, exitOk, withLcm } from "./session.ts";
@@ -47,7 +48,10 @@ async function listConversations(session: Session, command: Command): Promise<nu
     const found = await lcm.store.conversations({ ...filter, limit: options.limit + 1 });
     const shown = found.slice(0, options.limit);
     if (session.json) {
-      session.printJson({ conversations: shown, more: found.length > shown.length });
+      session.printJson({
+        conversations: shown.map((each) => ({ ...each, promptTokens: promptTokens(each.totals) })),
+        more: found.length > shown.length,
+      });
       return exitOk;
     }
     if (shown.length === 0) session.note(noneSentence(options));
@@ -76,7 +80,7 @@ function toTable(session: Session, conversations: readonly Conversation[]): read
       formatCount(totals.messages),
       formatCount(totals.summaries),
       formatCount(totals.messageTokens),
-      formatCount(totals.contextTokens),
+      formatCount(promptTokens(totals)),
       lastMessageAt === null ? "–" : clockTime(lastMessageAt, context.zone),
     ];
   });
@@ -93,7 +97,7 @@ function toTable(session: Session, conversations: readonly Conversation[]): read
       { title: "last message", paint: paint.soft },
     ],
     rows,
-    context.stdout.isTerminal ? context.stdout.columns : null,
+    context.stdout.columns,
     paint,
   );
 }

@@ -9,6 +9,7 @@ import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isSummaryId } from "../../core/model.ts";
 import type { Conversation, Level, Message, Summary, Timestamp } from "../../core/model.ts";
+import { promptTokens } from "../../core/render-summary.ts";
 import { formatCount } from "../../core/text.ts";
 import { createSpans, plural, table } from "../render.ts";
 import type { Paint } from "../render.ts";
@@ -94,7 +95,7 @@ function print(session: Session, conversation: Conversation, dag: Tree): void {
   session.print(headline(session, conversation));
   session.print(
     `${plural(totals.messages, "message")}, ${plural(totals.summaries, "summary", "summaries")}; ` +
-      `${plural(totals.contextItems, "item")} in context, ${formatCount(totals.contextTokens)} tokens`,
+      `${plural(totals.contextItems, "item")}, ${formatCount(promptTokens(totals))} tokens in context`,
   );
   session.print();
   if (dag.leftOut.olderItems > 0)

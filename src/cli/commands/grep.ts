@@ -192,6 +192,8 @@ export function caveatSentence(caveat: SearchCaveat): string {
       return `these words are frequent: only the newest ${formatCount(caveat.ranked)} matches were ranked`;
     case "partial_match":
       return `nothing holds all of these words; what is shown lacks some of ${listed(caveat.missing.map((word) => `"${word}"`))}`;
+    case "files":
+      return `${plural(caveat.files, "large text")} moved out to files: what they are about was searched, their contents were not`;
     case "unindexed":
       return `search is still being built: ${plural(caveat.rows, "row")} not in it yet`;
   }

@@ -10,7 +10,7 @@ import type { TranscriptFile } from "../files.ts";
 import { plural } from "../render.ts";
 import { act, exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
-import { examples } from "./options.ts";
+import { examples, paragraph } from "./options.ts";
 
 interface ImportOptions {
   readonly session?: string;
@@ -32,14 +32,18 @@ export function addImport(program: Command, context: CommandContext): void {
     .option("--agent <id>", "the agent it belongs to")
     .addHelpText(
       "after",
-      `${examples(
+      examples(
         ["lcm import session.jsonl", "one file"],
         ["lcm import ~/.openclaw/agents/main/sessions", "every transcript of a folder"],
         ["lcm import chat.json --session support-42", "under a name of your own"],
-      )}
-
-A chat is one message per line, or a JSON list of them: {"role":"user","content":"hello"}, with "id", "timestamp"
-and "name" if you like. Exit status 1 means that some lines could not be stored; each is named.`,
+      ),
+    )
+    .addHelpText(
+      "after",
+      paragraph(
+        'A chat is one message per line, or a JSON list of them: {"role":"user","content":"hello"}, with "id", ' +
+          '"timestamp" and "name" if you like. Exit status 1 means that some lines could not be stored; each is named.',
+      ),
     )
     .action(act(context, importAll));
 }
@@ -112,11 +116,15 @@ function printOutcome(session: Session, outcome: Outcome): void {
   if (outcome.kind === "skipped") return print(`${path}: ${paint.soft(`skipped, ${outcome.reason}`)}`);
   if (outcome.kind === "refused") return note(`${paint.bad(path)}: ${outcome.reason}`);
   const { conversation, differing } = outcome;
+  if (isEmpty(outcome)) return note(`${paint.caution("note:")} ${path} is empty: there was nothing to store`);
   const place = conversation === null ? "" : paint.soft(`conversation ${conversation.id}: `);
   print(`${path}: ${place}${counts(outcome)}`);
   printMalformed(session, outcome);
   printDiffering(session, path, differing);
 }
+
+const isEmpty = ({ messages, entries, duplicates, malformed }: ImportReport): boolean =>
+  messages + entries + duplicates + malformed.length === 0;
 
 const malformedShown = 20;
 

@@ -18,6 +18,7 @@ import { addForget } from "./forget.ts";
 import { addGrep } from "./grep.ts";
 import { addImport } from "./import.ts";
 import { addMessages } from "./messages.ts";
+import { paragraph } from "./options.ts";
 import { addPrompts } from "./prompts.ts";
 import { addRestore } from "./restore.ts";
 import { act } from "./session.ts";
@@ -45,7 +46,8 @@ export function addCommands(program: Command, context: CommandContext): void {
       styleTitle: (title) => `\u001b[1m${title}\u001b[22m`, // Taken out again where there are no colours.
       subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(" "),
     })
-    .addHelpText("after", exitStatuses);
+    .addHelpText("after", paragraph(exitStatuses))
+    .addHelpText("after", zoneWords);
   for (const { heading, adders } of groups) {
     program.commandsGroup(heading);
     for (const add of adders) add(program, context);
@@ -73,6 +75,6 @@ const argumentTerm = (argument: Command["registeredArguments"][number]): string 
   return argument.required ? `<${name}>` : `[${name}]`;
 };
 
-const exitStatuses = `
-Exit status: 0 ok, 1 findings, 2 invalid, 3 not found, 4 conflict, 5 denied, 6 unavailable, 7 corrupt.
-Times are shown and typed in your own zone (TZ); JSON has UTC.`;
+const exitStatuses =
+  "Exit status: 0 ok, 1 findings, 2 invalid, 3 not found, 4 conflict, 5 denied, 6 unavailable, 7 corrupt.";
+const zoneWords = "Times are shown and typed in your own zone (TZ); JSON has UTC.";

@@ -1,15 +1,31 @@
 /** Options and arguments that several commands share, and how a word of the command line becomes a value. */
 
 import { InvalidArgumentError, Option } from "commander";
+import type { Command } from "commander";
 import { promptBudgetDefault } from "../../core/compact.ts";
 import { formatCount } from "../../core/text.ts";
-import { padEnd, widthOf } from "../render.ts";
+import { breakLines, padEnd, widthOf } from "../render.ts";
 
-/** Lines for the end of a command's help. */
-export function examples(...lines: readonly (readonly [command: string, what: string])[]): string {
+/** Text for the end of a command's help, made when it is known how wide that is. */
+type HelpText = (at: { readonly command: Command }) => string;
+
+const helpWidth = (command: Command): number => command.configureOutput().getOutHelpWidth?.() ?? 80;
+
+/** What an example does stands beside it, or below where there is no room for all of them. */
+export function examples(...lines: readonly (readonly [command: string, what: string])[]): HelpText {
   const width = Math.max(...lines.map(([command]) => widthOf(command)));
-  return ["", "Examples:", ...lines.map(([command, what]) => `  $ ${padEnd(command, width)}   ${what}`)].join("\n");
+  const beside = lines.map(([command, what]) => `  $ ${padEnd(command, width)}   ${what}`);
+  const below = lines.flatMap(([command, what]) => [`  $ ${command}`, `      ${what}`]);
+  return ({ command }) => {
+    const isRoom = beside.every((line) => widthOf(line) <= helpWidth(command));
+    return ["", "Examples:", ...(isRoom ? beside : below)].join("\n");
+  };
 }
+
+export const paragraph =
+  (text: string): HelpText =>
+  ({ command }) =>
+    ["", ...breakLines(text, helpWidth(command))].join("\n");
 
 export const conversationWords = "one conversation: its number, session key or session id";
 

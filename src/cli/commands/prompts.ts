@@ -4,7 +4,7 @@
  */
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { Option } from "commander";
 import { LcmError } from "../../core/errors.ts";
@@ -21,8 +21,8 @@ import { summarize } from "../../core/summarize.ts";
 import { estimateTokens, formatCount } from "../../core/text.ts";
 import { harmless, listed, plural, table } from "../render.ts";
 import { findSummary } from "./dag.ts";
-import { examples } from "./options.ts";
-import { act, exitOk, withLcm } from "./session.ts";
+import { examples, paragraph } from "./options.ts";
+import { act, exitFindings, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, PromptFiles, Session } from "./session.ts";
 
 interface PromptsOptions {
@@ -61,6 +61,7 @@ export function addPrompts(program: Command, context: CommandContext): void {
         ["lcm prompts --render 3", "what it would be given next in conversation 3"],
       ),
     )
+    .addHelpText("after", paragraph("Exit status 1 of the list means that a file cannot be used; it is named."))
     .action(act(context, prompts));
 }
 
@@ -72,48 +73,75 @@ async function prompts(session: Session, command: Command): Promise<number> {
   const files = await session.context.prompts();
   if (options.show !== undefined) show(session, files, options.show);
   else if (options.export !== undefined) exportAll(session, files, options.export, options.force === true);
-  else if (options.render !== undefined) await render(session, files.templates, options.render);
-  else list(session, files);
+  else if (options.render !== undefined) await render(session, files, options.render);
+  else return list(session, files);
   return exitOk;
+}
+
+/** Whoever needs a template that cannot be used is told why. */
+function demand({ problems }: PromptFiles, name: TemplateName): void {
+  const problem = problems.get(name);
+  if (problem !== undefined) throw problem;
 }
 
 // ── The templates ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function list(
   { json, print, printJson, note, paint, columns }: Session,
-  { dir, templates, sources }: PromptFiles,
-): void {
+  { dir, templates, sources, problems }: PromptFiles,
+): number {
   const rows = templateNames.map((name) => ({
     name,
     for: templateUses[name],
     source: sources[name],
-    tokens: estimateTokens(templates[name]),
+    tokens: problems.has(name) ? null : estimateTokens(templates[name]),
+    problem: problems.get(name)?.message ?? null,
   }));
-  if (json) return printJson({ dir, templates: rows });
-  const isOwn = (source: string): boolean => source !== "built-in";
+  const status = problems.size === 0 ? exitOk : exitFindings;
+  if (json) {
+    printJson({ dir, templates: rows });
+    return status;
+  }
+  const paintSource = (cell: string, at: number): string => {
+    const { source, problem } = rows[at] ?? {};
+    return typeof problem === "string" ? paint.bad(cell) : source === "built-in" ? paint.soft(cell) : cell;
+  };
   const lines = table(
     [
       { title: "template", paint: paint.strong },
       { title: "tokens", align: "right" },
       { title: "for" },
-      { title: "from", flexible: true, paint: (cell, at) => (isOwn(rows[at]?.source ?? "") ? cell : paint.soft(cell)) },
+      { title: "from", paint: paintSource },
     ],
-    rows.map((row) => [row.name, formatCount(row.tokens), row.for, row.source]),
+    rows.map(({ name, tokens, for: use, source, problem }) => [
+      name,
+      tokens === null ? "–" : formatCount(tokens),
+      use,
+      `${basename(source)}${problem === null ? "" : ", cannot be used"}`,
+    ]),
     columns,
     paint,
   );
   for (const line of lines) print(line);
+  for (const { message, hint } of problems.values()) {
+    note(`${paint.bad("problem:")} ${message}`);
+    if (hint !== undefined) note(`${paint.soft("hint:")} ${hint}`);
+  }
   note(paint.soft(`files in ${dir} replace the built-in ones; --export writes them there to start from`));
+  return status;
 }
 
+/** Of what, and what becomes of it. */
 const templateUses: Readonly<Record<TemplateName, string>> = {
-  leaf: "summaries of messages",
-  "condensed-d1": "summaries of leaves",
-  "condensed-d2": "summaries of depth 2",
-  "condensed-d3": "summaries of depth 3 and more",
+  leaf: "messages → leaf",
+  "condensed-d1": "leaves → d1",
+  "condensed-d2": "d1 → d2",
+  "condensed-d3": "d2 and deeper → d3+",
 };
 
-function show({ json, print, printJson }: Session, { templates, sources }: PromptFiles, name: TemplateName): void {
+function show({ json, print, printJson }: Session, files: PromptFiles, name: TemplateName): void {
+  demand(files, name);
+  const { templates, sources } = files;
   if (json) return printJson({ name, source: sources[name], text: templates[name] });
   print(harmless(templates[name]).trimEnd());
 }
@@ -148,13 +176,15 @@ interface Rendered {
   readonly previousContext: "recorded" | "recomputed" | "none" | "as it is now";
 }
 
-async function render(session: Session, templates: Templates, what: string): Promise<void> {
+async function render(session: Session, files: PromptFiles, what: string): Promise<void> {
+  const { templates } = files;
   const { request, depth, previousContext } = await withLcm(session, "read", async (lcm) =>
     what.startsWith("sum_") ? await ofSummary(lcm, templates, what) : await ofNextPass(lcm, templates, what),
   );
   const { system, prompt } = request;
   const inputTokens = estimateTokens(system) + estimateTokens(prompt);
   const template = templateNameOf(depth);
+  demand(files, template);
   if (session.json) return session.printJson({ template, depth, previousContext, inputTokens, system, prompt });
   const { paint, print, note } = session;
   print(paint.strong("system"));

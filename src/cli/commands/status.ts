@@ -4,16 +4,17 @@ import type { Command } from "commander";
 import type { Due } from "../../core/compact.ts";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { CompactionRecord, Conversation, Timestamp } from "../../core/model.ts";
+import type { CompactionRecord, Conversation, ConversationId, Timestamp } from "../../core/model.ts";
 import type { StoreStatus, UsageTotals } from "../../core/ports.ts";
+import { promptTokens } from "../../core/render-summary.ts";
 import { settings as settingTable } from "../../core/settings.ts";
 import type { ResolvedSettings } from "../../core/settings.ts";
 import type { Spend } from "../../core/spend.ts";
 import { formatBytes, formatCount, formatTimestamp, msToTimestamp, timestampToMs } from "../../core/text.ts";
 import { facts, oneLine, plural } from "../render.ts";
-import { dueWords } from "./compact.ts";
+import { dueWords, modelLines } from "./compact.ts";
 import { act, exitOk, withLcm } from "./session.ts";
-import type { Backup, CommandContext, Session } from "./session.ts";
+import type { Backup, CommandContext, PromptFiles, Session } from "./session.ts";
 import { examples } from "./options.ts";
 
 export function addStatus(program: Command, context: CommandContext): void {
@@ -37,13 +38,14 @@ async function showStatus(session: Session): Promise<number> {
   const settings = changedSettings(await session.context.settings());
   return await withLcm(session, "read", async (lcm) => {
     const conversations = await lcm.store.conversations({ includeHidden: true });
-    const newest = newestOf(conversations);
     const status: Status = {
       store: await lcm.store.status(),
       totals: totalsOf(conversations),
-      newest: newest === null ? null : await pressureOf(lcm, newest),
+      newest: newestOf(conversations),
+      pressures: await pressuresOf(lcm),
       lastCompaction: (await lcm.store.compactions(null, 1))[0] ?? null,
       model: await modelOf(session),
+      prompts: await session.context.prompts(),
       usage: await lcm.store.usageSince(dayBefore(session.context.clock.now())),
       spend: await lcm.spend(),
       settings,
@@ -58,35 +60,44 @@ async function showStatus(session: Session): Promise<number> {
 interface Status {
   readonly store: StoreStatus;
   readonly totals: ReturnType<typeof totalsOf>;
-  readonly newest: Pressure | null;
+  readonly newest: Conversation | null;
+  readonly pressures: readonly Pressure[];
   readonly lastCompaction: CompactionRecord | null;
   readonly model: ConfiguredModel | null;
+  readonly prompts: PromptFiles;
   readonly usage: UsageTotals;
   readonly spend: Spend;
   readonly settings: readonly ChangedSetting[];
   readonly backups: readonly Backup[];
 }
 
-/** How the newest conversation stands. */
-interface Pressure {
-  readonly conversation: Conversation;
-  readonly due: Due;
+/** How a conversation stands that a host may be writing to. */
+interface Pressure extends Due {
+  readonly conversation: ConversationId;
 }
 
-async function pressureOf(lcm: Lcm, conversation: Conversation): Promise<Pressure> {
-  return { conversation, due: await lcm.due(conversation.id) };
+/** Who keeps more than these active has a host that looks after the rest. */
+const pressuresMax = 200;
+
+async function pressuresOf(lcm: Lcm): Promise<readonly Pressure[]> {
+  const pressures: Pressure[] = [];
+  for (const { id, lastMessageAt } of await lcm.store.conversations({ active: true, limit: pressuresMax }))
+    if (lastMessageAt !== null) pressures.push({ conversation: id, ...(await lcm.due(id)) });
+  return pressures;
 }
 
-/** What is configured, or why that cannot be used: a status is shown in either case. */
-type ConfiguredModel = { readonly name: string; readonly from: string } | { readonly problem: string };
+/** What is configured, and what keeps it from being used: a status is shown in either case. */
+type ConfiguredModel =
+  | { readonly name: string; readonly from: string; readonly problem: string | null }
+  | { readonly name: null; readonly problem: string };
 
 async function modelOf({ context }: Session): Promise<ConfiguredModel | null> {
   try {
     const found = await context.summariser();
-    return found === null ? null : { name: found.name, from: found.from };
+    return found === null ? null : { name: found.name, from: found.from, problem: await found.check() };
   } catch (error) {
     if (!(error instanceof LcmError)) throw error;
-    return { problem: error.message };
+    return { name: null, problem: error.message };
   }
 }
 
@@ -97,7 +108,7 @@ function totalsOf(conversations: readonly Conversation[]): { tokens: number; con
     conversations.reduce((total, conversation) => total + of(conversation), 0);
   return {
     tokens: sum(({ totals }) => totals.messageTokens),
-    contextTokens: sum(({ totals }) => totals.contextTokens),
+    contextTokens: sum(({ totals }) => promptTokens(totals)),
     hidden: sum(({ hidden }) => Number(hidden)),
   };
 }
@@ -120,16 +131,21 @@ function changedSettings({ values, sources }: ResolvedSettings): readonly Change
 }
 
 function toJson(status: Status): unknown {
-  const { store, newest, usage, spend } = status;
+  const { store, newest, usage, spend, prompts } = status;
   const { hidden, ...tokens } = status.totals;
   return {
     ...store,
     hiddenConversations: hidden,
     ...tokens,
-    newestActivity: newest && { conversation: newest.conversation.id, at: newest.conversation.lastMessageAt },
-    due: newest && newest.due,
+    newestActivity: newest && { conversation: newest.id, at: newest.lastMessageAt },
+    due: status.pressures,
     lastCompaction: status.lastCompaction,
     model: status.model,
+    prompts: {
+      dir: prompts.dir,
+      sources: prompts.sources,
+      problems: [...prompts.problems].map(([template, { message }]) => ({ template, problem: message })),
+    },
     usageLast24h: usage,
     spend,
     settings: status.settings,
@@ -153,25 +169,27 @@ function toLines(session: Session, status: Status): readonly string[] {
         `${formatCount(totals.tokens)} stored, ${formatCount(totals.contextTokens)} in context${shareOf(totals)}`,
       ],
       ["newest", newestLine(session, newest)],
-      ["due", dueLine(session, newest)],
+      ["due", ...dueLines(session, status.pressures)],
       ["compaction", ...compactionLines(session, status.lastCompaction)],
       ["search", searchLine(session, store)],
-      ["model", modelLine(session, status.model)],
+      ["model", ...configuredLines(session, status.model)],
+      ["prompts", ...promptLines(session, status.prompts)],
       ["model calls", ...callLines(session, status.usage, spend)],
       ["backups", ...backupLines(session, status.backups)],
       ["settings", ...settingLines(session, status.settings)],
     ],
     paint,
+    session.context.stdout.columns,
   );
 }
 
 const shareOf = ({ tokens, contextTokens }: Status["totals"]): string =>
   tokens === 0 ? "" : ` (${Math.round((contextTokens / tokens) * 100)}%)`;
 
-function newestLine({ context }: Session, newest: Pressure | null): string {
-  const at = newest?.conversation.lastMessageAt ?? null;
+function newestLine({ context }: Session, newest: Conversation | null): string {
+  const at = newest?.lastMessageAt ?? null;
   if (newest === null || at === null) return "no message yet";
-  return `${formatTimestamp(at, context.zone)}, in conversation ${newest.conversation.id}`;
+  return `${formatTimestamp(at, context.zone)}, in conversation ${newest.id}`;
 }
 
 /** What was made without a model is as it should be where there is none; what fell back is said. */
@@ -184,12 +202,23 @@ function summariesLine({ paint }: Session, { summaries, belowNormal }: StoreStat
   return [formatCount(summaries), ...extracted, ...words.map((each) => paint.caution(each))].join(", ");
 }
 
-const dueLine = ({ paint }: Session, newest: Pressure | null): string =>
-  newest === null
-    ? "nothing"
-    : newest.due.kind === "sweep"
-      ? paint.caution(dueWords(newest.due))
-      : dueWords(newest.due);
+const dueShown = 10;
+
+function dueLines({ paint }: Session, pressures: readonly Pressure[]): readonly string[] {
+  const due = pressures.filter(({ kind }) => kind !== "nothing");
+  const [first, ...others] = pressures;
+  const isPressing = due.some(({ kind }) => kind === "sweep");
+  const painted = isPressing ? paint.caution : (text: string): string => text;
+  if (first === undefined) return ["nothing"];
+  if (others.length === 0) return [painted(dueWords(first))];
+  if (due.length === 0) return [`nothing in ${plural(pressures.length, "conversation")}`];
+  const shown = due.slice(0, dueShown).map(({ conversation, kind, contextTokens }, at) => {
+    const unit = at === 0 ? " tokens" : "";
+    return `${conversation} (${kind === "sweep" ? kind : "one pass"}, ${formatCount(contextTokens)}${unit})`;
+  });
+  const more = due.length > dueShown ? [paint.soft(`and ${due.length - dueShown} more; --json lists all`)] : [];
+  return [painted(`${plural(due.length, "conversation")}: ${shown.join(", ")}`), ...more];
+}
 
 function compactionLines({ paint, context }: Session, last: CompactionRecord | null): readonly string[] {
   if (last === null) return ["none so far"];
@@ -201,9 +230,15 @@ function compactionLines({ paint, context }: Session, last: CompactionRecord | n
   ];
 }
 
-function modelLine({ paint }: Session, model: ConfiguredModel | null): string {
-  if (model === null) return "none: summaries are extracted on this machine";
-  return "problem" in model ? paint.bad(model.problem) : `${model.name} ${paint.soft(`(${model.from})`)}`;
+const configuredLines = (session: Session, model: ConfiguredModel | null): readonly string[] =>
+  model?.name === null ? [session.paint.bad(model.problem)] : modelLines(session, model);
+
+function promptLines({ paint }: Session, { sources, problems }: PromptFiles): readonly string[] {
+  const own = Object.values(sources).filter((source) => source !== "built-in");
+  return [
+    own.length === 0 ? "built-in" : `${plural(own.length, "file")} of your own; \`lcm prompts\` lists them`,
+    ...[...problems.values()].map(({ message }) => paint.bad(message)),
+  ];
 }
 
 const searchLine = ({ paint }: Session, { unindexed }: StoreStatus): string =>

@@ -223,6 +223,47 @@ export function testBranches(subject: StoreUnderTest): void {
       );
     }
 
+    const moment = { at: at("2026-01-01T00:00:00.000Z") };
+    /** Each message under its key, said by its key, behind the one it names. */
+    const put = async (store: Store, { id }: Conversation, ...links: readonly (readonly [string, string])[]) => {
+      for (const [key, parentKey] of links) {
+        const message = messageToStore(user(key), { ...moment, key, parentKey });
+        await store.append(id, [{ kind: "message", message }]);
+      }
+    };
+    const shown = async (store: Store, { id }: Conversation): Promise<string> =>
+      (await shownTexts(store, id)).join(" ");
+
+    it(
+      "a branch comes back behind ancestors that were stored after it, and is left again where they are",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        await put(store, talk, ["a", "unseen"], ["d", "c"], ["e", "d"], ["b", "a"], ["c", "b"], ["f", "e"]);
+        assert.equal(await shown(store, talk), "a b c d e f");
+        await put(store, talk, ["g", "b"]);
+        assert.equal(await shown(store, talk), "a b g");
+        await put(store, talk, ["h", "f"], ["i", "d"]);
+        assert.equal(await shown(store, talk), "a b c d i");
+      }),
+    );
+
+    it(
+      "a summary of such a branch is left whole behind its end, and opened up before it",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        await put(store, talk, ["a", "unseen"], ["d", "c"], ["e", "d"], ["b", "a"], ["c", "b"], ["f", "e"]);
+        await foldPlaces(store, talk.id, [2, 4], "cde");
+        await put(store, talk, ["g", "e"]);
+        assert.equal(await shown(store, talk), "a b cde g");
+        await put(store, talk, ["h", "b"]);
+        assert.equal(await shown(store, talk), "a b h");
+        await put(store, talk, ["i", "g"]);
+        await foldPlaces(store, talk.id, [0, 5], "a to g");
+        await put(store, talk, ["j", "d"]);
+        assert.equal(await shown(store, talk), "a b c d j");
+      }),
+    );
+
     it(
       "a host that names parents it never sends is heard in order",
       onStore(subject, async ({ store }) => {

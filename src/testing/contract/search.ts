@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { ConversationId } from "../../core/model.ts";
 import type { SearchRequest, Store } from "../../core/ports.ts";
 import { createHost, user } from "../scripted-host.ts";
 import { at, deliver, foldPlaces, onStore, refuses } from "./ground.ts";
@@ -49,6 +50,24 @@ export function testSearch(subject: StoreUnderTest): void {
         assert.deepEqual(await snippets(store, ask("pangolin")), all);
         assert.deepEqual(await snippets(store, ask("pango.in", { mode: "regex" })), all);
         assert.deepEqual((await store.search(ask("pangolin"))).caveats, []);
+      }),
+    );
+
+    it(
+      "large texts that lie in files are said not to be searched, where they belong to what is searched",
+      told(subject, async ({ store, ids }) => {
+        const [north, south] = ids.map((id) => id as ConversationId);
+        assert.ok(north !== undefined && south !== undefined);
+        const text = { name: null, mimeType: null, encoding: "utf8", exploration: null } as const;
+        await store.saveFile({ conversation: north, content: "a text with an aardvark in it", ...text });
+        for (const mode of ["full_text", "regex"] as const) {
+          const request = ask("aardvark", { mode });
+          assert.deepEqual((await store.search(request)).caveats, [{ kind: "files", files: 1 }]);
+          assert.deepEqual((await store.search({ ...request, conversations: [south] })).caveats, []);
+          assert.deepEqual((await store.search({ ...request, scope: "summaries" })).caveats, []);
+        }
+        await store.setHidden(north, true);
+        assert.deepEqual((await store.search(ask("aardvark"))).caveats, []);
       }),
     );
 
