@@ -15,7 +15,7 @@ import { messageToStore } from "./content.ts";
 import type { HostMessage } from "./content.ts";
 import { LcmError } from "./errors.ts";
 import { moveOut } from "./large-files.ts";
-import type { ContextItem, ConversationId, Message, SummaryId } from "./model.ts";
+import type { ContextItem, ConversationId, Json, Message, SummaryId } from "./model.ts";
 import type { Store } from "./ports.ts";
 import { estimateTokens, msToTimestamp } from "./text.ts";
 
@@ -381,7 +381,7 @@ describe("guarantees 12 and 13, fuzzed: a valid prompt within the budget, whatev
             const words = await wordsInContext(scene);
             assert.ok(report.evicted.items <= words.items);
             const isTailCut = report.outcome === "tail_cut" || report.outcome === "shortened";
-            if (isTailCut && words.ofUser !== null)
+            if (report.outcome !== "starved" && words.ofUser !== null)
               assert.ok(said(assembly).includes(words.ofUser), `the newest user message, ${words.ofUser}`);
             if (!isTailCut && report.outcome !== "starved" && words.last !== null)
               assert.ok(said(assembly).includes(words.last), `the newest message, ${words.last}`);
@@ -510,6 +510,96 @@ describe("guarantee 12: never over budget", () => {
       assert.match(said(assembly), /the task of the night/);
       assert.match(said(assembly), /end of r149/);
       checkValid(assembly.messages);
+    });
+  });
+
+  it("shows the newest user message in front of what is kept, wherever the context is cut", async () => {
+    await onScene(async ({ say, see }) => {
+      await say(...Array.from({ length: 5 }, (_, at) => user(`old ${at} ${long(30)}`)), user("the task of the night"));
+      for (let at = 0; at < 60; at++) await say(call(`c${at}`), result(`c${at}`, long(100, `r${at}`)));
+      for (const budget of [7_000, 5_000, 4_000, 3_000]) {
+        const assembly = await see(budget, 16);
+        const { messages, report } = assembly;
+        checkValid(messages);
+        assert.deepEqual([report.outcome, report.shortened], ["evicted", 0]);
+        assert.match(contentOf(messages[0]), /Earlier parts/);
+        assert.deepEqual(messages[1], user("the task of the night"));
+        assert.equal(said(assembly).split("the task of the night").length, 2, "once");
+        assert.equal(report.evicted.items, 126 - (messages.length - 1));
+        assert.ok(report.tokens <= budget);
+      }
+    });
+  });
+
+  it("shortens it only if it is more than a quarter of the budget, and in the same way while the cut stays", async () => {
+    await onScene(async ({ say, see }) => {
+      await say(user(long(1_500, "task")));
+      for (let at = 0; at < 40; at++) await say(call(`c${at}`), result(`c${at}`, long(100, `r${at}`)));
+      const { messages, report } = await see(4_000, 8);
+      assert.match(contentOf(messages[1]), /^task.*characters of message 1 left out.*end of task$/s);
+      assert.deepEqual([report.shortened, report.tail.items], [1, 8]);
+      assert.deepEqual((await see(3_980, 8)).messages[1], messages[1]);
+    });
+  });
+
+  it("shows it even when it was folded into a summary that is evicted, and not beside one that is shown", async () => {
+    await onScene(async ({ say, fold, see }) => {
+      await say(user("the task of the night"), call("a"), result("a", long(300)));
+      for (let at = 0; at < 60; at++) await say(call(`c${at}`), result(`c${at}`, long(100, `r${at}`)));
+      await fold(0, 3, "They have a task.");
+      const small = await see(3_000, 8);
+      checkValid(small.messages);
+      assert.match(said(small), /the task of the night/);
+      assert.equal(small.report.evicted.items, 121 - (small.messages.length - 2), "it is no item of the context");
+    });
+    await onScene(async ({ say, fold, see }) => {
+      await say(...Array.from({ length: 40 }, (_, at) => answer(`${at} ${long(100)}`)));
+      await say(user("the task of the night"), call("a"), result("a", long(300)), answer("on it"));
+      await fold(40, 43, "They have a task.");
+      const assembly = await see(2_000, 1);
+      assert.equal(assembly.report.outcome, "evicted");
+      assert.match(said(assembly), /They have a task/);
+      assert.doesNotMatch(said(assembly), /the task of the night/);
+    });
+  });
+
+  it("counts pictures inside results of tools, also where a message is not shown as it was sent", async () => {
+    await onScene(async ({ say, see }) => {
+      const picture = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } };
+      const answered = (id: string, content: readonly Json[]): Json => ({
+        type: "tool_result",
+        tool_use_id: id,
+        content,
+      });
+      await say(user("look"));
+      for (let at = 0; at < 20; at++) {
+        const ids = [`a${at}`, `b${at}`];
+        await say(
+          { role: "assistant", content: ids.map((id) => ({ type: "tool_use", id, name: "shot", input: {} })) },
+          { role: "user", content: [answered(`a${at}`, [picture]), { type: "text", text: " " }] },
+          { role: "user", content: [answered(`b${at}`, [])] },
+        );
+      }
+      const assembly = await see(10_000);
+      checkValid(assembly.messages);
+      assert.equal(said(assembly).split('"type":"image"').length - 1, 6);
+      assert.equal(assembly.report.tokens, countedTokens(assembly));
+      assert.ok(assembly.report.tokens > 6 * 1_600);
+    });
+  });
+
+  it("holds for messages of reasoning alone", async () => {
+    await onScene(async ({ say, see }) => {
+      const thought = { type: "thinking", thinking: long(3_000), signature: "s" };
+      await say({ role: "user", content: [thought] });
+      for (const budget of [1_000, 100]) checkValid((await see(budget)).messages);
+      await say(user("hi"), { role: "assistant", content: [thought] }, { role: "user", content: [thought] });
+      for (const budget of [1_000, 300]) {
+        const assembly = await see(budget);
+        checkValid(assembly.messages);
+        assert.deepEqual(assembly.messages.at(-1), user("hi"));
+        assert.equal(assembly.report.evicted.items, 3);
+      }
     });
   });
 

@@ -344,6 +344,21 @@ describe("a run that no summary can shorten", () => {
   });
 });
 
+describe("a run hardly longer than what stands around a summary", () => {
+  it("costs model calls once, and not in every turn", async () => {
+    const scripted = model("long");
+    const { lcm, id, host } = await ground({ model: scripted });
+    for (let n = 0; n < 2; n++) host.says(user(`${words.join(" and the ")} `.repeat(3) + words.slice(0, 5).join(" ")));
+    for (let n = 0; n < 8; n++) host.says(user("ok"));
+    await lcm.ingest(id, host.entries.map(toAppendable));
+    await lcm.compact({ conversation: id, mode: "sweep", force: true });
+    const asked = scripted.calls.length;
+    assert.ok(asked > 0 && (await lcm.store.summaries({ conversation: id })).length === 0, "it could not be shortened");
+    for (let turn = 0; turn < 3; turn++) await lcm.compact({ conversation: id, mode: "sweep", force: true });
+    assert.equal(scripted.calls.length, asked);
+  });
+});
+
 describe("what is forgotten while a model thinks", () => {
   for (const secret of ["zq63z", "a much longer secret than its blot"]) {
     it(`does not come back with its draft: ${secret}`, async () => {

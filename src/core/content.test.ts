@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { entryFromStore, estimateMessageTokens, messageFromStore, messageToStore, textOfParts } from "./content.ts";
+import {
+  entryFromStore,
+  estimateMessageTokens,
+  imageTokens,
+  messageFromStore,
+  messageToStore,
+  textOfParts,
+} from "./content.ts";
 import { LcmError } from "./errors.ts";
 import type { Json, JsonObject, Timestamp } from "./model.ts";
 
@@ -222,5 +229,15 @@ describe("what a message says", () => {
       tokens([{ type: "image", data: "x".repeat(10) }]),
       tokens([{ type: "image", data: "x".repeat(100_000) }]),
     );
+  });
+
+  it("costs as much for a picture inside the result of a tool as for one of its own", () => {
+    const tokens = (content: Json) => estimateMessageTokens(messageToStore({ role: "user", content }, origin).parts);
+    const picture = (data: string): Json => ({ type: "image", source: { type: "base64", data } });
+    const result = (...content: readonly Json[]): Json => [{ type: "tool_result", tool_use_id: "t", content }];
+    const text = { type: "text", text: 'it says "type":"image"' };
+    assert.equal(tokens(result(text, picture("AAAA"), picture("A\nB"))), tokens(result(text)) + 2 * imageTokens);
+    assert.equal(tokens(result({ type: "tool_result", content: [picture("A")] })), tokens(result()) + imageTokens);
+    assert.equal(tokens(result(text)), tokens([text]), "words about a picture are words");
   });
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { createRandom } from "../testing/random.ts";
 import { cutsTo } from "./evict.ts";
 import type { Sizes } from "./evict.ts";
 
@@ -18,7 +19,7 @@ describe("where a context is cut", () => {
   });
 
   it("is a whole step beyond the budget, and then stays while the context grows by that step", () => {
-    // The largest power of two within a quarter of 512 is 128, or 12.8 items.
+    // A step of 512 is 128, or 12.8 items.
     const first = (count: number): number | undefined => cuts(count - 5, sizesOf(tens(count), 512))[0];
     assert.deepEqual([51, 52, 60, 64, 65, 76, 77, 90].map(first), [0, 13, 13, 13, 26, 26, 39, 52]);
   });
@@ -27,6 +28,21 @@ describe("where a context is cut", () => {
     const costs = tens(100_000);
     const first = (budget: number): unknown => cutsTo(costs.length - 5, sizesOf(costs, budget)).next().value;
     assert.equal(new Set([9_000, 9_001, 9_040, 9_100, 8_990].map(first)).size, 1);
+  });
+
+  it("stays so at every budget, and at none of them jumps to and fro", () => {
+    const { before } = sizesOf(tens(10_000), 0);
+    const random = createRandom(3);
+    for (const base of [2_048, 2_560, 3_000, 3_584, 4_096]) {
+      const cutsSeen: number[] = [];
+      for (let total = 10_000; total < 100_000; total += 100) {
+        const budget = Math.round(base * (1 + random.between(-50, 50) / 10_000));
+        cutsSeen.push(...cutsTo(total / 10 - 5, { budget, total, before }).take(1));
+      }
+      const changes = cutsSeen.filter((cut, turn) => cut !== cutsSeen[turn - 1]).length;
+      const budgets = 90_000 / base;
+      assert.ok(changes < 7 * budgets, `${changes} changes in ${budgets.toFixed()} budgets of ${base.toFixed()}`);
+    }
   });
 
   it("is in smaller steps where a larger one would reach into what must be shown", () => {

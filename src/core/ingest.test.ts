@@ -15,6 +15,8 @@ async function* linesOf(values: readonly Json[]): AsyncGenerator<SourceLine> {
 
 const chat = (...texts: readonly string[]): readonly Json[] => texts.map((text) => ({ role: "user", content: text }));
 
+const paste = (name: string): string => `${name} says:\n${"lorem ipsum ".repeat(60)}`;
+
 async function onStore(
   test: (
     bring: (values: readonly Json[], target?: Partial<ImportTarget>) => ReturnType<typeof importTranscript>,
@@ -100,7 +102,6 @@ describe("importing a chat again after something in it was forgotten", () => {
 });
 
 describe("importing a chat with large content", () => {
-  const paste = (name: string): string => `${name} says:\n${"lorem ipsum ".repeat(60)}`;
   const chatWithPastes = chat(paste("Ada"), `<file name="notes.md">${paste("Grace")}</file>`, "thanks");
 
   it("is called by what was said first, and not by a reference to it", async () => {
@@ -210,6 +211,33 @@ describe("importing a chat with large content", () => {
         lines.map((line) => JSON.stringify(line)),
       );
       assert.equal((await store.files(id)).length, 4, "the two equal ones are one");
+    }, 80);
+  });
+});
+
+describe("exporting after a file was lost", () => {
+  it("writes every line, with references where content was, and tells which", async () => {
+    await onStore(async (bring, store, filesDir) => {
+      const { conversation } = await bring([
+        { role: "user", content: `<file name="a">${paste("Ada")}</file> and <file name="b">${paste("Bea")}</file>` },
+        { role: "assistant", content: "Two letters." },
+        { role: "user", content: paste("Cleo") },
+      ]);
+      const { id } = conversation ?? assert.fail();
+      const [ada] = await store.files(id);
+      rmSync(join(filesDir, ada?.storageUri ?? assert.fail()));
+      const exported = exportTranscript(store, id);
+      const lines: string[] = [];
+      let step = await exported.next();
+      for (; step.done !== true; step = await exported.next()) lines.push(step.value);
+      assert.equal(lines.length, 3);
+      assert.match(lines[0] ?? "", new RegExp(`File ${ada?.id} .* and <file name=\\\\"b\\\\">Bea says`));
+      assert.match(lines[2] ?? "", /Cleo/);
+      const [first] = await store.messages({ conversation: id, limit: 1 });
+      assert.deepEqual(
+        step.value.map(({ message, reason }) => [message, reason.includes(ada?.id ?? "?")]),
+        [[first?.id, true]],
+      );
     }, 80);
   });
 });

@@ -10,7 +10,7 @@ import { LcmError } from "./errors.ts";
 import { forgottenMark } from "./forget.ts";
 import { mayHoldLarge, moveOut, restoreMessage } from "./large-files.ts";
 import type { MoveOptions } from "./large-files.ts";
-import type { Conversation, ConversationId, Json, Message, NewMessage, Timestamp } from "./model.ts";
+import type { Conversation, ConversationId, FileId, Json, Message, MessageId, NewMessage, Timestamp } from "./model.ts";
 import type { Appendable, Appended, AppendOptions, Clock, Store } from "./ports.ts";
 import { settings } from "./settings.ts";
 import type { Settings } from "./settings.ts";
@@ -253,8 +253,18 @@ async function beginsLike(store: Store, { id }: Conversation, start: readonly Ap
 /** Messages can hold pictures: a page is small enough for a hundred large ones. */
 const messagesPerPage = 100;
 
-/** Every line of a conversation's transcript, in the order it came in. */
-export async function* exportTranscript(store: Store, conversation: ConversationId): AsyncGenerator<string> {
+/** A message that was exported with a reference where its content was, and why. */
+export interface Incomplete {
+  readonly message: MessageId;
+  readonly reason: string;
+}
+
+/** Every line of a conversation's transcript, in the order it came in; at the end, those that are not as they came. */
+export async function* exportTranscript(
+  store: Store,
+  conversation: ConversationId,
+): AsyncGenerator<string, readonly Incomplete[]> {
+  const incomplete: Incomplete[] = [];
   for (let afterSeq = 0; ;) {
     const messages = await store.messages({ conversation, afterSeq, limit: messagesPerPage });
     const isLast = messages.length < messagesPerPage;
@@ -270,10 +280,35 @@ export async function* exportTranscript(store: Store, conversation: Conversation
     };
     for (const message of messages) {
       yield* entriesBefore(message.seq);
-      yield messageToLine(message, await restoreMessage(store, message));
+      const { raw, lost } = await restoreWhatIsThere(store, message);
+      if (lost.length > 0) incomplete.push({ message: message.id, reason: lost.join("; ") });
+      yield messageToLine(message, raw);
       afterSeq = message.seq;
     }
     yield* entriesBefore(upto);
-    if (isLast) return;
+    if (isLast) return incomplete;
   }
+}
+
+/** The message as it came, but for what lies in files that are lost: there the references stay. */
+async function restoreWhatIsThere(
+  store: Store,
+  message: Message,
+): Promise<{ readonly raw: HostMessage; readonly lost: readonly string[] }> {
+  const lost = new Map<FileId, string>();
+  try {
+    return { raw: await restoreMessage(store, message), lost: [] };
+  } catch (error) {
+    if (!(error instanceof LcmError)) throw error;
+  }
+  for (const { file } of message.moved) {
+    try {
+      await store.fileContent(file);
+    } catch (error) {
+      if (!(error instanceof LcmError)) throw error;
+      lost.set(file, error.message);
+    }
+  }
+  const moved = message.moved.filter(({ file }) => !lost.has(file));
+  return { raw: await restoreMessage(store, { ...message, moved }), lost: [...lost.values()] };
 }

@@ -69,6 +69,7 @@ const sound: Skeleton = {
   dangling: [],
   search: { missing: [], pending: 0 },
   missingFiles: [],
+  orphanedFiles: 0,
 };
 
 const inspectWith = (changed: Partial<Skeleton>): readonly Finding[] => inspectConversation({ ...sound, ...changed });
@@ -158,6 +159,13 @@ describe("inspecting a conversation", () => {
       inspectWith({ summaries: [leaf, carried], context: [summaryItem("sum_c", 0, 2), ...sound.context] }),
       [],
     );
+  });
+
+  it("tells how many files have no row, as information", () => {
+    const [found, ...others] = inspectWith({ orphanedFiles: 3 });
+    assert.ok(found !== undefined && others.length === 0 && isSound([found]));
+    assert.equal(found.code, "file_orphaned");
+    assert.match(found.message, / 3 of the files /);
   });
 
   it("tells of rows waiting for the index only when there are unusually many", () => {

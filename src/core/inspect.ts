@@ -42,6 +42,7 @@ export type FindingCode =
   | "search_entry_orphaned"
   | "search_pending"
   | "missing_file"
+  | "file_orphaned"
   | "damaged_file";
 
 /** All findings of one conversation's skeleton. Pure. */
@@ -67,6 +68,7 @@ export function inspectConversation(bones: Skeleton): readonly Finding[] {
           ),
         ]),
     ...bones.missingFiles.map((id) => error("missing_file", id, `the content of ${id} is not in the files folder`)),
+    ...(bones.orphanedFiles === 0 ? [] : [orphaned(bones.orphanedFiles)]),
   ].map(at);
 }
 
@@ -90,6 +92,13 @@ const info = (code: FindingCode, subject: string, message: string): Bare => ({
   ...error(code, subject, message),
   severity: "info",
 });
+
+const orphaned = (files: number): Bare =>
+  info(
+    "file_orphaned",
+    "files",
+    `no row names ${files} of the files in its folder, left by a process that was ended; forgetting removes them`,
+  );
 
 // ── The one invariant ────────────────────────────────────────────────────────────────────────────────────────────────
 

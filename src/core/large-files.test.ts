@@ -307,8 +307,20 @@ describe("a picture moved out of a message", () => {
       ];
       const raw = { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content }] };
       const { message } = await stored(ground, raw);
+      assert.equal(message.moved.length, 1);
       assert.ok(message.tokens > 1_600);
+      assert.equal(message.tokens, messageToStore(raw, { key: "k", at: message.at }).tokens);
       assert.deepEqual(await messageForPrompt(ground.store, message), raw);
+    });
+  });
+
+  it("stays a reference in a prompt where no model would see it as a picture, and costs its words", async () => {
+    await onStore(async (ground) => {
+      const held = { type: "image", data: picture(1), mimeType: "image/png" };
+      const { message, shown } = await stored(ground, { role: "user", content: [{ type: "hologram", held }] });
+      assert.equal(message.moved.length, 1);
+      assert.ok(message.tokens < 200);
+      assert.deepEqual(await messageForPrompt(ground.store, message), shown);
     });
   });
 

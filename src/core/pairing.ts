@@ -115,13 +115,12 @@ function matchTies(ties: readonly Ties[]): readonly Pair[] {
     });
   });
   for (const unanswered of open.values()) unanswered.reverse();
-  // In order of the answers: whatever lies before one of them lies before those that follow.
+  // What has no answer yet lies behind all of these: what lay before one of them would be taken.
   for (const { id, answer } of early) {
     const unanswered = open.get(id) ?? [];
-    const isPassed = ({ at, nths, taken }: OpenCalls): boolean => at <= answer.at || taken === nths.length;
-    let nearest = unanswered.at(-1);
-    for (; nearest !== undefined && isPassed(nearest); nearest = unanswered.at(-1)) unanswered.pop();
+    const nearest = unanswered.at(-1);
     if (nearest !== undefined) pairs.push({ call: takeFirst(nearest), answer });
+    if (nearest !== undefined && nearest.taken === nearest.nths.length) unanswered.pop();
   }
   return pairs;
 }

@@ -262,6 +262,8 @@ export interface Skeleton {
   };
   /** File ids whose content cannot be read back. */
   readonly missingFiles: readonly FileId[];
+  /** Files in its folder that no row names. */
+  readonly orphanedFiles: number;
 }
 
 export interface SummaryFacts {

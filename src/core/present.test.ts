@@ -3,11 +3,13 @@ import { describe, it } from "node:test";
 import { checkValid } from "../testing/valid-prompt.ts";
 import type { HostMessage } from "./content.ts";
 import type { Json } from "./model.ts";
-import { presentMessage, shortenMessage, tokensOf } from "./present.ts";
+import { presentMessage, shortenMessage as shortenIfLeft, tokensOf } from "./present.ts";
 
 const text = (words: string): Json => ({ type: "text", text: words });
 const presented = (raw: HostMessage, words = ""): HostMessage | null => presentMessage(raw, words);
 const textOf = ({ content }: HostMessage): string => (typeof content === "string" ? content : JSON.stringify(content));
+const shortenMessage = (raw: HostMessage, tokensMax: number, owner: string): HostMessage =>
+  shortenIfLeft(raw, tokensMax, owner) ?? assert.fail("something is left");
 const opening = { role: "user", content: "go" };
 
 describe("a message in a prompt", () => {
@@ -63,6 +65,8 @@ describe("a message in a prompt", () => {
       { role: "assistant", content: [{ type: "toolCall", name: "f", arguments: {} }] },
       { role: "assistant", content: [{ type: "tool_result", tool_use_id: "a", content: "mine" }] },
       { role: "assistant", content: null, tool_calls: [{ function: { name: "no id" } }] },
+      { role: "assistant", content: "there", tool_calls: null },
+      { role: "assistant", content: [text("there")], tool_calls: {} },
       { role: "developer", content: "be kind" },
       { role: "branchSummary", summary: "left", timestamp: 3 },
       { role: "custom", content: [text("look"), { type: "image", data: "AAAA", mimeType: "image/png" }] },
@@ -77,6 +81,38 @@ describe("a message in a prompt", () => {
       content: "[branchSummary] left",
       timestamp: 3,
     });
+  });
+});
+
+describe("calls of one id in one message", () => {
+  const call = (id: string, path: string): Json => ({ type: "tool_use", id, name: "read", input: { path } });
+  const beside = (id: string, path: string): Json => ({
+    id,
+    type: "function",
+    function: { name: "f", arguments: path },
+  });
+
+  it("are one call and, for the others, words that hold all of them", () => {
+    const message = presented({
+      role: "assistant",
+      content: [call("x", "/one"), call("x", "/two"), call("y", "/three")],
+      tool_calls: [beside("y", "/four"), beside("z", "/five"), beside("z", "/six")],
+    });
+    const { content, tool_calls: calls } = message ?? assert.fail();
+    assert.ok(Array.isArray(content));
+    assert.deepEqual([content[0], content[2]], [call("x", "/one"), call("y", "/three")]);
+    assert.deepEqual(calls, [beside("z", "/five")]);
+    assert.deepEqual(
+      [content[1], content[3], content[4]].map(
+        (block) => /^\[a call, shown as text\].*"(\/\w+)"/.exec(block.text)?.[1],
+      ),
+      ["/two", "/four", "/six"],
+    );
+  });
+
+  it("are left as they are where each has an id of its own", () => {
+    const raw = { role: "assistant", content: [call("x", "/")], tool_calls: [beside("y", "/")] };
+    assert.deepEqual(presented(raw), raw);
   });
 });
 
@@ -113,6 +149,44 @@ describe("a message with too little room", () => {
     const thought = { type: "thinking", thinking: long("thought"), thinkingSignature: "s" };
     const told = shortenMessage({ role: "assistant", content: [thought, text(long("it"))] }, 300, "message 6");
     assert.doesNotMatch(JSON.stringify(told), /thought/);
+  });
+
+  it("is not shown when it was all reasoning, and keeps the calls beside it", () => {
+    const thought = { type: "thinking", thinking: long("thought") };
+    for (const role of ["user", "assistant"])
+      assert.equal(shortenIfLeft({ role, content: [thought] }, 300, "message 6"), null);
+    const calls = [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }];
+    assert.deepEqual(shortenMessage({ role: "assistant", content: [thought], tool_calls: calls }, 300, "message 6"), {
+      role: "assistant",
+      content: null,
+      tool_calls: calls,
+    });
+  });
+
+  it("says that it was a picture in however little room", () => {
+    const picture = { type: "image", data: "AAAA", mimeType: "image/png" };
+    for (const tokensMax of [1_000, 30, 5, -5])
+      assert.match(textOf(shortenMessage({ role: "user", content: [picture] }, tokensMax, "message 5")), /image of/);
+  });
+
+  it("has a picture whole or not at all", () => {
+    const picture = { type: "image", data: "AAAA".repeat(40_000), mimeType: "image/png" };
+    const shorter = shortenMessage(
+      { role: "user", content: [picture, text(long("it").repeat(20))] },
+      20_000,
+      "message 5",
+    );
+    assert.ok(tokensOf(shorter) <= 20_000);
+    assert.deepEqual(Array.isArray(shorter["content"]) && shorter["content"][0], picture);
+  });
+
+  it("stays the results that it was", () => {
+    const content = Array.from({ length: 90 }, (_, at) => ({
+      type: "tool_result",
+      tool_use_id: `${at}`,
+      content: "ok",
+    }));
+    assert.deepEqual(shortenMessage({ role: "user", content }, 20, "message 8")["content"], content);
   });
 
   it("becomes one text when it has too many blocks to keep them", () => {

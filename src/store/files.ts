@@ -4,6 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
+import { renameSync } from "node:fs";
 import { chmod, copyFile, mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { LcmError } from "../core/errors.ts";
@@ -12,17 +13,40 @@ import type { FileEncoding, FileId, StoredFile } from "../core/model.ts";
 import type { NewFile } from "../core/ports.ts";
 import { messageOf } from "./migrate.ts";
 
-export interface Saved {
+interface Saved {
   readonly storageUri: string;
   readonly bytes: number;
   readonly lines: number | null;
 }
 
-/** Written beside its place and then moved there, so a crash leaves no half of a file. */
-export async function saveContent(folder: string, id: FileId, file: NewFile): Promise<Saved> {
+/** Content beside its place. */
+export interface Draft {
+  readonly saved: Saved;
+  /** Moves it there at once: in the transaction that records it, so that hardly a crash leaves it without its row. */
+  keep(): void;
+  /** Removes it, if it was not kept. */
+  drop(): Promise<void>;
+}
+
+export async function draftContent(folder: string, id: FileId, file: NewFile): Promise<Draft> {
   if (!isFileId(id)) throw new LcmError("invalid", `${id} is not the id of a file`);
   const storageUri = `${file.conversation}/${id}.${extensionOf(file)}`;
-  return { storageUri, ...(await replaceContent(folder, storageUri, file.content, file.encoding)) };
+  const path = pathInside(folder, storageUri);
+  const { draft, ...size } = await writeDraft(folder, path, file.content, file.encoding);
+  let isKept = false;
+  return {
+    saved: { storageUri, ...size },
+    keep() {
+      if (isKept) return; // A transaction may be tried again.
+      try {
+        renameSync(draft, path);
+      } catch (cause) {
+        throw cannotStore(folder, cause);
+      }
+      isKept = true;
+    },
+    drop: async () => await rm(draft, { force: true }),
+  };
 }
 
 const extensionOf = ({ name, mimeType, encoding }: NewFile): string =>
@@ -66,28 +90,31 @@ function bytesOf(content: string, encoding: FileEncoding): Buffer {
   );
 }
 
-async function replaceContent(
+/** Written beside its place and then moved there, so a crash leaves no half of a file. */
+async function writeDraft(
   folder: string,
-  storageUri: string,
+  path: string,
   content: string,
   encoding: FileEncoding,
-): Promise<Omit<Saved, "storageUri">> {
+): Promise<Omit<Saved, "storageUri"> & { readonly draft: string }> {
   const bytes = bytesOf(content, encoding);
-  const path = pathInside(folder, storageUri);
   const draft = `${path}.${process.pid}.new`;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await writeFile(draft, bytes, { mode: 0o600 });
-    await rename(draft, path);
   } catch (cause) {
     await rm(draft, { force: true }).catch(() => undefined); // Where nothing can be written there is nothing to remove.
-    throw new LcmError("unavailable", `a file cannot be stored in ${folder}: ${messageOf(cause)}`, {
-      cause,
-      hint: "check that the folder can be written, and that the disk has room",
-    });
+    throw cannotStore(folder, cause);
   }
-  return { bytes: bytes.length, lines: encoding === "base64" ? null : content === "" ? 0 : content.split("\n").length };
+  const lines = encoding === "base64" ? null : content === "" ? 0 : content.split("\n").length;
+  return { draft, bytes: bytes.length, lines };
 }
+
+const cannotStore = (folder: string, cause: unknown): LcmError =>
+  new LcmError("unavailable", `a file cannot be stored in ${folder}: ${messageOf(cause)}`, {
+    cause,
+    hint: "check that the folder can be written, and that the disk has room",
+  });
 
 export async function readContent(folder: string, file: StoredFile): Promise<string> {
   try {
@@ -107,7 +134,15 @@ export async function rewriteContent(
   content: string,
   encoding: FileEncoding,
 ): Promise<Omit<Saved, "storageUri">> {
-  return await replaceContent(folder, file.storageUri, content, encoding);
+  const path = pathInside(folder, file.storageUri);
+  const { draft, ...size } = await writeDraft(folder, path, content, encoding);
+  try {
+    await rename(draft, path);
+  } catch (cause) {
+    await rm(draft, { force: true });
+    throw cannotStore(folder, cause);
+  }
+  return size;
 }
 
 export const removeContent = async (folder: string, storageUri: string): Promise<void> =>

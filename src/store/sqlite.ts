@@ -14,10 +14,12 @@ import { forgottenMark, formsOf, redactText } from "../core/forget.ts";
 import type { ConversationId, FileId, StoredFile, Timestamp } from "../core/model.ts";
 import type { ForgetPlan, Store } from "../core/ports.ts";
 import { backUp } from "./backup.ts";
-import { hasContent, hashContent, readContent, removeContent, rewriteContent, saveContent } from "./files.ts";
+import { draftContent, hasContent, hashContent, readContent, removeContent, rewriteContent } from "./files.ts";
 import { filesOnlyOf, filesToForget, isScrubPending, recordScrub } from "./forget.ts";
 import { indexBatch, unindexedRows } from "./indexing.ts";
 import { identify, messageOf, migrate } from "./migrate.ts";
+import { findOrphans, holdsAny } from "./orphans.ts";
+import type { Orphan } from "./orphans.ts";
 import { fileWith, mustHave } from "./read.ts";
 import { toStoredFile } from "./rows.ts";
 import { all, sql } from "./script.ts";
@@ -107,10 +109,25 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     return found;
   };
 
+  const orphansOf = async (scope: ConversationId | null): Promise<readonly Orphan[]> =>
+    await findOrphans(filesDir, scope, async (ids) => new Set(await read(() => storedAmong(ids))));
+
+  const orphanedHolders = async (
+    target: ForgetPlan["target"],
+    scope: ConversationId | null,
+  ): Promise<readonly Orphan[]> => {
+    const found: Orphan[] = [];
+    if (target.kind === "secret")
+      for (const orphan of await orphansOf(scope))
+        if (await holdsAny(filesDir, orphan, formsOf(target.text))) found.push(orphan);
+    return found;
+  };
+
   const planForget: Store["planForget"] = async (scope, target) => {
     await finishScrub();
     const plan = await read(() => beyond.planForget(scope, target));
-    return { ...plan, files: (await holders(target, scope)).map((file) => file.id) };
+    const files = [...(await holders(target, scope)), ...(await orphanedHolders(target, scope))];
+    return { ...plan, files: files.map(({ id }) => id) };
   };
 
   housekeeper?.wake(); // What an import or an adopting left unindexed is taken up without waiting for a write.
@@ -144,10 +161,19 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       }
       const id: FileId = `file_${hex16()}`;
       const { content: _, ...described } = file;
-      const saved = await saveContent(filesDir, id, file);
-      const stored = await write(() => beyond.recordFile(deps, { ...described, id, contentHash, ...saved }));
-      if (stored.id !== id) await removeContent(filesDir, saved.storageUri);
-      return stored;
+      const draft = await draftContent(filesDir, id, file);
+      try {
+        return await write(function* () {
+          const stored = yield* beyond.recordFile(deps, { ...described, id, contentHash, ...draft.saved });
+          if (stored.id === id) draft.keep();
+          return stored;
+        });
+      } catch (error) {
+        await removeContent(filesDir, draft.saved.storageUri); // Kept, and then not recorded.
+        throw error;
+      } finally {
+        await draft.drop();
+      }
     },
     async status() {
       return { path, ...(await read(() => beyond.status())) };
@@ -156,21 +182,25 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       const bones = await read(() => beyond.skeleton(id));
       const files = await read(() => scripts.reads.files(id));
       const present = await Promise.all(files.map((file) => hasContent(filesDir, file)));
-      return { ...bones, missingFiles: files.filter((_, index) => !present[index]).map((file) => file.id) };
+      const missingFiles = files.filter((_, index) => !present[index]).map((file) => file.id);
+      return { ...bones, missingFiles, orphanedFiles: (await orphansOf(id)).length };
     },
     planForget,
     async forget(scope, plan) {
       await finishScrub();
       const { target } = plan;
       const files = await holders(target, scope);
-      if (files.map((file) => file.id).join() !== plan.files.join()) {
+      const orphans = await orphanedHolders(target, scope);
+      if ([...files, ...orphans].map(({ id }) => id).join() !== plan.files.join()) {
         return { kind: "stale", reason: "other files hold it now than when this was planned" };
       }
       const outcome = await write(() => beyond.forget(deps, scope, plan));
       if (outcome.kind === "stale") return outcome;
       if (target.kind === "secret") for (const file of files) await forgetInFile(file, target.text);
+      const abandoned = (await orphansOf(scope)).filter(({ isAbandoned }) => isAbandoned);
+      for (const { storageUri } of [...orphans, ...abandoned]) await removeContent(filesDir, storageUri);
       await scrub();
-      return { ...outcome, removed: outcome.removed + files.length };
+      return { ...outcome, removed: outcome.removed + files.length + orphans.length };
     },
     async backup(to) {
       await writing;
@@ -217,6 +247,13 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 function emptyLog(db: DatabaseSync): void {
   const outcome = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
   if (outcome?.["busy"] === 1) throw Object.assign(new Error("the log is being read"), { errcode: sqliteBusy });
+}
+
+function* storedAmong(ids: readonly FileId[]): Script<readonly FileId[]> {
+  return yield* all(
+    sql`SELECT * FROM large_files WHERE file_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`,
+    (row) => toStoredFile(row).id,
+  );
 }
 
 /** It is no longer the file that was stored with its content: the same content is another file from now on. */

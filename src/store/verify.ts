@@ -42,6 +42,7 @@ export function* skeleton(id: ConversationId): Script<Skeleton> {
     dangling: yield* danglingIn(id),
     search: yield* searchFacts(id),
     missingFiles: [],
+    orphanedFiles: 0,
   };
 }
 

@@ -62,6 +62,7 @@ function checkCalls(message: HostMessage, following: readonly HostMessage[], ref
     !(Array.isArray(message["tool_calls"]) && message["tool_calls"].length > 0)
   )
     refuse("has an empty list of calls");
+  if (new Set(calls.map(({ id }) => id)).size < calls.length) refuse("has two calls of one id");
   if (typeof message["content"] === "string") refuse("is an assistant's, and not in blocks");
   // With calls beside it, content may be missing.
   if (Array.isArray(message["content"]) || calls.length === 0) checkBlocks(message, refuse);

@@ -126,8 +126,14 @@ describe("lcm compact", () => {
 
   it("says that a target was missed, ends with 6, and says how far it can be met", () => {
     const place = createPlace();
+    ok(place, "compact", "1", "--apply", "--no-backup");
     const run = lcm(place, "compact", "1", "--until", "50", "--apply");
     assert.equal(run.status, 6, run.stdout);
+    assert.equal(
+      ok(place, "status", "--json").json.backups.length,
+      1,
+      "what no plan foresees is folded after a backup too",
+    );
     assert.match(run.stderr, /^error: .+ target was missed.*\nhint: [\d,]+ tokens is as small as it gets/m);
     const again = lcm(place, "compact", "1", "--until", "50", "--apply", "--json");
     assert.deepEqual([again.status, again.json.result.tokensAfter > 50], [6, true]);

@@ -123,13 +123,13 @@ async function compactOne(session: Session, command: Command, name: string): Pro
     }
     if (!applying) {
       if (session.json) session.printJson({ dryRun: true, applied: false, plan });
-      else if (plan.passes.length > 0) session.note("nothing was changed; --apply does it");
+      else if (isFolding(plan)) session.note("nothing was changed; --apply does it");
       return exitOk;
     }
-    if (summariser !== null && problem !== null && isAsking(plan)) {
+    if (summariser !== null && problem !== null && isFolding(plan)) {
       throw new LcmError("unavailable", problem, { hint: hintOf("auth", summariser) });
     }
-    const backup = plan.passes.length === 0 || !options.backup ? null : await session.database.backup(undefined);
+    const backup = !isFolding(plan) || !options.backup ? null : await session.database.backup(undefined);
     if (!session.json && backup !== null) session.print(`backup   ${backup.path}`);
     if (!session.json && session.context.stderr.isTerminal)
       session.note(session.paint.soft("Ctrl-C stops it; what is folded stays"));
@@ -178,8 +178,8 @@ interface Plan extends CompactionPlan {
 
 const isMissed = ({ targetTokens }: Plan, tokens: number): boolean => targetTokens !== null && tokens > targetTokens;
 
-/** Whether a model would be asked for anything. */
-const isAsking = (plan: Plan): boolean => plan.passes.length > 0 || isMissed(plan, plan.tokensAfter);
+/** Whether anything would be folded, planned or on the way to a target. */
+const isFolding = (plan: Plan): boolean => plan.passes.length > 0 || isMissed(plan, plan.tokensAfter);
 
 function planLines(
   session: Session,
@@ -216,11 +216,11 @@ export function dueWords({ kind, contextTokens, thresholdTokens, budget, rawToke
   const tokens = `${formatCount(contextTokens)} tokens in context`;
   switch (kind) {
     case "sweep":
-      return `a sweep: ${tokens}, threshold ${formatCount(thresholdTokens)}${share}`;
+      return `a sweep: ${tokens}, over ${formatCount(thresholdTokens)}${share}`;
     case "incremental":
       return `one pass: ${formatCount(rawTokens)} raw tokens outside the fresh tail`;
     case "nothing":
-      return `nothing: ${tokens}, threshold ${formatCount(thresholdTokens)}${share}`;
+      return `nothing: ${tokens}, not over ${formatCount(thresholdTokens)}${share}`;
   }
 }
 

@@ -6,10 +6,11 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
+import type { Incomplete } from "../../core/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ConversationId } from "../../core/model.ts";
 import { plural } from "../render.ts";
-import { act, exitOk, withLcm } from "./session.ts";
+import { act, exitFindings, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 import { conversationWords, examples } from "./options.ts";
 
@@ -49,35 +50,47 @@ async function exportOne(session: Session, command: Command, name: string): Prom
   }
   return await withLcm(session, "read", async (lcm) => {
     const conversation = await lcm.find(name);
-    const counter = { lines: 0 };
+    const counter: Exported = { lines: 0, incomplete: [] };
     const lines = Readable.from(countedLines(lcm, conversation.id, counter));
     if (output === undefined) {
       await pipeline(lines, session.context.stdout.stream, { end: false });
-      return exitOk;
+      return told(session, counter);
     }
     await writeWhole(lines, output);
-    if (session.json) session.printJson({ conversation: conversation.id, path: output, lines: counter.lines });
+    const { lines: count, incomplete } = counter;
+    const report = { conversation: conversation.id, path: output, lines: count };
+    if (session.json) session.printJson(incomplete.length === 0 ? report : { ...report, incomplete });
     else session.print(`${output}: ${plural(counter.lines, "line")} of conversation ${conversation.id}`);
-    return exitOk;
+    return told(session, counter);
   });
+}
+
+interface Exported {
+  lines: number;
+  /** Messages that were written with references where their content was. */
+  incomplete: readonly Incomplete[];
+}
+
+function told(session: Session, { incomplete }: Exported): number {
+  for (const { message, reason } of incomplete) session.note(`message ${message} is not as it came: ${reason}`);
+  return incomplete.length === 0 ? exitOk : exitFindings;
 }
 
 /** Many lines at a time: a line each would make a write each. */
 const charactersPerWrite = 65_536;
 
-async function* countedLines(
-  lcm: Lcm,
-  conversation: ConversationId,
-  counter: { lines: number },
-): AsyncGenerator<string> {
+async function* countedLines(lcm: Lcm, conversation: ConversationId, counter: Exported): AsyncGenerator<string> {
   let text = "";
-  for await (const line of lcm.export(conversation)) {
+  const exported = lcm.export(conversation);
+  let step = await exported.next();
+  for (; step.done !== true; step = await exported.next()) {
     counter.lines += 1;
-    text += `${line}\n`;
+    text += `${step.value}\n`;
     if (text.length < charactersPerWrite) continue;
     yield text;
     text = "";
   }
+  counter.incomplete = step.value;
   if (text !== "") yield text;
 }
 

@@ -11,16 +11,21 @@ type HelpText = (at: { readonly command: Command }) => string;
 
 const helpWidth = (command: Command): number => command.configureOutput().getOutHelpWidth?.() ?? 80;
 
-/** What an example does stands beside it, or below where there is no room for all of them. */
+/** What an example does stands beside it, or below where there is no room for that. */
 export function examples(...lines: readonly (readonly [command: string, what: string])[]): HelpText {
   const width = Math.max(...lines.map(([command]) => widthOf(command)));
-  const beside = lines.map(([command, what]) => `  $ ${padEnd(command, width)}   ${what}`);
-  const below = lines.flatMap(([command, what]) => [`  $ ${command}`, `      ${what}`]);
   return ({ command }) => {
-    const isRoom = beside.every((line) => widthOf(line) <= helpWidth(command));
-    return ["", "Examples:", ...(isRoom ? beside : below)].join("\n");
+    const room = helpWidth(command) - width - "  $    ".length;
+    const shown = lines.flatMap(([line, what]) => {
+      if (room < besideMin) return [`  $ ${line}`, `      ${what}`];
+      const beside = breakLines(what, room);
+      return beside.map((words, at) => `${padEnd(at === 0 ? `  $ ${line}` : "", width + 4)}   ${words}`);
+    });
+    return ["", "Examples:", ...shown].join("\n");
   };
 }
+
+const besideMin = 24;
 
 export const paragraph =
   (text: string): HelpText =>

@@ -1,8 +1,8 @@
 /** Messages of which something lies in files: what they name stays with them, and goes with them. */
 
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { messageToStore } from "../../core/content.ts";
 import { forgottenMark } from "../../core/forget.ts";
@@ -200,6 +200,45 @@ export function testMoved(subject: StoreUnderTest): void {
         assert.equal(await store.fileContent(plain.id), content);
         assert.equal(await store.fileContent(named.id), picture);
         assert.equal((await store.file(named.id))?.name, `${forgottenMark}.png`);
+      }),
+    );
+
+    it(
+      "a secret goes from what a killed process left in the folder too, and what was left long ago goes with it",
+      onStore(subject, async ({ store, folder }) => {
+        const [talk, other] = [await store.open({ sessionId: "s" }), await store.open({ sessionId: "t" })];
+        const kept = await save(store, talk, "an innocent log");
+        const leave = async ({ id }: Conversation, name: string, content: string, hoursAgo: number): Promise<void> => {
+          const path = join(folder, "lcm-files", String(id), name);
+          await mkdir(dirname(path), { recursive: true });
+          await writeFile(path, content);
+          await utimes(path, new Date(), new Date(Date.now() - hoursAgo * 3_600_000));
+        };
+        await leave(talk, "file_00000000deadbeef.txt", `it was ${secret}`, 0);
+        await leave(talk, `${kept.id}.txt.4711.new`, `half of ${secret}`, 0);
+        await leave(talk, "file_00000000deadbee0.bin", "quokka of yore", 2);
+        await leave(talk, "file_00000000deadbee1.txt", "wombat of today", 0);
+        await leave(talk, "notes.txt", `mine: the numbat`, 2);
+        await leave(other, "file_00000000deadbee2.png", "the other quoll", 2);
+        const orphans = (await inspect(store, null)).filter(({ code }) => code === "file_orphaned");
+        assert.deepEqual(
+          orphans.map(({ conversation, severity, message }) => [conversation, severity, /\d+/.exec(message)?.[0]]),
+          [
+            [talk.id, "info", "4"],
+            [other.id, "info", "1"],
+          ],
+        );
+        const target = { kind: "secret", text: secret } as const;
+        assert.deepEqual((await store.planForget(other.id, target)).files, []);
+        const plan = await store.planForget(talk.id, target);
+        assert.deepEqual(plan.files, ["file_00000000deadbeef", kept.id].toSorted());
+        assert.deepEqual(await store.forget(talk.id, plan), { kind: "written", removed: 2 });
+        for (const word of [secret, "quokka"]) assert.ok(!(await isOnDisk(folder, word)), word);
+        for (const word of ["wombat", "numbat", "quoll"]) assert.ok(await isOnDisk(folder, word), word);
+        assert.equal(await store.fileContent(kept.id), "an innocent log");
+        assert.deepEqual((await store.planForget(null, target)).files, []);
+        await store.forget(null, await store.planForget(null, target));
+        assert.ok(!(await isOnDisk(folder, "quoll")), "all folders are looked through where no conversation is named");
       }),
     );
 
