@@ -53,8 +53,8 @@ export interface Lcm {
   ): Promise<ImportReport>;
   /** Stores what a host has said, its large content in files. Idempotent by key. */
   ingest(conversation: ConversationId, items: readonly Appendable[], options?: AppendOptions): Promise<Appended>;
-  /** The transcript's lines, equal to what came in. */
-  export(conversation: ConversationId): AsyncGenerator<string>;
+  /** The transcript's lines, equal to what came in; at the end, the messages of which a file is lost. */
+  export(conversation: ConversationId): ReturnType<typeof exportTranscript>;
   /** What the model is to see, within a budget: the given one, else the host's last, else a usual one. Asks no model. */
   assemble(conversation: ConversationId, options?: { readonly budget?: number }): Promise<Assembly>;
   /** Whether compaction is due, from running totals. */

@@ -76,6 +76,11 @@ export function* fillGap(id: ConversationId, gap: Gap, key: string): Script<"ope
   return "open";
 }
 
+/** Whether the child of a gap is on a branch that was left. */
+export function* isLeft(id: ConversationId, gap: Gap): Script<boolean> {
+  return (yield* ordinalOf(id, gap.childKey)) === null;
+}
+
 /** Frees a place for a message just in front of the child; null when that is on a branch which was left. */
 export function* placeLate(id: ConversationId, gap: Gap, messageId: number): Script<number | null> {
   const ordinal = yield* ordinalOf(id, gap.childKey);

@@ -20,7 +20,7 @@ import type {
 } from "../core/model.ts";
 import type { Appendable, Appended, AppendOptions, SessionIdentity, Written } from "../core/ports.ts";
 import { rewind } from "./branch.ts";
-import { fillGap, gapOf, gapsFor, lastOrdinal, noteGap, placeLate } from "./late.ts";
+import { fillGap, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late.ts";
 import { itemsBetween, mustHave } from "./read.ts";
 import { asMessage, asSummary, toConversation } from "./rows.ts";
 import { count, first, int, sql, text } from "./script.ts";
@@ -151,14 +151,18 @@ export function* append(
       continue;
     }
     known.set(key, new Set([contentOf(item)]));
-    const gap = gapOf(gaps, key, parentKey, item.kind);
+    const filled = gapOf(gaps, key, parentKey, item.kind);
+    // What continues the newest entry is the newest, also where it is what a branch that was left had been missing.
+    const isNewest = filled !== null && parentKey === place.head && (yield* isLeft(id, filled));
+    const gap = isNewest ? null : filled;
     if (gap === null && typeof parentKey === "string" && parentKey !== place.head) {
       const moved = yield* rewind(deps, id, parentKey);
       if (moved === null) gaps = [...gaps, yield* noteGap(id, parentKey, key)];
       else place.ordinal = moved.lastOrdinal;
     }
     if (gap === null) place.head = key;
-    if (gap !== null && (yield* fillGap(id, gap, key)) === "closed") gaps = gaps.filter((each) => each !== gap);
+    if (filled !== null && (yield* fillGap(id, filled, key)) === "closed")
+      gaps = gaps.filter((each) => each !== filled);
     if (item.kind === "entry") {
       yield* insertEntry(id, item.entry, place.seq - 1);
       entryCount += 1;

@@ -57,9 +57,7 @@ async function exportOne(session: Session, command: Command, name: string): Prom
       return told(session, counter);
     }
     await writeWhole(lines, output);
-    const { lines: count, incomplete } = counter;
-    const report = { conversation: conversation.id, path: output, lines: count };
-    if (session.json) session.printJson(incomplete.length === 0 ? report : { ...report, incomplete });
+    if (session.json) session.printJson({ conversation: conversation.id, path: output, ...counter });
     else session.print(`${output}: ${plural(counter.lines, "line")} of conversation ${conversation.id}`);
     return told(session, counter);
   });

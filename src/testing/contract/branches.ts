@@ -248,6 +248,27 @@ export function testBranches(subject: StoreUnderTest): void {
     );
 
     it(
+      "the newest message is shown also if a branch that was left had been missing it, and is left like any other",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        await put(store, talk, ["a", "unseen"], ["d", "c"], ["b", "a"], ["c", "b"]);
+        assert.equal(await shown(store, talk), "a b c");
+        await put(store, talk, ["e", "b"]);
+        assert.equal(await shown(store, talk), "a b e");
+        await put(store, talk, ["f", "d"]);
+        assert.equal(await shown(store, talk), "a b c d f");
+        const again = await store.open({ sessionId: "t" });
+        const links = Object.entries({ a: "unseen", d: "c", b: "a", c: "b" });
+        const messages = links.map(([key, parentKey]) => messageToStore(user(key), { ...moment, key, parentKey }));
+        await store.append(
+          again.id,
+          messages.map((message) => ({ kind: "message", message }) as const),
+        );
+        assert.equal(await shown(store, again), "a b c", "in one append as well");
+      }),
+    );
+
+    it(
       "a summary of such a branch is left whole behind its end, and opened up before it",
       onStore(subject, async ({ store }) => {
         const talk = await store.open({ sessionId: "s" });
