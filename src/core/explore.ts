@@ -21,7 +21,7 @@ import {
   outline,
 } from "./explore-lines.ts";
 import { tellJson, tellTable } from "./explore-records.ts";
-import { estimateTokens, formatCount } from "./text.ts";
+import { estimateTokens, excerpt, formatCount } from "./text.ts";
 
 /** About 200 tokens on what a large text is, with line numbers (`L12`) where they help a reader to ask for more. */
 export function explore(content: string, about: About): string {
@@ -372,13 +372,18 @@ const wordCharsMax = 20;
 
 const endTokensMax = 60;
 
+function endOf(text: string): string {
+  const last = { from: text.length, to: text.length };
+  let width = 240;
+  while (width > 1 && estimateTokens(excerpt(text, last, width)) > endTokensMax) width = Math.floor(width * 0.75);
+  return excerpt(text, last, width);
+}
+
 function tellText(content: string): readonly string[] {
   let words = 0;
   const lines = eachLine(content, (line) => (words += line.match(/\S+/g)?.length ?? 0), Infinity);
   const told = content.length > wordCharsMax * words ? "" : `${plural(words, "word")}, `;
-  let end = content.slice(-240).replace(/\s+/g, " ").trim();
-  while (estimateTokens(end) > endTokensMax) end = end.slice(Math.ceil(end.length / 4));
-  const ends = content.length > 800 ? [`Ends: …${end.replace(/^\S* /, "")}`] : [];
+  const ends = content.length > 800 ? [`Ends: ${endOf(content.slice(-2_000).replace(/\s+/g, " ").trim())}`] : [];
   return [
     `Text, ${plural(lines, "line")}, ${told}${formatCount(content.length)} characters.`,
     `Begins: ${cutLine(content.slice(0, 2_000).replace(/\s+/g, " "), 320, 64)}`,

@@ -8,6 +8,7 @@ import type { ConversationId, NewSummary, Refusal } from "./model.ts";
 import type { Completion, CompletionRequest, Model } from "./ports.ts";
 import { builtInTemplates, expandFooter } from "./prompts.ts";
 import { rulesOf, targetTokensOf } from "./plan.ts";
+import { renderedTokens } from "./render-summary.ts";
 import { resolveSettings } from "./settings.ts";
 import { sourceText } from "./source-text.ts";
 import { summarize } from "./summarize.ts";
@@ -89,7 +90,7 @@ function checkSummary(summary: NewSummary, source: Source): void {
     extractive: target,
     truncated: Math.min(target, 512),
   }[level];
-  assert.equal(tokens, estimateTokens(text));
+  assert.equal(tokens, renderedTokens(text));
   assert.ok(tokens < source.tokens - source.overheadTokens, `${tokens} tokens of ${source.tokens}`);
   assert.ok(tokens <= cap, `${tokens} tokens, over the cap of ${cap}`);
   assert.equal(text.includes("[Truncated for context management]"), level === "truncated");

@@ -16,6 +16,7 @@ import type { Completion, Model } from "./ports.ts";
 import { expandFooter, renderPrompt } from "./prompts.ts";
 import type { Templates } from "./prompts.ts";
 import type { Settings } from "./settings.ts";
+import { renderedTokens } from "./render-summary.ts";
 import { sourceText } from "./source-text.ts";
 import { completeWithin } from "./spend.ts";
 import { estimateTokens } from "./text.ts";
@@ -147,8 +148,9 @@ function summaryIn(
   if (finish === "length") return null;
   const said = readAnswer(text);
   const isThin = estimateTokens(said) < Math.min(saidTokensMin, targetTokens / 4);
-  const closed = isThin ? null : closeWithFooter(said, source.passages, capOf(source, targetTokens));
-  return closed === null || isEcho(closed, prompt) ? null : closed;
+  const cap = capOf(source, targetTokens);
+  const closed = isThin ? null : closeWithFooter(said, source.passages, cap);
+  return closed === null || renderedTokens(closed) > cap || isEcho(closed, prompt) ? null : closed;
 }
 
 /** Fewer say nothing of a long source: "Done.", or three dots. */
@@ -159,16 +161,19 @@ const saidTokensMin = 12;
 function extracted(source: Source, level: "extractive" | "truncated", target: number): Drafted {
   const cap = capOf(source, target);
   const marker = level === "truncated" ? `${truncationMarker}\n` : "";
-  const targetTokens = Math.min(target, cap) - estimateTokens(marker);
-  if (targetTokens < 1) return { kind: "incompressible" };
-  const text = extract(source.passages, { targetTokens });
-  // With room for nothing but the last line, the source says more in its own words.
-  const isBare = text.startsWith(expandFooter);
-  if (isBare || estimateTokens(marker + text) > cap) return { kind: "incompressible" };
-  return drafted(source, { text: marker + text, level, model: null, previousContext: null });
+  // Signs that are escaped in a prompt make a text longer there: then less of it is taken.
+  for (let targetTokens = Math.min(target, cap) - estimateTokens(marker); targetTokens >= 1;) {
+    const text = extract(source.passages, { targetTokens });
+    // With room for nothing but the last line, the source says more in its own words.
+    if (text.startsWith(expandFooter)) break;
+    const tokens = renderedTokens(marker + text);
+    if (tokens <= cap) return drafted(source, { text: marker + text, level, model: null, previousContext: null });
+    targetTokens = Math.floor(targetTokens * Math.min(0.9, cap / tokens));
+  }
+  return { kind: "incompressible" };
 }
 
 const drafted = (
   { fileIds }: Source,
   made: { readonly text: string; readonly level: Level } & Pick<NewSummary, "model" | "previousContext">,
-): Drafted => ({ kind: "drafted", summary: { ...made, tokens: estimateTokens(made.text), fileIds } });
+): Drafted => ({ kind: "drafted", summary: { ...made, tokens: renderedTokens(made.text), fileIds } });

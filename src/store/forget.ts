@@ -21,7 +21,7 @@ import {
 import type { Redacted } from "../core/forget.ts";
 import type { ConversationId, Message, MessageId, StoredFile, SummaryId } from "../core/model.ts";
 import type { ForgetPlan, Written } from "../core/ports.ts";
-import { estimateTokens } from "../core/text.ts";
+import { renderedTokens } from "../core/render-summary.ts";
 import { writeJournal } from "./ledger.ts";
 import { countOlderValues, forgetOlderValues } from "./older-values.ts";
 import { coveredBy, messages, summaries } from "./read.ts";
@@ -265,7 +265,7 @@ function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["t
   if (summary === undefined) return;
   const blot = (words: string): string => (target.kind === "secret" ? redactText(words, target.text) : words);
   const content = blot(summary.text);
-  const tokens = content === summary.text ? summary.tokens : estimateTokens(content);
+  const tokens = content === summary.text ? summary.tokens : renderedTokens(content);
   const previous = summary.previousContext === null ? null : blot(summary.previousContext);
   const reason = target.kind === "message" ? `message ${target.id} was forgotten` : "a secret was forgotten";
   yield sql`UPDATE summaries SET content = ${content}, token_count = ${tokens}, previous_context = ${previous},

@@ -5,7 +5,8 @@
 
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Timestamp } from "../core/model.ts";
-import { estimateTokens, parseTimestamp } from "../core/text.ts";
+import { renderedTokens } from "../core/render-summary.ts";
+import { parseTimestamp } from "../core/text.ts";
 import type { tables } from "./schema.ts";
 
 const columns = (names: string): readonly string[] => names.split(" ");
@@ -36,7 +37,7 @@ export type Row = Readonly<Record<string, SQLOutputValue>>;
 export function defineFunctions(db: DatabaseSync): void {
   const pure = { deterministic: true } as const;
   db.function("lcm_time", pure, (value) => (value === null ? null : parseTimestamp(asText(value))));
-  db.function("lcm_tokens", pure, (value) => estimateTokens(asText(value)));
+  db.function("lcm_tokens", pure, (value) => renderedTokens(asText(value)));
   db.function("lcm_agent", pure, (key) => /^agent:([^:]+)/.exec(asText(key))?.[1] ?? null);
   db.function("lcm_level", pure, (value) => (isTruncated(asText(value)) ? "truncated" : "normal"));
 }
