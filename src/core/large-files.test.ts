@@ -420,6 +420,26 @@ describe("a message whose file is lost", () => {
   });
 });
 
+describe("what a user writes around a paste", () => {
+  const paste = Array.from(
+    { length: 900 },
+    (_, line) => `2026-11-15 10:00:${line % 60} INFO worker ${line} is well`,
+  ).join("\n");
+  const [before, behind] = ["Please tell me why the PAPAYA box is slow:", "But never restart it!"];
+
+  it("stays in the message; the paste alone is moved", async () => {
+    const text = `${before}\n${paste}\n${behind}`;
+    for (const content of [text, [{ type: "text", text }]]) {
+      await onStore(async (ground) => {
+        const { message } = await stored(ground, { role: "user", content });
+        assert.equal(message.moved.length, 1);
+        assert.ok(message.text.startsWith(before) && message.text.endsWith(behind), message.text);
+        assert.ok(message.tokens < 1_200, String(message.tokens));
+      }, 2_000);
+    }
+  });
+});
+
 describe("the reference to a file", () => {
   const raw = { role: "user", content: large("a") };
 

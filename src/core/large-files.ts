@@ -193,7 +193,10 @@ function piecesToMove(raw: HostMessage, thresholdTokens: number): readonly Piece
     ([field]) => !isUnderstood || field === "content" || field === "tool_calls",
   );
   const found = stringsIn(Object.fromEntries(fields), [], { holder: {}, field: "", isInMedia: false, isCall: false });
-  return [...found].flatMap((string) => (isEncoded(string) ? picturesOf(string) : textsOf(string, thresholdTokens)));
+  const isUsers = raw["role"] === "user";
+  return [...found].flatMap((string) =>
+    isEncoded(string) ? picturesOf(string) : textsOf(string, thresholdTokens, isUsers),
+  );
 }
 
 /** What is known of a string from where it stands. */
@@ -237,8 +240,8 @@ const isReasoning = (word: string): boolean => /thinking|reasoning|signature|enc
 
 // ── Texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Of a text with files in it only the files are moved, if that is enough; else all of it. */
-function textsOf(found: Found, thresholdTokens: number): readonly Piece[] {
+/** Of a text with files in it only the files are moved, if that is enough; else all but what a user wrote around it. */
+function textsOf(found: Found, thresholdTokens: number, isUsers: boolean): readonly Piece[] {
   const { path, text, holder, field } = found;
   if (estimateTokens(text) <= thresholdTokens) return [];
   const isJson = field === "arguments";
@@ -249,7 +252,20 @@ function textsOf(found: Found, thresholdTokens: number): readonly Piece[] {
   // UTF-8 has no form for half a surrogate pair: such a text stays where it is.
   if (isEnough || !text.isWellFormed()) return large.map((file) => ({ ...common, ...file }));
   const mimeType = isJson ? "application/json" : stringOf(holder, ["media_type"]);
-  return [{ ...common, from: 0, content: text, name: isJson ? null : nameIn(holder), mimeType }];
+  const isWritten = isUsers && (path.length === 1 || (path.length === 3 && holder["type"] === "text"));
+  const [from, to] = isWritten ? pasteIn(text) : [0, text.length];
+  return [{ ...common, from, content: text.slice(from, to), name: isJson ? null : nameIn(holder), mimeType }];
+}
+
+/** What is said about a paste stands before or behind it: whole lines of so many characters, of a text many times that. */
+const wordsAroundMax = 600;
+const pasteCharactersMin = 20 * wordsAroundMax;
+
+function pasteIn(text: string): readonly [from: number, to: number] {
+  if (text.length < pasteCharactersMin) return [0, text.length];
+  const from = text.lastIndexOf("\n", wordsAroundMax) + 1;
+  const end = text.indexOf("\n", Math.max(from, text.length - wordsAroundMax));
+  return [from, end === -1 ? text.length : end];
 }
 
 interface FileBlock {
