@@ -60,8 +60,11 @@ try {
     process.stderr.write(" assembling …");
     const uncompacted = stage("engine", "prompt", database) as PromptCost;
     process.stderr.write(" sweeping …");
-    const swept = sweptSizes.includes(name) ? (stage("engine", "sweep", database) as Swept) : null;
+    const swept = sweptSizes.includes(name)
+      ? (stage("engine", "sweep", `${database}.sweep`, String(n)) as Swept)
+      : null;
     clear(database);
+    clear(`${database}.sweep`);
     process.stderr.write(" living …\n");
     const lived = stage("engine", "life", database, String(n)) as Lived;
     clear(database);
@@ -185,8 +188,9 @@ function report(): void {
     );
 }
 
-const grown = (first: Result, last: Result, figure: (result: Result) => number): string =>
-  `${(figure(last) / figure(first)).toFixed(2)}×`;
+function grown(first: Result, last: Result, figure: (result: Result) => number): string {
+  return `${(figure(last) / figure(first)).toFixed(2)}×`;
+}
 
 /** The table as a page. Its first row is the head; a label that begins with blanks belongs to the one above. */
 function page(table: readonly (readonly string[])[], growth: string, machine: string): string {

@@ -91,7 +91,7 @@ const assembliesMeasured = 40;
 async function measurePrompt(path: string, id: ConversationId): Promise<PromptCost> {
   const store = await openSqlite({ path, housekeeping: false });
   const lcm = lcmOf(store);
-  for (let warm = 0; warm < 10; warm++) await lcm.assemble(id, { budget });
+  for (let warm = 0; warm < 40; warm++) await lcm.assemble(id, { budget });
   const before = process.cpuUsage();
   for (let n = 1; n < assembliesMeasured; n++) await lcm.assemble(id, { budget });
   const { messages, report } = await lcm.assemble(id, { budget });
@@ -121,11 +121,12 @@ async function longOne(path: string): Promise<ConversationId> {
 // ── A sweep ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The whole of a conversation that has never been compacted, with a model that answers at once. */
-async function measureSweep(path: string): Promise<Swept> {
-  const id = await longOne(path);
+async function measureSweep(path: string, messages: number): Promise<Swept> {
   const store = await openSqlite({ path, housekeeping: false });
   const lcm = lcmOf(store);
-  const messages = (await store.conversation(id))?.totals.messages ?? 0;
+  const { id } = await store.open({ sessionId: "sweep" });
+  for (let from = 0; from < messages; from += 2_000)
+    await store.append(id, itemsBetween(from, Math.min(messages, from + 2_000)));
   const before = process.cpuUsage();
   const report = await lcm.compact({ conversation: id, mode: "sweep", budget: 1_000_000_000 });
   const cpuS = cpuMs(before) / 1_000;
@@ -169,8 +170,11 @@ async function measureLife(path: string, n: number): Promise<Lived> {
   const summaries = (await store.conversation(id))?.totals.summaries ?? 0;
   const deepest = Math.max(0, ...(await store.context(id, { kind: "summary" })).map(({ depth }) => depth));
   const prompt = await measurePrompt(path, id);
-  const turns = await measureTurns(lcm, id, n);
+  // Closing writes the log back, as a host's housekeeping does all the time.
   await store.close();
+  const again = await openSqlite({ path, housekeeping: false });
+  const turns = await measureTurns(lcmOf(again), id, n);
+  await again.close();
   return {
     prompt,
     summaries,
@@ -218,7 +222,7 @@ function commonPrefix(a: string, b: string): number {
 const [step, path = "", count = "0"] = process.argv.slice(2);
 const figures = {
   prompt: async () => await measurePrompt(path, await longOne(path)),
-  sweep: async () => await measureSweep(path),
+  sweep: async () => await measureSweep(path, Number(count)),
   concurrency: async () => await measureConcurrency(path),
   life: async () => await measureLife(path, Number(count)),
 }[step ?? ""];

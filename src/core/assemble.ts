@@ -140,7 +140,7 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
   const { totals } = conversation;
   const budget = request.budget >= 0 ? Math.floor(request.budget) : 0;
   const tailCount = Math.max(1, request.freshTailCount);
-  const held = Math.min(1, (1.25 * budget + 1) / (promptTokens(totals) + 1));
+  const held = Math.min(1, (1.1 * budget + 1) / (promptTokens(totals) + 1));
   let limit = Math.ceil(totals.contextItems * held) + lookback;
   for (;;) {
     // Each look is one read, not a page more: a fold between two pages would show its run twice.

@@ -56,15 +56,14 @@ export function messageFromStore(message: Pick<Message, "role" | "parts" | "enve
   const blocks = message.parts.filter((part) => !isBeside(part)).map(partToBlock);
   if (message.envelope === null) return { role: message.role, content: blockText(blocks[0] ?? "") };
   const envelope = parseObject(message.envelope);
-  const calls = (): Json => message.parts.filter(isCall).map(partToBlock);
-  // Entries, not assignment: a field may be called __proto__.
-  const fields = Object.entries(envelope).map(([field, value = null]): readonly [string, Json] => {
-    if (field === "content") return [field, fillContent(value, blocks)];
-    if (field === "timestamp") return [field, fillTime(value, message.at)];
-    if (field === "tool_calls") return [field, fillCalls(value, calls)];
-    return [field, value];
-  });
-  return Object.fromEntries("role" in envelope ? fields : [["role", message.role], ...fields]);
+  // Spread and not assignment, since a field may be called __proto__.
+  const raw: Record<string, Json | undefined> =
+    "role" in envelope ? { ...envelope } : { role: message.role, ...envelope };
+  const { content, timestamp, tool_calls: calls } = envelope;
+  if (content !== undefined) raw["content"] = fillContent(content, blocks);
+  if (timestamp !== undefined) raw["timestamp"] = fillTime(timestamp, message.at);
+  if (calls !== undefined) raw["tool_calls"] = fillCalls(calls, () => message.parts.filter(isCall).map(partToBlock));
+  return raw;
 }
 
 /** The whole transcript line, or the bare message where there was no line around it. `raw` is the host's message. */

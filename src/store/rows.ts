@@ -33,11 +33,18 @@ const time = (row: Row, column: string): Timestamp => text(row, column) as Times
 const timeOrNull = (row: Row, column: string): Timestamp | null => textOrNull(row, column) as Timestamp | null;
 
 /** A word of a closed list, as the table's CHECK promises. */
-function oneOf<T extends string>(allowed: readonly T[], value: string): T {
-  const found = allowed.find((word) => word === value);
-  if (found === undefined) throw new TypeError(`${value} is none of ${allowed.join(", ")}`);
-  return found;
+function wordOf<T extends string>(allowed: readonly T[]): (value: string) => T {
+  const known = new Map<string, T>(allowed.map((word) => [word, word]));
+  return (value) => {
+    const found = known.get(value);
+    if (found === undefined) throw new TypeError(`${value} is none of ${allowed.join(", ")}`);
+    return found;
+  };
 }
+
+const asRole = wordOf(roles);
+const asPartType = wordOf(partTypes);
+const asLevel = wordOf(levels);
 
 export const toConversation = (row: Row): Conversation => ({
   id: asConversation(int(row, "conversation_id")),
@@ -81,7 +88,7 @@ export function toMessage(row: Row, parts: readonly Row[]): Message {
     conversation: asConversation(int(row, "conversation_id")),
     seq: int(row, "seq"),
     key: text(row, "message_key"),
-    role: oneOf(roles, text(row, "role")),
+    role: asRole(text(row, "role")),
     text: content,
     parts: toParts(content, parts),
     tokens: int(row, "token_count"),
@@ -107,7 +114,7 @@ function toParts(content: string, rows: readonly Row[]): readonly Part[] {
     const said = typeof length === "number" ? content.slice(from, from + length) : null;
     if (said !== null) from += said.length + 1;
     return {
-      type: oneOf(partTypes, text(row, "part_type")),
+      type: asPartType(text(row, "part_type")),
       text: said,
       kept: textOrNull(row, "text_content"),
       toolCallId: textOrNull(row, "tool_call_id"),
@@ -134,7 +141,7 @@ export const toSummary = (row: Row): Summary => ({
   depth: int(row, "depth"),
   text: text(row, "content"),
   tokens: int(row, "token_count"),
-  level: oneOf(levels, text(row, "level")),
+  level: asLevel(text(row, "level")),
   earliestAt: timeOrNull(row, "earliest_at"),
   latestAt: timeOrNull(row, "latest_at"),
   descendants: int(row, "descendant_count"),
@@ -152,7 +159,7 @@ const toFileIds = (json: string): readonly FileId[] => {
   return Array.isArray(value) ? value.filter((id): id is FileId => typeof id === "string") : [];
 };
 
-const encodings = ["utf8", "base64"] as const;
+const asEncoding = wordOf(["utf8", "base64"]);
 
 export const toStoredFile = (row: Row): StoredFile => ({
   id: text(row, "file_id") as FileId,
@@ -161,7 +168,7 @@ export const toStoredFile = (row: Row): StoredFile => ({
   mimeType: textOrNull(row, "mime_type"),
   bytes: Number(row["byte_size"] ?? 0),
   lines: row["line_count"] === null ? null : int(row, "line_count"),
-  encoding: oneOf(encodings, text(row, "encoding")),
+  encoding: asEncoding(text(row, "encoding")),
   storageUri: text(row, "storage_uri"),
   exploration: textOrNull(row, "exploration_summary"),
   createdAt: time(row, "created_at"),
@@ -189,12 +196,12 @@ export const toOpenBreaker = (row: Row): OpenBreaker => ({
   at: time(row, "at"),
 });
 
-const compactionModes = ["incremental", "sweep", "until_under"] as const;
+const asMode = wordOf(["incremental", "sweep", "until_under"]);
 
 export const toCompaction = (row: Row): CompactionRecord => ({
   conversation: asConversation(int(row, "conversation_id")),
   at: time(row, "at"),
-  mode: oneOf(compactionModes, text(row, "mode")),
+  mode: asMode(text(row, "mode")),
   outcome: text(row, "outcome"),
   message: text(row, "message"),
   passes: int(row, "passes"),
