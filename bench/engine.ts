@@ -169,9 +169,9 @@ async function measureLife(path: string, n: number): Promise<Lived> {
   }
   const summaries = (await store.conversation(id))?.totals.summaries ?? 0;
   const deepest = Math.max(0, ...(await store.context(id, { kind: "summary" })).map(({ depth }) => depth));
-  const prompt = await measurePrompt(path, id);
   // Closing writes the log back, as a host's housekeeping does all the time.
   await store.close();
+  const prompt = await measurePrompt(path, id);
   const again = await openSqlite({ path, housekeeping: false });
   const turns = await measureTurns(lcmOf(again), id, n);
   await again.close();

@@ -12,7 +12,9 @@ import { ingest } from "./ingest.ts";
 import { fileIdsOf, messageForPrompt, moveOut, restoreMessage } from "./large-files.ts";
 import type { MoveOptions } from "./large-files.ts";
 import type { Conversation, Json, Message, Timestamp } from "./model.ts";
-import type { Appendable, Appended, Store } from "./ports.ts";
+import { createLcm } from "./lcm.ts";
+import type { Appendable, Appended, Completion, CompletionRequest, Model, Store } from "./ports.ts";
+import { resolveSettings } from "./settings.ts";
 
 const thresholdTokens = 80;
 const words = (count: number, word = "lorem"): string => Array.from({ length: count }, () => word).join(" ");
@@ -416,6 +418,54 @@ describe("a message whose file is lost", () => {
           (error) => error instanceof LcmError && error.code === "corrupt",
         );
       }
+    });
+  });
+});
+
+describe("a model that describes large files", () => {
+  const describing = async (
+    ground: Ground,
+    answer: Completion,
+  ): Promise<{ readonly text: string; readonly asked: readonly CompletionRequest[] }> => {
+    const asked: CompletionRequest[] = [];
+    const model: Model = {
+      provider: "scripted",
+      name: "one",
+      async complete(request) {
+        asked.push(request);
+        return answer;
+      },
+    };
+    const clock = { now: () => "2026-11-15T00:00:00.000Z" as Timestamp };
+    const settings = resolveSettings({ env: {}, config: { largeFileTokenThreshold: 80 } }).values;
+    const lcm = createLcm({ store: ground.store, clock, settings, model, describesFiles: true });
+    for (let replay = 0; replay < 2; replay++)
+      await lcm.ingest(ground.talk.id, [toItem({ role: "user", content: large("a") }, 1)]);
+    const [message] = await ground.store.messages({ conversation: ground.talk.id });
+    return { text: message?.text ?? "", asked };
+  };
+
+  it("is asked once for a new file, and its words stand in the reference; the call is a row", async () => {
+    await onStore(async (ground) => {
+      const told = {
+        kind: "text",
+        text: "<think>hm</think>A list of Latin words.",
+        finish: "stop",
+        inputTokens: 5,
+        outputTokens: 6,
+      } as const;
+      const { text, asked } = await describing(ground, told);
+      assert.equal(asked.length, 1);
+      assert.ok(asked[0]?.purpose === "file" && asked[0].prompt.includes("lorem lorem"));
+      assert.match(text, /\nA list of Latin words\.\n/);
+      assert.equal((await ground.store.usageSince("2026-01-01T00:00:00.000Z" as Timestamp)).calls, 1);
+    });
+  });
+
+  it("may refuse: then the file is described without it", async () => {
+    await onStore(async (ground) => {
+      const { text } = await describing(ground, { kind: "refused", refusal: "overloaded", message: "later" });
+      assert.match(text, /Text, 2 lines/);
     });
   });
 });

@@ -8,6 +8,7 @@ import { assemble } from "./assemble.ts";
 import type { Assembly } from "./assemble.ts";
 import { checkBudget, compact, due, mustFind, promptBudgetDefault } from "./compact.ts";
 import type { CompactReport, CompactRequest, Due } from "./compact.ts";
+import { describeWith } from "./describe-file.ts";
 import { expand } from "./expand.ts";
 import type { Expansion, ExpandRequest } from "./expand.ts";
 import { planCompaction } from "./foresee.ts";
@@ -37,6 +38,8 @@ export interface LcmDeps {
   /** Whether a credential that was refused a short while ago is tried again; a person at a terminal may. */
   readonly breaker?: "heeded" | "ignored";
   readonly templates?: Templates;
+  /** Whether the model also describes large files as they come in, which takes its time; else it is done without. */
+  readonly describesFiles?: boolean;
 }
 
 export interface Lcm {
@@ -83,7 +86,8 @@ export function createLcm(given: LcmDeps): Lcm {
     given.model === undefined || given.model === null
       ? null
       : meter({ store, clock, settings }, given.model, { breaker: given.breaker ?? "heeded" });
-  const deps = { store, clock, settings, model, templates, leftAlone: new Set<string>() };
+  const describing = given.describesFiles === true && model !== null ? { explore: describeWith(model) } : {};
+  const deps = { store, clock, settings, model, templates, leftAlone: new Set<string>(), ...describing };
   const takeTurn = createTurns();
   return {
     store,

@@ -9,13 +9,14 @@ import { findTranscripts, openTranscript, sessionNameOf } from "../files.ts";
 import type { TranscriptFile } from "../files.ts";
 import { plural } from "../render.ts";
 import { act, exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import type { CommandContext, Engine, Session } from "./session.ts";
 import { examples, paragraph } from "./options.ts";
 
 interface ImportOptions {
   readonly session?: string;
   readonly sessionKey?: string;
   readonly agent?: string;
+  readonly describeFiles?: boolean;
 }
 
 export function addImport(program: Command, context: CommandContext): void {
@@ -30,6 +31,7 @@ export function addImport(program: Command, context: CommandContext): void {
     .option("--session <id>", "store it as this session, whatever the file says")
     .option("--session-key <key>", "the session key, such as agent:main:main")
     .option("--agent <id>", "the agent it belongs to")
+    .option("--describe-files", "have the model describe large files, a call each; else it is done without")
     .addHelpText(
       "after",
       examples(
@@ -56,7 +58,7 @@ async function importAll(session: Session, command: Command, ...paths: readonly 
       hint: "import them one by one, or leave --session out",
     });
   }
-  return await withLcm(session, "import", async (lcm) => {
+  const work = async (lcm: Lcm): Promise<number> => {
     const outcomes: Outcome[] = [];
     for (const file of files) {
       const outcome = await importFile(session, lcm, file, options, files.length === 1);
@@ -66,7 +68,21 @@ async function importAll(session: Session, command: Command, ...paths: readonly 
     const indexed = await indexAll(session, lcm);
     if (session.json) session.printJson({ files: outcomes, indexed });
     return outcomes.every(isClean) ? exitOk : exitFindings;
-  });
+  };
+  return await withLcm(session, "import", work, options.describeFiles === true ? await describing(session) : {});
+}
+
+/** The model that describes large files; without one it was asked in vain. */
+async function describing({ context }: Session): Promise<Engine> {
+  const summariser = await context.summariser();
+  const problem = summariser === null ? "no model is configured" : await summariser.check();
+  if (summariser === null || problem !== null) {
+    throw new LcmError("unavailable", `--describe-files needs a model: ${problem}`, {
+      hint: "LCM_SUMMARY_MODEL names one; without --describe-files they are described on this machine",
+    });
+  }
+  const { values: settings } = await context.settings();
+  return { settings, model: await summariser.create(settings), describesFiles: true };
 }
 
 type Outcome = { readonly path: string } & (

@@ -1,0 +1,30 @@
+/** What a large file is, told by a model: for whoever has one and the patience, never in the middle of a turn. */
+
+import { readAnswer } from "./answer.ts";
+import { explore } from "./explore.ts";
+import type { MoveOptions } from "./large-files.ts";
+import type { Model } from "./ports.ts";
+import { explorationPrompt } from "./prompts.ts";
+
+const targetTokens = 200;
+/** Of each end of the file. */
+const sampleCharacters = 12_000;
+
+/** Says nothing when the model refuses or has nothing to say; then the built-in exploration stands. */
+export const describeWith =
+  (model: Model): NonNullable<MoveOptions["explore"]> =>
+  async (content, about) => {
+    const sample =
+      content.length <= 2 * sampleCharacters
+        ? content
+        : `${content.slice(0, sampleCharacters)}\n…\n${content.slice(-sampleCharacters)}`.toWellFormed();
+    const facts = explore(content, about);
+    const completion = await model.complete({
+      purpose: "file",
+      conversation: null,
+      ...explorationPrompt({ ...about, facts, sample, targetTokens }),
+      temperature: 0.2,
+      maxOutputTokens: 3 * targetTokens,
+    });
+    return completion.kind === "text" && completion.finish !== "length" ? readAnswer(completion.text) : "";
+  };
