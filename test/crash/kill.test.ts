@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { messageFromStore } from "../../src/core/content.ts";
+import { restoreMessage } from "../../src/core/large-files.ts";
 import type { Message } from "../../src/core/model.ts";
 import type { Store } from "../../src/core/ports.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
@@ -83,15 +83,15 @@ const messagesOf = async (store: Store, sessionId: string): Promise<readonly Mes
 };
 
 /** How many turns of a writer are stored: whole ones, in order, equal to what it said, from the first on. */
-function turnsStored(messages: readonly Message[], name: string): number {
+async function turnsStored(store: Store, messages: readonly Message[], name: string): Promise<number> {
   const own = messages.filter(({ key }) => key.startsWith(`${name}/`));
   const turns = Math.ceil(own.length / messagesPerTurn);
   assert.equal(own.length, turns * messagesPerTurn, `half a turn of ${name} is stored`);
   for (let turn = 0; turn < turns; turn++) {
     for (const [place, raw] of turnOf(name, turn).entries()) {
       const message = own[turn * messagesPerTurn + place];
-      assert.equal(message?.key, keyOf(name, turn, place));
-      assert.deepEqual(messageFromStore(message), raw);
+      assert.ok(message !== undefined && message.key === keyOf(name, turn, place));
+      assert.deepEqual(await restoreMessage(store, message), raw);
     }
   }
   return turns;
@@ -115,7 +115,7 @@ describe("guarantee 1: what was acknowledged survives kill -9", () => {
 
         await reading(path, async (store) => {
           const messages = await messagesOf(store, "killed");
-          const turns = turnsStored(messages, name);
+          const turns = await turnsStored(store, messages, name);
           assert.ok(
             turns === acknowledged || turns === acknowledged + 1,
             `round ${round}: ${acknowledged} turns were acknowledged, ${turns} are stored`,
@@ -140,7 +140,8 @@ describe("guarantee 1: what was acknowledged survives kill -9", () => {
       }
       await reading(path, async (store) => {
         const messages = await messagesOf(store, "killed");
-        for (const [round, turns] of stored.entries()) assert.equal(turnsStored(messages, `round${round}`), turns);
+        for (const [round, turns] of stored.entries())
+          assert.equal(await turnsStored(store, messages, `round${round}`), turns);
       });
       t.diagnostic(
         `${kills} kills: ${count.acknowledged} turns acknowledged, ${count.stored} stored, ${count.unacknowledged} stored but not ` +
@@ -169,7 +170,8 @@ describe("guarantee 1: two processes write the same file", () => {
         }
         await reading(path, async (store) => {
           for (const [index, sessionId] of sessions.entries()) {
-            assert.equal(turnsStored(await messagesOf(store, sessionId), `writer${index}`), turns);
+            const messages = await messagesOf(store, sessionId);
+            assert.equal(await turnsStored(store, messages, `writer${index}`), turns);
           }
           assert.equal((await store.status()).messages, 2 * turns * messagesPerTurn);
           await checkSound(store);

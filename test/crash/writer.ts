@@ -4,12 +4,13 @@
  */
 
 import { writeSync } from "node:fs";
-import type { ContextItem, ConversationId, NewSummary, Timestamp } from "../../src/core/model.ts";
+import type { Timestamp } from "../../src/core/model.ts";
 import { messageToStore } from "../../src/core/content.ts";
 import type { HostMessage } from "../../src/core/content.ts";
-import type { Store } from "../../src/core/ports.ts";
+import { createLcm } from "../../src/core/lcm.ts";
+import { resolveSettings } from "../../src/core/settings.ts";
 import { openSqliteWorker } from "../../src/store/sqlite-worker.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite, systemNow } from "../../src/store/sqlite.ts";
 import { turnWithTool } from "../../src/testing/scripted-host.ts";
 
 export interface Orders {
@@ -27,13 +28,16 @@ export const turnOf = (name: string, turn: number): readonly HostMessage[] =>
 export const keyOf = (name: string, turn: number, place: number): string => `${name}/${turn}/${place}`;
 export const acknowledgement = (turn: number): string => `stored ${turn}`;
 
-const summary: NewSummary = {
-  text: "what was said",
-  tokens: 1,
-  level: "normal",
-  model: null,
-  previousContext: null,
-  fileIds: [],
+/** Small figures: every kind of pass, and files moved out, within a few turns. */
+const config = {
+  freshTailCount: 8,
+  leafChunkTokens: 600,
+  leafTargetTokens: 80,
+  condensedTargetTokens: 120,
+  leafMinFanout: 3,
+  condensedMinFanout: 2,
+  incrementalMaxDepth: -1,
+  largeFileTokenThreshold: 60,
 };
 
 const [, self, given] = process.argv;
@@ -42,31 +46,21 @@ if (given !== undefined && self !== undefined && import.meta.filename === self)
 
 async function write({ path, sessionId, name, turns, inThread }: Orders): Promise<void> {
   const store = inThread ? await openSqliteWorker({ path }) : await openSqlite({ path });
+  const settings = resolveSettings({ env: {}, config }).values;
+  const lcm = createLcm({ store, clock: { now: systemNow }, settings });
   const { id } = await store.open({ sessionId });
   for (let turn = 0; turn < turns; turn++) {
     const messages = turnOf(name, turn).map((raw, place) =>
       messageToStore(raw, { key: keyOf(name, turn, place), at: "2026-02-17T07:37:00.000Z" as Timestamp }),
     );
-    await store.append(
+    await lcm.ingest(
       id,
       messages.map((message) => ({ kind: "message", message }) as const),
       { hostCursor: `${name} ${turn}` },
     );
     writeSync(1, `${acknowledgement(turn)}\n`);
-    if (turn % 3 === 2) await foldOldest(store, id);
+    if (turn % 3 === 2) await lcm.compact({ conversation: id, mode: turn % 9 === 8 ? "sweep" : "due", budget: 4_000 });
     if (turn % 5 === 4) await store.index(64);
   }
   await store.close();
-}
-
-/** The oldest eight in a row of one depth, if there are so many; somebody else may have been quicker. */
-async function foldOldest(store: Store, id: ConversationId): Promise<void> {
-  const context = await store.context(id, { limit: 60 });
-  let run: ContextItem[] = [];
-  for (const item of context) {
-    if (item.depth !== run[0]?.depth) run = [];
-    run.push(item);
-    if (run.length === 8) break;
-  }
-  if (run.length === 8) await store.fold(id, run, summary);
 }
