@@ -32,7 +32,7 @@ async function live(seed: number, folder: string): Promise<Tally> {
   }
 }
 
-describe("guarantees 1 to 4: whatever happens, the context stands for what the host sent", () => {
+describe("guarantees 1 to 5, 12, 13, 17: whatever happens, the context stands for what the host sent", () => {
   const tally: Tally = {};
 
   it(`${seeds.length} lives of ${stepsPerLife} steps`, async () => {
