@@ -640,6 +640,19 @@ describe("guarantee 20: overflow always has a way out without a model", () => {
     await check();
   });
 
+  it("tries again with other figures what could not be shortened with the first", async () => {
+    const { lcm, id, live } = await ground({ config: { leafTargetTokens: 1 } });
+    await live(60);
+    const tail = await lcm.store.context(id, { kind: "message", limit: 8, keep: "newest" });
+    const report = await lcm.compact({ conversation: id, mode: "until_under", targetTokens: 5_000 });
+    assert.equal(report.outcome.kind, "under", report.message);
+    const left = new Set((await lcm.store.context(id, { kind: "message" })).map((item) => item.id));
+    assert.ok(
+      tail.every((item) => left.has(item.id)),
+      "the fresh tail was not needed for it",
+    );
+  });
+
   it("whatever the settings are", async () => {
     for (const config of [
       { leafChunkTokens: 2, leafTargetTokens: 1, condensedTargetTokens: 1 },

@@ -5,26 +5,31 @@ import { explore } from "./explore.ts";
 import type { MoveOptions } from "./large-files.ts";
 import type { Model } from "./ports.ts";
 import { explorationPrompt } from "./prompts.ts";
+import { completeWithin } from "./spend.ts";
 
 const targetTokens = 200;
 /** Of each end of the file. */
 const sampleCharacters = 12_000;
 
-/** Says nothing when the model refuses or has nothing to say; then the built-in exploration stands. */
+/**
+ * Says nothing when the model refuses, has nothing to say or is not done in time; then the built-in exploration stands.
+ * `deadline` gives each file its own.
+ */
 export const describeWith =
-  (model: Model): NonNullable<MoveOptions["explore"]> =>
+  (model: Model, deadline: () => AbortSignal): NonNullable<MoveOptions["explore"]> =>
   async (content, about) => {
     const sample =
       content.length <= 2 * sampleCharacters
         ? content
         : `${content.slice(0, sampleCharacters)}\n…\n${content.slice(-sampleCharacters)}`.toWellFormed();
     const facts = explore(content, about);
-    const completion = await model.complete({
+    const completion = await completeWithin(model, {
       purpose: "file",
       conversation: null,
       ...explorationPrompt({ ...about, facts, sample, targetTokens }),
       temperature: 0.2,
       maxOutputTokens: 3 * targetTokens,
+      signal: deadline(),
     });
     return completion.kind === "text" && completion.finish !== "length" ? readAnswer(completion.text) : "";
   };

@@ -425,7 +425,7 @@ describe("a message whose file is lost", () => {
 describe("a model that describes large files", () => {
   const describing = async (
     ground: Ground,
-    answer: Completion,
+    answer: Completion | null,
   ): Promise<{ readonly text: string; readonly asked: readonly CompletionRequest[] }> => {
     const asked: CompletionRequest[] = [];
     const model: Model = {
@@ -433,12 +433,18 @@ describe("a model that describes large files", () => {
       name: "one",
       async complete(request) {
         asked.push(request);
-        return answer;
+        return answer ?? (await new Promise<never>(() => undefined));
       },
     };
     const clock = { now: () => "2026-11-15T00:00:00.000Z" as Timestamp };
     const settings = resolveSettings({ env: {}, config: { largeFileTokenThreshold: 80 } }).values;
-    const lcm = createLcm({ store: ground.store, clock, settings, model, describesFiles: true });
+    const lcm = createLcm({
+      store: ground.store,
+      clock,
+      settings,
+      model,
+      describeFilesUntil: () => AbortSignal.timeout(50),
+    });
     for (let replay = 0; replay < 2; replay++)
       await lcm.ingest(ground.talk.id, [toItem({ role: "user", content: large("a") }, 1)]);
     const [message] = await ground.store.messages({ conversation: ground.talk.id });
@@ -459,6 +465,14 @@ describe("a model that describes large files", () => {
       assert.ok(asked[0]?.purpose === "file" && asked[0].prompt.includes("lorem lorem"));
       assert.match(text, /\nA list of Latin words\.\n/);
       assert.equal((await ground.store.usageSince("2026-01-01T00:00:00.000Z" as Timestamp)).calls, 1);
+    });
+  });
+
+  it("may hang and not listen: then what came in is stored all the same, in time", async () => {
+    await onStore(async (ground) => {
+      const { text, asked } = await describing(ground, null);
+      assert.equal(asked.length, 1);
+      assert.match(text, /Text, 2 lines/);
     });
   });
 

@@ -38,8 +38,8 @@ export interface LcmDeps {
   /** Whether a credential that was refused a short while ago is tried again; a person at a terminal may. */
   readonly breaker?: "heeded" | "ignored";
   readonly templates?: Templates;
-  /** Whether the model also describes large files as they come in, which takes its time; else it is done without. */
-  readonly describesFiles?: boolean;
+  /** Has the model describe large files as they come in, each until this signal; else it is done without. */
+  readonly describeFilesUntil?: () => AbortSignal;
 }
 
 export interface Lcm {
@@ -86,7 +86,9 @@ export function createLcm(given: LcmDeps): Lcm {
     given.model === undefined || given.model === null
       ? null
       : meter({ store, clock, settings }, given.model, { breaker: given.breaker ?? "heeded" });
-  const describing = given.describesFiles === true && model !== null ? { explore: describeWith(model) } : {};
+  const { describeFilesUntil } = given;
+  const isDescribing = describeFilesUntil !== undefined && model !== null;
+  const describing = isDescribing ? { explore: describeWith(model, describeFilesUntil) } : {};
   const deps = { store, clock, settings, model, templates, leftAlone: new Set<string>(), ...describing };
   const takeTurn = createTurns();
   return {

@@ -105,7 +105,8 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
       return;
     }
     if (drafted.kind === "incompressible") {
-      leftAlone.add(nameOf(items));
+      if (leftAlone.size >= leftAloneMax) leftAlone.clear();
+      leftAlone.add(nameOf(items, source.targetTokens));
       return;
     }
     const folded = await store.fold(conversation, items, drafted.summary, forgets);
@@ -187,21 +188,24 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
           const { forgets } = await current();
           const run = await finder.next();
           if (run === null) return null;
-          if (!leftAlone.has(nameOf(run.items))) return await planLeaf(run, forgets, rules);
+          const target = targetTokensOf(rules, 0, sumTokens(run.items));
+          if (!leftAlone.has(nameOf(run.items, target))) return await planLeaf(run, forgets, rules);
         }
       };
       await passOn(leavesMax, next);
       return ended;
     },
     async condense(rules) {
+      const isLeftAlone = (run: readonly ContextItem[]): boolean =>
+        leftAlone.has(nameOf(run, targetTokensOf(rules, (run[0]?.depth ?? 0) + 1, sumTokens(run))));
       for (;;) {
         if (hasEnded()) return ended;
-        const { forgets } = await current();
         const window = await condensingWindow(store, conversation, direction());
-        const runs = [...condensedRuns(window, rules, (run) => leftAlone.has(nameOf(run)))];
+        const runs = [...condensedRuns(window, rules, isLeftAlone)];
         if (runs.length === 0) return ended;
         const passesBefore = passes.length;
         await passOn(Number.POSITIVE_INFINITY, async () => {
+          const { forgets } = await current();
           const run = runs.shift();
           return run === undefined ? null : await planCondensed(run, forgets, rules);
         });
@@ -219,7 +223,12 @@ interface Planned {
   readonly forgets: number;
 }
 
-const nameOf = (run: readonly ContextItem[]): string => `${run[0]?.id}…${run.at(-1)?.id}`;
+/** What could not be shortened to one length may well be to another. */
+const nameOf = (run: readonly ContextItem[], targetTokens: number): string =>
+  `${run[0]?.id}…${run.at(-1)?.id} to ${targetTokens}`;
+
+/** So many are remembered; then they are tried once more. */
+const leftAloneMax = 10_000;
 
 export const sumTokens = (items: readonly ContextItem[]): number => items.reduce((sum, item) => sum + item.tokens, 0);
 

@@ -164,6 +164,8 @@ export interface DissolvePlan {
 export interface RewritePlan {
   readonly summary: SummaryId;
   readonly revision: number;
+  /** `forgets` of the conversation when the sources were read: what was forgotten since must not come back. */
+  readonly forgets?: number;
 }
 
 export type Transplanted =

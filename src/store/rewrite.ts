@@ -4,7 +4,7 @@ import { LcmError } from "../core/errors.ts";
 import type { NewSummary } from "../core/model.ts";
 import type { RewritePlan, Written } from "../core/ports.ts";
 import { writeJournal } from "./ledger.ts";
-import { summaries } from "./read.ts";
+import { mustHave, summaries } from "./read.ts";
 import { count, sql } from "./script.ts";
 import type { Script } from "./script.ts";
 import { reindexRow } from "./indexing.ts";
@@ -22,6 +22,9 @@ export function* rewrite(
   }
   if (old.revision !== plan.revision) {
     return { kind: "stale", reason: `${plan.summary} was rewritten in the meantime` };
+  }
+  if (plan.forgets !== undefined && (yield* mustHave(old.conversation)).forgets !== plan.forgets) {
+    return { kind: "stale", reason: `something was forgotten since the sources of ${plan.summary} were read` };
   }
   const revision = old.revision + 1;
   yield sql`UPDATE summaries SET content = ${draft.text}, token_count = ${draft.tokens}, level = ${draft.level},

@@ -82,7 +82,8 @@ async function describing({ context }: Session): Promise<Engine> {
     });
   }
   const { values: settings } = await context.settings();
-  return { settings, model: await summariser.create(settings), describesFiles: true };
+  const describeFilesUntil = (): AbortSignal => AbortSignal.timeout(settings.summaryTimeoutSeconds * 1_000);
+  return { settings, model: await summariser.create(settings), describeFilesUntil };
 }
 
 type Outcome = { readonly path: string } & (

@@ -85,8 +85,8 @@ export interface Engine {
   readonly settings?: Settings;
   readonly model?: Model | null;
   readonly templates?: Templates;
-  /** Whether the model describes large files. */
-  readonly describesFiles?: boolean;
+  /** Has the model describe large files, each until this signal. */
+  readonly describeFilesUntil?: () => AbortSignal;
 }
 
 /** One database file, from the outside. Methods throw `LcmError`; what is not ours is never touched. */

@@ -342,6 +342,21 @@ export function testFold(subject: StoreUnderTest): void {
     );
 
     it(
+      "drafted from what has been forgotten since is stale",
+      eight(subject, async ({ store, talk }) => {
+        const leaf = await foldPlaces(store, talk.id, [0, 3], "one");
+        const { forgets } = (await store.conversation(talk.id)) ?? { forgets: -1 };
+        const [first] = await store.messages({ conversation: talk.id, limit: 1 });
+        assert.ok(first !== undefined);
+        await store.forget(null, await store.planForget(null, { kind: "message", id: first.id }));
+        const [now] = await store.summaries({ ids: [leaf] });
+        const plan = { summary: leaf, revision: now?.revision ?? 0 };
+        assert.equal((await store.rewrite({ ...plan, forgets }, summary("two"))).kind, "stale");
+        assert.equal((await store.rewrite({ ...plan, forgets: forgets + 1 }, summary("two"))).kind, "written");
+      }),
+    );
+
+    it(
       "planned from an older text is stale; of a summary that does not exist, not found",
       eight(subject, async ({ store, talk }) => {
         const leaf = await foldPlaces(store, talk.id, [0, 3], "one");
