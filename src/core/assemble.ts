@@ -6,8 +6,8 @@
  * context outgrows the budget, it is evicted from its oldest end in large steps (evict.ts), and a fixed note stands
  * first. Only a result that comes late changes what was shown before: it takes its place behind its call.
  *
- * The newest user message is always shown. If it is evicted, it stands between the note and what is kept, whole or, if
- * it is more than a quarter of the budget, shortened. So it stays as long as the cut does.
+ * The newest user message is always shown. If it is evicted, its words stand between the note and what is kept, whole
+ * or, if they are a large part of the budget (an eighth to a quarter), shortened. So they stay as long as the cut does.
  *
  * The fresh tail is not evicted, unless it is itself more than the budget. Then this is the rule, in order, until what
  * is left fits:
@@ -26,14 +26,14 @@ import type { HostMessage } from "./content.ts";
 import { createDrafter, noteTokens } from "./draft.ts";
 import type { Draft, Drafter, Output } from "./draft.ts";
 import { LcmError } from "./errors.ts";
-import { cutsTo, stepOf } from "./evict.ts";
+import { cutsTo, frontMax } from "./evict.ts";
 import type { Sizes } from "./evict.ts";
 import type { ContextItem, ConversationId, Message, MessageId, SummaryId } from "./model.ts";
 import { safeCuts } from "./pairing.ts";
 import { tailStart } from "./plan.ts";
 import type { Store } from "./ports.ts";
 import { promptTokens } from "./render-summary.ts";
-import { costOf, findNewestUser, isMessage, isUserText, readShown, shorten } from "./shown.ts";
+import { costOf, findNewestUser, isMessage, isUserText, readShown, shorten, wordsOf } from "./shown.ts";
 import type { Shown } from "./shown.ts";
 
 export interface AssembleRequest {
@@ -99,14 +99,15 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
 
   const wholeTail = tail === null ? null : startOfTail(shown, tailCount);
   const newestUser = shown.findLast(isUserText) ?? null;
-  const userBefore = createUserBefore(store, newestUser, window);
+  const userBefore = createUserBefore(store, newestUser, shown, window);
   const floors = [wholeTail, tail, newestUser?.position ?? null].filter((floor) => floor !== null);
   for (const floor of floors) {
     for (const cut of cutsTo(floor, window)) {
       if (cut < from) continue;
       const kept = itemsFrom(shown, cut, floor);
       const user = await userBefore(kept);
-      const fitting = await draft(user === null ? kept : [shortenInFront(user, window.budget), ...kept]);
+      const front = user === null ? [] : (shorten(user, frontMax(window.budget, window.before[cut] ?? 0)) ?? user);
+      const fitting = await draft([front, kept].flat());
       if (fitting !== null) return toAssembly(fitting, window, wholeTail);
     }
   }
@@ -181,12 +182,14 @@ function startOfTail(shown: readonly Shown[], tailCount: number): number {
   return newest[start]?.position ?? shown.at(-1)?.position ?? 0;
 }
 
-/** What a cut leaves. Results next to it, whose calls it has cut off, are cut off too, up to the floor. */
+/** What a cut leaves. Results next to it, whose calls it has cut off, are cut off too, up to the floor; words stay. */
 function itemsFrom(shown: readonly Shown[], cut: number, floor: number): readonly Shown[] {
   const isLeft = ({ position, ties }: Shown): boolean =>
     position >= cut && (cut === 0 || position >= floor || ties.answers.length === 0);
-  const first = shown.findIndex(isLeft);
-  return first < 0 ? [] : shown.slice(first);
+  const at = shown.findIndex(isLeft);
+  const first = shown[at];
+  if (first === undefined) return [];
+  return [cut === 0 ? first : wordsOf(first), ...shown.slice(at + 1)];
 }
 
 // ── The newest user message ──────────────────────────────────────────────────────────────────────────────────────────
@@ -195,21 +198,23 @@ function itemsFrom(shown: readonly Shown[], cut: number, floor: number): readonl
 function createUserBefore(
   store: Store,
   newestRead: Shown | null,
+  shown: readonly Shown[],
   window: Window,
 ): (kept: readonly Shown[]) => Promise<Shown | null> {
+  // What is stored meanwhile is newer than all that is shown, and must not stand before it.
+  const newestSeq = shown.reduce((newest, { source }) => Math.max(newest, isMessage(source) ? source.seq : newest), -1);
+  const wasStored = ({ id, seq }: Message, coveredBy: readonly SummaryId[]): boolean =>
+    seq <= newestSeq || coveredBy.length > 0 || window.items.some((item) => item.id === id);
   let found: ReturnType<typeof findNewestUser> | null = null;
   return async (kept) => {
-    if (newestRead !== null) return newestRead.position < (kept[0]?.position ?? Infinity) ? newestRead : null;
+    if (newestRead !== null) return newestRead.position < (kept[0]?.position ?? Infinity) ? wordsOf(newestRead) : null;
     if (kept.length === window.totalItems) return null;
-    const newest = await (found ??= findNewestUser(store, window.conversation));
+    const newest = await (found ??= findNewestUser(store, window.conversation, wasStored));
     if (newest === null) return null;
     const coveredBy: ReadonlySet<unknown> = new Set(newest.coveredBy);
-    return kept.some(({ source }) => coveredBy.has(source.id)) ? null : newest.user;
+    return kept.some(({ source }) => coveredBy.has(source.id)) ? null : wordsOf(newest.user);
   };
 }
-
-const shortenInFront = (user: Shown, budget: number): Shown =>
-  user.tokens <= budget / 4 ? user : (shorten(user, stepOf(budget)) ?? user);
 
 // ── When even the tail does not fit ──────────────────────────────────────────────────────────────────────────────────
 

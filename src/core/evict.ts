@@ -46,11 +46,22 @@ export function* cutsTo(floor: number, { budget, total, before }: Sizes): Genera
 }
 
 /** A power of two, between a seventh and two sevenths of the budget. */
-export const stepOf = (budget: number): number => 2 ** Math.floor(Math.log2(Math.max(1, (2 * budget) / stepsMax)));
+const stepOf = (budget: number): number => 2 ** Math.floor(Math.log2(Math.max(1, (2 * budget) / stepsMax)));
 
 /** Whether a step is left out, so that the ones around it are one of twice its size. Every second step can be. */
 function isDoubled(steps: number, stepsInBudget: number): boolean {
   const share = (stepsInBudget - stepsBeforeDoubling) / (stepsMax - stepsBeforeDoubling);
-  // Multiples of the golden ratio: at every budget the doubled steps lie evenly among the others.
-  return steps % 2 === 1 && (steps * 0.618_033_988_75) % 1 < share;
+  return steps % 2 === 1 && spread(steps) < share;
+}
+
+/** From 0 to 1. Multiples of the golden ratio: at every budget the doubled steps lie evenly among the others. */
+const spread = (count: number): number => (count * 0.618_033_988_75) % 1;
+
+/**
+ * How large that may be which stands in front of a cut: between an eighth and a quarter of the budget. It doubles too, at
+ * a budget of the cut's own. So where a budget varies around that one, it does so no longer than until the next cut.
+ */
+export function frontMax(budget: number, tokensBefore: number): number {
+  const offset = spread(tokensBefore);
+  return Math.floor(2 ** (Math.floor(Math.log2(Math.max(1, budget) / 4) - offset) + offset));
 }

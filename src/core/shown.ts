@@ -86,29 +86,40 @@ export function isUserText({ source, message }: Shown): boolean {
 const isUnsaid = (type: Json | undefined): boolean =>
   typeof type === "string" && /^tool_result$|thinking|reasoning/i.test(type);
 
-/** How many of the newest user messages are looked at: in some dialects most of them are results of tools. */
-const userMessagesMax = 256;
-const userMessagesAtFirst = 4;
+/** What a user said, without the results beside it: away from their calls, they would pass for those of others. */
+export function wordsOf(shown: Shown): Shown {
+  const content = shown.message?.["content"];
+  if (shown.ties.answers.length === 0 || !Array.isArray(content) || !isUserText(shown)) return shown;
+  const words = content.filter((block: Json) => !isObject(block) || block["type"] !== "tool_result");
+  const message = { ...shown.message, content: words };
+  return { ...shown, message, tokens: tokensOf(message), ties: untied };
+}
 
-/** The newest thing a user said, and the summaries that stand for it. */
+/** How many user messages are looked at at a time: in some dialects most of them are results of tools. */
+const userMessagesAtFirst = 4;
+const userMessagesMax = 1_024;
+
+/** The newest thing a user said, of what was stored when a context was read, and the summaries that stand for it. */
 export async function findNewestUser(
   store: Store,
   conversation: Message["conversation"],
-): Promise<{ readonly user: Shown; readonly coveredBy: readonly Summary["id"][] } | null> {
-  let beforeSeq = Infinity;
-  for (let limit = userMessagesAtFirst; limit <= userMessagesMax; limit *= 4) {
-    const before = beforeSeq === Infinity ? {} : { beforeSeq };
+  wasStored: (message: Message, coveredBy: readonly SummaryId[]) => boolean,
+): Promise<{ readonly user: Shown; readonly coveredBy: readonly SummaryId[] } | null> {
+  let before: { readonly beforeSeq?: number } = {};
+  for (let limit = userMessagesAtFirst; ; limit = Math.min(4 * limit, userMessagesMax)) {
     const newest = await store.messages({ conversation, role: "user", keep: "newest", limit, ...before });
     for (const message of newest.toReversed()) {
+      if (message.aside !== null) continue;
       const shown = await showMessage(store, message, { position: -1, cost: message.tokens });
-      if (message.aside !== null || !isUserText(shown)) continue;
+      if (!isUserText(shown)) continue;
       const coveredBy = await store.coveredBy(message.id);
+      if (!wasStored(message, coveredBy)) continue;
       return { user: coveredBy.length === 0 ? shown : { ...shown, cost: 0 }, coveredBy };
     }
-    if (newest.length < limit) return null;
-    beforeSeq = newest[0]?.seq ?? 0;
+    const [oldest] = newest;
+    if (oldest === undefined || newest.length < limit) return null;
+    before = { beforeSeq: oldest.seq };
   }
-  return null;
 }
 
 /** The same in fewer tokens, as near to these as can be; null if nothing would be left. A summary is short already. */

@@ -341,20 +341,7 @@ export function testFold(subject: StoreUnderTest): void {
       }),
     );
 
-    it(
-      "drafted from what has been forgotten since is stale",
-      eight(subject, async ({ store, talk }) => {
-        const leaf = await foldPlaces(store, talk.id, [0, 3], "one");
-        const { forgets } = (await store.conversation(talk.id)) ?? { forgets: -1 };
-        const [first] = await store.messages({ conversation: talk.id, limit: 1 });
-        assert.ok(first !== undefined);
-        await store.forget(null, await store.planForget(null, { kind: "message", id: first.id }));
-        const [now] = await store.summaries({ ids: [leaf] });
-        const plan = { summary: leaf, revision: now?.revision ?? 0 };
-        assert.equal((await store.rewrite({ ...plan, forgets }, summary("two"))).kind, "stale");
-        assert.equal((await store.rewrite({ ...plan, forgets: forgets + 1 }, summary("two"))).kind, "written");
-      }),
-    );
+    it("drafted from what has been forgotten since is stale", onStore(subject, forgetBetween, ["summary_outdated"]));
 
     it(
       "planned from an older text is stale; of a summary that does not exist, not found",
@@ -372,4 +359,20 @@ export function testFold(subject: StoreUnderTest): void {
       }),
     );
   });
+}
+
+async function forgetBetween({ store }: { readonly store: Store }): Promise<void> {
+  const talk = await store.open({ sessionId: "s" });
+  const host = createHost("h");
+  for (let index = 0; index < 4; index++) host.says(user(`m${index}`));
+  await deliver(store, talk, host);
+  const leaf = await foldPlaces(store, talk.id, [0, 3], "one");
+  const { forgets } = (await store.conversation(talk.id)) ?? { forgets: -1 };
+  const [first] = await store.messages({ conversation: talk.id, limit: 1 });
+  assert.ok(first !== undefined);
+  await store.forget(null, await store.planForget(null, { kind: "message", id: first.id }));
+  const [now] = await store.summaries({ ids: [leaf] });
+  const plan = { summary: leaf, revision: now?.revision ?? 0 };
+  assert.equal((await store.rewrite({ ...plan, forgets }, summary("two"))).kind, "stale");
+  assert.equal((await store.rewrite({ ...plan, forgets: forgets + 1 }, summary("two"))).kind, "written");
 }
