@@ -79,6 +79,14 @@ const result = (id: string, text: string): HostMessage => ({
   content: [{ type: "text", text }],
   isError: false,
 });
+const use = (id: string): HostMessage => ({
+  role: "assistant",
+  content: [{ type: "tool_use", id, name: "run", input: {} }],
+});
+const used = (id: string, content: string, ...words: readonly string[]): HostMessage => ({
+  role: "user",
+  content: [{ type: "tool_result", tool_use_id: id, content }, ...words.map((text) => ({ type: "text", text }))],
+});
 const long = (tokens: number, word = "lorem"): string =>
   `${word} ${"and then the next thing ".repeat(tokens / 5)}end of ${word}`;
 const contentOf = (message: HostMessage | undefined): string => {
@@ -513,6 +521,16 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
+  it("finds it behind hundreds of results that are users' messages too", async () => {
+    await onScene(async ({ say, see }) => {
+      await say(user("the task of the night"));
+      for (let at = 0; at < 400; at++) await say(use(`c${at}`), used(`c${at}`, long(20, `r${at}`)));
+      const { messages } = await see(2_000, 8);
+      checkValid(messages);
+      assert.deepEqual(messages[1], user("the task of the night"));
+    });
+  });
+
   it("shows the newest user message in front of what is kept, wherever the context is cut", async () => {
     await onScene(async ({ say, see }) => {
       await say(...Array.from({ length: 5 }, (_, at) => user(`old ${at} ${long(30)}`)), user("the task of the night"));
@@ -531,7 +549,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("shortens it only if it is more than a quarter of the budget, and in the same way while the cut stays", async () => {
+  it("shortens it only if it is a large part of the budget, and in the same way while the cut stays", async () => {
     await onScene(async ({ say, see }) => {
       await say(user(long(1_500, "task")));
       for (let at = 0; at < 40; at++) await say(call(`c${at}`), result(`c${at}`, long(100, `r${at}`)));
@@ -717,6 +735,35 @@ describe("guarantee 13: never invent a result when the real row exists", () => {
     });
   });
 
+  it("gives a call no older result of its id that came with the newest user message", async () => {
+    await onScene(async ({ say, see }) => {
+      await say(use("call_0"), used("call_0", "old result", "now do the rest"));
+      for (let at = 0; at < 60; at++) await say(use(`c${at}`), used(`c${at}`, long(100, `r${at}`)));
+      await say(use("call_0"));
+      // Evicted; the whole tail but too large for the budget; too large even when shortened.
+      for (const [budget, freshTailCount] of [
+        [3_000, 4],
+        [3_000, 1_000],
+        [500, 1_000],
+      ] as const) {
+        const assembly = await see(budget, freshTailCount);
+        checkValid(assembly.messages);
+        assert.match(said(assembly), /now do the rest/);
+        assert.doesNotMatch(said(assembly), /old result/);
+        assert.match(said(assembly), /no result of this call was found/);
+      }
+    });
+    await onScene(async ({ say, see }) => {
+      await say(answer(long(2_000)), use("call_0"), used("call_0", "old result", "now do the rest"), use("call_0"));
+      const cutThere = await see(600, 2);
+      checkValid(cutThere.messages);
+      assert.match(said(cutThere), /now do the rest.*no result of this call was found/);
+      for (const budget of [200, 400, 600, 1_000, 1_900])
+        for (const tail of [1, 2, 3, 4])
+          assert.doesNotMatch(said(await see(budget, tail)).split("now do the rest")[1] ?? "", /old result/);
+    });
+  });
+
   it("shows a result as text when its call was folded", async () => {
     await onScene(async ({ say, fold, see }) => {
       await say(user("go"), call("a"), user("meanwhile"), result("a", "the real thing"), user("end"));
@@ -783,6 +830,28 @@ describe("guarantee 14: the live turn is the host's", () => {
       }
     });
   });
+
+  it("shows nothing in front that was stored only after the context was read", async () => {
+    for (const isFolded of [false, true]) {
+      await onScene(async ({ store: real, conversation, say, fold }) => {
+        await say(user("the task of the night"));
+        for (let at = 0; at < 60; at++) await say(call(`c${at}`), result(`c${at}`, long(100, `r${at}`)));
+        if (isFolded) for (let at = 0; at < 30; at++) await fold(at, at === 0 ? 5 : at + 4, long(90, `s${at}`));
+        const store: Store = {
+          ...real,
+          async context(...asked) {
+            const items = await real.context(...asked);
+            await say(user("the live question"));
+            return items;
+          },
+        };
+        const assembly = await assemble(store, { conversation, budget: 2_000, freshTailCount: 4 });
+        assert.equal(assembly.report.outcome, "evicted");
+        assert.doesNotMatch(said(assembly), /the live question/);
+        assert.deepEqual(assembly.messages[1], user("the task of the night"));
+      });
+    }
+  });
 });
 
 describe("guarantee 15: prefix stability", () => {
@@ -824,6 +893,27 @@ describe("guarantee 15: prefix stability", () => {
       const total = (await scene.store.conversation(scene.conversation))?.totals.contextTokens ?? 0;
       const steps = Math.ceil((total - 1_500) / 256);
       assert.ok(changes <= 1.5 * steps, `${changes} changes, of ${steps} steps, in 300 turns`);
+    });
+  });
+
+  it("nor does it with a large task in front, at whatever budget", async () => {
+    await onScene(async (scene) => {
+      await scene.say(user(long(3_000, "task")));
+      for (let at = 0; at < 50; at++) await scene.say(call(`b${at}`), result(`b${at}`, long(100)));
+      const budgets = [3_584, 4_096, 5_000, 6_000, 7_168];
+      const random = createRandom(5);
+      const before = new Map<number, readonly string[]>();
+      let changes = 0;
+      for (let turn = 0; turn < 100; turn++) {
+        await scene.say(call(`c${turn}`), result(`c${turn}`, long(20)));
+        for (const base of budgets) {
+          const { messages } = await scene.see(Math.round(base * (1 + random.between(-100, 100) / 10_000)), 8);
+          const after = messages.map(lineOf);
+          if (!isPrefix(before.get(base) ?? [], after)) changes += 1;
+          before.set(base, after);
+        }
+      }
+      assert.ok(changes < 0.12 * 100 * budgets.length, `${changes} changes in ${100 * budgets.length} prompts`);
     });
   });
 

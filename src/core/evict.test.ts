@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { createRandom } from "../testing/random.ts";
-import { cutsTo } from "./evict.ts";
+import { cutsTo, frontMax } from "./evict.ts";
 import type { Sizes } from "./evict.ts";
 
 const sizesOf = (costs: readonly number[], budget: number): Sizes => {
@@ -68,5 +68,19 @@ describe("where a context is cut", () => {
         },
       ),
     );
+  });
+});
+
+describe("how large that may be which stands in front of a cut", () => {
+  it("is an eighth to a quarter of the budget, and hardly follows it, at whatever budget", () => {
+    const cutsSeen = Array.from({ length: 400 }, (_, at) => at * 1_024 + 37 * (at % 5));
+    for (let budget = 4_000; budget < 9_000; budget += 111) {
+      const changing = cutsSeen.filter((cut) => frontMax(budget * 0.98, cut) !== frontMax(budget * 1.02, cut));
+      assert.ok(changing.length < 40, `${changing.length} of 400 cuts at ${budget}`);
+      for (const cut of cutsSeen) {
+        const share = frontMax(budget, cut) / budget;
+        assert.ok(share > 0.124 && share <= 0.25, `${share} of ${budget}`);
+      }
+    }
   });
 });

@@ -58,8 +58,8 @@ function isDoubled(steps: number, stepsInBudget: number): boolean {
 const spread = (count: number): number => (count * 0.618_033_988_75) % 1;
 
 /**
- * How large that may be which stands in front of a cut: between an eighth and a quarter of the budget. It doubles too, at
- * a budget of the cut's own. So where a budget varies around that one, it does so no longer than until the next cut.
+ * How large that may be which stands in front of a cut: between an eighth and a quarter of the budget. It doubles too,
+ * at a budget of the cut's own. So where a budget varies around that one, it does so no longer than until the next cut.
  */
 export function frontMax(budget: number, tokensBefore: number): number {
   const offset = spread(tokensBefore);
