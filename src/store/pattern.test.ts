@@ -90,11 +90,13 @@ describe("what a match must contain", () => {
     let tested = 0;
     fc.assert(
       fc.property(anyPattern, fc.array(anyText, { minLength: 20, maxLength: 20 }), (pattern, texts) => {
+        if (mayRunAway(pattern)) return;
         const compiled = compileIfValid(pattern);
         if (compiled === null || compiled.like === "%") return;
         // Few texts match by chance: most that do are the pattern's own letters.
         const own = pattern.replace(/\\[dwb]|\(\?(?:<n>|<?[=!]|-i:|:)|\{.*?\}|\[\^k\]|[()?*+|^$[\]\\]/g, "");
-        for (const text of [...texts, own, own.toUpperCase(), own.replaceAll("s", "ſ"), `.${own}1`, own + own]) {
+        const mine = [own, own.toUpperCase(), own.replaceAll("s", "ſ"), `.${own}1`, own + own];
+        for (const text of [...texts, ...mine.map((each) => each.slice(0, 16))]) {
           if (!compiled.regex.test(text)) continue;
           tested += 1;
           assert.equal(like.get(text, compiled.like)?.["holds"], 1, `${compiled.like} for ${JSON.stringify(text)}`);
@@ -106,6 +108,13 @@ describe("what a match must contain", () => {
     db.close();
   });
 });
+
+/** Repeats within repeats try every way to share a text out, which takes for ever: what is tested here has few. */
+const mayRunAway = (pattern: string): boolean =>
+  (pattern.match(/[*+]/g)?.length ?? 0) > 2 ||
+  (pattern.match(/\{/g)?.length ?? 0) > 3 ||
+  (pattern.match(/[^(]\?/g)?.length ?? 0) > 6 ||
+  pattern.length > 80;
 
 const letters = ["a", "b", "s", "k", "_", "%"] as const;
 const anyText = fc.string({
