@@ -443,17 +443,20 @@ describe("guarantee 11: adopting that is killed at any moment", () => {
     };
 
     startAfresh();
-    const tookMs = (await adoptInChild(Infinity)) ?? assert.fail("adopting ended without a word");
+    let tookMs = (await adoptInChild(Infinity)) ?? assert.fail("adopting ended without a word");
     const whole = contentsOf(path);
     const found = { older_program: 0, current: 0 };
     startAfresh();
-    for (let round = 0; round < kills; round++) {
+    // How long it takes depends on who else is at work: what comes too late for a kill shortens the time to the next.
+    const isEnough = (): boolean => found.older_program >= kills / 4 && found.current > 0;
+    for (let round = 0; round < kills || (!isEnough() && round < 10 * kills); round++) {
       // Anywhere, and every second time near the end, where the transaction closes and the file is packed.
       const [from, to] = round % 2 === 0 ? [0.05, 1] : [0.8, 1.6];
       await adoptInChild(tookMs * (from + (to - from) * (random.below(1_000) / 1_000)));
       const kind = identify(path);
       assert.ok(kind === "older_program" || kind === "current", `seed ${seed}, round ${round}: ${kind}`);
       found[kind] += 1;
+      tookMs *= kind === "current" ? 0.9 : 1.05;
       assert.deepEqual(
         contentsOf(path),
         kind === "older_program" ? older : whole,
@@ -462,9 +465,9 @@ describe("guarantee 11: adopting that is killed at any moment", () => {
       if (kind === "current") startAfresh();
     }
     t.diagnostic(
-      `seed ${seed}: adopting took ${tookMs.toFixed(0)} ms; after ${kills} kills ${found.older_program} times the older file, ${found.current} times ours`,
+      `seed ${seed}: adopting takes about ${tookMs.toFixed(0)} ms; killed, it left ${found.older_program} times the older file, ${found.current} times ours`,
     );
-    assert.ok(found.older_program >= kills / 4, "many kills come before the end");
+    assert.ok(isEnough(), "kills come before the end and after it");
 
     if (identify(path) === "older_program") await adopt(path, now);
     assert.deepEqual(contentsOf(path), whole);

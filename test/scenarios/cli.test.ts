@@ -22,7 +22,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { bin, createFolder, everywhere, lcm, linesOf, ok } from "./program.ts";
+import { bare, bin, createFolder, lcm, linesOf, ok } from "./program.ts";
 import type { Place, Run } from "./program.ts";
 
 const fixtures = fileURLToPath(new URL("../fixtures/", import.meta.url));
@@ -425,7 +425,7 @@ describe("lcm import and export", () => {
     );
     ok(place, "import", writeSession(place.state, `${long.join("\n")}\n`, "long.jsonl"));
     const child = spawn(process.execPath, [bin, "export", "1"], {
-      env: { ...process.env, ...everywhere, OPENCLAW_STATE_DIR: place.state },
+      env: { ...bare, OPENCLAW_STATE_DIR: place.state },
       stdio: ["ignore", "pipe", "pipe"],
     });
     const { promise, resolve } = Promise.withResolvers<number | null>();
@@ -1010,7 +1010,7 @@ describe("the demo", () => {
     const demo = fileURLToPath(new URL("../../src/cli/demo.ts", import.meta.url));
     const run = spawnSync(process.execPath, [demo], {
       encoding: "utf8",
-      env: { ...process.env, ...everywhere, TMPDIR: folder, COLUMNS: "80" },
+      env: { ...bare, TMPDIR: folder, COLUMNS: "80" },
     });
     assert.equal(run.status, 0, run.stdout + run.stderr);
     assert.equal(run.stderr, "");

@@ -16,8 +16,15 @@ export const bin = fileURLToPath(new URL("../../bin/lcm.js", import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), "lcm-cli-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** What is compiled once need not be compiled a hundred times. */
-export const everywhere = { TZ: "America/St_Johns", NODE_COMPILE_CACHE: join(scratch, "compiled") };
+/**
+ * All of the environment that a program gets from here: colours, models and settings of whoever runs the tests are none
+ * of its business. What is compiled once need not be compiled a hundred times.
+ */
+export const bare = {
+  PATH: process.env["PATH"],
+  TZ: "America/St_Johns",
+  NODE_COMPILE_CACHE: join(scratch, "compiled"),
+};
 
 let folders = 0;
 export function createFolder(): string {
@@ -42,7 +49,7 @@ export interface Place {
 
 const optionsOf = ({ state, env = {} }: Place) => ({
   cwd: state,
-  env: { PATH: process.env["PATH"], HOME: state, OPENCLAW_STATE_DIR: state, ...everywhere, ...env },
+  env: { ...bare, HOME: state, OPENCLAW_STATE_DIR: state, ...env },
 });
 
 const toRun = (status: number | null, stdout: string, stderr: string): Run => ({
