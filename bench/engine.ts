@@ -3,12 +3,12 @@
 import { messageToStore } from "../src/core/content.ts";
 import { createLcm } from "../src/core/lcm.ts";
 import type { Lcm } from "../src/core/lcm.ts";
-import type { ConversationId, JsonObject, Timestamp } from "../src/core/model.ts";
+import type { ConversationId, JsonObject, Summary, Timestamp } from "../src/core/model.ts";
 import type { Appendable, Model, Store } from "../src/core/ports.ts";
 import { resolveSettings } from "../src/core/settings.ts";
 import { openSqliteWorker } from "../src/store/sqlite-worker.ts";
 import { openSqlite } from "../src/store/sqlite.ts";
-import { corpusEntry } from "./corpus.ts";
+import { corpusEntry, question } from "./corpus.ts";
 
 export interface PromptCost {
   readonly items: number;
@@ -29,6 +29,19 @@ export interface Lived {
   readonly compactions: number;
   /** CPU of a turn in that life: storing it, asking what is due, compacting if so, assembling. */
   readonly turnCpuMs: number;
+  readonly recalled: Recalled;
+}
+
+/** Of a node of depth 3, or the deepest there is, through the store's own thread: median ms. */
+export interface Recalled {
+  readonly depth: number;
+  readonly messagesBelow: number;
+  readonly describeMs: number;
+  readonly expandMs: number;
+  /** Down to the messages, ranked by a question. */
+  readonly expandAskedMs: number;
+  /** A question to the whole conversation, answered without a model. */
+  readonly askMs: number;
 }
 
 export interface Swept {
@@ -172,17 +185,60 @@ async function measureLife(path: string, n: number): Promise<Lived> {
   // Closing writes the log back, as a host's housekeeping does all the time.
   await store.close();
   const prompt = await measurePrompt(path, id);
+  const recalled = await measureRecall(path, id);
   const again = await openSqlite({ path, housekeeping: false });
   const turns = await measureTurns(lcmOf(again), id, n);
   await again.close();
   return {
     prompt,
+    recalled,
     summaries,
     deepest,
     sweepsCpuS: sweepsCpu / 1_000,
     peakRssMb: process.resourceUsage().maxRSS / 1_024,
     ...turns,
   };
+}
+
+const recallsMeasured = 20;
+
+async function measureRecall(path: string, id: ConversationId): Promise<Recalled> {
+  const whole = await openSqlite({ path, housekeeping: false });
+  while ((await whole.index(10_000)) > 0);
+  await whole.close();
+
+  const store = await openSqliteWorker({ path, housekeeping: false });
+  const lcm = createLcm({ store, clock });
+  const reach = { kind: "conversation", conversations: [id] } as const;
+  const tokenCap = 4_000;
+  let node: Summary | undefined;
+  for (let depth = 3; node === undefined && depth >= 0; depth--)
+    [node] = await store.summaries({ conversation: id, depth, limit: 1 });
+  if (node === undefined) throw new Error("nothing was compacted");
+  const median = async (work: () => Promise<unknown>): Promise<number> => {
+    const took: number[] = [];
+    for (let n = 0; n < recallsMeasured; n++) {
+      const start = performance.now();
+      await work();
+      took.push(performance.now() - start);
+    }
+    return took.toSorted((a, b) => a - b)[recallsMeasured >> 1] ?? 0;
+  };
+  const asked = question(id);
+  const walk = { summaryIds: [node.id], reach, tokenCap };
+  const deep = { ...walk, query: asked, includeMessages: true, maxDepth: 3 };
+  const figures = {
+    depth: node.depth,
+    messagesBelow: (await store.manifest(node.id, 10_000)).messages?.count ?? 0,
+    describeMs: await median(async () => await lcm.describe({ id: node.id, reach, tokenCap })),
+    expandMs: await median(async () => await lcm.expand(walk)),
+    expandAskedMs: await median(async () => await lcm.expand(deep)),
+    askMs: await median(
+      async () => await lcm.expandQuery({ prompt: asked, query: asked, reach, timeoutMs: 120_000 }),
+    ),
+  };
+  await store.close();
+  return figures;
 }
 
 const turnsMeasured = 1_000;

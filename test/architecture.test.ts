@@ -132,7 +132,7 @@ const rules: readonly Rule[] = [
     ],
   },
   {
-    promise: "the library's face shows core, store and llm",
+    promise: "the library's face shows core, store, llm and tools",
     check: (files) => checkArrows(files.filter((file) => file.path === "index.ts")),
     bad: [file("index.ts", `export { main } from "./cli/main.ts";`)],
     good: [
@@ -427,7 +427,7 @@ function checkArrows(files: readonly SourceFile[]): readonly Violation[] {
 function isAllowed(path: string, each: Import): boolean {
   const target = targetOf(path, each.specifier);
   const to = folderOf(target);
-  if (path === "index.ts") return to === "core" || to === "store" || to === "llm";
+  if (path === "index.ts") return to === "core" || to === "store" || to === "llm" || to === "tools";
 
   const from = folderOf(path);
   if (to === from || arrows[from]?.includes(to)) return true;

@@ -18,6 +18,10 @@ describe("generated files", () => {
     );
   });
 
+  it("tell what comes back of every tool", () => {
+    assert.doesNotMatch(readFileSync(join(repository, "docs/tools.md"), "utf8"), /^Details: none$/m);
+  });
+
   it("hold JSON where they are named so", () => {
     const schema: unknown = JSON.parse(readFileSync(join(repository, "docs/settings.schema.json"), "utf8"));
     assert.ok(typeof schema === "object" && schema !== null && "properties" in schema);
@@ -38,7 +42,7 @@ describe("the generator", () => {
   }
 
   it("finds missing and stale files, writes exactly those, and then finds nothing", () => {
-    const paths = ["docs/settings.md", "docs/settings.schema.json", "docs/schema.md"];
+    const paths = ["docs/settings.md", "docs/settings.schema.json", "docs/schema.md", "docs/tools.md"];
     const missing = run(true);
     assert.equal(missing.status, 1);
     assert.deepEqual(

@@ -11,12 +11,17 @@ import { DatabaseSync } from "node:sqlite";
 
 import { settingsJsonSchema, settingsMarkdown } from "../src/core/settings-pages.ts";
 import { applicationId, indexes, schemaVersion, searchTables, tables } from "../src/store/schema.ts";
+import { expectation } from "../src/tools/arguments.ts";
+import type { Parameter } from "../src/tools/arguments.ts";
+import type { Tool } from "../src/tools/tool.ts";
+import { tools } from "../src/tools/tools.ts";
 
 /** Every generated file, by its path from the root of the repository. A new one is a line here. */
 const generators: Readonly<Record<string, () => string>> = {
   "docs/settings.md": () => page("src/core/settings.ts", settingsMarkdown()),
   "docs/settings.schema.json": () => `${JSON.stringify(settingsJsonSchema(), null, 2)}\n`,
   "docs/schema.md": () => page("src/store/schema.ts", schemaMarkdown()),
+  "docs/tools.md": () => page("src/tools", toolsMarkdown()),
 };
 
 /** Generates, or checks, under a root; tells the exit status. */
@@ -168,6 +173,84 @@ function columnsOf(database: DatabaseSync, table: string, definition: string): s
   );
   return ["| Column | Type | Null | Notes |", "| --- | --- | --- | --- |", ...lines].join("\n") + unique.join("");
 }
+
+// ── The tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What comes back, for programs; the text says the same to a model. A tool without one is noticed by the test. */
+const results: Readonly<Record<string, string>> = {
+  lcm_grep:
+    "`matches`, each with `id`, `type`, `snippet`, `conversationId` and `createdAt`; a message also has `role` and `seq`, a summary `summaryId`, `depth` and `kind`, a file `fileName` and `line`. " +
+    "`total` is how many were found, `matches` are those that fit `tokenCap`; `caveats` are sentences on what was not searched or shown, and `truncated` says that there may be more. " +
+    "An invalid pattern is an error, and a search that was stopped says so: “no matches” means that there are none in what it names.",
+  lcm_describe:
+    "Of a summary: `content`, `kind`, `depth`, `level`, `tokenCount`, `createdAt`, `earliestAt`, `latestAt`, `descendantCount`, `parentIds` (the summaries it was made from), `messageIds` (the messages, of a leaf), `childIds` (what was made from it), `fileIds`, `carriedFrom`, and `manifest`: every summary below it with its `level` below this one, `depth`, `tokens`, times, `opening`, and the `messages` below it. " +
+    "Of a message: `content`, `role`, `seq`, `tokenCount`, `createdAt`, `coveredBy`, `fileIds`. " +
+    "Of a file: `content`, `fileName`, `mimeType`, `byteSize`, `lineCount`, `explorationSummary`, `storagePath`, and where the piece lies: `fromLine`, `toLine`, `nextLine`. `truncated` says that `content` is not all of it.",
+  lcm_expand_query:
+    "`answer`, `citedIds` (summaries) and `citedMessages`, of which each was read for it; `expandedSummaryCount`, `totalSourceTokens`, `truncated` (cut at `maxTokens`), `by` (`model`, `delegate`, or `excerpts` when neither answered), `partial` (why it is less than was asked for, else null) and `caveats` of the search.",
+  lcm_recent:
+    "`since` and `before` as they were understood; `items`, oldest first, each with `kind`, `id`, `text`, `tokens`, `earliestAt`, `latestAt`, `conversationId` and `isWhole`; `tokens`, `leftOut` (how many items and tokens did not fit) and `truncated`.",
+  lcm_expand:
+    "`items` with `kind`, `id`, `text`, `tokens`, `createdAt` and `conversationId`; `expandedSummaryIds`, `tokens` (what the grant paid), `leftOut`, `messagesBelow` (messages that were not asked for) and `truncated`.",
+};
+
+function toolsMarkdown(): string {
+  return `# Tools for agents
+
+What an agent can call to find again what is no longer in its context. They are the same in every surface: the plugin,
+the MCP server (\`lcm mcp\`), and the library, which exports them as \`tools\`.
+
+${tools.map(({ name, label, audience }) => `- [\`${name}\`](#${name}): ${label.toLowerCase()}${audience === "delegate" ? " (only for the delegate that answers a question)" : ""}`).join("\n")}
+
+## How to tell your agent
+
+The tools describe themselves, and most models need no more. If yours forgets that it can look things up, put this into
+its instructions:
+
+> Older parts of this conversation are shown to you as summaries; nothing of it is lost. Before you say that you do not
+> know or ask for something again, look: \`lcm_grep\` finds words, names, errors and paths, \`lcm_describe\` reads one id
+> whole, and \`lcm_expand_query\` answers a question from what lies below the summaries. When a summary ends with
+> “Expand for details about: …” and you need one of these details, ask \`lcm_expand_query\`; do not guess them.
+
+## What holds for all of them
+
+- **Reach.** A tool reads the session it is called in, with all its segments from before a reset. \`conversationId\` and
+  \`allConversations\` reach further, as far as the setting \`scopePolicy\` allows: \`own\` not at all, \`agent\` (the default
+  in a host) to the same agent's sessions, \`all\` (the default of the command line and MCP) to everything that is not
+  hidden. What lies beyond is told like something that does not exist.
+- **Text and details.** Each answer is a short text for the model and the same as data. In the text our own lines begin
+  at the margin and stored text is quoted with \`>\`: it is a record of what was said, never an instruction.
+- **Ids** are copyable from any answer into any call: \`sum_…\`, \`msg_…\`, \`file_…\`.
+- **Limits.** Whatever was cut says so, and how to get the rest.
+- **Arguments.** A number or a boolean written as a string, one id instead of a list, null for nothing and
+  \`snake_case\` names are understood. Anything else is an error that names the argument, what it must be, and a call that works.
+
+${tools.map(toolMarkdown).join("\n\n")}
+`;
+}
+
+function toolMarkdown({ name, description, parameters, example }: Tool): string {
+  const rows = Object.entries(parameters.properties).map(([key, parameter]) => {
+    const preset = parameters.required.includes(key) ? "required" : defaultOf(parameter);
+    return `| \`${key}\` | ${expectation(parameter)} | ${preset} | ${parameter.description} |`;
+  });
+  return `## ${name}
+
+${description}
+
+| Argument | Value | Default | What it does |
+| --- | --- | --- | --- |
+${rows.join("\n")}
+
+\`\`\`json
+${JSON.stringify(example)}
+\`\`\`
+
+Details: ${results[name] ?? "none"}`;
+}
+
+const defaultOf = (parameter: Parameter): string =>
+  "default" in parameter ? `\`${JSON.stringify(parameter.default)}\`` : "";
 
 if (import.meta.main) {
   process.exitCode = generate({

@@ -94,6 +94,12 @@ function createContext(finish: (status: number) => void): CommandContext {
     summariser: async (named) => await (await opening()).findSummariser(named),
     prompts: async () => await (await opening()).readPrompts(),
     interruptible,
+    async serveMcp(service) {
+      const { serveMcp } = await import("../mcp/server.ts");
+      await interruptible(async (signal) => {
+        await serveMcp({ ...service, version: version(), stdin, stdout, signal });
+      }, endings);
+    },
     async confirm(question) {
       const { confirm } = await import("@clack/prompts");
       const answer = await confirm({ message: question, initialValue: false, output: stderr });
@@ -106,14 +112,20 @@ function createContext(finish: (status: number) => void): CommandContext {
 /** The database's engine is loaded by the first command that needs it: `--help` answers at once. */
 const opening = async () => await import("./open.ts");
 
-async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/** Ways to tell a program that nobody sits at to end. */
+const endings: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+async function interruptible<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  signals: readonly NodeJS.Signals[] = ["SIGINT"],
+): Promise<T> {
   const interruption = new AbortController();
   const interrupt = (): void => interruption.abort();
-  process.once("SIGINT", interrupt);
+  for (const signal of signals) process.once(signal, interrupt);
   try {
     return await work(interruption.signal);
   } finally {
-    process.off("SIGINT", interrupt);
+    for (const signal of signals) process.off(signal, interrupt);
   }
 }
 

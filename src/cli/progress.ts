@@ -12,6 +12,8 @@ export interface Progress {
     /** What else is worth knowing while it lasts. */
     readonly detail?: string;
   }): void;
+  /** What is being done, where nobody knows how much of it there is. */
+  say(words: string): void;
   /** Leaves the line empty. */
   end(): void;
 }
@@ -23,7 +25,7 @@ export interface ProgressOutput {
   readonly colour: boolean;
 }
 
-const silent: Progress = { update: () => undefined, end: () => undefined };
+const silent: Progress = { update: () => undefined, say: () => undefined, end: () => undefined };
 
 const redrawMs = 80;
 /** Work that is over sooner than this needs no bar. */
@@ -40,12 +42,16 @@ export function createProgress(
   const startedMs = nowMs();
   let drawnMs = startedMs + patienceMs - redrawMs;
   let isShown = false;
+  const isTime = (now: number): boolean => {
+    if (now - drawnMs < redrawMs) return false;
+    drawnMs = now;
+    isShown = true;
+    return true;
+  };
   return {
     update({ done, of, unit, detail }) {
       const now = nowMs();
-      if (now - drawnMs < redrawMs) return;
-      drawnMs = now;
-      isShown = true;
+      if (!isTime(now)) return;
       const share = of > 0 ? Math.min(1, done / of) : 0;
       const amount =
         unit === "bytes"
@@ -59,6 +65,9 @@ export function createProgress(
       const bar = drawBar(share, cells);
       const line = `${name}  ${paint.good(bar.full)}${paint.soft(bar.empty)}  ${words}`;
       output.stream.write(clearLine + (widthOf(line) > room ? cut(`${name} ${words}`, room) : line));
+    },
+    say(words) {
+      if (isTime(nowMs())) output.stream.write(clearLine + cut(`${label}  ${words}`, (output.columns ?? 80) - 1));
     },
     end() {
       if (isShown) output.stream.write(clearLine);

@@ -26,7 +26,8 @@ export async function recollect(
   if (messages.some(({ content }) => holds(JSON.stringify(content), fact))) return { kind: "context" };
   const summary = await summaryOver(lcm, conversation, fact.saidIn);
   if (summary === null) return { kind: "lost" };
-  const request = { summaryIds: [summary], query: fact.question, tokenCap: expandTokens };
+  const reach = { kind: "conversation", conversations: [conversation] } as const;
+  const request = { summaryIds: [summary], reach, query: fact.question, tokenCap: expandTokens };
   const expansion = await lcm.expand({ ...request, includeMessages: true, maxDepth: depthMax });
   const isFound = expansion.items.some(({ text }) => holds(text, fact));
   return isFound ? { kind: "expand", summary, expansion } : { kind: "lost" };

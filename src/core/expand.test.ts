@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
 import { openSqlite, systemNow } from "../store/sqlite.ts";
 import { makeScratch } from "../testing/scratch.ts";
@@ -14,9 +15,14 @@ const folder = makeScratch("expand");
 let databases = 0;
 after(() => rmSync(folder, { recursive: true, force: true }));
 
+const reach = { kind: "all", conversations: null } as const;
+
 /** Two layers of summaries over eighty turns, with one thing said once. */
-async function ground(): Promise<{ readonly lcm: Lcm; readonly id: ConversationId; readonly top: SummaryId }> {
-  const store = await openSqlite({ path: join(folder, `${++databases}.db`), housekeeping: false });
+async function ground(
+  sessionKey: string | null = null,
+): Promise<{ readonly lcm: Lcm; readonly id: ConversationId; readonly top: SummaryId; readonly path: string }> {
+  const path = join(folder, `${++databases}.db`);
+  const store = await openSqlite({ path, housekeeping: false });
   const config = {
     freshTailCount: 4,
     leafChunkTokens: 900,
@@ -25,7 +31,7 @@ async function ground(): Promise<{ readonly lcm: Lcm; readonly id: ConversationI
     leafMinFanout: 3,
   };
   const lcm = createLcm({ store, clock: { now: systemNow }, settings: resolveSettings({ env: {}, config }).values });
-  const { id } = await store.open({ sessionId: "s" });
+  const { id } = await store.open({ sessionId: "s", sessionKey });
   const host = createHost("h");
   for (let turn = 0; turn < 80; turn++) {
     if (turn === 11) {
@@ -42,29 +48,35 @@ async function ground(): Promise<{ readonly lcm: Lcm; readonly id: ConversationI
   await lcm.ingest(id, host.entries.map(toAppendable));
   await lcm.compact({ conversation: id, mode: "sweep" });
   const [first] = await store.context(id, { kind: "summary", limit: 1 });
-  return { lcm, id, top: first?.kind === "summary" ? first.id : assert.fail("there is a summary") };
+  return { lcm, id, top: first?.kind === "summary" ? first.id : assert.fail("there is a summary"), path };
 }
 
 describe("expanding a summary", () => {
   it("shows the summaries below it, in order, and what did not fit", async () => {
     const { lcm, top } = await ground();
-    const all = await lcm.expand({ summaryIds: [top], tokenCap: 100_000 });
+    const all = await lcm.expand({ reach, summaryIds: [top], tokenCap: 100_000 });
     assert.ok(all.items.length >= 3 && all.items.every((item) => item.kind === "summary" && item.depth === 0));
     assert.deepEqual(
       all.items.map(({ at }) => at),
       all.items.map(({ at }) => at).toSorted(),
     );
     assert.deepEqual(all.leftOut, { items: 0, tokens: 0 });
-    const some = await lcm.expand({ summaryIds: [top], tokenCap: 150 });
+    const some = await lcm.expand({ reach, summaryIds: [top], tokenCap: 150 });
     assert.ok(some.tokens <= 150 && some.items.length >= 1);
     assert.equal(some.items.length + some.leftOut.items, all.items.length);
   });
 
   it("reaches the messages when asked to, and only as deep as asked", async () => {
     const { lcm, top } = await ground();
-    const shallow = await lcm.expand({ summaryIds: [top], tokenCap: 100_000, includeMessages: true, maxDepth: 0 });
+    const shallow = await lcm.expand({
+      reach,
+      summaryIds: [top],
+      tokenCap: 100_000,
+      includeMessages: true,
+      maxDepth: 0,
+    });
     assert.equal(shallow.items.length, 0);
-    const deep = await lcm.expand({ summaryIds: [top], tokenCap: 100_000, includeMessages: true });
+    const deep = await lcm.expand({ reach, summaryIds: [top], tokenCap: 100_000, includeMessages: true });
     assert.ok(deep.items.some((item) => item.kind === "message" && item.text.includes("pier nine")));
   });
 
@@ -72,6 +84,7 @@ describe("expanding a summary", () => {
     const { lcm, top } = await ground();
     const query = "Which ferry do we take to the island?";
     const { items, tokens } = await lcm.expand({
+      reach,
       summaryIds: [top],
       query,
       tokenCap: 120,
@@ -98,6 +111,7 @@ describe("expanding a summary", () => {
     const folded = await lcm.store.fold(id, run, text);
     const summary = folded.kind === "written" ? folded.summary : assert.fail("folded");
     const { items, tokens } = await lcm.expand({
+      reach,
       summaryIds: [summary],
       query: "vault dusk",
       tokenCap: 300,
@@ -108,8 +122,83 @@ describe("expanding a summary", () => {
     assert.ok(item?.kind === "message" && !item.isWhole && item.text.includes("vault opens at dusk"));
   });
 
+  it("shows a part of a summary, rather than nothing, where not even the first fits", async () => {
+    const { lcm, top } = await ground();
+    const { items, tokens } = await lcm.expand({ reach, summaryIds: [top], tokenCap: 20 });
+    assert.ok(items.length === 1 && tokens <= 20 && items[0]?.isWhole === false);
+  });
+
+  it("takes the summaries first that speak of what is asked for", async () => {
+    const { lcm, top } = await ground();
+    const all = await lcm.expand({ reach, summaryIds: [top], tokenCap: 100_000 });
+    const last = all.items.at(-1) ?? assert.fail("there are several");
+    const days = [...last.text.matchAll(/\bday (\d+)/g)].map(([, day = ""]) => day);
+    const isNowhereElse = (day: string): boolean =>
+      all.items.every((item) => item === last || !new RegExp(`\\b${day}\\b`).test(item.text));
+    const day = days.find(isNowhereElse) ?? assert.fail("a day that only the last one tells of");
+    const some = await lcm.expand({ reach, summaryIds: [top], query: `what was on day ${day}`, tokenCap: 150 });
+    assert.equal(some.items.find(({ rank }) => rank === 0)?.id, last.id);
+  });
+
+  it("says whose sources it read, and how many messages lie below that nobody asked for", async () => {
+    const { lcm, id, top } = await ground();
+    const { items, expanded, messagesBelow } = await lcm.expand({ reach, summaryIds: [top], tokenCap: 100_000 });
+    assert.deepEqual(new Set(expanded), new Set([top, ...items.map((item) => item.id)]));
+    const deep = await lcm.expand({ reach, summaryIds: [top], tokenCap: 100_000, includeMessages: true });
+    const messages = deep.items.flatMap((item) => (item.kind === "message" ? [item] : []));
+    assert.equal(deep.messagesBelow, 0);
+    assert.equal(messages.length, messagesBelow);
+    assert.ok(messages.every(({ conversation, seq }, at) => conversation === id && seq === at + 1));
+  });
+
+  it("follows what was carried over to where it came from, within the family and the grant", async () => {
+    const { lcm, id, top, path } = await ground("key");
+    const segment = await lcm.store.openSegment({ sessionId: "s", sessionKey: "key" });
+    const host = createHost("c");
+    host.says(user("Where were we?"));
+    await lcm.store.append(segment.id, host.entries.map(toAppendable));
+    const text = {
+      text: "carried",
+      tokens: 2,
+      level: "normal",
+      model: null,
+      previousContext: null,
+      fileIds: [],
+    } as const;
+    const folded = await lcm.store.fold(segment.id, await lcm.store.context(segment.id), text);
+    const summary = folded.kind === "written" ? folded.summary : assert.fail("folded");
+    const database = new DatabaseSync(path);
+    database.prepare("UPDATE summaries SET carried_from = ? WHERE summary_id = ?").run(top, summary);
+    database.close();
+    const request = { summaryIds: [summary], tokenCap: 100_000 };
+    const own = { kind: "conversation", conversations: [segment.id] } as const;
+    const { items } = await lcm.expand({ ...request, reach: own });
+    assert.ok(items.length >= 3 && items.every(({ conversation }) => conversation === id));
+    const granted = await lcm.expand({ ...request, reach: { kind: "grant", conversations: [segment.id] } });
+    assert.deepEqual(granted.items, []);
+  });
+
+  it("guarantee 25: a foreign summary is one that does not exist", async () => {
+    const { lcm, id, top } = await ground();
+    const other = await lcm.store.open({ sessionId: "other" });
+    const elsewhere = { kind: "family", conversations: [other.id] } as const;
+    const error = { code: "not_found", message: `there is no summary ${top}` };
+    await assert.rejects(lcm.expand({ reach: elsewhere, summaryIds: [top], tokenCap: 1_000 }), error);
+    await lcm.store.setHidden(id, true);
+    await assert.rejects(lcm.expand({ reach, summaryIds: [top], tokenCap: 1_000 }), error);
+  });
+
+  it("refuses a number of tokens or levels that is none", async () => {
+    const { lcm, top } = await ground();
+    for (const tokenCap of [0, -1, 1.5, Number.NaN])
+      await assert.rejects(lcm.expand({ reach, summaryIds: [top], tokenCap }), { code: "invalid" });
+    await assert.rejects(lcm.expand({ reach, summaryIds: [top], tokenCap: 1, maxDepth: -1 }), { code: "invalid" });
+  });
+
   it("refuses a summary that does not exist", async () => {
     const { lcm } = await ground();
-    await assert.rejects(lcm.expand({ summaryIds: ["sum_0000000000000000"], tokenCap: 10 }), { code: "not_found" });
+    await assert.rejects(lcm.expand({ reach, summaryIds: ["sum_0000000000000000"], tokenCap: 10 }), {
+      code: "not_found",
+    });
   });
 });

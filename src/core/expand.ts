@@ -1,16 +1,20 @@
 /**
  * Walking down from summaries to what they were made from, within a number of tokens. Asked for something, it takes what
  * speaks of it first; asked for nothing, it takes everything in order until the tokens are used up. Either way it says
- * what it left out.
+ * what it left out, and reads nothing beyond the reach of whoever asks.
  */
 
 import { LcmError } from "./errors.ts";
-import type { Message, MessageId, Role, Summary, SummaryId, Timestamp } from "./model.ts";
+import type { ConversationId, Message, MessageId, Role, Summary, SummaryId, Timestamp } from "./model.ts";
 import type { Store } from "./ports.ts";
-import { estimateTokens, excerpt } from "./text.ts";
+import { isWithin, originOf } from "./scope.ts";
+import type { Reach } from "./scope.ts";
+import { estimateTokens, excerpt, isTimestamp, msToTimestamp, timestampToMs } from "./text.ts";
 
 export interface ExpandRequest {
   readonly summaryIds: readonly SummaryId[];
+  /** How far whoever asks may read. */
+  readonly reach: Reach;
   /** What is looked for. */
   readonly query?: string;
   /** How many levels of summaries below the named ones are read; messages lie below the leaves. */
@@ -19,149 +23,271 @@ export interface ExpandRequest {
   readonly tokenCap: number;
 }
 
-export type Expanded = { readonly text: string; readonly tokens: number; readonly at: Timestamp } & (
+export type Expanded = {
+  readonly conversation: ConversationId;
+  readonly text: string;
+  /** Of the text as it is here. */
+  readonly tokens: number;
+  readonly isWhole: boolean;
+  readonly at: Timestamp;
+  /** Its place among all of them by relevance, from 0; their order if nothing was asked for. */
+  readonly rank: number;
+} & (
   | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number }
-  | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly isWhole: boolean }
+  | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
 );
 
 export interface Expansion {
-  /** In the order of the conversation. */
+  /** In the order of the conversation, a level of summaries before the one below it, messages last. */
   readonly items: readonly Expanded[];
   readonly tokens: number;
+  /** Summaries whose sources were read. */
+  readonly expanded: readonly SummaryId[];
+  /** Messages right below these that were not asked for. */
+  readonly messagesBelow: number;
   /** What was read and did not fit. */
   readonly leftOut: { readonly items: number; readonly tokens: number };
   /** Whether there was more below than one expansion reads. */
   readonly isBounded: boolean;
 }
 
-/** Rows that one expansion reads at most. */
+/** Summaries and messages that one expansion reads at most. */
+const summariesMax = 1_000;
 const rowsMax = 5_000;
-/** A message longer than what is left is shown in part, if at least this much of it is. */
-const partTokensMin = 120;
 
 export async function expand(store: Store, request: ExpandRequest): Promise<Expansion> {
-  const { tokenCap, query = "" } = request;
-  const named = await store.summaries({ ids: request.summaryIds });
-  const missing = request.summaryIds.filter((id) => !named.some((summary) => summary.id === id));
-  if (missing.length > 0) throw new LcmError("not_found", `there is no summary ${missing.join(", ")}`);
-  const below = await walkDown(store, named, request.maxDepth ?? 1, request.includeMessages === true);
-  const inOrder = [...below.summaries.map(toItem), ...below.messages.map(messageToItem)];
-  const wanted = query.trim() === "" ? inOrder : byRelevance(inOrder, await scoresOf(store, below.messages, query));
+  const { tokenCap, query = "", maxDepth = 1 } = request;
+  for (const [name, value, least] of [["tokenCap", tokenCap, 1] as const, ["maxDepth", maxDepth, 0] as const]) {
+    if (!Number.isInteger(value) || value < least)
+      throw new LcmError("invalid", `${name} is ${value}, but must be a whole number of at least ${least}`);
+  }
+  const roots: Summary[] = [];
+  for (const named of await namedSummaries(store, request.summaryIds, request.reach))
+    roots.push((await originOf(store, request.reach, named)) ?? named);
+  const below = await walkDown(store, roots, maxDepth);
+  const scores = query.trim() === "" ? null : await scoresOf(store, roots, query);
+  const wanted = request.includeMessages === true ? worthReading(below.messages, scores) : [];
+  const messages = (await store.messages({ ids: wanted })).filter(
+    ({ conversation, text }) => below.conversations.has(conversation) && text.trim() !== "",
+  );
+  const inOrder = [...below.summaries.map(summaryToItem), ...messages.map(messageToItem)];
+  const ranked = scores === null ? inOrder : byRelevance(inOrder, scores);
   const taken = new Map<Expanded, Expanded>();
   let tokens = 0;
-  for (const item of wanted) {
-    const left = tokenCap - tokens;
-    const shown = item.tokens <= left ? item : partOf(item, left, query);
-    if (shown === null) continue;
-    taken.set(item, shown);
-    tokens += shown.tokens;
+  for (const [rank, item] of ranked.entries()) {
+    const part = partAbout(item.text, query, tokenCap - tokens, taken.size === 0 ? 1 : partTokensMin);
+    if (part === null) continue;
+    taken.set(item, { ...item, ...part, rank });
+    tokens += part.tokens;
   }
   const leftOut = inOrder.filter((item) => !taken.has(item));
   return {
     items: inOrder.flatMap((item) => taken.get(item) ?? []),
     tokens,
+    expanded: below.expanded,
+    messagesBelow: request.includeMessages === true ? 0 : below.messages.length,
     leftOut: { items: leftOut.length, tokens: leftOut.reduce((sum, item) => sum + item.tokens, 0) },
-    isBounded: below.isBounded,
+    isBounded: below.isBounded || wanted.length < (request.includeMessages === true ? below.messages.length : 0),
   };
 }
 
+/** A foreign id is told from one that does not exist by nothing. */
+export async function namedSummaries(
+  store: Store,
+  ids: readonly SummaryId[],
+  reach: Reach,
+): Promise<readonly Summary[]> {
+  const named = new Map((await store.summaries({ ids })).map((summary) => [summary.id, summary]));
+  for (const { id, conversation } of named.values()) {
+    if (!(await isWithin(store, reach, conversation))) named.delete(id);
+  }
+  const missing = ids.filter((id) => !named.has(id));
+  if (missing.length > 0) throw new LcmError("not_found", `there is no summary ${missing.join(", ")}`);
+  return [...named.values()];
+}
+
+// ── What lies below ──────────────────────────────────────────────────────────────────────────────────────────────────
+
 interface Below {
   readonly summaries: readonly Summary[];
-  readonly messages: readonly Message[];
+  readonly messages: readonly MessageId[];
+  readonly expanded: readonly SummaryId[];
+  /** Nothing crosses from one conversation into another, except in a damaged database. */
+  readonly conversations: ReadonlySet<ConversationId>;
   readonly isBounded: boolean;
 }
 
-async function walkDown(
-  store: Store,
-  named: readonly Summary[],
-  maxDepth: number,
-  includeMessages: boolean,
-): Promise<Below> {
+async function walkDown(store: Store, roots: readonly Summary[], maxDepth: number): Promise<Below> {
+  const conversations = new Set(roots.map(({ conversation }) => conversation));
   const summaries: Summary[] = [];
-  const messageIds: MessageId[] = [];
-  let level = named.map(({ id }) => id);
+  const messages = new Set<MessageId>();
+  const expanded = new Set<SummaryId>();
+  let isBounded = false;
+  let level = [...new Set(roots.map(({ id }) => id))];
   for (let depth = 0; level.length > 0 && depth <= maxDepth; depth++) {
     const sources = await store.sources(level);
-    const found = level.map((id) => sources.get(id));
-    if (includeMessages) messageIds.push(...found.flatMap((each) => each?.messages ?? []));
-    level = [...new Set(found.flatMap((each) => each?.summaries ?? []))].slice(0, rowsMax);
-    if (depth < maxDepth) summaries.push(...(await store.summaries({ ids: level })));
+    for (const id of level) expanded.add(id);
+    for (const id of level) for (const message of sources.get(id)?.messages ?? []) messages.add(message);
+    const next = [...new Set(level.flatMap((id) => sources.get(id)?.summaries ?? []))].filter(
+      (id) => !expanded.has(id),
+    );
+    const read = depth === maxDepth ? [] : next.slice(0, summariesMax - summaries.length);
+    isBounded ||= depth < maxDepth && read.length < next.length;
+    const found = (await store.summaries({ ids: read })).filter(({ conversation }) => conversations.has(conversation));
+    summaries.push(...found);
+    level = found.map(({ id }) => id);
   }
-  const ids = [...new Set(messageIds)];
-  const messages = await store.messages({ ids: ids.slice(0, rowsMax) });
-  return { summaries, messages, isBounded: ids.length > rowsMax };
+  return { summaries, messages: [...messages], expanded: [...expanded], conversations, isBounded };
 }
 
-const toItem = ({ id, depth, text, tokens, earliestAt, createdAt }: Summary): Expanded => ({
+/** All of them, if they are not too many; else those that answer, with what stands beside them, and then the first. */
+function worthReading(messages: readonly MessageId[], scores: Scores | null): readonly MessageId[] {
+  if (messages.length <= rowsMax) return messages;
+  const answers = (id: MessageId | undefined): boolean => id !== undefined && scores?.has(id) === true;
+  const first = messages.filter((id, at) => answers(id) || answers(messages[at - 1]) || answers(messages[at + 1]));
+  const chosen = new Set([...first, ...messages.slice(0, rowsMax - first.length)]);
+  return messages.filter((id) => chosen.has(id));
+}
+
+export const summaryToItem = ({ id, conversation, depth, text, tokens, earliestAt, createdAt }: Summary): Expanded => ({
   kind: "summary",
   id,
+  conversation,
   depth,
   text,
   tokens,
+  isWhole: true,
   at: earliestAt ?? createdAt,
+  rank: 0,
 });
 
-const messageToItem = ({ id, role, text, tokens, at }: Message): Expanded => ({
+export const messageToItem = ({ id, conversation, seq, role, text, tokens, at }: Message): Expanded => ({
   kind: "message",
   id,
+  conversation,
+  seq,
   role,
   text,
   tokens,
-  at,
   isWhole: true,
+  at,
+  rank: 0,
 });
 
-function partOf(item: Expanded, tokensLeft: number, query: string): Expanded | null {
-  if (item.kind !== "message" || tokensLeft < partTokensMin) return null;
-  const lower = item.text.toLowerCase();
-  const place = Math.max(
-    0,
-    Math.min(
-      ...wordsOf(query)
-        .map((word) => lower.indexOf(word))
-        .filter((at) => at >= 0),
-      lower.length,
-    ),
-  );
-  const from = place === lower.length ? 0 : place;
-  const width = Math.floor((item.text.length * tokensLeft) / item.tokens / 2);
-  const text = excerpt(item.text, { from, to: from }, width);
-  const tokens = estimateTokens(text);
-  return tokens > tokensLeft ? null : { ...item, text, tokens, isWhole: false };
-}
+// ── What of it answers ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** How well each message answers, by the store's own ranking. */
-async function scoresOf(
-  store: Store,
-  messages: readonly Message[],
-  query: string,
-): Promise<ReadonlyMap<MessageId, number>> {
-  if (messages.length === 0) return new Map();
-  const conversations = [...new Set(messages.map(({ conversation }) => conversation))];
+type Scores = ReadonlyMap<MessageId | SummaryId, number>;
+
+/** How well what was said in the time of the roots answers, by the store's own ranking. */
+async function scoresOf(store: Store, roots: readonly Summary[], query: string): Promise<Scores> {
+  const conversations = [...new Set(roots.map(({ conversation }) => conversation))];
+  const since = roots.map(({ earliestAt }) => earliestAt ?? "").toSorted()[0];
+  const until = roots
+    .map(({ latestAt }) => latestAt ?? "")
+    .toSorted()
+    .at(-1);
   const { hits } = await store.search({
     pattern: query,
     mode: "full_text",
-    scope: "messages",
+    scope: "both",
     sort: "relevance",
     limit: 200,
     conversations,
+    ...(since !== undefined && isTimestamp(since) ? { since } : {}),
+    ...(until !== undefined && isTimestamp(until) ? { before: msToTimestamp(timestampToMs(until) + 1) } : {}),
   });
-  return new Map(hits.flatMap((hit) => (hit.kind === "message" ? [[hit.id, hit.score]] : [])));
+  return new Map(hits.flatMap((hit) => (hit.kind === "file" ? [] : [[hit.id, hit.score]])));
 }
 
 /** Best first; what says nothing of the query comes last, in order. */
-function byRelevance(items: readonly Expanded[], scores: ReadonlyMap<MessageId, number>): readonly Expanded[] {
-  const own = items.map((item) => (item.kind === "message" ? (scores.get(item.id) ?? 0) : 0));
-  // An answer often shares no word with its question, but stands right behind what does.
-  const withNeighbour = own.map((score, at) => score + 0.4 * (own[at - 1] ?? 0));
-  const order = items.map((_, at) => at).toSorted((a, b) => (withNeighbour[b] ?? 0) - (withNeighbour[a] ?? 0) || a - b);
+function byRelevance(items: readonly Expanded[], scores: Scores): readonly Expanded[] {
+  const own = (item: Expanded | undefined): number => (item === undefined ? 0 : (scores.get(item.id) ?? 0));
+  const worth = items.map((item, at) => {
+    if (item.kind === "summary") return summaryShare * own(item);
+    // An answer often shares no word with its question, but stands right behind what does.
+    const before = items[at - 1];
+    return own(item) + (before?.kind === "message" ? replyShare * own(before) : 0);
+  });
+  const order = items.map((_, at) => at).toSorted((a, b) => (worth[b] ?? 0) - (worth[a] ?? 0) || a - b);
   return order.flatMap((at) => items[at] ?? []);
+}
+
+/** A summary says again what the messages below it say, and takes as many tokens as several of them. */
+const summaryShare = 0.5;
+const replyShare = 0.4;
+
+// ── Parts of texts ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A text longer than what is left is shown in part, if at least this much of it is. */
+const partTokensMin = 120;
+
+export interface PartOfText {
+  readonly text: string;
+  readonly tokens: number;
+  readonly isWhole: boolean;
+}
+
+/** A text if it fits, else a line of it around what speaks of the query; null if that would be too little. */
+export function partAbout(
+  text: string,
+  query: string,
+  tokensMax: number,
+  tokensMin = partTokensMin,
+): PartOfText | null {
+  if (text.length <= tokensMax * charactersPerTokenMax) {
+    const tokens = estimateTokens(text);
+    if (tokens <= tokensMax) return { text, tokens, isWhole: true };
+  }
+  if (tokensMax < tokensMin) return null;
+  const sample = text.slice(0, sampleCharacters);
+  let width = (tokensMax * sample.length) / Math.max(1, estimateTokens(sample));
+  const place = telling(text, wordsOf(query), (width * 2) / 3);
+  for (let attempt = 0; attempt < 8 && width > 1; attempt++) {
+    const part = excerpt(text, place, Math.floor(width));
+    const tokens = estimateTokens(part);
+    if (tokens <= tokensMax) return { text: part, tokens, isWhole: false };
+    width *= Math.min(0.9, (0.98 * tokensMax) / tokens);
+  }
+  return null;
+}
+
+/** Far more than in any language: a longer text is not worth counting. */
+const charactersPerTokenMax = 8;
+const sampleCharacters = 4_000;
+const placesMax = 100;
+
+/** The stretch, at most so wide, with the most different words; a word counts less the more often it is in the text. */
+function telling(
+  text: string,
+  words: readonly string[],
+  width: number,
+): { readonly from: number; readonly to: number } {
+  const lower = text.toLowerCase();
+  const places = words
+    .flatMap((word) => {
+      const found: number[] = [];
+      for (let at = lower.indexOf(word); at !== -1 && found.length < placesMax; at = lower.indexOf(word, at + 1))
+        found.push(at);
+      return found.map((from) => ({ word, from, to: from + word.length, worth: 1 / found.length }));
+    })
+    .toSorted((one, other) => one.from - other.from);
+  let best = { from: 0, to: 0, worth: 0 };
+  for (const [index, first] of places.entries()) {
+    const here = new Map<string, (typeof places)[number]>();
+    for (let next = index; (places[next]?.to ?? Infinity) - first.from <= width; next++) {
+      const place = places[next];
+      if (place !== undefined && !here.has(place.word)) here.set(place.word, place);
+    }
+    const worth = [...here.values()].reduce((sum, place) => sum + place.worth, 0);
+    if (worth > best.worth) best = { from: first.from, to: Math.max(...[...here.values()].map(({ to }) => to)), worth };
+  }
+  return best;
 }
 
 /** Words as they are matched: beginnings of longer ones, so that forms of a word meet; pairs of characters in CJK. */
 function wordsOf(text: string): readonly string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
-  return words.flatMap((word) => {
+  return [...new Set(words)].flatMap((word) => {
     if (!/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u.test(word))
       return word.length < 3 ? [] : [word.length > 6 ? word.slice(0, 6) : word];
     const letters = [...word];

@@ -8,7 +8,11 @@ import { assemble } from "./assemble.ts";
 import type { Assembly } from "./assemble.ts";
 import { checkBudget, compact, due, mustFind, promptBudgetDefault } from "./compact.ts";
 import type { CompactReport, CompactRequest, Due } from "./compact.ts";
+import { expandQuery } from "./delegate.ts";
+import type { Answer, AskRequest } from "./delegate.ts";
 import { describeWith } from "./describe-file.ts";
+import { describe } from "./describe.ts";
+import type { Described, DescribeRequest } from "./describe.ts";
 import { expand } from "./expand.ts";
 import type { Expansion, ExpandRequest } from "./expand.ts";
 import { planCompaction } from "./foresee.ts";
@@ -23,6 +27,8 @@ import { builtInTemplates } from "./prompts.ts";
 import type { Templates } from "./prompts.ts";
 import { findConversation, grep } from "./recall.ts";
 import type { GrepRequest } from "./recall.ts";
+import { recent } from "./recent.ts";
+import type { Recent, RecentRequest } from "./recent.ts";
 import { resolveSettings } from "./settings.ts";
 import type { Settings } from "./settings.ts";
 import { meter, spendOf } from "./spend.ts";
@@ -69,8 +75,14 @@ export interface Lcm {
   /** Model calls of the present window, and providers that refuse our credential. */
   spend(): Promise<Spend>;
   grep(request: GrepRequest, limits?: SearchLimits): Promise<SearchResult>;
+  /** A summary, a stored file or a message, by its id; `not_found` beyond the reach too. */
+  describe(request: DescribeRequest): Promise<Described>;
+  /** What happened between two times, from summaries. */
+  recent(request: RecentRequest): Promise<Recent>;
   /** What summaries were made from, within a number of tokens. */
   expand(request: ExpandRequest): Promise<Expansion>;
+  /** A cited answer to a question, before its deadline: of the model, or of a delegate, else the best excerpts. */
+  expandQuery(request: AskRequest): Promise<Answer>;
   /** Findings of one conversation, or of the whole database. */
   inspect(
     conversation: ConversationId | null,
@@ -117,7 +129,10 @@ export function createLcm(given: LcmDeps): Lcm {
     },
     spend: async () => await spendOf({ store, clock, settings }),
     grep: async (request, limits) => await grep(store, request, limits),
+    describe: async (request) => await describe(store, request),
+    recent: async (request) => await recent(deps, request),
     expand: async (request) => await expand(store, request),
+    expandQuery: async (request) => await expandQuery(deps, request),
     inspect: async (conversation, onProgress) => await inspect(store, conversation, onProgress),
     close: async () => await store.close(),
   };

@@ -19,6 +19,8 @@ export type GrantId = `grant_${string}`;
 export type Timestamp = string & { readonly [brand]: "timestamp" };
 
 export const isSummaryId = (text: string): text is SummaryId => /^sum_[0-9a-f]{16}$/.test(text);
+/** How a message is called where ids of all kinds stand side by side. */
+export const messageName = (id: MessageId): `msg_${number}` => `msg_${id}`;
 export const isFileId = (text: string): text is FileId => /^file_[0-9a-f]{16}$/.test(text);
 
 // ── Conversations ────────────────────────────────────────────────────────────────────────────────────────────────────

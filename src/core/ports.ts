@@ -4,7 +4,6 @@
  */
 
 import type {
-  CallPurpose,
   CallResult,
   CompactionRecord,
   ContextItem,
@@ -23,7 +22,6 @@ import type {
   NewEntry,
   NewMessage,
   NewSummary,
-  Refusal,
   Role,
   Sources,
   StoredFile,
@@ -33,45 +31,11 @@ import type {
   Totals,
 } from "./model.ts";
 
+export type * from "./completion.ts";
+
 export interface Clock {
   /** The current time. Never goes backwards within a process. */
   now(): Timestamp;
-}
-
-// ── The model ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-export interface CompletionRequest {
-  readonly purpose: CallPurpose;
-  readonly conversation: ConversationId | null;
-  readonly system: string;
-  readonly prompt: string;
-  readonly temperature: number;
-  readonly maxOutputTokens: number;
-  /** The deadline of the operation that asks. An implementation may give up earlier, as `timeout`. */
-  readonly signal?: AbortSignal;
-}
-
-export type Completion =
-  | {
-      readonly kind: "text";
-      /** As the model wrote it: it may be empty, cut short or full of reasoning. */
-      readonly text: string;
-      readonly finish: "stop" | "length" | "other";
-      readonly inputTokens: number;
-      readonly outputTokens: number;
-    }
-  | {
-      readonly kind: "refused";
-      readonly refusal: Refusal;
-      /** A sentence for the operator; nothing is decided by its words. */
-      readonly message: string;
-    };
-
-export interface Model {
-  readonly provider: string;
-  readonly name: string;
-  /** One model call. Never throws for provider trouble; that is a refusal. It may hang: whoever asks keeps the time. */
-  complete(request: CompletionRequest): Promise<Completion>;
 }
 
 // ── The store ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -282,6 +246,29 @@ export interface SummaryFacts {
   readonly empty: boolean;
 }
 
+/** The summaries below one, each before what it was made from, in the order of the conversation. */
+export interface Manifest {
+  readonly rows: readonly ManifestRow[];
+  /** Messages below the root and their tokens; null when not all of it was looked at. */
+  readonly messages: { readonly count: number; readonly tokens: number } | null;
+  /** Whether there are summaries that were not looked at. */
+  readonly isBounded: boolean;
+}
+
+export interface ManifestRow {
+  readonly id: SummaryId;
+  /** 1 for what the root was made from, 2 for what that was made from, … */
+  readonly level: number;
+  readonly depth: number;
+  readonly tokens: number;
+  readonly earliestAt: Timestamp | null;
+  readonly latestAt: Timestamp | null;
+  /** How its text begins. */
+  readonly opening: string;
+  /** Messages below it and their tokens; null when not all of it was looked at. */
+  readonly messages: { readonly count: number; readonly tokens: number } | null;
+}
+
 export interface DanglingReference {
   readonly table: string;
   readonly from: string;
@@ -340,6 +327,8 @@ export interface Store {
   coveredBy(message: MessageId): Promise<readonly SummaryId[]>;
   /** These and every summary below them, each once, deepest last. */
   closure(ids: readonly SummaryId[]): Promise<readonly SummaryId[]>;
+  /** What lies below a summary and what reading it would take; at most so many summaries are looked at. */
+  manifest(root: SummaryId, summariesMax: number): Promise<Manifest>;
   search(request: SearchRequest, limits?: SearchLimits): Promise<SearchResult>;
   file(id: FileId): Promise<StoredFile | null>;
   files(conversation: ConversationId): Promise<readonly StoredFile[]>;
@@ -415,7 +404,8 @@ export interface Store {
 export interface SearchRequest {
   readonly pattern: string;
   readonly mode: "regex" | "full_text";
-  readonly scope: "messages" | "summaries" | "both";
+  /** `both` is messages and summaries; `files` are the texts that were moved out of messages. */
+  readonly scope: "messages" | "summaries" | "both" | "files";
   /** Conversations to search; undefined for all that are not hidden. */
   readonly conversations?: readonly ConversationId[];
   /** `since` is inclusive, `before` is exclusive. Summaries match by overlap of their range. */
@@ -441,13 +431,15 @@ export type SearchHit = {
 } & (
   | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
   | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number }
+  /** One hit per file and place; the line, from 1, is that of the match. */
+  | { readonly kind: "file"; readonly id: FileId; readonly name: string | null; readonly line: number }
 );
 
 /** Why a result may be less than everything that matches. A result without one of these is complete. */
 export type SearchCaveat =
   /** More matched than were asked for. */
   | { readonly kind: "limit"; readonly limit: number }
-  /** Stopped by the time limit after this many rows; `of` is how many there were to look at. */
+  /** Stopped by the time limit after this many rows, or files; `of` is how many there were to look at. */
   | { readonly kind: "time"; readonly timeoutMs: number; readonly scanned: number; readonly of: number }
   /** Only the newest matches of frequent words were ranked. */
   | { readonly kind: "newest_ranked"; readonly ranked: number }
@@ -455,6 +447,8 @@ export type SearchCaveat =
   | { readonly kind: "partial_match"; readonly missing: readonly string[] }
   /** So many large texts lie in files; what they are about was searched, what they say was not. */
   | { readonly kind: "files"; readonly files: number }
+  /** So many files could not be read. */
+  | { readonly kind: "unreadable"; readonly files: number }
   /** Search is still being built; this many rows are not in it yet. */
   | { readonly kind: "unindexed"; readonly rows: number };
 

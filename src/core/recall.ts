@@ -2,15 +2,16 @@
 
 import { LcmError } from "./errors.ts";
 import type { Conversation, ConversationId, Timestamp } from "./model.ts";
-import type { SearchLimits, SearchRequest, SearchResult, Store } from "./ports.ts";
-import { parseTimestamp } from "./text.ts";
+import { plural } from "./explore-lines.ts";
+import type { SearchCaveat, SearchLimits, SearchRequest, SearchResult, Store } from "./ports.ts";
+import type { Reach } from "./scope.ts";
+import { formatCount, parseTimestamp } from "./text.ts";
 
 export interface GrepRequest {
   readonly pattern: string;
   readonly mode?: "regex" | "full_text";
-  readonly scope?: "messages" | "summaries" | "both";
-  /** Where to look: one conversation, its whole family, or everything. */
-  readonly within: { readonly kind: "all" } | { readonly kind: "conversation" | "family"; readonly id: ConversationId };
+  readonly scope?: SearchRequest["scope"];
+  readonly reach: Reach;
   /** Any time that `parseTimestamp` reads; `since` is inclusive, `before` exclusive. */
   readonly since?: string;
   readonly before?: string;
@@ -32,7 +33,7 @@ export async function grep(store: Store, request: GrepRequest, limits?: SearchLi
   if (request.pattern === "") throw new LcmError("invalid", "the pattern is empty", { hint: "name at least one word" });
   const since = timeBound("since", request.since);
   const before = timeBound("before", request.before);
-  const conversations = await conversationsOf(store, request.within);
+  const { conversations } = request.reach;
   const search: SearchRequest = {
     pattern: request.pattern,
     mode,
@@ -46,7 +47,7 @@ export async function grep(store: Store, request: GrepRequest, limits?: SearchLi
   return await store.search(search, limits);
 }
 
-function timeBound(name: string, given: string | undefined): Timestamp | null {
+export function timeBound(name: string, given: string | undefined): Timestamp | null {
   if (given === undefined) return null;
   const time = parseTimestamp(given);
   if (time === null) {
@@ -57,15 +58,39 @@ function timeBound(name: string, given: string | undefined): Timestamp | null {
   return time;
 }
 
-async function conversationsOf(store: Store, within: GrepRequest["within"]): Promise<readonly ConversationId[] | null> {
-  switch (within.kind) {
-    case "all":
-      return null;
-    case "conversation":
-      if ((await store.conversation(within.id)) === null) throw unknownConversation(String(within.id));
-      return [within.id];
-    case "family":
-      return (await store.conversations({ familyOf: within.id })).map(({ id }) => id);
+/** What a search left out and how to get it, in the words of whoever asked: a person by flags, a model by arguments. */
+export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "arguments"): string {
+  const option = (name: string): string => (surface === "flags" ? `--${name}` : name);
+  const narrower = `${option("since")}, ${option("before")} or rarer words`;
+  switch (caveat.kind) {
+    case "limit": {
+      const rest =
+        caveat.limit < limitMax ? `${option("limit")} shows more, up to ${limitMax}` : `${narrower} narrow it`;
+      return `more match than the ${caveat.limit} shown; ${rest}`;
+    }
+    case "time": {
+      const limit = `stopped at the time limit of ${caveat.timeoutMs / 1_000} s`;
+      const reach =
+        caveat.of === 0
+          ? "; how far it got is not known"
+          : ` after ${formatCount(caveat.scanned)} of ${formatCount(caveat.of)} rows, newest first`;
+      const remedy = surface === "flags" ? "--timeout gives it longer" : `${narrower} make it quicker`;
+      return `${limit}${reach}: there may be matches that are not shown; ${remedy}`;
+    }
+    case "newest_ranked":
+      return `these words are frequent: only the newest ${formatCount(caveat.ranked)} matches were ranked`;
+    case "partial_match": {
+      const missing = caveat.missing.map((word) => `"${word}"`).join(", ");
+      return `nothing holds all of these words; what is shown lacks some of ${missing}`;
+    }
+    case "files": {
+      const inside = `${option("scope")} files searches inside them`;
+      return `${plural(caveat.files, "large text")} moved out to files: what they are about was searched; ${inside}`;
+    }
+    case "unreadable":
+      return `${plural(caveat.files, "file")} could not be read: there may be matches in them that are not shown`;
+    case "unindexed":
+      return `search is still being built: ${plural(caveat.rows, "row")} not in it yet`;
   }
 }
 

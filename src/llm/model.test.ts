@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Completion, CompletionRequest, Model } from "../core/ports.ts";
+import type { Completion, CompletionRequest, Model, ToolStep } from "../core/ports.ts";
 import { estimateTokens } from "../core/text.ts";
 import { makeScratch } from "../testing/scratch.ts";
 import { scriptedTokens, startScriptedProvider } from "../testing/scripted-provider.ts";
@@ -22,6 +22,31 @@ const request: CompletionRequest = {
   maxOutputTokens: 1_800,
 };
 
+const [expand, describing] = [
+  {
+    name: "lcm_expand",
+    description: "Walk down.",
+    parameters: { type: "object", properties: { summaryIds: { type: "array", items: { type: "string" } } } },
+  },
+  {
+    name: "lcm_describe",
+    description: "Look.",
+    parameters: { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
+  },
+] as const;
+const question: CompletionRequest = { ...request, purpose: "expand", tools: [expand, describing] };
+const expandArgs = { summaryIds: ["sum_0123456789abcdef"] };
+const describeArgs = { id: "msg_42" };
+const lookup = {
+  kind: "answer",
+  text: "Let me look.",
+  reasoning: "Hm, a kiln.",
+  calls: [
+    { id: "call_1", name: "lcm_expand", args: JSON.stringify(expandArgs) },
+    { id: "call_2", name: "lcm_describe", args: JSON.stringify(describeArgs) },
+  ],
+} as const;
+
 interface Format {
   readonly name: string;
   readonly provider: string;
@@ -34,6 +59,11 @@ interface Format {
   readonly auth: Record<string, string | undefined>;
   /** The body as it should go out, without what is not ours to say. */
   readonly body: (temperature: number | undefined) => object;
+  /** What is added to the body when tools are offered, and where turns stand in it. */
+  readonly offer: object;
+  readonly turnsAt: "messages" | "input" | "contents";
+  /** The turns of a step with two calls, and of what came of them. */
+  readonly step: readonly object[];
 }
 
 const chat = (model: string) => (temperature: number | undefined) => ({
@@ -45,6 +75,24 @@ const chat = (model: string) => (temperature: number | undefined) => ({
   max_tokens: request.maxOutputTokens,
   ...(temperature === undefined ? {} : { temperature }),
 });
+
+const chatOffer = {
+  tools: [expand, describing].map((offered) => ({ type: "function", function: offered })),
+  tool_choice: "auto",
+};
+
+const chatStep = (more: { reasoning_content?: string }, second: string) => [
+  {
+    role: "assistant",
+    content: lookup.text,
+    ...more,
+    tool_calls: lookup.calls.map(({ id, name, args }) => {
+      return { id, type: "function", function: { name, arguments: args } };
+    }),
+  },
+  { role: "tool", tool_call_id: "call_1", content: "It is booked for 9." },
+  { role: "tool", tool_call_id: "call_2", content: second },
+];
 
 const formats: readonly Format[] = [
   {
@@ -62,6 +110,29 @@ const formats: readonly Format[] = [
       system: [{ type: "text", text: request.system }],
       messages: [{ role: "user", content: [{ type: "text", text: request.prompt }] }],
     }),
+    offer: {
+      tools: [expand, describing].map(({ parameters, ...offered }) => ({ ...offered, input_schema: parameters })),
+      tool_choice: { type: "auto" },
+    },
+    turnsAt: "messages",
+    step: [
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: lookup.reasoning, signature: "signed" },
+          { type: "text", text: lookup.text },
+          { type: "tool_use", id: "call_1", name: "lcm_expand", input: expandArgs },
+          { type: "tool_use", id: "call_2", name: "lcm_describe", input: describeArgs },
+        ],
+      },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "call_1", content: "It is booked for 9." },
+          { type: "tool_result", tool_use_id: "call_2", content: "There is no msg_42.", is_error: true },
+        ],
+      },
+    ],
   },
   {
     name: "OpenAI responses",
@@ -82,6 +153,18 @@ const formats: readonly Format[] = [
       ...(temperature === undefined ? {} : { temperature }),
       store: false,
     }),
+    offer: {
+      tools: [expand, describing].map((offered) => ({ type: "function", ...offered, strict: false })),
+      tool_choice: "auto",
+    },
+    turnsAt: "input",
+    // Nothing is stored there, so nothing is called by its id.
+    step: [
+      { role: "assistant", content: lookup.text },
+      ...lookup.calls.map(({ id, name, args }) => ({ type: "function_call", call_id: id, name, arguments: args })),
+      { type: "function_call_output", call_id: "call_1", output: "It is booked for 9." },
+      { type: "function_call_output", call_id: "call_2", output: '{"error":"There is no msg_42."}' },
+    ],
   },
   {
     name: "OpenAI chat completions",
@@ -92,6 +175,9 @@ const formats: readonly Format[] = [
     path: "/v1/chat/completions",
     auth: { authorization: "Bearer sk-proj-abc" },
     body: chat("gpt-4.1"),
+    offer: chatOffer,
+    turnsAt: "messages",
+    step: chatStep({}, '{"error":"There is no msg_42."}'),
   },
   {
     name: "Google generateContent",
@@ -109,6 +195,47 @@ const formats: readonly Format[] = [
       contents: [{ role: "user", parts: [{ text: request.prompt }] }],
       systemInstruction: { parts: [{ text: request.system }] },
     }),
+    offer: {
+      tools: [
+        {
+          functionDeclarations: [expand, describing].map(({ parameters, ...offered }) => {
+            return { ...offered, parametersJsonSchema: parameters };
+          }),
+        },
+      ],
+      toolConfig: { functionCallingConfig: { mode: "AUTO" } },
+    },
+    turnsAt: "contents",
+    step: [
+      {
+        role: "model",
+        parts: [
+          { text: lookup.reasoning, thought: true },
+          { text: lookup.text },
+          { functionCall: { id: "call_1", name: "lcm_expand", args: expandArgs }, thoughtSignature: "signed" },
+          { functionCall: { id: "call_2", name: "lcm_describe", args: describeArgs } },
+        ],
+      },
+      {
+        role: "user",
+        parts: [
+          {
+            functionResponse: {
+              id: "call_1",
+              name: "lcm_expand",
+              response: { name: "lcm_expand", content: "It is booked for 9." },
+            },
+          },
+          {
+            functionResponse: {
+              id: "call_2",
+              name: "lcm_describe",
+              response: { name: "lcm_describe", error: "There is no msg_42." },
+            },
+          },
+        ],
+      },
+    ],
   },
   {
     name: "OpenRouter",
@@ -119,6 +246,9 @@ const formats: readonly Format[] = [
     path: "/api/v1/chat/completions",
     auth: { authorization: "Bearer sk-or-v1-abc" },
     body: chat("anthropic/claude-sonnet-4.5"),
+    offer: chatOffer,
+    turnsAt: "messages",
+    step: chatStep({ reasoning_content: lookup.reasoning }, "There is no msg_42."),
   },
   {
     name: "Ollama",
@@ -129,6 +259,9 @@ const formats: readonly Format[] = [
     path: "/v1/chat/completions",
     auth: { authorization: undefined },
     body: chat("qwen3:8b"),
+    offer: chatOffer,
+    turnsAt: "messages",
+    step: chatStep({ reasoning_content: lookup.reasoning }, "There is no msg_42."),
   },
 ];
 
@@ -150,6 +283,58 @@ for (const format of formats) {
       for (const [header, value] of Object.entries(format.auth)) assert.equal(asked?.headers[header], value, header);
       assert.deepEqual(asked?.body, format.body(0.2));
       assert.deepEqual([model.provider, model.name], [format.provider, format.model]);
+    });
+
+    it("carries the tools there, the calls back, and with the next request the whole step and its results", async () => {
+      const { server, model } = await start(format);
+      server.play(lookup, lookup, good);
+      const first = await answered(model, question);
+      assert.partialDeepStrictEqual(first, { text: lookup.text, finish: "stop", outputTokens: scriptedTokens.output });
+      assert.deepEqual(first.calls, [
+        { id: "call_1", name: "lcm_expand", args: expandArgs },
+        { id: "call_2", name: "lcm_describe", args: describeArgs },
+      ]);
+      const second = await answered(model, { ...question, steps: [stepOf(first)] });
+      const last = await answered(model, { ...question, steps: [stepOf(first), stepOf(second)] });
+      assert.equal(last.text, good.text);
+      assert.equal(last.calls, undefined);
+
+      const told: object = format.body(0.2);
+      const before: unknown[] = Reflect.get(told, format.turnsAt);
+      for (const [steps, asked] of server.asked.entries()) {
+        const turns = [...before, ...Array.from({ length: steps }, () => format.step).flat()];
+        assert.deepEqual(asked.body, { ...told, ...format.offer, [format.turnsAt]: turns });
+      }
+      assert.equal(server.asked.length, 3);
+    });
+
+    it("guarantee 21: a credential that is no longer accepted at the second step is `auth`", async () => {
+      const { server, model } = await start(format);
+      server.play(lookup, { kind: "error", status: 401 });
+      const first = await answered(model, question);
+      assert.equal(refusalOf(await model.complete({ ...question, steps: [stepOf(first)] })), "auth");
+      assert.equal(server.asked.length, 2);
+    });
+
+    it("rebuilds a step that was made elsewhere from what is known of it", async () => {
+      const { server, model } = await start(format);
+      server.play(good);
+      const completion = { kind: "text", text: "", finish: "stop", inputTokens: 1, outputTokens: 1 } as const;
+      const calls = [{ id: "call_1", name: "lcm_expand", args: '{"summaryIds' }];
+      await answered(model, { ...question, steps: [stepOf({ ...completion, calls, memo: { of: "another" } })] });
+      const sent = JSON.stringify(server.asked[0]?.body[format.turnsAt]);
+      assert.match(sent, /"call_1".*It is booked for 9/);
+      assert.doesNotMatch(sent, /summaryIds/);
+    });
+
+    it("names the tools of earlier steps when none is offered any more, and allows no call", async () => {
+      const { server, model } = await start(format);
+      server.play(lookup, good);
+      const first = await answered(model, question);
+      await answered(model, { ...request, steps: [stepOf(first)] });
+      const sent = server.asked[1]?.body ?? {};
+      assert.match(JSON.stringify(sent["tools"]), /"lcm_expand".*"lcm_describe"/);
+      assert.match(JSON.stringify([sent["tool_choice"], sent["toolConfig"]]), /"none"/i);
     });
 
     it("guarantee 21: a credential that is not accepted is `auth`, and is not tried again", async () => {
@@ -259,6 +444,79 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
       inputTokens: estimateTokens(request.system) + estimateTokens(request.prompt),
       outputTokens: estimateTokens("The kiln is booked."),
     });
+  });
+
+  it("estimates the cost of a step with all that went before it", async () => {
+    const { server, model } = await start(ollama);
+    server.play({ ...lookup, usage: false }, { ...good, usage: false });
+    const first = await answered(model, question);
+    const second = await answered(model, { ...question, steps: [stepOf(first)] });
+    const results = estimateTokens("It is booked for 9.") + estimateTokens("There is no msg_42.");
+    assert.ok(first.outputTokens > estimateTokens(lookup.text));
+    assert.equal(second.inputTokens, first.inputTokens + first.outputTokens + results);
+  });
+
+  for (const format of formats.filter(({ name }) => /OpenAI|Ollama/.test(name))) {
+    it(`gives back calls that are wrong as the model wrote them, and asks no more by itself: ${format.name}`, async () => {
+      const { server, model } = await start(format);
+      const calls = [
+        { id: "call_1", name: "lcm_expand", args: '{"summaryIds": [' },
+        { id: "call_2", name: "rm_rf", args: '{"path":"/"}' },
+        { id: "call_3", name: "lcm_describe", args: "" },
+        { id: "call_4", name: "lcm_describe", args: '{"id":7}' },
+      ];
+      server.play({ kind: "answer", text: "", calls }, good);
+      const first = await answered(model, question);
+      assert.deepEqual(
+        first.calls?.map(({ args }) => args),
+        ['{"summaryIds": [', { path: "/" }, {}, { id: 7 }],
+      );
+      assert.equal(server.asked.length, 1);
+      const step = stepOf(first);
+      const completion = await answered(model, { ...question, steps: [step] });
+      assert.equal(completion.text, good.text);
+      const sent = JSON.stringify(server.asked[1]?.body[format.turnsAt]);
+      for (const { id } of calls) assert.equal(sent.split(`"${id}"`).length, 3, `${id} is a call and a result`);
+    });
+  }
+
+  it("gives OpenAI's sealed reasoning back, as nothing of it is stored there", async () => {
+    const { server, model } = await start({ ...formats[1]!, model: "gpt-5" });
+    server.play(lookup, good);
+    const first = await answered(model, question);
+    await answered(model, { ...question, steps: [stepOf(first)] });
+    const [asked, next] = server.asked;
+    assert.deepEqual(asked?.body["include"], ["reasoning.encrypted_content"]);
+    assert.partialDeepStrictEqual(next?.body["input"], [
+      { type: "reasoning", summary: [{ type: "summary_text", text: lookup.reasoning }], encrypted_content: "sealed" },
+      { type: "function_call", call_id: "call_1" },
+    ]);
+    assert.doesNotMatch(JSON.stringify(next?.body), /item_reference|fc_call|msg_1"/);
+  });
+
+  it("takes apart the calls that OpenAI's models wrap into one, and answers each", async () => {
+    const { server, model } = await start(formats[1]!);
+    const uses = [
+      { recipient_name: "functions.lcm_expand", parameters: expandArgs },
+      { recipient_name: "functions.lcm_describe", parameters: describeArgs },
+    ];
+    const wrapped = { id: "call_1", name: "parallel", args: JSON.stringify({ tool_uses: uses }) };
+    server.play({ kind: "answer", text: "", calls: [wrapped] }, good);
+    const first = await answered(model, question);
+    assert.deepEqual(
+      first.calls?.map(({ name, args }) => [name, args]),
+      [
+        ["lcm_expand", expandArgs],
+        ["lcm_describe", describeArgs],
+      ],
+    );
+    await answered(model, { ...question, steps: [stepOf(first)] });
+    assert.partialDeepStrictEqual(server.asked[1]?.body["input"], [
+      { type: "function_call", call_id: first.calls?.[0]?.id },
+      { type: "function_call", call_id: first.calls?.[1]?.id },
+      { type: "function_call_output", call_id: first.calls?.[0]?.id },
+      { type: "function_call_output", call_id: first.calls?.[1]?.id },
+    ]);
   });
 
   it("guarantee 21: an address where nobody listens is `unreachable`, asked three times", async () => {
@@ -410,6 +668,24 @@ async function start(
   );
   return { server, model, attempts: () => attempts };
 }
+
+type Answered = Extract<Completion, { kind: "text" }>;
+
+async function answered(model: Model, asked: CompletionRequest): Promise<Answered> {
+  const completion = await model.complete(asked);
+  assert.ok(completion.kind === "text", messageOf(completion));
+  return completion;
+}
+
+/** The first call found something, the others did not. */
+const stepOf = (completion: Answered): ToolStep => ({
+  completion,
+  results: (completion.calls ?? []).map((call, at) => ({
+    call,
+    text: at === 0 ? "It is booked for 9." : "There is no msg_42.",
+    isError: at > 0,
+  })),
+});
 
 const urlOf = (input: string | URL | Request): string => new Request(input).url;
 const refusalOf = (completion: Completion): string =>

@@ -11,7 +11,6 @@ import type { APICallError, LanguageModel } from "ai";
 import { LcmError } from "../core/errors.ts";
 import type { Refusal } from "../core/model.ts";
 import type { Completion, CompletionRequest, Model } from "../core/ports.ts";
-import { estimateTokens } from "../core/text.ts";
 import { endpointOf } from "./choice.ts";
 import type { Endpoint, ModelChoice } from "./choice.ts";
 import { findCredential, variablesOf } from "./credentials.ts";
@@ -22,6 +21,7 @@ import { readCustomProviders, readOpenclawConfig } from "./openclaw-files.ts";
 import type { Env } from "./openclaw-files.ts";
 import { scrub, troubleOf } from "./refusal.ts";
 import type { Failure, Trouble } from "./refusal.ts";
+import { callsOf, estimateInput, estimateOutput, tell } from "./steps.ts";
 
 export interface ModelDeps {
   /** OpenClaw's, with its config, its providers and its auth profiles. */
@@ -83,7 +83,7 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
     const result = await generateText({
       model: await languageModel(choice, endpoint, secret, post),
       instructions: request.system,
-      prompt: request.prompt,
+      ...(await tell(request)),
       maxOutputTokens: request.maxOutputTokens,
       ...(request.temperature === null ? {} : { temperature: request.temperature }),
       maxRetries: 0,
@@ -91,13 +91,15 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
       ...(endpoint.api === "openai-responses" ? { providerOptions: { openai: { store: false } } } : {}),
     });
     if (result.finishReason === "content-filter") return refused("filtered", "");
-    const isPlain = result.finishReason === "stop" || result.finishReason === "length";
+    const finish = result.finishReason === "tool-calls" ? "stop" : result.finishReason;
+    const called = callsOf(result.toolCalls, result.responseMessages);
     return {
       kind: "text",
       text: result.text,
-      finish: isPlain ? result.finishReason : "other",
-      inputTokens: result.usage.inputTokens ?? estimateTokens(request.system) + estimateTokens(request.prompt),
-      outputTokens: result.usage.outputTokens ?? estimateTokens(result.text),
+      ...called,
+      finish: finish === "stop" || finish === "length" ? finish : "other",
+      inputTokens: result.usage.inputTokens ?? estimateInput(request),
+      outputTokens: result.usage.outputTokens ?? estimateOutput(result.text, called.calls),
     };
   }
 

@@ -173,13 +173,21 @@ export interface Filter {
 
 const namedMax = 500;
 
+/** Files have no rows of text and no index: see search-files.ts. */
+const corporaOf: Readonly<Record<SearchRequest["scope"], readonly Corpus[]>> = {
+  messages: [messages],
+  summaries: [summaries],
+  both: [messages, summaries],
+  files: [],
+};
+
 export function* openScope({
   scope,
   conversations,
   since = asTime(earliest),
   before = asTime(latest),
 }: SearchRequest): Script<Scope> {
-  const corpora = scope === "both" ? [messages, summaries] : [scope === "messages" ? messages : summaries];
+  const corpora = corporaOf[scope];
   const only = conversations === undefined ? null : JSON.stringify(conversations);
   // Conversations that are asked for by name are searched even if hidden.
   const hidden = only === null ? yield* ids(hiddenConversations) : [];

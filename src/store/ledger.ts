@@ -117,11 +117,9 @@ export function* revokeGrant(deps: ScriptDeps, id: GrantId): Script<void> {
 
 export function* sweepGrants(deps: ScriptDeps): Script<number> {
   const now = deps.now();
-  const swept = yield* count(
-    sql`SELECT count(*) FROM expansion_grants WHERE revoked_at IS NULL AND expires_at <= ${now}`,
-  );
-  yield sql`UPDATE expansion_grants SET revoked_at = ${now} WHERE revoked_at IS NULL AND expires_at <= ${now}`;
-  return swept;
+  const swept = yield sql`UPDATE expansion_grants SET revoked_at = ${now}
+                          WHERE revoked_at IS NULL AND expires_at <= ${now} RETURNING grant_id`;
+  return swept.length;
 }
 
 // ── Calls, compactions and journal ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -92,19 +92,61 @@ describe("what a match must contain", () => {
     fc.assert(
       fc.property(anyPattern, fc.array(anyText, { minLength: 20, maxLength: 20 }), (pattern, texts) => {
         const compiled = compileIfValid(pattern);
-        if (compiled === null || compiled.like === "%") return;
+        if (compiled === null || (compiled.like === "%" && compiled.literal === "")) return;
         // Few texts match by chance: most that do are the pattern's own letters.
         const own = pattern.replace(/\\[dwb]|\(\?(?:<n>|<?[=!]|-i:|:)|\{.*?\}|\[\^k\]|[()?*+|^$[\]\\]/g, "");
         const all = [...texts, own, own.toUpperCase(), own.replaceAll("s", "ſ"), `.${own}1`, own + own];
         for (const text of matching(compiled.regex, all)) {
           tested += 1;
           assert.equal(like.get(text, compiled.like)?.["holds"], 1, `${compiled.like} for ${JSON.stringify(text)}`);
+          assert.ok(text.toLowerCase().includes(compiled.literal), `${compiled.literal} for ${JSON.stringify(text)}`);
         }
       }),
       { numRuns: 5_000 },
     );
     assert.ok(tested > 500, `only ${tested} matches were put to the test`);
     db.close();
+  });
+});
+
+describe("a pattern that looks at one line at a time", () => {
+  const isOfOneLine = (pattern: string): boolean => compilePattern(pattern).isOfOneLine;
+
+  it("is told from one that may look further", () => {
+    for (const pattern of ["plain words", String.raw`^\w+\.log: (?:warn|error)$`, String.raw`[a-f]{2}\b.*\(`, "数据"])
+      assert.equal(isOfOneLine(pattern), true, pattern);
+    for (const pattern of [
+      String.raw`a\sb`,
+      String.raw`a\nb`,
+      "a\nb",
+      "a[^b]c",
+      String.raw`\D`,
+      "(?s:.)",
+      "(?!x)y",
+      "(?<=x)y",
+    ])
+      assert.equal(isOfOneLine(pattern), false, pattern);
+  });
+
+  it("matches a text if it matches a line of it, and only then", () => {
+    let tested = 0;
+    fc.assert(
+      fc.property(anyPattern, fc.array(anyText, { minLength: 20, maxLength: 20 }), (pattern, texts) => {
+        const compiled = compileIfValid(pattern);
+        if (compiled?.isOfOneLine !== true) return;
+        const matches = new Set(matching(compiled.regex, [...texts, ...texts.flatMap((text) => text.split("\n"))]));
+        for (const text of texts) {
+          tested += 1;
+          assert.equal(
+            matches.has(text),
+            text.split("\n").some((line) => matches.has(line)),
+            JSON.stringify(text),
+          );
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+    assert.ok(tested > 500, `only ${tested} texts were put to the test`);
   });
 });
 

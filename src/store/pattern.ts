@@ -9,18 +9,25 @@ export interface Pattern {
   readonly regex: RegExp;
   /** A LIKE pattern (escaped by `\`) that holds for every text the expression matches; `%` if nothing is certain. */
   readonly like: string;
+  /** What every text that it matches holds, if both are in lower case; empty if nothing is certain. */
+  readonly literal: string;
+  /** Whether it certainly looks at one line at a time, so that it finds the same in lines as in the whole text. */
+  readonly isOfOneLine: boolean;
 }
 
 /** Smart case: a pattern without capitals ignores case. `^` and `$` are the ends of a line. */
 export function compilePattern(pattern: string): Pattern {
   if (pattern === "") throw invalid(pattern, "it is empty");
   const flags = hasCapital(pattern) ? "m" : "im";
+  const isOfOneLine = staysInLine(pattern);
   try {
-    return { regex: new RegExp(pattern, `${flags}u`), like: likeOf(requiredLiteral(pattern) ?? "") };
+    const regex = new RegExp(pattern, `${flags}u`);
+    const literal = requiredLiteral(pattern) ?? "";
+    return { regex, like: likeOf(literal), literal: withoutFolding(literal), isOfOneLine };
   } catch (strict) {
     try {
       // Loose syntax, such as an escape that means nothing, is valid without u alone. Nothing is certain about it.
-      return { regex: new RegExp(pattern, flags), like: "%" };
+      return { regex: new RegExp(pattern, flags), like: "%", literal: "", isOfOneLine };
     } catch {
       throw invalid(pattern, reasonOf(strict), strict); // The stricter reason is the clearer one.
     }
@@ -41,6 +48,10 @@ const hasCapital = (pattern: string): boolean =>
   /\p{Lu}/u.test(
     pattern.replace(/\\(?:[pPu]\{[^}]*\}|k<[^>]*>|u[0-9a-f]{4}|x[0-9a-f]{2}|c[a-z]|.)|\(\?<[^>=!]+>/gisu, ""),
   );
+
+/** Nothing in it but characters, classes that hold no line end, and groups that look at nothing around them. */
+const staysInLine = (pattern: string): boolean =>
+  !/[\p{Cc}\u2028\u2029]|\[\^|\(\?(?!:)|\\(?![dwb]|[^\p{L}\p{N}])/u.test(pattern);
 
 // ── What must occur ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -108,6 +119,9 @@ export function requiredLiteral(pattern: string): string | null {
 }
 
 const longer = (one: string, other: string): string => (other.length > one.length ? other : one);
+
+/** The longest piece that lower case brings together: of s there is another, ſ, which stays as it is. */
+const withoutFolding = (literal: string): string => literal.toLowerCase().split("s").reduce(longer);
 
 const literalMin = 3;
 const literalMax = 64;

@@ -106,14 +106,21 @@ export const weightOf = (holding: number, rows: number): number =>
 const saturation = 1.2;
 const lengthShare = 0.75;
 
-/** BM25. */
-export function ownScore(reading: Reading, weights: readonly number[], meanLength: number): number {
-  const damping = saturation * (1 - lengthShare + (lengthShare * reading.length) / meanLength);
-  return reading.counts.reduce(
-    (score, count, term) => score + ((weights[term] ?? 0) * count * (saturation + 1)) / (count + damping),
+/** BM25 of a text by itself. */
+export const ownScore = (reading: Reading, weights: readonly number[], meanLength: number): number =>
+  sumOf(frequenciesOf(reading, meanLength), weights);
+
+/** How often each term occurs, less in a text that is longer than others. */
+function frequenciesOf({ counts, length }: Reading, meanLength: number): readonly number[] {
+  const excess = 1 - lengthShare + (lengthShare * length) / meanLength;
+  return counts.map((count) => count / excess);
+}
+
+const sumOf = (frequencies: readonly number[], weights: readonly number[]): number =>
+  frequencies.reduce(
+    (sum, frequency, term) => sum + ((weights[term] ?? 0) * frequency * (saturation + 1)) / (frequency + saturation),
     0,
   );
-}
 
 /** The stretch of a text, at most so wide, that holds the most telling terms. */
 export function bestStretch(reading: Reading, weights: readonly number[], width: number): Stretch {
@@ -144,29 +151,67 @@ interface Turn {
   readonly at: string;
   /** The `name` field of the message, if the host gave one. */
   readonly name: string | null;
-  /** What BM25 says of its own text. */
-  readonly own: number;
+  readonly reading: Reading;
 }
 
 export const neighboursEachSide = 3;
-const replyShare = 0.5;
-const neighbourShare = 0.25;
-const speakerFactor = 1.3;
 
-/** The score of each turn among the turns around it. Turns that are not given count as unrelated. */
-export function scoreTurns(turns: readonly Turn[], query: Query): readonly number[] {
-  const places = new Map(turns.map((turn) => [placeOf(turn.conversation, turn.seq), turn]));
+/** Round numbers; `npm run bench:recall -- --tune` tells what others would give. */
+export interface TurnRules {
+  /** How much a word counts for a turn when the question before it holds the word. */
+  readonly replyShare: number;
+  /** How much, when a turn nearby does. */
+  readonly neighbourShare: number;
+  /** For a turn of someone whom the query names. */
+  readonly speakerFactor: number;
+  /** For a turn that tells a time, when the query asks for one. */
+  readonly timeFactor: number;
+  /** For a turn that ends by asking: what answers a question is seldom one itself. */
+  readonly askingFactor: number;
+}
+
+export const turnRules: TurnRules = {
+  replyShare: 0.5,
+  neighbourShare: 0.25,
+  speakerFactor: 1.3,
+  timeFactor: 1.3,
+  askingFactor: 0.9,
+};
+
+/**
+ * The score of each turn among the turns around it. What they say is part of what it is about, so their words count as
+ * its own in part: a turn with one word of the query, beside a turn with another, is better than one with the same word
+ * twice. Turns that are not given count as unrelated.
+ */
+export function scoreTurns(
+  turns: readonly Turn[],
+  query: Query,
+  weights: readonly number[],
+  meanLength: number,
+  rules = turnRules,
+): readonly number[] {
+  const own = turns.map(({ reading }) => frequenciesOf(reading, meanLength));
+  const places = new Map(turns.map((turn, at) => [placeOf(turn.conversation, turn.seq), at]));
   const dateScore = createDateScore(turns, query);
-  return turns.map((turn) => {
-    const near = (offset: number): Turn | undefined => places.get(placeOf(turn.conversation, turn.seq + offset));
-    const before = near(-1);
-    const reply = before !== undefined && asks(before.text) ? replyShare * before.own : 0;
-    let best = 0;
+  const wantsTime = query.isQuestion && query.mentioned.has("when");
+  return turns.map((turn, at) => {
+    const near = (offset: number): number => places.get(placeOf(turn.conversation, turn.seq + offset)) ?? -1;
+    const asked = asks(turns[near(-1)]?.text ?? "") ? own[near(-1)] : undefined;
+    const nearby = weights.map(() => 0);
     for (let offset = -neighboursEachSide; offset <= neighboursEachSide; offset++) {
-      if (offset !== 0) best = Math.max(best, near(offset)?.own ?? 0);
+      const other = offset === 0 ? undefined : own[near(offset)];
+      other?.forEach((frequency, term) => (nearby[term] = Math.max(nearby[term] ?? 0, frequency)));
     }
-    const score = turn.own + reply + neighbourShare * best;
-    return score === 0 ? 0 : (score + dateScore(turn)) * (isNamed(turn, query) ? speakerFactor : 1);
+    const heard = nearby.map(
+      (most, term) => (own[at]?.[term] ?? 0) + rules.replyShare * (asked?.[term] ?? 0) + rules.neighbourShare * most,
+    );
+    const score = sumOf(heard, weights);
+    if (score === 0) return 0;
+    const factor =
+      (isNamed(turn, query) ? rules.speakerFactor : 1) *
+      (wantsTime && timeTold.test(turn.text) ? rules.timeFactor : 1) *
+      (endsAsking(turn.text) ? rules.askingFactor : 1);
+    return (score + dateScore(turn)) * factor;
   });
 }
 
@@ -174,6 +219,16 @@ export function scoreTurns(turns: readonly Turn[], query: Query): readonly numbe
 export const placeOf = (conversation: number, seq: number): number => conversation * 2 ** 32 + seq;
 
 const asks = (text: string): boolean => /[?？]/.test(text);
+const endsAsking = (text: string): boolean => asks(text.trimEnd().slice(-1));
+
+/** A day or a time of day, or how long before or after the day on which it is said. "May" is mostly a verb. */
+const timeTold = new RegExp(
+  String.raw`\b(?:(?:19|20)\d\d|\d\d?:\d\d|may \d+|\d+ may|yesterday|today|tonight|tomorrow|ago|recently|` +
+    "january|february|march|april|june|july|august|september|october|november|december|" +
+    "(?:mon|tues|wednes|thurs|fri|satur|sun)day|" +
+    String.raw`(?:last|next|this) (?:night|morning|week|weekend|month|year|spring|summer|autumn|fall|winter))\b`,
+  "i",
+);
 
 /** Whether the query names the speaker: `Name: …`, or the message's own name. */
 function isNamed(turn: Turn, query: Query): boolean {

@@ -30,7 +30,7 @@ export const asMessage = (id: number): MessageId => id as MessageId;
 export const asSummary = (id: string): SummaryId => id as SummaryId;
 
 const time = (row: Row, column: string): Timestamp => text(row, column) as Timestamp;
-const timeOrNull = (row: Row, column: string): Timestamp | null => textOrNull(row, column) as Timestamp | null;
+export const timeOrNull = (row: Row, column: string): Timestamp | null => textOrNull(row, column) as Timestamp | null;
 
 /** A word of a closed list, as the table's CHECK promises. */
 function wordOf<T extends string>(allowed: readonly T[]): (value: string) => T {

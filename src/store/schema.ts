@@ -242,6 +242,8 @@ export const indexes = [
   `CREATE INDEX context_items_summaries_idx ON context_items (conversation_id, ordinal) WHERE item_type = 'summary'`,
   `CREATE INDEX large_files_conv_idx ON large_files (conversation_id, created_at)`,
   `CREATE UNIQUE INDEX large_files_content_idx ON large_files (conversation_id, content_hash)`,
+  `CREATE INDEX expansion_grants_open_idx ON expansion_grants (expires_at) WHERE revoked_at IS NULL`,
+  `CREATE INDEX expansion_grants_parent_idx ON expansion_grants (parent_grant_id) WHERE parent_grant_id IS NOT NULL`,
   `CREATE INDEX transcript_entries_order_idx ON transcript_entries (conversation_id, after_seq, entry_id)`,
   `CREATE INDEX missing_parents_late_idx ON missing_parents (conversation_id, late_key)`,
   `CREATE INDEX model_usage_at_idx ON model_usage (at)`,

@@ -7,6 +7,7 @@ import type { Store } from "../core/ports.ts";
 import { dissolve } from "./dissolve.ts";
 import { forget, planForget } from "./forget.ts";
 import * as ledger from "./ledger.ts";
+import { manifest } from "./manifest.ts";
 import * as read from "./read.ts";
 import { rewrite } from "./rewrite.ts";
 import type { Script } from "./script.ts";
@@ -44,6 +45,7 @@ const reads = {
   derived: read.derived,
   coveredBy: read.coveredBy,
   closure: read.closure,
+  manifest,
   file: read.file,
   files: read.files,
   grant: read.grant,

@@ -5,7 +5,6 @@
  * A statement cannot be interrupted, so none runs long: rows are read in chunks, and the deadline is looked at between.
  */
 
-import { LcmError } from "../core/errors.ts";
 import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../core/ports.ts";
 import { excerpt } from "../core/text.ts";
 import { allOf, anyOf, byRecency, isWithin, messages, openScope, toFound, turnsAt } from "./corpus.ts";
@@ -27,28 +26,18 @@ import {
 import type { Reading, Stretch } from "./ranking.ts";
 import { all, text } from "./script.ts";
 import type { Row, Script, Statement } from "./script.ts";
+import { checkLimit, isLate, snippetWidth, timeoutMsOf } from "./search-limits.ts";
+import type { Deadline } from "./search-limits.ts";
 import { parseQuery } from "./words.ts";
 import type { Query, Term } from "./words.ts";
 
-/** When to stop, by the clock that tells the time. */
-export interface Deadline {
-  readonly deadlineMs: number;
-  readonly nowMs: () => number;
-}
-
 export function* search(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
-  if (!Number.isInteger(request.limit) || request.limit < 1 || request.limit > 200) {
-    throw new LcmError("invalid", `limit ${request.limit} is not a whole number from 1 to 200`);
-  }
+  checkLimit(request);
   const byPattern = request.mode === "regex";
   const found = yield* byPattern ? searchByPattern(request, deadline) : searchByWords(request, deadline);
   const files = yield* filesBeside(request);
   return files === 0 ? found : { ...found, caveats: [...found.caveats, { kind: "files", files }] };
 }
-
-const isLate = ({ deadlineMs, nowMs }: Deadline): boolean => nowMs() >= deadlineMs;
-
-const snippetWidth = 240;
 
 const hitOf = ({ toHit, conversation, text: from, at }: Found, stretch: Stretch, score: number): SearchHit =>
   toHit({ conversation, snippet: excerpt(from, stretch, snippetWidth), at, score });
@@ -57,7 +46,7 @@ const hitOf = ({ toHit, conversation, text: from, at }: Found, stretch: Stretch,
 
 function* searchByPattern(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
   const pattern = compilePattern(request.pattern);
-  const timeoutMs = Math.round(deadline.deadlineMs - deadline.nowMs());
+  const timeoutMs = timeoutMsOf(deadline);
   const scope = yield* openScope(request);
   const scans: Scan[] = [];
   for (const corpus of scope.corpora) scans.push(yield* scanRows(corpus, scope, pattern, request.limit, deadline));
@@ -186,7 +175,7 @@ interface Answer {
 function* searchByWords(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
   const query = parseQuery(request.pattern);
   if (request.conversations?.length === 0) return { hits: [], caveats: [] };
-  const timeoutMs = Math.round(deadline.deadlineMs - deadline.nowMs());
+  const timeoutMs = timeoutMsOf(deadline);
   const scope = yield* openScope(request);
   const terms = [...query.phrases, ...query.words, ...query.pieces];
   const wanted: WordSearch = { request, query, scope, deadline, terms, read: createReader(terms) };
@@ -273,12 +262,10 @@ function* findBest(wanted: WordSearch): Script<Answer> {
   for (const corpus of scope.corpora) {
     const candidates = collected.candidates.filter(({ found }) => found.corpus === corpus.name);
     const meanLength = candidates.reduce((sum, { reading }) => sum + reading.length, 0) / candidates.length;
-    const score = (candidate: Candidate): Scored => ({
-      ...candidate,
-      score: ownScore(candidate.reading, weights, meanLength),
+    const scored = candidates.map((candidate): Scored => {
+      return { ...candidate, score: ownScore(candidate.reading, weights, meanLength) };
     });
-    const scored = candidates.map(score);
-    ranked.push(...(corpus === messages ? yield* scoreAmongTurns(scored, score, wanted) : scored));
+    ranked.push(...(corpus === messages ? yield* scoreAmongTurns(scored, weights, meanLength, wanted) : scored));
   }
   const boosts = request.sort === "hybrid" ? recencyBoosts(ranked.map(({ found }) => found.at)) : [];
   const unknown = query.words.filter((word) => collected.holding.get(word) === 0);
@@ -301,21 +288,27 @@ type Scored = Candidate & { readonly score: number };
  */
 function* scoreAmongTurns(
   candidates: readonly Scored[],
-  score: (candidate: Candidate) => Scored,
+  weights: readonly number[],
+  meanLength: number,
   { query, scope, read }: WordSearch,
 ): Script<readonly Scored[]> {
   const neighbours = query.isQuestion ? yield* all(turnsAt(placesAround(candidates)), toFound) : [];
-  const turns = [...candidates, ...neighbours.map((found) => score({ found, reading: read(found.text) }))];
+  const turns: readonly Candidate[] = [
+    ...candidates,
+    ...neighbours.map((found) => ({ found, reading: read(found.text) })),
+  ];
   const scores = scoreTurns(
-    turns.map(({ found, score: own }) => ({ ...found, own })),
+    turns.map(({ found, reading }) => ({ ...found, reading })),
     query,
+    weights,
+    meanLength,
   );
   return turns
     .map((turn, at) => ({ ...turn, score: scores[at] ?? 0 }))
     .filter(({ found, score: sum }) => sum > 0 && isWithin(found.at, scope.filter));
 }
 
-/** How many of the best rows lend a part of their score to the turns around them. */
+/** Around how many of the best rows the turns are read. */
 const lendersMax = 80;
 
 /** Conversation and seq of the turns around the best candidates, without those that are candidates. */

@@ -57,6 +57,22 @@ describe("a search thread that died", () => {
   });
 });
 
+describe("guarantee 22, files: a runaway expression is stopped inside a file too", () => {
+  it("at its limit, as a caveat about time and not as no matches; the next search works", async () => {
+    const store = await openFilled();
+    try {
+      const { id } = await store.open({ sessionId: "filled" });
+      const file = { conversation: id, name: null, mimeType: null, encoding: "utf8", exploration: null } as const;
+      await store.saveFile({ ...file, content: `a needle\n${"a".repeat(50)}!` });
+      const stopped = await store.search({ ...runaway, scope: "files" }, { timeoutMs: 150 });
+      assert.deepEqual([stopped.hits, caveatKinds(stopped)], [[], ["time"]]);
+      assert.equal((await store.search({ ...sane, scope: "files" })).hits.length, 1);
+    } finally {
+      await store.close();
+    }
+  });
+});
+
 describe("a search that waits for its turn", () => {
   it("can be cancelled at once", async () => {
     const store = await openFilled();

@@ -30,6 +30,7 @@ const methods = [
   "derived",
   "coveredBy",
   "closure",
+  "manifest",
   "file",
   "files",
   "fileContent",

@@ -25,6 +25,7 @@ import { toStoredFile } from "./rows.ts";
 import { all, sql } from "./script.ts";
 import type { Row, Script, Statement } from "./script.ts";
 import { beyond, createScripts } from "./scripts.ts";
+import { filesToSearch, searchFiles } from "./search-files.ts";
 import { search } from "./search.ts";
 
 export interface SqliteOptions {
@@ -145,8 +146,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     },
     async search(request, limits = {}) {
       if (limits.signal?.aborted === true) throw new LcmError("unavailable", "the search was cancelled");
-      const deadlineMs = performance.now() + (limits.timeoutMs ?? searchTimeoutMsDefault);
-      return await read(() => search(request, { deadlineMs, nowMs: () => performance.now() }));
+      const nowMs = (): number => performance.now();
+      const deadline = { deadlineMs: nowMs() + (limits.timeoutMs ?? searchTimeoutMsDefault), nowMs };
+      if (request.scope !== "files") return await read(() => search(request, deadline));
+      const files = await read(() => filesToSearch(request));
+      return await searchFiles(request, deadline, files, (file) => readContent(filesDir, file));
     },
     async fileContent(id) {
       return await readContent(filesDir, await fileOf(id));

@@ -3,7 +3,7 @@
  * the same way to the same question.
  */
 
-import type { Completion, CompletionRequest, Model } from "../core/ports.ts";
+import type { Completion, CompletionRequest, Model, ToolCall } from "../core/ports.ts";
 import { estimateTokens } from "../core/text.ts";
 
 export const behaviours = [
@@ -86,6 +86,32 @@ async function behave(
       throw new TypeError("cannot read properties of undefined (reading 'choices')");
   }
 }
+
+/** A model that answers, and calls tools, by a script; the number of the call counts from 1. */
+export function createToolModel(
+  script: (request: CompletionRequest, call: number) => Completion | Promise<Completion>,
+): Model & { readonly calls: readonly CompletionRequest[] } {
+  const calls: CompletionRequest[] = [];
+  return {
+    provider: "scripted",
+    name: "two",
+    calls,
+    async complete(request) {
+      calls.push(request);
+      return await script(request, calls.length);
+    },
+  };
+}
+
+/** What such a model says, and what it wants called. */
+export const says = (answer: string, ...wanted: readonly Omit<ToolCall, "id">[]): Completion => ({
+  kind: "text",
+  text: answer,
+  calls: wanted.map((call, place) => ({ ...call, id: `call-${place}` })),
+  finish: "stop",
+  inputTokens: 1,
+  outputTokens: estimateTokens(answer),
+});
 
 const text = (request: CompletionRequest, answer: string): Completion => ({
   kind: "text",

@@ -13,6 +13,8 @@ export interface ScriptedAnswer {
   readonly kind: "answer";
   readonly text: string;
   readonly reasoning?: string;
+  /** What it wants called. Arguments are JSON text; formats that carry text carry it as it stands here. */
+  readonly calls?: readonly { readonly id: string; readonly name: string; readonly args: string }[];
   readonly finish?: "stop" | "length" | "filtered";
   /** Whether it says how many tokens it took; it does if this is left out. */
   readonly usage?: boolean;
@@ -57,10 +59,11 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   const server = createServer((request, response) => {
     void textOf(request).then((body) => {
       const path = request.url ?? "";
-      asked.push({ path, headers: request.headers, body: JSON.parse(body), atMs: performance.now() });
+      const now: Asked = { path, headers: request.headers, body: JSON.parse(body), atMs: performance.now() };
+      asked.push(now);
       const [step, ...later] = script;
       if (later.length > 0) script = later;
-      perform(step, path, response);
+      perform(step, now, response);
     });
   });
   server.listen(0, "127.0.0.1");
@@ -80,13 +83,13 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   };
 }
 
-function perform(step: Step | undefined, path: string, response: ServerResponse): void {
+function perform(step: Step | undefined, asked: Asked, response: ServerResponse): void {
   const send = (status: number, body: string, headers: Record<string, string> = {}): void => {
     response.writeHead(status, { "content-type": "application/json", ...headers }).end(body);
   };
   switch (step?.kind) {
     case "answer":
-      return send(200, JSON.stringify(answerAt(path, step)));
+      return send(200, JSON.stringify(answerTo(asked, step)));
     case "error": {
       const error = { message: "as the script says", type: "scripted", code: null, status: "SCRIPTED", ...step.error };
       return send(step.status, JSON.stringify({ type: "error", error }), step.headers);
@@ -104,16 +107,16 @@ function perform(step: Step | undefined, path: string, response: ServerResponse)
   }
 }
 
-function answerAt(path: string, answer: ScriptedAnswer): object {
+function answerTo({ path, body }: Asked, answer: ScriptedAnswer): object {
   if (path.endsWith("/messages")) return anthropicMessage(answer);
   if (path.endsWith("/chat/completions")) return openaiCompletion(answer);
-  if (path.endsWith("/responses")) return openaiResponse(answer);
+  if (path.endsWith("/responses")) return openaiResponse(answer, body);
   if (path.endsWith(":generateContent")) return googleContent(answer);
   throw new Error(`no format is spoken at ${path}`);
 }
 
-const finishOf = <T>(answer: ScriptedAnswer, words: { stop: T; length: T; filtered: T }): T =>
-  words[answer.finish ?? "stop"];
+const finishOf = <T>(answer: ScriptedAnswer, words: { stop: T; length: T; filtered: T; calls?: T }): T =>
+  (answer.calls === undefined ? undefined : words.calls) ?? words[answer.finish ?? "stop"];
 
 const usageOf = (answer: ScriptedAnswer, input: string, output: string): object | undefined =>
   answer.usage === false ? undefined : { [input]: scriptedTokens.input, [output]: scriptedTokens.output };
@@ -129,8 +132,9 @@ const anthropicMessage = (answer: ScriptedAnswer): object => ({
   content: [
     ...someIf(answer.reasoning, (thinking) => ({ type: "thinking", thinking, signature: "signed" })),
     ...someIf(answer.text, (text) => ({ type: "text", text })),
+    ...(answer.calls ?? []).map(({ id, name, args }) => ({ type: "tool_use", id, name, input: JSON.parse(args) })),
   ],
-  stop_reason: finishOf(answer, { stop: "end_turn", length: "max_tokens", filtered: "refusal" }),
+  stop_reason: finishOf(answer, { stop: "end_turn", length: "max_tokens", filtered: "refusal", calls: "tool_use" }),
   stop_sequence: null,
   usage: usageOf(answer, "input_tokens", "output_tokens") ?? { input_tokens: 0, output_tokens: 0 },
 });
@@ -143,14 +147,26 @@ const openaiCompletion = (answer: ScriptedAnswer): object => ({
   choices: [
     {
       index: 0,
-      message: { role: "assistant", content: answer.text, reasoning_content: answer.reasoning },
-      finish_reason: finishOf(answer, { stop: "stop", length: "length", filtered: "content_filter" }),
+      message: {
+        role: "assistant",
+        content: answer.text,
+        reasoning_content: answer.reasoning,
+        tool_calls: answer.calls?.map(({ id, name, args }) => {
+          return { id, type: "function", function: { name, arguments: args } };
+        }),
+      },
+      finish_reason: finishOf(answer, {
+        stop: "stop",
+        length: "length",
+        filtered: "content_filter",
+        calls: "tool_calls",
+      }),
     },
   ],
   usage: usageOf(answer, "prompt_tokens", "completion_tokens"),
 });
 
-const openaiResponse = (answer: ScriptedAnswer): object => ({
+const openaiResponse = (answer: ScriptedAnswer, asked: Asked["body"]): object => ({
   id: "resp_1",
   object: "response",
   created_at: 1_770_000_000,
@@ -166,6 +182,7 @@ const openaiResponse = (answer: ScriptedAnswer): object => ({
       type: "reasoning",
       id: "rs_1",
       summary: [{ type: "summary_text", text }],
+      ...(JSON.stringify(asked["include"])?.includes("encrypted_content") ? { encrypted_content: "sealed" } : {}),
     })),
     ...someIf(answer.text, (text) => ({
       type: "message",
@@ -174,6 +191,9 @@ const openaiResponse = (answer: ScriptedAnswer): object => ({
       status: "completed",
       content: [{ type: "output_text", text, annotations: [] }],
     })),
+    ...(answer.calls ?? []).map(({ id, name, args }) => {
+      return { type: "function_call", id: `fc_${id}`, call_id: id, name, arguments: args, status: "completed" };
+    }),
   ],
   usage: usageOf(answer, "input_tokens", "output_tokens"),
 });
@@ -186,6 +206,13 @@ const googleContent = (answer: ScriptedAnswer): object => ({
         parts: [
           ...someIf(answer.reasoning, (text) => ({ text, thought: true })),
           ...someIf(answer.text, (text) => ({ text })),
+          // Of calls made together the first is signed for all.
+          ...(answer.calls ?? []).map(({ id, name, args }, at) => {
+            return {
+              functionCall: { id, name, args: JSON.parse(args) },
+              ...(at === 0 && { thoughtSignature: "signed" }),
+            };
+          }),
         ],
       },
       finishReason: finishOf(answer, { stop: "STOP", length: "MAX_TOKENS", filtered: "SAFETY" }),

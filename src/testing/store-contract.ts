@@ -13,9 +13,11 @@ import { testForget } from "./contract/forget.ts";
 import type { StoreUnderTest } from "./contract/ground.ts";
 import { testKeeping } from "./contract/keeping.ts";
 import { testLedger } from "./contract/ledger.ts";
+import { testManifest } from "./contract/manifest.ts";
 import { testMoved } from "./contract/moved.ts";
 import { testOnce } from "./contract/once.ts";
 import { testSearch } from "./contract/search.ts";
+import { testFileSearch } from "./contract/search-files.ts";
 import { testSpending } from "./contract/spending.ts";
 import { testTransplant } from "./contract/transplant.ts";
 
@@ -27,6 +29,7 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testBranches(subject);
     testContent(subject);
     testFold(subject);
+    testManifest(subject);
     testOnce(subject);
     testTransplant(subject);
     testForget(subject);
@@ -34,6 +37,7 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testLedger(subject);
     testSpending(subject);
     testSearch(subject);
+    testFileSearch(subject);
     testKeeping(subject);
   });
 }

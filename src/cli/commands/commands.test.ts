@@ -3,9 +3,8 @@ import { describe, it } from "node:test";
 import { Command } from "commander";
 import { messageToStore } from "../../core/content.ts";
 import type { Json, MessageId, ConversationId, Timestamp } from "../../core/model.ts";
-import type { SearchCaveat } from "../../core/ports.ts";
 import { offeredRemedy } from "./doctor.ts";
-import { caveatSentence, wordFinder } from "./grep.ts";
+import { wordFinder } from "./grep.ts";
 import { inShort } from "./messages.ts";
 import { seconds } from "./options.ts";
 
@@ -25,27 +24,6 @@ describe("a remedy", () => {
     assert.equal(offeredRemedy(program, null), null);
     assert.equal(offeredRemedy(null, "lcm restore"), null);
   });
-});
-
-describe("guarantee 22: whatever a search left out is said in words", () => {
-  const caveats: readonly (readonly [SearchCaveat, RegExp])[] = [
-    [{ kind: "limit", limit: 20 }, /more match than the 20 shown/],
-    [
-      { kind: "time", timeoutMs: 500, scanned: 12_000, of: 90_000 },
-      /time limit of 0\.5 s after 12,000 of 90,000 rows.*may be matches/,
-    ],
-    [
-      { kind: "time", timeoutMs: 10_000, scanned: 0, of: 0 },
-      /time limit of 10 s; how far it got is not known.*may be matches/,
-    ],
-    [{ kind: "newest_ranked", ranked: 200_000 }, /newest 200,000/],
-    [{ kind: "partial_match", missing: ["red", "fox"] }, /lacks some of "red" and "fox"/],
-    [{ kind: "unindexed", rows: 1 }, /1 row not in it yet/],
-  ];
-  for (const [caveat, sentence] of caveats) {
-    it(`says ${caveat.kind}${"scanned" in caveat ? ` after ${caveat.scanned} rows` : ""}`, () =>
-      assert.match(caveatSentence(caveat), sentence));
-  }
 });
 
 describe("what is marked in a hit", () => {

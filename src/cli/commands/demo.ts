@@ -147,8 +147,8 @@ async function search(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<voi
   stage.headline("Anything is found again");
   const { columns, paint } = stage.session;
   const find = async (pattern: string): Promise<readonly SearchHit[]> => {
-    const within = { kind: "conversation", id } as const;
-    return (await lcm.grep({ pattern, mode: "full_text", scope: "messages", within, limit: 1 })).hits;
+    const reach = { kind: "conversation", conversations: [id] } as const;
+    return (await lcm.grep({ pattern, mode: "full_text", scope: "messages", reach, limit: 1 })).hits;
   };
   await find("warm");
   for (const pattern of searches) {

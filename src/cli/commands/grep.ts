@@ -5,9 +5,11 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model.ts";
-import type { SearchCaveat, SearchHit, SearchResult } from "../../core/ports.ts";
+import type { SearchHit, SearchResult } from "../../core/ports.ts";
+import { caveatSentence } from "../../core/recall.ts";
 import type { GrepRequest } from "../../core/recall.ts";
-import { formatCount } from "../../core/text.ts";
+import { reachOf } from "../../core/scope.ts";
+import type { Reach } from "../../core/scope.ts";
 import { exitUnavailable } from "../failure.ts";
 import { listed, oneLine, plural, clockTime, wrap } from "../render.ts";
 import { parseWhen } from "../when.ts";
@@ -20,7 +22,7 @@ interface GrepOptions {
   readonly fullText?: boolean;
   readonly conversation?: string;
   readonly family?: string;
-  readonly scope: "messages" | "summaries" | "both";
+  readonly scope: "messages" | "summaries" | "both" | "files";
   readonly sort?: "recency" | "relevance" | "hybrid";
   readonly since?: string;
   readonly before?: string;
@@ -45,7 +47,9 @@ export function addGrep(program: Command, context: CommandContext): void {
     .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
     .option("--family <name>", "only in this conversation and the other segments of its session")
     .addOption(
-      new Option("--scope <where>", "where to look").choices(["messages", "summaries", "both"]).default("both"),
+      new Option("--scope <where>", "where to look; files are the large texts that were moved out of messages")
+        .choices(["messages", "summaries", "both", "files"])
+        .default("both"),
     )
     .addOption(
       new Option("--sort <order>", "default: recency for a regular expression, hybrid for words").choices([
@@ -83,7 +87,7 @@ async function grep(session: Session, command: Command, ...words: readonly strin
       pattern,
       mode,
       scope: options.scope,
-      within: await withinOf(lcm, options),
+      reach: await reachFor(lcm, options),
       limit: options.limit,
       ...(options.sort === undefined ? {} : { sort: options.sort }),
       ...(options.since === undefined ? {} : { since: parseWhen("--since", options.since, zone, now) }),
@@ -99,10 +103,11 @@ async function grep(session: Session, command: Command, ...words: readonly strin
   });
 }
 
-async function withinOf(lcm: Lcm, { conversation, family }: GrepOptions): Promise<GrepRequest["within"]> {
-  if (conversation !== undefined) return { kind: "conversation", id: (await lcm.find(conversation)).id };
-  if (family !== undefined) return { kind: "family", id: (await lcm.find(family)).id };
-  return { kind: "all" };
+/** Whoever names a conversation here sees it even if it is hidden. */
+async function reachFor(lcm: Lcm, { conversation, family }: GrepOptions): Promise<Reach> {
+  if (conversation !== undefined) return { kind: "conversation", conversations: [(await lcm.find(conversation)).id] };
+  const reader = family === undefined ? null : (await lcm.find(family)).id;
+  return await reachOf(lcm.store, { conversation: reader, policy: "all" }, {});
 }
 
 interface Extent {
@@ -112,36 +117,26 @@ interface Extent {
 }
 
 /** How much was there to be searched. */
-async function extentOf(lcm: Lcm, { within, scope }: GrepRequest): Promise<Extent> {
-  const searched = await conversationsOf(lcm, within);
+async function extentOf({ store }: Lcm, { reach, scope }: GrepRequest): Promise<Extent> {
+  const named = reach.conversations?.map(async (id) => await store.conversation(id));
+  const searched = named === undefined ? await store.conversations() : (await Promise.all(named)).filter(isThere);
   const sum = (of: (conversation: Conversation) => number): number =>
     searched.reduce((total, each) => total + of(each), 0);
   return {
     conversations: searched.length,
-    ...(scope === "summaries" ? {} : { messages: sum(({ totals }) => totals.messages) }),
-    ...(scope === "messages" ? {} : { summaries: sum(({ totals }) => totals.summaries) }),
+    ...(scope === "messages" || scope === "both" ? { messages: sum(({ totals }) => totals.messages) } : {}),
+    ...(scope === "summaries" || scope === "both" ? { summaries: sum(({ totals }) => totals.summaries) } : {}),
   };
 }
 
-async function conversationsOf(lcm: Lcm, within: GrepRequest["within"]): Promise<readonly Conversation[]> {
-  switch (within.kind) {
-    case "all":
-      return await lcm.store.conversations();
-    case "family":
-      return await lcm.store.conversations({ familyOf: within.id });
-    case "conversation": {
-      const one = await lcm.store.conversation(within.id);
-      return one === null ? [] : [one];
-    }
-  }
-}
+const isThere = (conversation: Conversation | null): conversation is Conversation => conversation !== null;
 
 // ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function print(session: Session, request: GrepRequest, { hits, caveats }: SearchResult, searched: Extent): void {
   const highlight = createHighlighter(session, request);
   for (const hit of hits) for (const line of hitLines(session, hit, highlight)) session.print(line);
-  for (const caveat of caveats) session.note(`${session.paint.caution("note:")} ${caveatSentence(caveat)}`);
+  for (const caveat of caveats) session.note(`${session.paint.caution("note:")} ${caveatSentence(caveat, "flags")}`);
   const range = request.since === undefined && request.before === undefined ? "" : " of that time";
   if (hits.length > 0)
     session.note(
@@ -158,15 +153,14 @@ const extentWords = ({ messages, summaries, conversations }: Extent): string => 
       ? []
       : [plural(summaries, "summary", "summaries")]),
   ];
-  return `${listed(rows)} of ${plural(conversations, "conversation")}`;
+  return `${rows.length === 0 ? "the files" : listed(rows)} of ${plural(conversations, "conversation")}`;
 };
 
 const indent = "  ";
 
 function hitLines(session: Session, hit: SearchHit, highlight: (line: string) => string): readonly string[] {
   const { paint, context } = session;
-  const what = hit.kind === "message" ? paint.role(hit.role, hit.role) : paint.strong(`summary, depth ${hit.depth}`);
-  const id = hit.kind === "message" ? `message ${hit.id}` : hit.id;
+  const { id, what } = headOf(session, hit);
   const width = Math.max(20, session.columns - indent.length);
   const place = paint.soft(`conversation ${hit.conversation}  ${clockTime(hit.at, context.zone)}`);
   return [
@@ -176,26 +170,14 @@ function hitLines(session: Session, hit: SearchHit, highlight: (line: string) =>
   ];
 }
 
-export function caveatSentence(caveat: SearchCaveat): string {
-  switch (caveat.kind) {
-    case "limit":
-      return `more match than the ${caveat.limit} shown; --limit shows more, up to 200`;
-    case "time": {
-      const limit = `stopped at the time limit of ${caveat.timeoutMs / 1_000} s`;
-      const reach =
-        caveat.of === 0
-          ? "; how far it got is not known"
-          : ` after ${formatCount(caveat.scanned)} of ${formatCount(caveat.of)} rows, newest first`;
-      return `${limit}${reach}: there may be matches that are not shown; --timeout gives it longer`;
-    }
-    case "newest_ranked":
-      return `these words are frequent: only the newest ${formatCount(caveat.ranked)} matches were ranked`;
-    case "partial_match":
-      return `nothing holds all of these words; what is shown lacks some of ${listed(caveat.missing.map((word) => `"${word}"`))}`;
-    case "files":
-      return `${plural(caveat.files, "large text")} moved out to files: what they are about was searched, their contents were not`;
-    case "unindexed":
-      return `search is still being built: ${plural(caveat.rows, "row")} not in it yet`;
+function headOf({ paint }: Session, hit: SearchHit): { readonly id: string; readonly what: string } {
+  switch (hit.kind) {
+    case "message":
+      return { id: `message ${hit.id}`, what: paint.role(hit.role, hit.role) };
+    case "summary":
+      return { id: hit.id, what: paint.strong(`summary, depth ${hit.depth}`) };
+    case "file":
+      return { id: `${hit.id} line ${hit.line}`, what: oneLine(hit.name ?? "file") };
   }
 }
 

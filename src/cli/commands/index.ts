@@ -6,20 +6,25 @@
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import { addAdopt } from "./adopt.ts";
+import { addAsk } from "./ask.ts";
 import { addBackup } from "./backup.ts";
 import { addCompact } from "./compact.ts";
 import { addContext } from "./context.ts";
 import { addConversations } from "./conversations.ts";
 import { addDag } from "./dag.ts";
 import { addDemo } from "./demo.ts";
+import { addDescribe } from "./describe.ts";
 import { addDoctor } from "./doctor.ts";
+import { addExpand } from "./expand.ts";
 import { addExport } from "./export.ts";
 import { addForget } from "./forget.ts";
 import { addGrep } from "./grep.ts";
 import { addImport } from "./import.ts";
+import { addMcp } from "./mcp.ts";
 import { addMessages } from "./messages.ts";
 import { paragraph } from "./options.ts";
 import { addPrompts } from "./prompts.ts";
+import { addRecent } from "./recent.ts";
 import { addRestore } from "./restore.ts";
 import { act } from "./session.ts";
 import type { CommandContext } from "./session.ts";
@@ -28,7 +33,8 @@ import { addStatus } from "./status.ts";
 export type { CommandContext } from "./session.ts";
 
 const groups = [
-  { heading: "Look:", adders: [addStatus, addConversations, addMessages, addGrep, addContext, addDag] },
+  { heading: "Look:", adders: [addStatus, addConversations, addMessages, addContext, addDag] },
+  { heading: "Recall:", adders: [addGrep, addAsk, addRecent, addDescribe, addExpand, addMcp] },
   { heading: "Work:", adders: [addCompact, addPrompts, addDemo] },
   { heading: "Bring in and take out:", adders: [addImport, addExport] },
   { heading: "Look after:", adders: [addDoctor, addBackup, addRestore, addForget, addAdopt] },

@@ -147,7 +147,7 @@ function partInShort(part: Part): string {
 }
 
 /** How a summary begins, without the time and the speaker that stand before an extracted sentence. */
-export const openingOf = ({ text }: Summary): string =>
+export const openingOf = ({ text }: Pick<Summary, "text">): string =>
   oneLine(text.slice(0, charactersLookedAt)).replace(/^(?:\[[^\]]*\]\s*)+/, "");
 
 const blockTypeLength = 40;

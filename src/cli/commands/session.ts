@@ -9,6 +9,7 @@ import type { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Clock, Model } from "../../core/ports.ts";
 import type { TemplateName, Templates } from "../../core/prompts.ts";
+import type { Reader } from "../../core/scope.ts";
 import type { ResolvedSettings, Settings } from "../../core/settings.ts";
 import { isBrokenPipe, reportFailure } from "../failure.ts";
 import { createProgress } from "../progress.ts";
@@ -46,6 +47,8 @@ export interface CommandContext {
   prompts(): Promise<PromptFiles>;
   /** Work that Ctrl-C ends early and in good order; a second one ends the program. */
   interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Answers an MCP client on stdin and stdout until it goes away or the program is told to end. */
+  serveMcp(service: McpService): Promise<void>;
   /** The database at this path, or the one that the settings name. Touches nothing yet. */
   database(path: string | undefined): Promise<Database>;
   /** A yes or no from the person at the terminal. */
@@ -67,6 +70,13 @@ export interface Summariser {
   create(settings: Settings): Promise<Model>;
 }
 
+export interface McpService {
+  /** Asked when the first call comes, and again after it has thrown. */
+  open(): Promise<{ readonly lcm: Lcm; readonly reader: Reader }>;
+  /** Trouble that no client can do anything about. */
+  onError(error: Error): void;
+}
+
 export interface PromptFiles {
   /** Where files replace built-in templates; it need not exist. */
   readonly dir: string;
@@ -85,6 +95,8 @@ export interface Engine {
   readonly settings?: Settings;
   readonly model?: Model | null;
   readonly templates?: Templates;
+  /** `heeded` where no person has just mended the key. */
+  readonly breaker?: "heeded" | "ignored";
   /** Has the model describe large files, each until this signal. */
   readonly describeFilesUntil?: () => AbortSignal;
 }

@@ -215,6 +215,7 @@ type Reads =
   | "derived"
   | "coveredBy"
   | "closure"
+  | "manifest"
   | "search"
   | "file"
   | "files"

@@ -1,0 +1,418 @@
+/**
+ * `npm run bench:recall [-- <locomo.json>] [--tune] [--doc]`: how well search finds what answers a question, against
+ * plain BM25 over the same texts with the same words left out. Each question is asked in its own conversation, in
+ * natural language, as an agent would. `--tune` tells what other constants of the ranking would give; with `--doc` the
+ * figures of this run become docs/retrieval.md.
+ *
+ * LoCoMo is long conversations between two people, with questions whose evidence is known turns; it may be used for
+ * measuring only and is not part of the project. The demo is a session full of tool calls, with the questions of its
+ * facts. Everything goes the real way: imported, compacted without a model, searched through the store.
+ */
+
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { keyFacts } from "../src/cli/demo/facts.ts";
+import { createDemoTranscript } from "../src/cli/demo/transcript.ts";
+import { createLcm } from "../src/core/lcm.ts";
+import type { Lcm } from "../src/core/lcm.ts";
+import type { Conversation, Json, Message, SummaryId } from "../src/core/model.ts";
+import type { SearchHit } from "../src/core/ports.ts";
+import { resolveSettings } from "../src/core/settings.ts";
+import { createReader, scoreTurns, turnRules, weightOf } from "../src/store/ranking.ts";
+import type { TurnRules } from "../src/store/ranking.ts";
+import { openSqlite, systemNow } from "../src/store/sqlite.ts";
+import { parseQuery, prepareForIndex } from "../src/store/words.ts";
+import { makeScratch } from "../src/testing/scratch.ts";
+
+/** One conversation and what is asked about it. */
+interface Sample {
+  readonly name: string;
+  /** Lines of a transcript, each with an id. */
+  readonly lines: readonly Json[];
+  readonly questions: readonly Question[];
+}
+
+interface Question {
+  readonly question: string;
+  readonly category: string;
+  /** Ids of the lines that answer it. */
+  readonly evidence: readonly string[];
+}
+
+/** What one way of searching made of one question: the lines that each hit stands for, best hit first. */
+interface Outcome extends Question {
+  readonly found: readonly Lines[];
+}
+
+type Lines = ReadonlySet<string>;
+
+const cutoffs = [5, 10, 20] as const;
+const hitsMax = 50;
+const scopes = ["messages", "both"] as const;
+const ways = ["plain BM25", "relevance", "hybrid"] as const;
+type Scope = (typeof scopes)[number];
+type Way = (typeof ways)[number];
+
+/** Leaves small enough that a conversation of some 20,000 tokens has many, and nothing left unfolded. */
+const settings = { leafChunkTokens: 2_000, leafTargetTokens: 400, freshTailCount: 0 };
+
+async function main(args: readonly string[]): Promise<void> {
+  const path =
+    args.find((given) => !given.startsWith("--")) ?? join(import.meta.dirname, "../../shared/data/locomo-half.json");
+  const isThere = existsSync(path);
+  const locomo = isThere ? readLocomo(JSON.parse(readFileSync(path, "utf8"))) : [];
+  if (!isThere) console.log(`LoCoMo is left out: there is no ${path}. Another path can be given.\n`);
+  if (args.includes("--tune")) return isThere ? tune(locomo) : undefined;
+  const parts = [
+    ...(isThere ? report(`LoCoMo, ${locomo.length} conversations`, await measure(locomo)) : []),
+    ...report("The demo, full of tool calls", await measure([demoSample()])),
+  ];
+  console.log(parts.join("\n\n"));
+  if (args.includes("--doc") && isThere) writeFileSync(join(import.meta.dirname, "../docs/retrieval.md"), page(parts));
+}
+
+// ── Measuring ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Measured {
+  readonly outcomes: ReadonlyMap<Scope, ReadonlyMap<Way, readonly Outcome[]>>;
+  readonly leaves: number;
+  readonly covered: number;
+}
+
+async function measure(samples: readonly Sample[]): Promise<Measured> {
+  const folder = makeScratch("recall");
+  const store = await openSqlite({ path: join(folder, "lcm.db") });
+  const lcm = createLcm({
+    store,
+    clock: { now: systemNow },
+    settings: resolveSettings({ env: {}, config: settings }).values,
+  });
+  const outcomes = new Map(scopes.map((scope) => [scope, new Map(ways.map((way): [Way, Outcome[]] => [way, []]))]));
+  let [leaves, covered] = [0, 0];
+  try {
+    for (const sample of samples) {
+      const stored = await storeSample(lcm, sample);
+      leaves += stored.leaves.size;
+      for (const below of stored.leaves.values()) covered += below.size;
+      for (const scope of scopes) {
+        const searches = { "plain BM25": createPlainSearch(stored, scope), ...searchesOf(lcm, stored, scope) };
+        for (const way of ways) {
+          for (const question of sample.questions) {
+            outcomes
+              .get(scope)
+              ?.get(way)
+              ?.push({ ...question, found: await searches[way](question.question) });
+          }
+        }
+      }
+    }
+  } finally {
+    await lcm.close();
+    rmSync(folder, { recursive: true });
+  }
+  return { outcomes, leaves, covered };
+}
+
+interface Stored {
+  readonly conversation: Conversation;
+  readonly messages: readonly Message[];
+  readonly summaries: readonly { readonly id: SummaryId; readonly text: string }[];
+  /** The lines below each leaf. */
+  readonly leaves: ReadonlyMap<SummaryId, Lines>;
+}
+
+async function storeSample(lcm: Lcm, { name, lines }: Sample): Promise<Stored> {
+  async function* source(): AsyncGenerator<{ readonly position: number; readonly value: Json }> {
+    for (const [index, value] of lines.entries()) yield { position: index + 1, value };
+  }
+  const { conversation } = await lcm.import(source(), { fallbackSessionId: name });
+  if (conversation === null) throw new Error(`nothing to import in ${name}`);
+  await lcm.compact({ conversation: conversation.id, mode: "sweep" });
+  while ((await lcm.store.index(1_000)) > 0);
+  const messages = await lcm.store.messages({ conversation: conversation.id });
+  const keys = new Map(messages.map(({ id, key }) => [id, key]));
+  const summaries = await lcm.store.summaries({ conversation: conversation.id });
+  const sources = await lcm.store.sources(summaries.filter(({ depth }) => depth === 0).map(({ id }) => id));
+  const leaves = new Map(
+    [...sources].map(([id, below]) => [id, new Set(below.messages.map((each) => keys.get(each) ?? ""))]),
+  );
+  return { conversation, messages, summaries, leaves };
+}
+
+type Search = (question: string) => Promise<Outcome["found"]>;
+
+function searchesOf(lcm: Lcm, stored: Stored, scope: Scope): Record<"relevance" | "hybrid", Search> {
+  const keys = new Map(stored.messages.map(({ id, key }) => [id, new Set([key])]));
+  const linesOf = (hit: SearchHit): Lines =>
+    (hit.kind === "message" ? keys.get(hit.id) : hit.kind === "summary" ? stored.leaves.get(hit.id) : null) ?? nothing;
+  const searchBy = (sort: "relevance" | "hybrid"): Search => {
+    const request = {
+      mode: "full_text",
+      scope,
+      conversations: [stored.conversation.id],
+      sort,
+      limit: hitsMax,
+    } as const;
+    return async (pattern) => (await lcm.store.search({ ...request, pattern })).hits.map(linesOf);
+  };
+  return { relevance: searchBy("relevance"), hybrid: searchBy("hybrid") };
+}
+
+/** A summary above the leaves takes its place among the hits and stands for no line. */
+const nothing: Lines = new Set();
+
+/** FTS5's own ranking of the words that our search looks for, over the texts that it looks in. */
+function createPlainSearch({ messages, summaries, leaves }: Stored, scope: Scope): Search {
+  const db = new DatabaseSync(":memory:");
+  db.exec("CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = 'porter unicode61')");
+  const insert = db.prepare("INSERT INTO texts (rowid, text) VALUES (?, ?)");
+  const lines: Lines[] = [];
+  const add = (text: string, of: Lines): void => {
+    insert.run(lines.push(of), prepareForIndex(text, 0));
+  };
+  for (const { text, key } of messages) add(text, new Set([key]));
+  if (scope === "both") for (const { id, text } of summaries) add(text, leaves.get(id) ?? nothing);
+  const best = db.prepare(`SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts) LIMIT ${hitsMax}`);
+  return async (question) => {
+    const { phrases, words, pieces } = parseQuery(question);
+    const match = [...phrases, ...words, ...pieces].map((term) => term.match).join(" OR ");
+    return best.all(match).map((row) => lines[Number(row["rowid"]) - 1] ?? nothing);
+  };
+}
+
+// ── Reporting ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A table for each scope, and a paragraph on what it shows. */
+function report(title: string, { outcomes, leaves, covered }: Measured): readonly string[] {
+  return [...outcomes].flatMap(([scope, byWay]) => {
+    const groups = new Set((byWay.get("plain BM25") ?? []).flatMap(({ category }) => ["all", category]));
+    const of = (way: Way, group: string): readonly Outcome[] =>
+      (byWay.get(way) ?? []).filter(({ category }) => group === "all" || group === category);
+    const rows = [...groups].map((group) => [
+      group,
+      String(of("plain BM25", group).length),
+      ...ways.map((way) => figuresOf(of(way, group)).map(shown).join(" / ")),
+    ]);
+    const compared = ways.slice(1).map((way) => {
+      const gain = (recallAt(10, of(way, "all")) - recallAt(10, of("plain BM25", "all"))) * 100;
+      const worse = [...groups].filter((group) => {
+        const plain = figuresOf(of("plain BM25", group));
+        return figuresOf(of(way, group)).some((figure, at) => figure < (plain[at] ?? 0));
+      });
+      return `\`${way}\` ${gain < 0 ? "" : "+"}${gain.toFixed(1)} points at 10, worse anywhere in: ${worse.join(", ") || "nothing"}`;
+    });
+    const isDirect = scope === "messages";
+    const alone = (way: Way): string =>
+      shown(
+        recallAt(
+          10,
+          of(way, "all").map((each) => ({ ...each, found: each.found.map(messageOnly) })),
+        ),
+      );
+    const notes = isDirect
+      ? []
+      : [
+          `${leaves} leaves, of ${(covered / leaves).toFixed(1)} messages on average. The message itself is among the first ten`,
+          `hits for ${ways.map((way) => `${alone(way)}% (${way})`).join(", ")}.`,
+        ];
+    return [
+      `## ${title}: ${isDirect ? "messages" : "messages and summaries"}`,
+      table(["", "questions", ...ways], rows),
+      [`Over plain BM25: ${compared.join("; ")}.`, ...notes].join(" "),
+    ];
+  });
+}
+
+/** A leaf stands for several lines, or for one. */
+const messageOnly = (lines: Lines): Lines => (lines.size === 1 ? lines : nothing);
+
+/** As Markdown that reads well on a terminal too. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((name, at) => Math.max(name.length, ...rows.map((cells) => cells[at]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[at] ?? 0))).join(" | ")} |`;
+  const rule = `|${widths.map((width, at) => (at === 0 ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`)).join("|")}|`;
+  return [line(head), rule, ...rows.map(line)].join("\n");
+}
+
+const shown = (share: number): string => (share * 100).toFixed(1);
+
+function page(parts: readonly string[]): string {
+  const { leafChunkTokens, leafTargetTokens } = settings;
+  return `# What is found
+
+Written by \`npm run bench:recall -- --doc\`: how much of what answers a question is among the first 5, 10 and 20 hits, and
+the mean reciprocal rank of the first that does, in percent. Questions are asked as they are, each in its own conversation.
+*Plain BM25* is FTS5's own ranking of the same words over the same texts. Where summaries are searched too, a leaf counts
+for every message it covers and a deeper one for none; they were made without a model, leaves of ${leafTargetTokens} tokens
+from ${leafChunkTokens}. The rules are in [src/store/ranking.ts](../src/store/ranking.ts).
+
+${parts.join("\n\n")}
+`;
+}
+
+/** Recall at each cutoff, and the mean reciprocal rank. */
+function figuresOf(outcomes: readonly Outcome[]): readonly number[] {
+  const reciprocalRank = ({ found, evidence }: Outcome): number => {
+    const rank = found.findIndex((lines) => evidence.some((id) => lines.has(id)));
+    return rank < 0 ? 0 : 1 / (rank + 1);
+  };
+  return [...cutoffs.map((k) => recallAt(k, outcomes)), mean(outcomes.map(reciprocalRank))];
+}
+
+function recallAt(k: number, outcomes: readonly Outcome[]): number {
+  const recall = ({ found, evidence }: Outcome): number =>
+    evidence.filter((id) => found.slice(0, k).some((lines) => lines.has(id))).length / evidence.length;
+  return mean(outcomes.map(recall));
+}
+
+const mean = (figures: readonly number[]): number => figures.reduce((sum, each) => sum + each, 0) / figures.length;
+
+// ── Tuning ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is tried for each rule, one after the other, from the rules as they are. */
+const choices: Readonly<Record<keyof TurnRules, readonly number[]>> = {
+  replyShare: [0.25, 0.5, 0.75, 1],
+  neighbourShare: [0.1, 0.25, 0.4],
+  speakerFactor: [1, 1.2, 1.3, 1.5, 2],
+  timeFactor: [1, 1.2, 1.3, 1.5],
+  askingFactor: [0.7, 0.8, 0.9, 1],
+};
+
+/** Leaves out each conversation in turn: the rules that find most in the others, and what they find in it. */
+function tune(samples: readonly Sample[]): void {
+  const outcomes = samples.map(createScorer);
+  const recall = (at: readonly number[], rules: TurnRules): number =>
+    recallAt(
+      10,
+      at.flatMap((index) => outcomes[index]?.(rules) ?? []),
+    );
+  const rows = samples.map(({ name }, left) => {
+    const others = [...samples.keys()].filter((index) => index !== left);
+    let best = { rules: turnRules, recall: recall(others, turnRules) };
+    for (const rule of Object.keys(choices) as (keyof TurnRules)[]) {
+      for (const value of choices[rule]) {
+        const rules = { ...best.rules, [rule]: value };
+        const found = recall(others, rules);
+        if (found > best.recall) best = { rules, recall: found };
+      }
+    }
+    return {
+      name,
+      n: samples[left]?.questions.length ?? 0,
+      asIs: recall([left], turnRules),
+      tuned: recall([left], best.rules),
+      rules: best.rules,
+    };
+  });
+  const all = rows.reduce((sum, { n }) => sum + n, 0);
+  const total = (of: "asIs" | "tuned"): number => rows.reduce((sum, row) => sum + row[of] * row.n, 0) / all;
+  const cells = rows.map(({ name, n, asIs, tuned, rules }) => [
+    name,
+    String(n),
+    shown(asIs),
+    shown(tuned),
+    Object.values(rules).join(" "),
+  ]);
+  console.log(
+    `Recall@10 of messages, all of a conversation scored, tuned on the other conversations. Rules: ${Object.keys(turnRules).join(", ")}\n`,
+  );
+  console.log(
+    table(
+      ["left out", "questions", "as it is", "tuned on the others", "rules"],
+      [...cells, ["all", String(all), shown(total("asIs")), shown(total("tuned")), ""]],
+    ),
+  );
+}
+
+/** Scores every turn of a conversation for every question, by the rules it is given. */
+function createScorer({ lines, questions }: Sample): (rules: TurnRules) => readonly Outcome[] {
+  const said = lines.map((line, index) => ({
+    conversation: 1,
+    seq: index + 1,
+    id: textOf(line, "id"),
+    text: textOf(field(line, "message"), "content"),
+    at: textOf(line, "timestamp"),
+    name: null,
+  }));
+  const asked = questions.map((question) => {
+    const query = parseQuery(question.question);
+    const terms = [...query.phrases, ...query.words, ...query.pieces];
+    const read = createReader(terms);
+    const turns = said.map((turn) => ({ ...turn, reading: read(turn.text) }));
+    const holding = (term: number): number => turns.filter(({ reading }) => (reading.counts[term] ?? 0) > 0).length;
+    const weights = terms.map((_, term) => weightOf(holding(term), turns.length));
+    return { question, query, turns, weights, meanLength: mean(turns.map(({ reading }) => reading.length)) };
+  });
+  return (rules) =>
+    asked.map(({ question, query, turns, weights, meanLength }) => {
+      const scores = scoreTurns(turns, query, weights, meanLength, rules);
+      const best = [...scores.keys()].sort((one, other) => (scores[other] ?? 0) - (scores[one] ?? 0));
+      return { ...question, found: best.slice(0, hitsMax).map((at) => new Set([turns[at]?.id ?? ""])) };
+    });
+}
+
+// ── Reading the data ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+function demoSample(): Sample {
+  const questions = keyFacts.map(({ question, saidIn }) => ({ question, category: "all", evidence: [saidIn] }));
+  return { name: "demo", lines: createDemoTranscript(), questions };
+}
+
+const categories: Readonly<Record<number, string>> = {
+  1: "multi-hop",
+  2: "temporal",
+  3: "open",
+  4: "single-hop",
+  5: "adversarial",
+};
+
+function readLocomo(data: unknown): readonly Sample[] {
+  return list(data).map((sample, index) => {
+    const lines = readTurns(field(sample, "conversation"));
+    const known = new Set(lines.map((line) => line.id));
+    const questions = list(field(sample, "qa")).map((qa) => ({
+      question: textOf(qa, "question"),
+      category: categories[Number(field(qa, "category"))] ?? "other",
+      // A few ids are malformed; a question without any valid one cannot be measured.
+      evidence: [...new Set(list(field(qa, "evidence")).map(String))].filter((id) => known.has(id)),
+    }));
+    return { name: `locomo-${index + 1}`, lines, questions: questions.filter(({ evidence }) => evidence.length > 0) };
+  });
+}
+
+function readTurns(conversation: unknown): readonly { readonly id: string; readonly [name: string]: Json }[] {
+  const lines = [];
+  for (let session = 1; field(conversation, `session_${session}_date_time`) !== undefined; session++) {
+    const timestamp = toTimestamp(textOf(conversation, `session_${session}_date_time`));
+    for (const turn of list(field(conversation, `session_${session}`))) {
+      const caption = textOf(turn, "blip_caption");
+      const image = caption === "" ? "" : ` [image: ${caption}]`;
+      const content = `${textOf(turn, "speaker")}: ${textOf(turn, "text")}${image}`;
+      lines.push({ type: "message", id: textOf(turn, "dia_id"), timestamp, message: { role: "user", content } });
+    }
+  }
+  return lines;
+}
+
+/** "1:56 pm on 8 May, 2023" */
+function toTimestamp(time: string): string {
+  const [, clock = "", half = "", date = ""] = /^([\d:]+) (am|pm) on (.+)$/.exec(time) ?? [];
+  return new Date(`${date} ${clock} ${half} UTC`).toISOString();
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
+}
+
+function textOf(value: unknown, name: string): string {
+  const found = field(value, name);
+  return typeof found === "string" ? found : "";
+}
+
+await main(process.argv.slice(2));

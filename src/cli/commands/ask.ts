@@ -1,0 +1,188 @@
+/** `lcm ask`: a question, answered from what was said, with the ids of what the answer is taken from. */
+
+import type { Command } from "commander";
+import { Option } from "commander";
+import type { Answer, AskProgress } from "../../core/delegate.ts";
+import { LcmError } from "../../core/errors.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import { messageName } from "../../core/model.ts";
+import type { SearchCaveat } from "../../core/ports.ts";
+import { caveatSentence } from "../../core/recall.ts";
+import { expandQueryTool } from "../../tools/expand-query.ts";
+import { progressWords } from "../../tools/progress.ts";
+import type { ToolResult } from "../../tools/tool.ts";
+import { textLines } from "../passages.ts";
+import { facts, oneLine, plural } from "../render.ts";
+import { summaryIdsOf } from "./expand.ts";
+import { conversationWords, examples, paragraph, seconds, tokensMax, wholeNumber } from "./options.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session, Summariser } from "./session.ts";
+
+interface AskOptions {
+  readonly query?: string;
+  readonly summary?: readonly string[];
+  readonly conversation?: string;
+  readonly family?: string;
+  readonly maxTokens?: number;
+  readonly tokens?: number;
+  /** False for `--no-model`. */
+  readonly model?: string | false;
+  readonly timeout?: number;
+}
+
+export function addAsk(program: Command, context: CommandContext): void {
+  program
+    .command("ask")
+    .summary("ask a question about what was said")
+    .description(
+      "Ask a question about what was said. What speaks of it is found and given to the model, which may read further " +
+        "down, and the answer names the ids it is taken from. Without a model you get the passages themselves.",
+    )
+    .argument("<question...>", "what you want to know; several words need no quotes")
+    .option("--query <words>", "find passages by these words instead of the question's own")
+    .option("--summary <id...>", "read below these summaries instead of searching")
+    .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
+    .option("--family <name>", "only in this conversation and the other segments of its session")
+    .option(
+      "--max-tokens <n>",
+      "how long the answer may be (default: 2,000; without a model 600)",
+      wholeNumber(1, tokensMax),
+    )
+    .option("--tokens <n>", "how much may be read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
+    .option("--model <name>", "which model answers, as provider/model")
+    .option("--no-model", "use none: show the passages that speak of it")
+    .option("--timeout <seconds>", "answer after this long (default: LCM_EXPAND_TIMEOUT_SECONDS, 120)", seconds)
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm ask why did we choose postgres", "an answer with its sources"],
+        ["lcm ask 'what is left to do?' --conversation 3", "of one conversation"],
+        ["lcm ask 'which port?' --query 'staging server'", "found by other words than the question's"],
+      ),
+    )
+    .addHelpText(
+      "after",
+      paragraph(
+        "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Ctrl-C and --timeout end " +
+          "it with what has been found until then.",
+      ),
+    )
+    .action(act(context, ask));
+}
+
+/** As many passages as one cares to read; a model's answer is as long as it needs to be. */
+const passageTokens = 600;
+
+async function ask(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
+  const options = command.opts<AskOptions>();
+  const question = words.join(" ");
+  if (question.trim() === "") throw new LcmError("invalid", "the question is empty", { hint: "name what to look for" });
+  const { values } = await session.context.settings();
+  const settings = { ...values, expandTimeoutSeconds: options.timeout ?? values.expandTimeoutSeconds };
+  const summariser = options.model === false ? null : await session.context.summariser(options.model);
+  const model = summariser === null ? null : await summariser.create(settings);
+  const work = async (lcm: Lcm): Promise<number> => {
+    const maxTokens = options.maxTokens ?? (summariser === null ? passageTokens : undefined);
+    const answered = await answerTo(session, lcm, question, { ...options, ...(maxTokens && { maxTokens }) });
+    if (session.json) session.printJson(answered.details);
+    else print(session, answered, summariser);
+    return exitOk;
+  };
+  return await withLcm(session, "search", work, { settings, model });
+}
+
+interface Answered {
+  readonly details: ToolResult["details"];
+  readonly answer: Answer;
+  readonly isInterrupted: boolean;
+}
+
+async function answerTo(session: Session, lcm: Lcm, prompt: string, options: AskOptions): Promise<Answered> {
+  const { query, summary, maxTokens, tokens: tokenCap, conversation, family } = options;
+  const name = conversation ?? family;
+  const own = name === undefined ? null : (await lcm.find(name)).id;
+  const args = {
+    prompt,
+    ...(query === undefined ? {} : { query }),
+    ...(summary === undefined ? {} : { summaryIds: summaryIdsOf(summary) }),
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...(tokenCap === undefined ? {} : { tokenCap }),
+    ...(conversation === undefined ? {} : { conversationId: own }),
+  };
+  // The tool puts an answer, and a refusal too, into words for a model; a person gets them as they are.
+  let asked: ReturnType<Lcm["expandQuery"]> | undefined;
+  const overheard: Lcm = { ...lcm, expandQuery: async (request) => await (asked = lcm.expandQuery(request)) };
+  const reader = { conversation: own, policy: "all" } as const;
+  const { zone } = session.context;
+  return await watch(session, async (interruption, onProgress) => {
+    const context = { lcm: overheard, reader, zone, signal: interruption, onProgress };
+    const { text, details } = await expandQueryTool.run(args, context);
+    if (asked === undefined) throw new LcmError("invalid", text);
+    return { details, answer: await asked, isInterrupted: interruption.aborted };
+  });
+}
+
+/** A model may think for a minute; the line shows that somebody waits for it. */
+const tickMs = 250;
+
+async function watch<T>(
+  session: Session,
+  work: (signal: AbortSignal, onProgress: (at: AskProgress) => void) => Promise<T>,
+): Promise<T> {
+  const progress = session.progress("lcm ask");
+  const startedMs = performance.now();
+  let words = "";
+  const show = (): void => progress.say(`${Math.floor((performance.now() - startedMs) / 1_000)} s  ${oneLine(words)}`);
+  const ticker = setInterval(show, tickMs);
+  try {
+    return await session.context.interruptible(
+      async (signal) =>
+        await work(signal, (at) => {
+          words = progressWords(at);
+          show();
+        }),
+    );
+  } finally {
+    clearInterval(ticker);
+    progress.end();
+  }
+}
+
+// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function print(session: Session, { answer, isInterrupted }: Answered, summariser: Summariser | null): void {
+  const { paint, note } = session;
+  const caution = (words: string): void => note(`${paint.caution("note:")} ${oneLine(words)}`);
+  for (const line of textLines(session, answer.answer, "")) session.print(line);
+  // Passages have their ids beside them.
+  const sources = answer.by === "excerpts" ? [] : [...answer.citedIds, ...answer.citedMessages.map(messageName)];
+  if (sources.length > 0) session.print();
+  for (const line of facts([["taken from", ...lookedUpBy(sources)]], paint, null)) session.print(line);
+  for (const caveat of answer.caveats) caution(caveatWords(caveat));
+  if (answer.truncated) caution("there was more to tell; --max-tokens allows a longer answer");
+  if (isInterrupted) caution("interrupted: this is what had been found until then");
+  else if (answer.partial !== null && summariser !== null) {
+    caution(answer.partial);
+    note(`${paint.soft("hint:")} --timeout gives it longer; \`lcm status\` tells about the model`);
+  }
+  if (answer.totalSourceTokens === 0) return;
+  const read = `${plural(answer.totalSourceTokens, "token")} read`;
+  if (answer.by !== "excerpts") return note(paint.soft(`${read}; answered by ${summariser?.name ?? "a model"}`));
+  note(paint.soft(`${read}; \`lcm describe ID\` shows any of these whole`));
+  if (summariser === null)
+    note(paint.soft("these are passages: --model or LCM_SUMMARY_MODEL names a model that answers"));
+}
+
+const sourcesMax = 8;
+
+function lookedUpBy(sources: readonly string[]): readonly string[] {
+  const more = sources.length - sourcesMax;
+  const commands = sources.slice(0, sourcesMax).map((id) => `lcm describe ${id}`);
+  return more > 0 ? [...commands, `and ${more} more, which --json lists`] : commands;
+}
+
+/** Files are searched by another command than this. */
+const caveatWords = (caveat: SearchCaveat): string =>
+  caveat.kind === "files"
+    ? `${plural(caveat.files, "large text")} in files not searched; \`lcm grep --scope files\` does that`
+    : caveatSentence(caveat, "flags");

@@ -1,0 +1,218 @@
+/** `lcm describe`: one summary, message or file by its id, with what it was made from and what reading that would take. */
+
+import type { Command } from "commander";
+import type { Described } from "../../core/describe.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import { messageName } from "../../core/model.ts";
+import type { Conversation, ConversationId, MessageId } from "../../core/model.ts";
+import type { Manifest, ManifestRow } from "../../core/ports.ts";
+import type { Reach } from "../../core/scope.ts";
+import { formatBytes, formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
+import { textLines } from "../passages.ts";
+import { createSpans, facts, oneLine, plural, table } from "../render.ts";
+import { headline } from "./conversations.ts";
+import { openingOf } from "./messages.ts";
+import { examples, tokensMax, wholeNumber } from "./options.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
+
+interface DescribeOptions {
+  readonly fromLine?: number;
+  readonly toLine?: number;
+  readonly bytes?: number;
+  readonly tokens?: number;
+}
+
+const line = wholeNumber(1, 1_000_000_000);
+
+export function addDescribe(program: Command, context: CommandContext): void {
+  program
+    .command("describe")
+    .summary("look at one summary, message or file by its id")
+    .description(
+      "Look at one thing by its id: a summary with what lies below it and how many tokens each part takes, a message, " +
+        "or a file by its lines.",
+    )
+    .argument("<id...>", "sum_…, file_… or msg_42, as `lcm grep`, `lcm dag` and `lcm messages` show them")
+    .option("--from-line <n>", "of a file: the first line to show", line)
+    .option("--to-line <n>", "of a file: the last line to show", line)
+    .option("--bytes <n>", "of a file: how many bytes to show at most", line)
+    .option("--tokens <n>", "how much to show (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm describe sum_0123456789abcdef", "what it says, and what it was made from"],
+        ["lcm describe msg_42", "one message, and the summaries that stand for it"],
+        ["lcm describe file_0123456789abcdef --from-line 200", "a file, from there on"],
+      ),
+    )
+    .action(act(context, describeOne));
+}
+
+async function describeOne(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
+  const { tokens, bytes, ...lines } = command.opts<DescribeOptions>();
+  return await withLcm(session, "read", async (lcm) => {
+    const described = await lcm.describe({
+      id: words.join(" "),
+      reach: await everywhere(lcm),
+      tokenCap: tokens ?? lcm.settings.maxExpandTokens,
+      ...lines,
+      ...(bytes === undefined ? {} : { bytesMax: bytes }),
+    });
+    if (session.json) session.printJson(described);
+    else await print(session, lcm, described);
+    return exitOk;
+  });
+}
+
+/** Who names an id here may see it, also in a conversation that is hidden. */
+export async function everywhere({ store }: Lcm): Promise<Reach> {
+  const all = await store.conversations({ includeHidden: true });
+  return { kind: "all", conversations: all.map(({ id }) => id) };
+}
+
+// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Of<K extends Described["kind"]> = Extract<Described, { readonly kind: K }>;
+type Facts = Parameters<typeof facts>[0];
+
+async function print(session: Session, lcm: Lcm, described: Described): Promise<void> {
+  const conversation = await lcm.find(String(conversationOf(described)));
+  session.print(headline(session, conversation));
+  switch (described.kind) {
+    case "summary":
+      return printSummary(session, described);
+    case "message":
+      return printMessage(session, described, conversation);
+    case "file":
+      return printFile(session, described);
+  }
+}
+
+function conversationOf(described: Described): ConversationId {
+  switch (described.kind) {
+    case "summary":
+      return described.summary.conversation;
+    case "message":
+      return described.message.conversation;
+    case "file":
+      return described.file.conversation;
+  }
+}
+
+function printSummary(session: Session, described: Of<"summary">): void {
+  const { paint, context } = session;
+  const { summary, sources, derived, origin, manifest, text, isWhole } = described;
+  const { id, depth, level, tokens, earliestAt, latestAt, fileIds, rewriteReason } = summary;
+  const madeFrom =
+    sources.messages.length > 0
+      ? `${plural(sources.messages.length, "message")}: ${messageRuns(sources.messages)}`
+      : plural(sources.summaries.length, "summary", "summaries");
+  printHead(session, id, paint.depth(depth, `summary, depth ${depth}`), [
+    ...(earliestAt && latestAt ? [["when", formatRange(earliestAt, latestAt, context.zone)] as const] : []),
+    ["tokens", `${formatCount(tokens)}${belowWords(manifest)}`],
+    ["level", level === "normal" ? level : `${level} ${paint.soft("(its text says less than a model's would)")}`],
+    ...(rewriteReason === null ? [] : [["stale", paint.caution(oneLine(rewriteReason))] as const]),
+    ...(origin === null
+      ? []
+      : [["carried", `over from ${origin.id} of an earlier segment, whose sources these are`] as const]),
+    ["made from", madeFrom],
+    ...named("made into", derived),
+    ...named("files", fileIds),
+  ]);
+  printText(session, text, isWhole);
+  if (manifest.rows.length === 0) return;
+  session.print();
+  for (const row of manifestLines(session, manifest)) session.print(row);
+  const more = manifest.isBounded ? "more lies below than is shown: --tokens shows more; " : "";
+  session.note(paint.soft(`${more}\`lcm expand ${id}\` reads what is below it`));
+}
+
+const belowWords = ({ messages }: Manifest): string =>
+  messages === null ? "" : `; stands for ${plural(messages.count, "message")} of ${formatCount(messages.tokens)}`;
+
+/** `msg_4…msg_9, msg_12`: messages that follow each other are told by the first and the last. */
+function messageRuns(ids: readonly MessageId[]): string {
+  const runs: [first: MessageId, last: MessageId][] = [];
+  for (const id of ids) {
+    const run = runs.at(-1);
+    if (run?.[1] === id - 1) run[1] = id;
+    else runs.push([id, id]);
+  }
+  return runs.map((ends) => [...new Set(ends)].map(messageName).join("…")).join(", ");
+}
+
+/** What each summary below says, and what it would take to read it or the messages below it. */
+function manifestLines({ paint, context, columns }: Session, { rows }: Manifest): readonly string[] {
+  const times = rows.flatMap(({ earliestAt, latestAt }) => (earliestAt && latestAt ? [earliestAt, latestAt] : []));
+  const spans = createSpans(times, context.zone);
+  const span = ({ earliestAt, latestAt }: ManifestRow): string =>
+    earliestAt && latestAt ? spans.of(earliestAt, latestAt) : "";
+  return table(
+    [
+      { title: "below it", paint: (cell, row) => paint.depth(rows[row]?.depth ?? 0, cell) },
+      { title: "tokens", align: "right" },
+      { title: "messages", align: "right" },
+      { title: "of tokens", align: "right" },
+      { title: "time", paint: paint.soft },
+      { title: "text", flexible: true },
+    ],
+    rows.map((row) => [
+      `${"  ".repeat(row.level - 1)}${row.id}`,
+      formatCount(row.tokens),
+      row.messages === null ? "" : formatCount(row.messages.count),
+      row.messages === null ? "" : formatCount(row.messages.tokens),
+      span(row),
+      openingOf({ text: row.opening }),
+    ]),
+    columns,
+    paint,
+  );
+}
+
+function printMessage(session: Session, described: Of<"message">, { totals }: Conversation): void {
+  const { paint, context } = session;
+  const { message, coveredBy, files, text, isWhole } = described;
+  const { id, role, seq, at, tokens, aside } = message;
+  printHead(session, messageName(id), paint.role(role, role), [
+    ["when", formatTimestamp(at, context.zone)],
+    ["place", `${formatCount(seq)} of ${plural(totals.messages, "message")}${aside === null ? "" : ` (${aside})`}`],
+    ["tokens", formatCount(tokens)],
+    ...named("folded into", coveredBy),
+    ...named("files", files),
+  ]);
+  printText(session, text, isWhole);
+}
+
+function printFile(session: Session, { file, content }: Of<"file">): void {
+  const { paint, context, print } = session;
+  const { id, name, mimeType, bytes, lines, createdAt, exploration } = file;
+  printHead(session, id, oneLine([name, mimeType].filter((word) => word !== null).join(", ")), [
+    ["stored", formatTimestamp(createdAt, context.zone)],
+    ["size", `${formatBytes(bytes)}${lines === null ? "" : `, ${plural(lines, "line")}`}`],
+  ]);
+  if (exploration !== null) {
+    print(paint.strong("what it is about"));
+    for (const each of textLines(session, exploration)) print(each);
+    print();
+  }
+  if (content === null) return session.note("its content is bytes, not text");
+  const { fromLine, toLine, nextLine, isCutInLine } = content;
+  print(paint.strong(`lines ${formatCount(fromLine)} to ${formatCount(toLine)} of ${formatCount(content.lines)}`));
+  for (const each of textLines(session, content.text)) print(each);
+  if (isCutInLine) session.note(`line ${formatCount(toLine)} is longer than what is shown; --tokens shows more`);
+  if (nextLine !== null) session.note(paint.soft(`it goes on: lcm describe ${id} --from-line ${nextLine}`));
+}
+
+function printHead(session: Session, id: string, what: string, pairs: Facts): void {
+  session.print(`${session.paint.strong(id)}  ${what}`);
+  for (const each of facts(pairs, session.paint, session.context.stdout.columns)) session.print(each);
+  session.print();
+}
+
+const named = (what: string, ids: readonly string[]): Facts => (ids.length === 0 ? [] : [[what, ids.join(", ")]]);
+
+function printText(session: Session, text: string, isWhole: boolean): void {
+  for (const each of textLines(session, text)) session.print(each);
+  if (!isWhole) session.note(session.paint.soft("this is not all of its text: --tokens shows more"));
+}

@@ -1,0 +1,84 @@
+/** `lcm expand`: what summaries were made from, within a number of tokens, down to the messages. */
+
+import type { Command } from "commander";
+import { LcmError } from "../../core/errors.ts";
+import type { Expansion } from "../../core/expand.ts";
+import { isSummaryId } from "../../core/model.ts";
+import type { SummaryId } from "../../core/model.ts";
+import { formatCount } from "../../core/text.ts";
+import { countWords, passageLines } from "../passages.ts";
+import { plural } from "../render.ts";
+import { everywhere } from "./describe.ts";
+import { examples, tokensMax, wholeNumber } from "./options.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
+
+interface ExpandOptions {
+  readonly query?: string;
+  readonly depth: number;
+  readonly messages?: boolean;
+  readonly tokens?: number;
+}
+
+export function addExpand(program: Command, context: CommandContext): void {
+  program
+    .command("expand")
+    .summary("read what summaries were made from")
+    .description(
+      "Read what summaries were made from: the summaries below them, and with --messages the messages themselves.",
+    )
+    .argument("<summary...>", "ids of summaries, as `lcm grep` and `lcm dag` show them")
+    .option("--query <words>", "take what speaks of this first, when not all of it fits")
+    .option("--depth <n>", "how many levels of summaries to go down", wholeNumber(0, 1_000), 1)
+    .option("--messages", "the messages too, below the summaries that are reached")
+    .option("--tokens <n>", "how much to read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm expand sum_0123456789abcdef", "one level down"],
+        ["lcm expand sum_0123456789abcdef --messages --query 'rate limit'", "the messages that speak of it"],
+      ),
+    )
+    .action(act(context, expandThem));
+}
+
+async function expandThem(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
+  const { query, depth, messages = false, tokens } = command.opts<ExpandOptions>();
+  const summaryIds = summaryIdsOf(words);
+  return await withLcm(session, "search", async (lcm) => {
+    const expansion = await lcm.expand({
+      summaryIds,
+      reach: await everywhere(lcm),
+      maxDepth: depth,
+      includeMessages: messages,
+      tokenCap: tokens ?? lcm.settings.maxExpandTokens,
+      ...(query === undefined ? {} : { query }),
+    });
+    if (session.json) session.printJson(expansion);
+    else print(session, expansion);
+    return exitOk;
+  });
+}
+
+/** Throws `invalid` for what is no id of a summary. */
+export function summaryIdsOf(words: readonly string[]): readonly SummaryId[] {
+  const wrong = words.find((word) => !isSummaryId(word));
+  if (wrong === undefined) return words.filter(isSummaryId);
+  throw new LcmError("invalid", `${JSON.stringify(wrong)} is no id of a summary`, {
+    hint: "they look like sum_0123456789abcdef; `lcm dag` lists them, and `lcm describe` shows messages and files",
+  });
+}
+
+function print(session: Session, { items, tokens, leftOut, messagesBelow, isBounded }: Expansion): void {
+  const { paint, note } = session;
+  for (const item of items) for (const line of passageLines(session, { ...item, from: item.at })) session.print(line);
+  if (messagesBelow > 0) note(`${plural(messagesBelow, "message")} below: --messages reads them`);
+  if (leftOut.items > 0)
+    note(
+      `${paint.caution("note:")} ${plural(leftOut.items, "passage")} of ${formatCount(leftOut.tokens)} tokens left out; ` +
+        "--tokens shows more, --query what speaks of it",
+    );
+  if (isBounded)
+    note(`${paint.caution("note:")} there is more below than one walk reads; expand a summary further down`);
+  note(paint.soft(`${countWords(items, tokens)}; times in ${session.context.zone}`));
+}

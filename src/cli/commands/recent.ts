@@ -1,0 +1,83 @@
+/** `lcm recent`: what happened between two times, told by summaries, and by messages where nothing is summarised yet. */
+
+import type { Command } from "commander";
+import type { Lcm } from "../../core/lcm.ts";
+import type { Recent } from "../../core/recent.ts";
+import type { Reach } from "../../core/scope.ts";
+import { formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
+import { countWords, passageLines } from "../passages.ts";
+import { plural } from "../render.ts";
+import { parseWhen } from "../when.ts";
+import { conversationWords, examples, tokensMax, wholeNumber } from "./options.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
+
+interface RecentOptions {
+  readonly since?: string;
+  readonly before?: string;
+  readonly conversation?: string;
+  readonly tokens?: number;
+}
+
+export function addRecent(program: Command, context: CommandContext): void {
+  program
+    .command("recent")
+    .summary("what happened lately, or between two times")
+    .description(
+      "What happened between two times, oldest first: summaries, the finer the less there is to tell, and messages where " +
+        "nothing is summarised yet. Without a time: the last 24 hours.",
+    )
+    .option("--since <time>", "from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
+    .option("--before <time>", "until this time")
+    .option("--conversation <name>", `only in ${conversationWords}`)
+    .option("--tokens <n>", "how much to tell (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm recent", "the last 24 hours"],
+        ["lcm recent --since yesterday --before today", "yesterday"],
+        ["lcm recent --since 7d --tokens 20000", "the last week, at length"],
+      ),
+    )
+    .action(act(context, showRecent));
+}
+
+async function showRecent(session: Session, command: Command): Promise<number> {
+  const { since, before, conversation, tokens } = command.opts<RecentOptions>();
+  const { clock, zone } = session.context;
+  const now = clock.now();
+  return await withLcm(session, "read", async (lcm) => {
+    const recent = await lcm.recent({
+      reach: await reachNamed(lcm, conversation),
+      tokenCap: tokens ?? lcm.settings.maxExpandTokens,
+      ...(since === undefined ? {} : { since: parseWhen("--since", since, zone, now) }),
+      ...(before === undefined ? {} : { before: parseWhen("--before", before, zone, now) }),
+    });
+    if (session.json) session.printJson(recent);
+    else print(session, recent);
+    return exitOk;
+  });
+}
+
+async function reachNamed(lcm: Lcm, conversation: string | undefined): Promise<Reach> {
+  if (conversation === undefined) return { kind: "all", conversations: null };
+  return { kind: "conversation", conversations: [(await lcm.find(conversation)).id] };
+}
+
+function print(session: Session, { since, before, items, tokens, leftOut, isBounded }: Recent): void {
+  const { paint, note, context } = session;
+  const span =
+    before === null ? `since ${formatTimestamp(since, context.zone)}` : formatRange(since, before, context.zone);
+  for (const item of items) {
+    const { earliestAt: from, latestAt: to } = item;
+    for (const line of passageLines(session, { ...item, from, to })) session.print(line);
+  }
+  if (leftOut.items > 0)
+    note(
+      `${paint.caution("note:")} ${plural(leftOut.items, "older passage")} of ${formatCount(leftOut.tokens)} tokens left ` +
+        "out; --tokens tells more, --before what came before",
+    );
+  if (isBounded) note(`${paint.caution("note:")} there is more in that time than was looked at; ask for less of it`);
+  if (items.length === 0) note(`nothing was said ${span}; --since looks further back`);
+  else note(paint.soft(`${countWords(items, tokens)}; ${span}`));
+}

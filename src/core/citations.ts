@@ -1,0 +1,73 @@
+/**
+ * What an answer rests on. A delegate names what it read by id; whatever it did not read, it cannot have known, so such
+ * an id is taken out of the answer and counts for nothing. Also how an answer is cut to the length it may have.
+ */
+
+import { isSummaryId, messageName } from "./model.ts";
+import type { MessageId, SummaryId } from "./model.ts";
+import { estimateTokens } from "./text.ts";
+
+/** What may be cited: the ids of what was handed out, and its text. */
+export interface HandedOut {
+  readonly summaries: ReadonlySet<SummaryId>;
+  readonly messages: ReadonlySet<MessageId>;
+  readonly texts: readonly string[];
+}
+
+export interface Cited {
+  readonly text: string;
+  readonly summaries: readonly SummaryId[];
+  readonly messages: readonly MessageId[];
+}
+
+const idLike = /\b(?:sum_\w*\d\w*|sum_[0-9a-f]{8,}|msg_\d+)\b/g;
+
+/** The answer without ids that were made up, and what it cites, in the order in which it does. */
+export function readCitations(answer: string, { summaries, messages, texts }: HandedOut): Cited {
+  const names = new Map<string, MessageId>([...messages].map((id) => [messageName(id), id]));
+  const cited = { summaries: new Set<SummaryId>(), messages: new Set<MessageId>() };
+  const isKept = (id: string): boolean => {
+    const message = names.get(id);
+    if (message !== undefined) cited.messages.add(message);
+    if (isSummaryId(id) && summaries.has(id)) cited.summaries.add(id);
+    const isCited = message !== undefined || (isSummaryId(id) && summaries.has(id));
+    // A column may be called sum_2026: what is none of our ids, and stands in what was read, is a word like any other.
+    return isCited || (!isSummaryId(id) && !id.startsWith("msg_") && texts.some((text) => text.includes(id)));
+  };
+  const text = answer.replace(idLike, (id) => (isKept(id) ? id : madeUp));
+  return { text: withoutMadeUp(text), summaries: [...cited.summaries], messages: [...cited.messages] };
+}
+
+/** In the place of an id until what stood around it is tidied; no answer holds one, as they are read without controls. */
+const madeUp = "\0";
+
+function withoutMadeUp(text: string): string {
+  if (!text.includes(madeUp)) return text;
+  return text
+    .replace(/[`*_]{0,3}\0[`*_]{0,3}/g, "\0")
+    .replace(/\0(?:[ \t]*(?:[,;·/&]|and)[ \t]*(?=\0|[\w`*]))/g, "")
+    .replace(/(?:[ \t]*(?:[,;·/&]|and))?[ \t]*\0/g, "")
+    .replace(/[ \t]*(?:\[[ \t]*\]|\([ \t]*\))/g, "")
+    .trim();
+}
+
+const sentenceEnd = /(?<=[.!?…][)\]"'”’*_]{0,3})\s|(?<=[。！？])|\n/gu;
+
+/** At most so many tokens, up to the end of a sentence or a line if one is near, and a mark where it ends early. */
+export function cutToTokens(text: string, maxTokens: number): { readonly text: string; readonly isCut: boolean } {
+  if (estimateTokens(text) <= maxTokens) return { text, isCut: false };
+  let [fits, tooLong] = [0, text.length];
+  while (tooLong - fits > 1) {
+    const middle = (fits + tooLong) >> 1;
+    if (estimateTokens(`${text.slice(0, middle)}${mark}`) <= maxTokens) fits = middle;
+    else tooLong = middle;
+  }
+  const room = text.slice(0, fits).toWellFormed();
+  const end = [...text.slice(0, fits + 1).matchAll(sentenceEnd)].findLast(({ index }) => index >= fits / 2)?.index;
+  // In the middle of a word, the word goes; in the middle of an id above all.
+  const whole = /^\w/.test(text.slice(fits)) ? room.replace(/\w{1,40}$/, "") : room.replace(/\ufffd$/, "");
+  const kept = end === undefined ? whole : room.slice(0, end);
+  return { text: `${kept.trimEnd()}${mark}`, isCut: true };
+}
+
+const mark = " …";

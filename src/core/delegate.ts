@@ -1,0 +1,498 @@
+/**
+ * expandQuery: one question, one grant, one deadline, and an answer that says what it rests on.
+ *
+ * What speaks of the question is searched for, a grant is made out for the conversations it is in, and a delegate
+ * answers from what is read under that grant: a host's sub-agent, or a model that may read on with tools, or nobody,
+ * and then the best excerpts are the answer. They are also the answer whenever the delegate fails or is late. The whole
+ * of it runs against one deadline: whatever has not come by then is not waited for, and its grant is revoked.
+ */
+
+import { readAnswer } from "./answer.ts";
+import { cutToTokens, readCitations } from "./citations.ts";
+import { LcmError } from "./errors.ts";
+import { excerptsOf, leafOf, mergeSearches, readLeads, recordOf, snippetsOf } from "./excerpts.ts";
+import type { Leads, Piece } from "./excerpts.ts";
+import { expand, namedSummaries, partAbout, summaryToItem } from "./expand.ts";
+import { readGranted } from "./grants.ts";
+import type { ConversationId, GrantId, Json, MessageId, SummaryId } from "./model.ts";
+import { messageName } from "./model.ts";
+import type { Clock, Model, SearchCaveat, Store, ToolOffer } from "./ports.ts";
+import { delegatePrompt } from "./prompts.ts";
+import { originOf } from "./scope.ts";
+import type { Reach } from "./scope.ts";
+import type { Settings } from "./settings.ts";
+import { msToTimestamp, timestampToMs } from "./text.ts";
+import { runToolLoop } from "./tool-loop.ts";
+import type { LoopOutcome } from "./tool-loop.ts";
+
+export interface AskRequest {
+  /** The question. */
+  readonly prompt: string;
+  /** Words to find what speaks of it by; or the summaries to look into, which are then ranked by it. */
+  readonly query?: string;
+  readonly summaryIds?: readonly SummaryId[];
+  /** How long the answer may be. */
+  readonly maxTokens?: number;
+  /** How much may be read for it; `maxExpandTokens` if left out. */
+  readonly tokenCap?: number;
+  readonly reach: Reach;
+  /** The deadline of all of it. */
+  readonly signal?: AbortSignal;
+  /** How long the signal leaves: the grant outlives it by little. */
+  readonly timeoutMs: number;
+  /** Who answers: a host's sub-agent; null for nobody, so that excerpts are the answer; the model if left out. */
+  readonly delegate?: Delegate | null;
+  /** What a delegate may call. */
+  readonly tools?: readonly DelegateTool[];
+  readonly onProgress?: (progress: AskProgress) => void;
+}
+
+export interface DelegateTool extends ToolOffer {
+  /** Reads under the grant and nothing else. What goes wrong is a result that says so. */
+  run(args: Json, held: { readonly grant: GrantId; readonly signal?: AbortSignal }): Promise<ToolReading>;
+}
+
+export interface ToolReading {
+  readonly text: string;
+  readonly isError: boolean;
+  readonly read: Read;
+}
+
+/** What was handed out, and so may be cited. */
+export interface Read {
+  readonly summaries: readonly SummaryId[];
+  readonly messages: readonly MessageId[];
+  readonly tokens: number;
+}
+
+export interface Task {
+  readonly system: string;
+  /** The question, with what was found so far. */
+  readonly prompt: string;
+  readonly grant: GrantId;
+  /** Summaries to read on from. */
+  readonly summaryIds: readonly SummaryId[];
+  readonly maxTokens: number;
+  readonly signal: AbortSignal | undefined;
+  readonly tools: readonly DelegateTool[];
+}
+
+/** Answers a task. It may fail, throw or hang: then it is done without. */
+export type Delegate = (task: Task) => Promise<LoopOutcome>;
+
+export type AskProgress =
+  | { readonly kind: "searching"; readonly query: string }
+  | { readonly kind: "found"; readonly summaries: number; readonly messages: number }
+  | { readonly kind: "reading"; readonly ids: readonly string[]; readonly tokens: number }
+  | { readonly kind: "asking"; readonly model: string; readonly step: number };
+
+export interface Answer {
+  readonly answer: string;
+  /** Summaries that were read, or that stand for messages that were, and that the answer names. */
+  readonly citedIds: readonly SummaryId[];
+  readonly citedMessages: readonly MessageId[];
+  readonly expandedSummaryCount: number;
+  /** Tokens of stored text that were read for it. */
+  readonly totalSourceTokens: number;
+  /** Whether there is more of it than `maxTokens` allow. */
+  readonly truncated: boolean;
+  readonly by: "model" | "delegate" | "excerpts";
+  /** Why it is less than was asked for; null if it is not. */
+  readonly partial: string | null;
+  readonly caveats: readonly SearchCaveat[];
+}
+
+interface AskDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly settings: Settings;
+  /** Its calls should be counted and bounded already. */
+  readonly model: Model | null;
+}
+
+const maxTokensDefault = 2_000;
+/** A grant outlives its deadline by so much, should nobody be left to revoke it. */
+const graceMs = 60_000;
+
+/** Never later than its signal. Throws for what was asked wrongly, and what the store throws while searching. */
+export async function expandQuery(deps: AskDeps, request: AskRequest): Promise<Answer> {
+  check(request);
+  const { signal, onProgress = ignore } = request;
+  const isLate = (): boolean => signal?.aborted === true;
+  const inquiry = createInquiry((progress) => (isLate() ? undefined : onProgress(progress)));
+  const atDeadline = (): Answer => excerptsAnswer(inquiry, request, `the deadline passed while ${inquiry.stage}`);
+  if (isLate()) return atDeadline();
+  try {
+    return (await beforeDeadline(signal, pursue(deps, request, inquiry))) ?? atDeadline();
+  } catch (error) {
+    // What is cut short by the deadline fails in its own way.
+    if (!isLate()) throw error;
+    return atDeadline();
+  } finally {
+    if (inquiry.grant !== null) await beforeDeadline(signal, revoke(deps.store, inquiry.grant));
+  }
+}
+
+function check({ prompt, query, summaryIds = [], maxTokens, tokenCap, timeoutMs }: AskRequest): void {
+  if (prompt.trim() === "") {
+    const hint = 'say what you want to know, for example prompt: "What was the root cause?"';
+    throw new LcmError("invalid", "prompt is empty", { hint });
+  }
+  if ((query ?? "").trim() === "" && summaryIds.length === 0) {
+    throw new LcmError("invalid", "neither query nor summaryIds is given", {
+      hint: 'give words to find it by, for example query: "OAuth authentication", or summaryIds: ["sum_…"]',
+    });
+  }
+  for (const [name, value] of Object.entries({ maxTokens, tokenCap, timeoutMs: Math.ceil(timeoutMs) })) {
+    if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))
+      throw new LcmError("invalid", `${name} is ${value}, but must be a whole number of at least 1`);
+  }
+}
+
+/** What has come of a question so far: at the deadline, the answer is made of this. */
+interface Inquiry {
+  readonly tell: (progress: AskProgress) => void;
+  /** What is being done, as it would be said after "while". */
+  stage: string;
+  caveats: readonly SearchCaveat[];
+  /** What was found or read, as excerpts are made of it. */
+  pieces: readonly Piece[];
+  grant: GrantId | null;
+  /** What was handed out, and the leaves that stand for messages among it. */
+  readonly summaries: Set<SummaryId>;
+  readonly messages: Set<MessageId>;
+  readonly leaves: Set<SummaryId>;
+  readonly texts: string[];
+  tokens: number;
+}
+
+const ignore = (): void => undefined;
+
+/** For work that nobody waits for any more. */
+function stopIfLate({ signal }: AskRequest): void {
+  if (signal?.aborted === true) throw new LcmError("unavailable", "the deadline has passed");
+}
+
+const createInquiry = (tell: Inquiry["tell"]): Inquiry => ({
+  tell,
+  stage: "nothing had been begun",
+  caveats: [],
+  pieces: [],
+  grant: null,
+  summaries: new Set(),
+  messages: new Set(),
+  leaves: new Set(),
+  texts: [],
+  tokens: 0,
+});
+
+/** What the work gives; null if the deadline comes first, and then nobody cares how the work ends. */
+async function beforeDeadline<T extends object | true>(
+  signal: AbortSignal | undefined,
+  work: Promise<T>,
+): Promise<T | null> {
+  if (signal === undefined) return await work;
+  const deadline = Promise.withResolvers<null>();
+  const pass = (): void => deadline.resolve(null);
+  if (signal.aborted) pass();
+  signal.addEventListener("abort", pass, { once: true });
+  work.catch(ignore);
+  try {
+    return await Promise.race([work, deadline.promise]);
+  } finally {
+    signal.removeEventListener("abort", pass);
+  }
+}
+
+/** A grant that cannot be revoked, because the database is locked or gone, runs out by itself. */
+const revoke = async (store: Store, grant: GrantId): Promise<true> =>
+  await store.revokeGrant(grant).then(
+    (): true => true,
+    (): true => true,
+  );
+
+// ── From the question to what answers it ─────────────────────────────────────────────────────────────────────────────
+
+/** Where an answer may be, before anything is read under a grant. */
+interface Seeds {
+  readonly conversations: readonly ConversationId[];
+  read(reach: Reach, tokensMax: number): Promise<readonly Piece[]>;
+}
+
+async function pursue(deps: AskDeps, request: AskRequest, inquiry: Inquiry): Promise<Answer> {
+  const { store, model } = deps;
+  const isNamed = (request.summaryIds ?? []).length > 0;
+  const seeds = isNamed ? await lookInto(store, request, inquiry) : await lookFor(deps, request, inquiry);
+  if (seeds.conversations.length === 0) return excerptsAnswer(inquiry, request, null);
+  const delegate = request.delegate === undefined && model !== null ? byModel(model, seeds, inquiry) : request.delegate;
+  try {
+    const grant = await openGrant(deps, request, inquiry, seeds);
+    inquiry.stage = "what was found was being read";
+    const share = delegate && (request.tools ?? []).length > 0 ? seedShare : 1;
+    const tokenCap = Math.max(1, Math.floor(share * (request.tokenCap ?? deps.settings.maxExpandTokens)));
+    inquiry.pieces = await readGranted(store, grant, tokenCap, async (reach, tokensMax) => {
+      const value = await seeds.read(reach, tokensMax);
+      return { value, charges: chargesOf(value) };
+    });
+    stopIfLate(request);
+    noteRead(inquiry, readOf(inquiry.pieces));
+    for (const { text, leaf } of inquiry.pieces) {
+      inquiry.texts.push(text);
+      if (leaf !== null) inquiry.leaves.add(leaf);
+    }
+    if (inquiry.pieces.length === 0) return excerptsAnswer(inquiry, request, null);
+    if (!delegate) return excerptsAnswer(inquiry, request, "no model was asked");
+    return await answerBy(delegate, grant, request, inquiry);
+  } catch (error) {
+    if (!(error instanceof LcmError)) throw error;
+    return excerptsAnswer(inquiry, request, `what was found could not be read in full: ${error.message}`);
+  }
+}
+
+/** What a delegate with tools is given to begin with, of all that may be read. */
+const seedShare = 0.6;
+const hitsMax = 200;
+const promptWordsMax = 64;
+const hasWords = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
+
+async function lookFor(deps: AskDeps, request: AskRequest, inquiry: Inquiry): Promise<Seeds> {
+  const { store, settings } = deps;
+  const { reach, signal, query = "" } = request;
+  // Quotes in a question are no demand for the exact words, as they are in a query.
+  const question = request.prompt.replace(/["“”]/g, " ").trim().split(/\s+/).slice(0, promptWordsMax).join(" ");
+  const patterns = [query.trim(), ...(hasWords(question) && question !== query.trim() ? [question] : [])];
+  inquiry.stage = "it was being searched for";
+  inquiry.tell({ kind: "searching", query });
+  const timeoutMs = Math.min(settings.searchTimeoutSeconds * 1_000, Math.ceil(request.timeoutMs / 2));
+  const results = await Promise.all(
+    patterns.map(async (pattern) => {
+      const wanted = { pattern, mode: "full_text", scope: "both", sort: "relevance", limit: hitsMax } as const;
+      const within = reach.conversations === null ? {} : { conversations: reach.conversations };
+      return await store.search({ ...wanted, ...within }, { timeoutMs, ...(signal && { signal }) });
+    }),
+  );
+  inquiry.caveats = caveatsOf(results.map(({ caveats }) => caveats));
+  const leads: Leads = mergeSearches(results.map(({ hits }) => hits));
+  inquiry.pieces = snippetsOf(leads);
+  const found: Piece[] = [];
+  for (const piece of inquiry.pieces) found.push(await withLeaf(store, piece));
+  inquiry.pieces = found;
+  const summaries = new Set([...leads.summaries.map(({ id }) => id), ...found.flatMap(({ leaf }) => leaf ?? [])]);
+  inquiry.tell({ kind: "found", summaries: summaries.size, messages: leads.messages.length });
+  return {
+    conversations: [...new Set(found.map(({ conversation }) => conversation))],
+    read: async (_, tokensMax) => await readLeads(store, leads, { query: patterns.join(" "), tokensMax }),
+  };
+}
+
+/** Each kind once; that there is more than was asked for is no news here, nor which words of a question nobody used. */
+function caveatsOf(searches: readonly (readonly SearchCaveat[])[]): readonly SearchCaveat[] {
+  const told = new Map<SearchCaveat["kind"], SearchCaveat>();
+  for (const [place, caveats] of searches.entries()) {
+    for (const caveat of caveats) {
+      const isNews = caveat.kind !== "limit" && (place === 0 || caveat.kind !== "partial_match");
+      if (isNews && !told.has(caveat.kind)) told.set(caveat.kind, caveat);
+    }
+  }
+  return [...told.values()];
+}
+
+/** Down to the messages, however deep they lie. */
+const depthMax = 16;
+
+async function lookInto(store: Store, request: AskRequest, inquiry: Inquiry): Promise<Seeds> {
+  const { reach, summaryIds = [] } = request;
+  inquiry.stage = "the summaries were being looked up";
+  const named = await namedSummaries(store, summaryIds, reach);
+  inquiry.tell({ kind: "found", summaries: named.length, messages: 0 });
+  const query = [request.query ?? "", request.prompt].find(hasWords) ?? "";
+  const own = named.map((summary, rank): Piece => ({ ...summaryToItem(summary), rank, leaf: null }));
+  inquiry.pieces = own;
+  const conversations = new Set(named.map(({ conversation }) => conversation));
+  for (const summary of named) {
+    const origin = await originOf(store, reach, summary);
+    if (origin !== null) conversations.add(origin.conversation);
+  }
+  return {
+    conversations: [...conversations],
+    async read(granted, tokensMax) {
+      const deep = { summaryIds, reach: granted, query, maxDepth: depthMax, includeMessages: true } as const;
+      const { items, expanded } = await expand(store, { ...deep, tokenCap: tokensMax });
+      for (const id of expanded) inquiry.summaries.add(id);
+      const pieces: Piece[] = [];
+      for (const item of items) pieces.push(await withLeaf(store, { ...item, leaf: null }));
+      return pieces.length > 0 ? pieces : partsOf(own, query, tokensMax);
+    },
+  };
+}
+
+/** Carried from what cannot be reached, a summary has nothing below it but says something itself. */
+function partsOf(pieces: readonly Piece[], query: string, tokensMax: number): readonly Piece[] {
+  let left = tokensMax;
+  return pieces.flatMap((piece) => {
+    const part = partAbout(piece.text, query, left, 1);
+    left -= part?.tokens ?? 0;
+    return part === null ? [] : [{ ...piece, ...part }];
+  });
+}
+
+const withLeaf = async (store: Store, piece: Piece): Promise<Piece> =>
+  piece.kind === "message" ? { ...piece, leaf: await leafOf(store, piece.id) } : piece;
+
+/** Revoked at once if it comes too late: whoever waited for it is gone. */
+async function openGrant(deps: AskDeps, request: AskRequest, inquiry: Inquiry, seeds: Seeds): Promise<GrantId> {
+  const { store, clock, settings } = deps;
+  inquiry.stage = "leave to read was being asked for";
+  await store.sweepGrants();
+  stopIfLate(request);
+  const { id } = await store.issueGrant({
+    conversations: seeds.conversations,
+    tokenCap: request.tokenCap ?? settings.maxExpandTokens,
+    expiresAt: msToTimestamp(timestampToMs(clock.now()) + request.timeoutMs + graceMs),
+    parent: null,
+  });
+  inquiry.grant = id;
+  if (request.signal?.aborted === true) await revoke(store, id);
+  stopIfLate(request);
+  return id;
+}
+
+function chargesOf(pieces: readonly Piece[]): ReadonlyMap<ConversationId, number> {
+  const charges = new Map<ConversationId, number>();
+  for (const { conversation, tokens } of pieces) charges.set(conversation, (charges.get(conversation) ?? 0) + tokens);
+  return charges;
+}
+
+const readOf = (pieces: readonly Piece[]): Read => ({
+  summaries: pieces.flatMap((piece) => (piece.kind === "summary" ? [piece.id] : [])),
+  messages: pieces.flatMap((piece) => (piece.kind === "message" ? [piece.id] : [])),
+  tokens: pieces.reduce((sum, { tokens }) => sum + tokens, 0),
+});
+
+function noteRead(inquiry: Inquiry, { summaries, messages, tokens }: Read): void {
+  for (const id of summaries) inquiry.summaries.add(id);
+  for (const id of messages) inquiry.messages.add(id);
+  inquiry.tokens += tokens;
+  inquiry.tell({ kind: "reading", ids: [...summaries, ...messages.map(messageName)], tokens });
+}
+
+// ── Delegates ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function answerBy(delegate: Delegate, grant: GrantId, request: AskRequest, inquiry: Inquiry): Promise<Answer> {
+  const { maxTokens = maxTokensDefault, signal } = request;
+  const tools = (request.tools ?? []).map((tool): DelegateTool => ({
+    ...tool,
+    run: underGrant(tool, grant, request, inquiry),
+  }));
+  inquiry.stage = "the delegate was at work";
+  const { pieces } = inquiry;
+  const about = { question: request.prompt, record: recordOf(pieces), tools: tools.map(({ name }) => name), maxTokens };
+  const summaryIds = [...new Set([...(request.summaryIds ?? []), ...inquiry.summaries, ...inquiry.leaves])];
+  const outcome = await attempt(delegate, { ...delegatePrompt(about), grant, summaryIds, maxTokens, signal, tools });
+  if (outcome.kind === "failed") return excerptsAnswer(inquiry, request, outcome.reason);
+  const handedOut = { ...inquiry, summaries: new Set([...inquiry.summaries, ...inquiry.leaves]) };
+  const said = readCitations(readText(outcome.text, inquiry), handedOut);
+  if (!hasWords(said.text)) return excerptsAnswer(inquiry, request, "the delegate gave no answer that could be used");
+  const { text, isCut } = cutToTokens(said.text, maxTokens);
+  const { summaries, messages } = readCitations(text, handedOut);
+  return {
+    ...figuresOf(inquiry),
+    answer: text,
+    citedIds: summaries,
+    citedMessages: messages,
+    truncated: isCut || outcome.isCut === true,
+    by: request.delegate ? "delegate" : "model",
+    partial: null,
+  };
+}
+
+/** A delegate comes from a host or calls a provider, so nothing that it does is a fault of ours. */
+async function attempt(delegate: Delegate, task: Task): Promise<LoopOutcome> {
+  try {
+    return await delegate(task);
+  } catch (error) {
+    return { kind: "failed", reason: `the delegate failed: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+/** Whatever a delegate names as its grant, it reads under this one; and what it is given is noted. */
+function underGrant(tool: DelegateTool, grant: GrantId, request: AskRequest, inquiry: Inquiry): DelegateTool["run"] {
+  const held = { grant, ...(request.signal && { signal: request.signal }) };
+  return async (args) => {
+    const reading = await tool.run(args, held);
+    inquiry.texts.push(reading.text);
+    if (!reading.isError) noteRead(inquiry, reading.read);
+    return reading;
+  };
+}
+
+/** Without thinking. What sounds like thinking aloud and cites what was read is an answer all the same. */
+function readText(text: string, { summaries, messages }: Inquiry): string {
+  const read = readAnswer(text);
+  if (read !== "") return read;
+  const unmarked = readAnswer(`${answerHead}${text}`).replace(answerHead.trim(), "").trim();
+  const cited = [...summaries, ...[...messages].map(messageName)].some((id) => unmarked.includes(id));
+  return cited ? unmarked : "";
+}
+
+const answerHead = "Answer:\n\n";
+
+/** The model as a delegate. */
+function byModel(model: Model, { conversations }: Seeds, inquiry: Inquiry): Delegate {
+  const conversation = conversations.length === 1 ? (conversations[0] ?? null) : null;
+  const onStep = (step: number): void => {
+    inquiry.stage = `${model.name} was being asked (step ${step})`;
+    inquiry.tell({ kind: "asking", model: model.name, step });
+  };
+  return async ({ tools, ...task }) => {
+    const callable = tools.map((tool) => ({
+      ...tool,
+      run: async (args: Json) => await tool.run(args, { grant: task.grant }),
+    }));
+    return await runToolLoop(model, { ...task, conversation, onStep, tools: callable });
+  };
+}
+
+// ── Excerpts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The best of what was found and read so far; needs nothing of the world, so it can be had at the deadline. */
+function excerptsAnswer(inquiry: Inquiry, request: AskRequest, partial: string | null): Answer {
+  const { maxTokens = maxTokensDefault } = request;
+  const { text, shown } = excerptsOf(inquiry.pieces, maxTokens);
+  const cut = cutToTokens(shown.length === 0 ? nothingFound(request, partial) : text, maxTokens);
+  const summaries = shown.flatMap((piece) =>
+    piece.kind === "summary" ? [piece.id] : piece.leaf === null ? [] : [piece.leaf],
+  );
+  return {
+    ...figuresOf(inquiry),
+    answer: cut.text,
+    citedIds: [...new Set(summaries)],
+    citedMessages: readOf(shown).messages,
+    truncated: cut.isCut || shown.length < inquiry.pieces.length,
+    by: "excerpts",
+    partial,
+  };
+}
+
+const figuresOf = ({
+  summaries,
+  tokens,
+  caveats,
+}: Inquiry): Pick<Answer, "expandedSummaryCount" | "totalSourceTokens" | "caveats"> => ({
+  expandedSummaryCount: summaries.size,
+  totalSourceTokens: tokens,
+  caveats,
+});
+
+const places: Readonly<Record<Reach["kind"], string>> = {
+  family: "this session",
+  conversation: "the conversation that was named",
+  agent: "the sessions of this agent",
+  all: "all sessions",
+  grant: "what was granted",
+};
+
+const nothingFound = ({ query, prompt, reach }: AskRequest, partial: string | null): string =>
+  partial === null
+    ? `Nothing in ${places[reach.kind]} speaks of it. Searched for: ${[...new Set([query ?? "", prompt])].filter(hasWords).join(" / ")}`
+    : `Nothing could be found out: ${partial}.`;

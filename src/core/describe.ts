@@ -1,0 +1,236 @@
+/**
+ * Looking at one thing by its id: a summary with what it was made from and what reading that would take, a stored file
+ * by lines, or a message. It hands out no more tokens than it may, and says what it left out.
+ */
+
+import { LcmError } from "./errors.ts";
+import { fileIdsOf } from "./large-files.ts";
+import { isFileId, isSummaryId } from "./model.ts";
+import type { ConversationId, FileId, Message, MessageId, Sources, StoredFile, Summary, SummaryId } from "./model.ts";
+import type { Manifest, ManifestRow, Store } from "./ports.ts";
+import { isWithin, originOf } from "./scope.ts";
+import type { Reach } from "./scope.ts";
+import { estimateTokens } from "./text.ts";
+
+export interface DescribeRequest {
+  /** `sum_…`, `file_…`, or a message: `msg_42`, `message 42`, `42`. */
+  readonly id: string;
+  readonly reach: Reach;
+  readonly tokenCap: number;
+  /** Of a file: its first and last line, counted from 1, both included; and how many bytes of it at most. */
+  readonly fromLine?: number;
+  readonly toLine?: number;
+  readonly bytesMax?: number;
+}
+
+export type Described =
+  | {
+      readonly kind: "summary";
+      readonly summary: Summary;
+      /** What it was made from. */
+      readonly sources: Sources;
+      /** What was made from it. */
+      readonly derived: readonly SummaryId[];
+      /** The summary of an earlier segment whose sources these are, for one that was carried over. */
+      readonly origin: Summary | null;
+      readonly manifest: Manifest;
+      readonly text: string;
+      readonly isWhole: boolean;
+      readonly tokens: number;
+    }
+  | {
+      readonly kind: "file";
+      readonly file: StoredFile;
+      /** Null for bytes. */
+      readonly content: FilePiece | null;
+      readonly tokens: number;
+    }
+  | {
+      readonly kind: "message";
+      readonly message: Message;
+      /** Its leaf first, then what was made from it. */
+      readonly coveredBy: readonly SummaryId[];
+      readonly files: readonly FileId[];
+      /** What its parts say: for content that was moved out, the reference. */
+      readonly text: string;
+      readonly isWhole: boolean;
+      readonly tokens: number;
+    };
+
+export interface FilePiece {
+  readonly text: string;
+  readonly fromLine: number;
+  readonly toLine: number;
+  /** How many the file has. */
+  readonly lines: number;
+  /** Where to go on; null at the end. */
+  readonly nextLine: number | null;
+  /** Whether its last line is longer than what may be shown, and is shown in part. */
+  readonly isCutInLine: boolean;
+}
+
+/** `tokens` is what the texts handed out take: what a grant pays for. */
+export async function describe(store: Store, request: DescribeRequest): Promise<Described> {
+  checkWhole("tokenCap", request.tokenCap);
+  const id = request.id.trim();
+  if (isSummaryId(id)) return await describeSummary(store, request, id);
+  if (isFileId(id)) return await describeFile(store, request, id);
+  const number = /^(?:msg_|message )?(\d{1,15})$/.exec(id)?.[1];
+  if (number !== undefined) return await describeMessage(store, request, Number(number) as MessageId);
+  throw new LcmError("invalid", `${JSON.stringify(request.id)} is no id`, {
+    hint: "ids look like sum_0123456789abcdef, file_0123456789abcdef or msg_42; a search shows them",
+  });
+}
+
+// ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Summaries below one that are looked at. */
+const manifestMax = 500;
+/** What id, times and figures of a summary below take beside its opening. */
+const rowTokens = 30;
+
+async function describeSummary(store: Store, request: DescribeRequest, id: SummaryId): Promise<Described> {
+  const [found] = await store.summaries({ ids: [id] });
+  const summary = await mustReach(store, request.reach, found, `summary ${id}`);
+  const origin = await originOf(store, request.reach, summary);
+  const root = origin?.id ?? id;
+  const [sources, derived, below] = await Promise.all([
+    store.sources([root]),
+    store.derived([id]),
+    store.manifest(root, manifestMax),
+  ]);
+  const { text, isWhole } = opening(summary.text, request.tokenCap);
+  const textTokens = estimateTokens(text);
+  const { manifest, tokens } = shortenManifest(below, request.tokenCap - textTokens);
+  return {
+    kind: "summary",
+    summary,
+    sources: sources.get(root) ?? { messages: [], summaries: [] },
+    derived: derived.get(id) ?? [],
+    origin,
+    manifest,
+    text,
+    isWhole,
+    tokens: textTokens + tokens,
+  };
+}
+
+/** What is nearest to the summary is kept first: a caller chooses among its sources, and describes the chosen one. */
+function shortenManifest(
+  manifest: Manifest,
+  tokensMax: number,
+): { readonly manifest: Manifest; readonly tokens: number } {
+  const kept = new Set<ManifestRow>();
+  let tokens = 0;
+  for (const row of manifest.rows.toSorted((one, other) => one.level - other.level)) {
+    const more = rowTokens + estimateTokens(row.opening);
+    if (tokens + more > tokensMax) break;
+    tokens += more;
+    kept.add(row);
+  }
+  if (kept.size === manifest.rows.length) return { manifest, tokens };
+  return { manifest: { ...manifest, rows: manifest.rows.filter((row) => kept.has(row)), isBounded: true }, tokens };
+}
+
+// ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function describeFile(store: Store, request: DescribeRequest, id: FileId): Promise<Described> {
+  const found = await mustReach(store, request.reach, (await store.file(id)) ?? undefined, `file ${id}`);
+  // What it is about comes first, but must leave most of the room to what it says.
+  const told = opening(found.exploration ?? "", Math.ceil(request.tokenCap / 4)).text;
+  const file = found.exploration === null ? found : { ...found, exploration: told };
+  const aboutTokens = estimateTokens(told);
+  if (file.encoding === "base64") return { kind: "file", file, content: null, tokens: aboutTokens };
+  const content = await store.fileContent(id);
+  const piece = pieceOf(content, file.lines ?? content.split("\n").length, request, request.tokenCap - aboutTokens);
+  return { kind: "file", file, content: piece, tokens: aboutTokens + estimateTokens(piece.text) };
+}
+
+function pieceOf(content: string, lines: number, request: DescribeRequest, tokensMax: number): FilePiece {
+  const { fromLine = 1, toLine = lines, bytesMax } = request;
+  if (bytesMax !== undefined) checkWhole("bytesMax", bytesMax);
+  const isWhole = Number.isSafeInteger(fromLine) && Number.isSafeInteger(toLine);
+  if (!isWhole || fromLine < 1 || fromLine > Math.max(1, lines) || toLine < Math.min(fromLine, lines)) {
+    throw new LcmError("invalid", `lines ${fromLine} to ${toLine} are no part of a file of ${lines} lines`, {
+      hint: `for example fromLine 1 and toLine ${Math.max(1, Math.min(lines, 100))}`,
+    });
+  }
+  const from = startOfLine(content, fromLine);
+  const to = toLine < lines ? startOfLine(content, toLine + 1) - 1 : content.length;
+  const piece = opening(content.slice(from, to), tokensMax, bytesMax);
+  const last = piece.isWhole ? Math.min(toLine, lines) : fromLine + piece.text.split("\n").length - 1;
+  const nextLine = last < lines ? last + 1 : null;
+  return { text: piece.text, fromLine, toLine: last, lines, nextLine, isCutInLine: piece.isCutInLine };
+}
+
+function startOfLine(content: string, line: number): number {
+  let at = 0;
+  for (let before = 1; before < line; before++) at = content.indexOf("\n", at) + 1;
+  return at;
+}
+
+// ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function describeMessage(store: Store, request: DescribeRequest, id: MessageId): Promise<Described> {
+  const [found] = await store.messages({ ids: [id] });
+  const message = await mustReach(store, request.reach, found, `message ${id}`);
+  const coveredBy = await store.coveredBy(id);
+  const { text, isWhole } = opening(message.text, request.tokenCap);
+  const files = fileIdsOf([message]);
+  return { kind: "message", message, coveredBy, files, text, isWhole, tokens: estimateTokens(text) };
+}
+
+// ── What all of them share ───────────────────────────────────────────────────────────────────────────────────────────
+
+/** What there is and what lies beyond the reach are refused in the same words. */
+async function mustReach<T extends { readonly conversation: ConversationId }>(
+  store: Store,
+  reach: Reach,
+  found: T | undefined,
+  name: string,
+): Promise<T> {
+  if (found !== undefined && (await isWithin(store, reach, found.conversation))) return found;
+  const isNarrow = reach.kind === "family" || reach.kind === "conversation";
+  throw new LcmError("not_found", `there is no ${name}`, {
+    hint: isNarrow
+      ? "if it is of another session, allConversations looks there too, where that is allowed"
+      : "a search shows the ids of what it finds",
+  });
+}
+
+function checkWhole(name: string, value: number): void {
+  if (Number.isSafeInteger(value) && value >= 1) return;
+  throw new LcmError("invalid", `${name} is ${value}, but must be a whole number from 1`);
+}
+
+interface Opening {
+  readonly text: string;
+  readonly isWhole: boolean;
+  readonly isCutInLine: boolean;
+}
+
+/** More characters than any text has in a token, but for long runs of one. */
+const charactersPerToken = 16;
+
+/** How a text begins: as many of its lines as fit, or as much as fits of the first. Looks no further than that. */
+function opening(text: string, tokensMax: number, bytesMax?: number): Opening {
+  const fits = (length: number): boolean => {
+    const begun = text.slice(0, length);
+    return estimateTokens(begun) <= tokensMax && (bytesMax === undefined || bytesOf(begun) <= bytesMax);
+  };
+  const furthest = Math.min(text.length, tokensMax * charactersPerToken);
+  if (furthest === text.length && fits(furthest)) return { text, isWhole: true, isCutInLine: false };
+  let [fitting, tooLong] = [0, furthest + 1];
+  while (tooLong - fitting > 1) {
+    const middle = (fitting + tooLong) >> 1;
+    if (fits(middle)) fitting = middle;
+    else tooLong = middle;
+  }
+  const lineEnd = text.lastIndexOf("\n", fitting);
+  const isCutInLine = lineEnd < 0;
+  // Half a character is none.
+  const begun = text.slice(0, isCutInLine ? fitting : lineEnd).replace(/[\uD800-\uDBFF]$/, "");
+  return { text: begun, isWhole: false, isCutInLine };
+}
+
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length;

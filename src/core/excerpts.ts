@@ -1,0 +1,224 @@
+/**
+ * What a question is answered from: the places that a search found, with what was said around them, and the summaries
+ * that speak of it. It is what a delegate is given to begin with, and, best first and cut to size, it is the answer
+ * where there is no model or no time for one.
+ */
+
+import { messageToItem, partAbout, summaryToItem } from "./expand.ts";
+import type { Expanded } from "./expand.ts";
+import { messageName } from "./model.ts";
+import type { Message, MessageId, SummaryId } from "./model.ts";
+import type { SearchHit, Store } from "./ports.ts";
+import { estimateTokens, formatTimestamp } from "./text.ts";
+
+/** Something that was read, or of which a search showed a snippet; the rank tells what answers best. */
+export type Piece = Expanded & {
+  /** The leaf that stands for a message; null if none does. */
+  readonly leaf: SummaryId | null;
+};
+
+type MessageHit = Extract<SearchHit, { readonly kind: "message" }>;
+type SummaryHit = Extract<SearchHit, { readonly kind: "summary" }>;
+
+/** What searches found, best first. */
+export interface Leads {
+  readonly messages: readonly MessageHit[];
+  readonly summaries: readonly SummaryHit[];
+}
+
+// ── Finding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const messagesMax = 80;
+const summariesMax = 8;
+/** Softens the difference between the first ranks, so that what two searches found beats what one found first. */
+const rankOffset = 10;
+
+/** The best of several searches, by reciprocal rank. */
+export function mergeSearches(searches: readonly (readonly SearchHit[])[]): Leads {
+  const summaries = searches.map((hits) => hits.filter((hit) => hit.kind === "summary"));
+  // Condensed summaries tell of many things, and what they tell of is in the leaves below them, if there are any.
+  const leaves = summaries.map((hits) => hits.filter(({ depth }) => depth === 0));
+  return {
+    messages: merge(searches.map((hits) => hits.filter((hit) => hit.kind === "message"))).slice(0, messagesMax),
+    summaries: merge(leaves.flat().length > 0 ? leaves : summaries).slice(0, summariesMax),
+  };
+}
+
+function merge<H extends SearchHit>(searches: readonly (readonly H[])[]): readonly H[] {
+  const worth = new Map<H["id"], number>();
+  for (const hits of searches) {
+    for (const [rank, { id }] of hits.entries()) worth.set(id, (worth.get(id) ?? 0) + 1 / (rankOffset + rank));
+  }
+  const found = new Map(searches.flat().map((hit) => [hit.id, hit]));
+  return [...found.values()].toSorted((one, other) => (worth.get(other.id) ?? 0) - (worth.get(one.id) ?? 0));
+}
+
+/** What the searches themselves showed, for when nothing more may be read. */
+export function snippetsOf({ messages, summaries }: Leads): readonly Piece[] {
+  return [...messages, ...summaries].map((hit, rank): Piece => {
+    const { conversation, snippet: text, at } = hit;
+    const shown = { conversation, text, tokens: estimateTokens(text), isWhole: false, at, rank, leaf: null };
+    return hit.kind === "message"
+      ? { ...shown, kind: "message", id: hit.id, role: hit.role, seq: hit.seq }
+      : { ...shown, kind: "summary", id: hit.id, depth: hit.depth };
+  });
+}
+
+// ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * The best places are read with what was said right before and after them: something is asked, and settled a few turns
+ * later. Around the others it is read on with what is left in the end: the search itself has ranked replies already.
+ */
+const exchanges = { places: 2, before: 1, after: 3 };
+const others = { before: 1, after: 1 };
+/** So far around a place it is looked for words, past the calls of tools and their results. */
+const turnsAround = 16;
+const leavesMax = 2;
+/** What the leaves are sure of; and with less than the least left, reading on brings nothing. */
+const leavesShare = 1 / 6;
+const tokensLeast = 16;
+
+/** How long a piece may be: so many tokens, or this part of all if that is more. */
+const lengths = { found: [80, 1 / 40], around: [48, 1 / 80], summary: [256, 1 / 12] } as const;
+
+/** What the leads lead to, best first, within a number of tokens. */
+export async function readLeads(
+  store: Store,
+  { messages, summaries }: Leads,
+  { query, tokensMax }: { readonly query: string; readonly tokensMax: number },
+): Promise<readonly Piece[]> {
+  const pieces = new Map<Piece["id"], Piece>();
+  const isFound = new Set(messages.map(({ id }) => id));
+  let left = tokensMax;
+  const take = async (item: Expanded, [least, share]: (typeof lengths)[keyof typeof lengths]): Promise<void> => {
+    const room = Math.min(left, Math.max(least, Math.floor(share * tokensMax)));
+    const part = pieces.has(item.id) ? null : partAbout(item.text, query, room, Math.min(tokensLeast, tokensMax));
+    if (part === null) return;
+    const leaf = item.kind === "message" ? await leafOf(store, item.id) : null;
+    pieces.set(item.id, { ...item, ...part, rank: pieces.size, leaf });
+    left -= part.tokens;
+  };
+  const leaves = await store.summaries({ ids: summaries.slice(0, leavesMax).map(({ id }) => id) });
+  const tokensForLeaves = leaves.length === 0 ? 0 : leavesShare * tokensMax;
+  const takeAround = async (hit: MessageHit, { before, after }: typeof others): Promise<void> => {
+    for (const message of await readAround(store, hit, before, after))
+      await take(messageToItem(message), isFound.has(message.id) ? lengths.found : lengths.around);
+  };
+  for (const [place, hit] of messages.entries()) {
+    if (left <= tokensForLeaves + (pieces.size === 0 ? 0 : tokensLeast)) break;
+    await takeAround(hit, place < exchanges.places ? exchanges : { before: 0, after: 0 });
+  }
+  for (const leaf of leaves) await take(summaryToItem(leaf), lengths.summary);
+  for (const hit of messages.slice(exchanges.places)) {
+    if (left <= tokensLeast) break;
+    await takeAround(hit, others);
+  }
+  return [...pieces.values()];
+}
+
+/** A message, and then so many of what was said before and after it. */
+async function readAround(store: Store, hit: MessageHit, before: number, after: number): Promise<readonly Message[]> {
+  const { id, conversation, seq } = hit;
+  if (before + after === 0) return await store.messages({ ids: [id] });
+  const near = await store.messages({ conversation, afterSeq: seq - turnsAround, beforeSeq: seq + turnsAround });
+  const found = near.filter((message) => message.id === id);
+  const said = near.filter((message) => message.aside === found[0]?.aside && isSaid(message));
+  const earlier = said.filter((message) => message.seq < seq);
+  const later = said.filter((message) => message.seq > seq);
+  return [...found, ...earlier.slice(Math.max(0, earlier.length - before)), ...later.slice(0, after)];
+}
+
+/** In words: neither a call of a tool nor what it gave. */
+const isSaid = ({ role, parts }: Message): boolean =>
+  role !== "tool" &&
+  parts.some(({ type, text, toolCallId }) => type === "text" && toolCallId === null && (text ?? "").trim() !== "");
+
+export const leafOf = async (store: Store, message: MessageId): Promise<SummaryId | null> =>
+  (await store.coveredBy(message))[0] ?? null;
+
+// ── Showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** All of it in the order of the conversation: a record to answer from. */
+export const recordOf = (pieces: readonly Piece[]): string => show(stretchesOf(pieces));
+
+/** As much as fits, best first; at least the best, whatever it takes. */
+export function excerptsOf(
+  pieces: readonly Piece[],
+  maxTokens: number,
+): { readonly text: string; readonly shown: readonly Piece[] } {
+  const showBestFirst = (some: readonly Piece[]): string =>
+    show(stretchesOf(some).toSorted((one, other) => bestRank(one) - bestRank(other)));
+  const shown: Piece[] = [];
+  let left = maxTokens;
+  for (const piece of pieces.toSorted((one, other) => one.rank - other.rank)) {
+    const isFirst = !shown.some((other) => follows(other, piece) || follows(piece, other));
+    const label = labelOf(piece, isFirst, isFirst && !shown.some(({ leaf }) => leaf === piece.leaf));
+    const tokens = estimateTokens(label) + piece.tokens + 1;
+    if (tokens > left && shown.length > 0) continue;
+    shown.push(piece);
+    left -= tokens;
+  }
+  // What stands between two stretches makes them one, and labels change places: the sum is not exact.
+  while (shown.length > 1 && estimateTokens(showBestFirst(shown)) > maxTokens) shown.pop();
+  return { text: showBestFirst(shown), shown };
+}
+
+const bestRank = (stretch: readonly Piece[]): number => Math.min(...stretch.map(({ rank }) => rank));
+
+/** Messages that follow one another make a stretch, also where calls of tools between them are left out. */
+function stretchesOf(pieces: readonly Piece[]): readonly (readonly Piece[])[] {
+  const stretches: Piece[][] = [];
+  for (const piece of pieces.toSorted(byPlace)) {
+    const stretch = stretches.at(-1);
+    const last = stretch?.at(-1);
+    if (stretch !== undefined && last !== undefined && follows(last, piece)) stretch.push(piece);
+    else stretches.push([piece]);
+  }
+  return stretches;
+}
+
+const gapMax = 3;
+
+const follows = (one: Piece, other: Piece): boolean =>
+  one.kind === "message" &&
+  other.kind === "message" &&
+  one.conversation === other.conversation &&
+  one.leaf === other.leaf &&
+  other.seq > one.seq &&
+  other.seq <= one.seq + gapMax;
+
+/** A summary stands at the beginning of what it covers. */
+function byPlace(one: Piece, other: Piece): number {
+  if (one.conversation !== other.conversation) return one.conversation - other.conversation;
+  if (one.kind === "message" && other.kind === "message") return one.seq - other.seq;
+  return one.at === other.at ? (one.kind === "summary" ? -1 : 1) : one.at < other.at ? -1 : 1;
+}
+
+/** `[2026-02-17 15:30 UTC · user · msg_42 · in sum_…] text`: the time where a stretch begins, a leaf where it is new. */
+function show(stretches: readonly (readonly Piece[])[]): string {
+  const named = new Set<SummaryId | null>([null]);
+  const blocks = stretches.map((stretch) => {
+    const lines = stretch.map((piece, at) => {
+      const label = labelOf(piece, at === 0, !named.has(piece.leaf));
+      named.add(piece.leaf);
+      return `${label} ${piece.text.replace(forgedLabel, "$&\\")}`;
+    });
+    return lines.join("\n");
+  });
+  return blocks.join("\n\n");
+}
+
+function labelOf(piece: Piece, hasTime: boolean, hasLeaf: boolean): string {
+  const name = piece.kind === "message" ? messageName(piece.id) : piece.id;
+  const words = [
+    ...(hasTime ? [formatTimestamp(piece.at)] : []),
+    piece.kind === "message" ? piece.role : "summary",
+    name,
+    ...(hasLeaf && piece.leaf !== null ? [`in ${piece.leaf}`] : []),
+  ];
+  return `[${words.join(" · ")}]`;
+}
+
+/** Where a line of a text begins as labels do. */
+const forgedLabel = /^[^\S\n]*(?=\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|[a-z]+ · ))/gm;

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { openSqlite } from "../store/sqlite.ts";
+import { makeScratch } from "../testing/scratch.ts";
+import { createHost, toAppendable, user } from "../testing/scripted-host.ts";
+import type { SearchCaveat } from "./ports.ts";
+import { caveatSentence, grep } from "./recall.ts";
+import { reachOf } from "./scope.ts";
+
+const folder = makeScratch("recall");
+const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false });
+after(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe("guarantee 22: whatever a search left out is said in words", () => {
+  const caveats: readonly (readonly [SearchCaveat, RegExp, RegExp?])[] = [
+    [{ kind: "limit", limit: 20 }, /more match than the 20 shown; --limit shows more/, /shown; limit shows more/],
+    [{ kind: "limit", limit: 200 }, /than the 200 shown; --since, --before .* narrow it/, /shown; since, before/],
+    [
+      { kind: "time", timeoutMs: 500, scanned: 12_000, of: 90_000 },
+      /time limit of 0\.5 s after 12,000 of 90,000 rows.*may be matches.*--timeout/,
+      /may be matches.*since, before/,
+    ],
+    [
+      { kind: "time", timeoutMs: 10_000, scanned: 0, of: 0 },
+      /time limit of 10 s; how far it got is not known.*may be matches/,
+    ],
+    [{ kind: "newest_ranked", ranked: 200_000 }, /newest 200,000/],
+    [{ kind: "partial_match", missing: ["red", "fox"] }, /lacks some of "red", "fox"/],
+    [{ kind: "files", files: 2 }, /2 large texts .* --scope files searches inside/, /; scope files searches inside/],
+    [{ kind: "unreadable", files: 1 }, /1 file could not be read: there may be matches/],
+    [{ kind: "unindexed", rows: 1 }, /1 row not in it yet/],
+  ];
+  for (const [caveat, sentence, toModel = sentence] of caveats) {
+    it(`says ${JSON.stringify(caveat)} to people and to models`, () => {
+      assert.match(caveatSentence(caveat, "flags"), sentence);
+      assert.match(caveatSentence(caveat, "arguments"), toModel);
+      assert.doesNotMatch(caveatSentence(caveat, "arguments"), /--/);
+    });
+  }
+});
+
+describe("guarantee 25: a search stays within its reach", () => {
+  it("finds in the family what it does not find in others, unless asked wider", async () => {
+    for (const agentId of ["one", "two"]) {
+      const { id } = await store.open({ sessionId: agentId, sessionKey: `agent:${agentId}:main`, agentId });
+      const host = createHost(agentId);
+      host.says(user(`the heron of ${agentId}`));
+      await store.append(id, host.entries.map(toAppendable));
+    }
+    const [own] = await store.conversations({ agentId: "one" });
+    const reader = { conversation: own?.id ?? assert.fail("it is there"), policy: "all" } as const;
+    const found = async (asked: object): Promise<readonly string[]> => {
+      const reach = await reachOf(store, reader, asked);
+      return (await grep(store, { pattern: "heron", mode: "full_text", reach })).hits.map(({ snippet }) => snippet);
+    };
+    assert.deepEqual(await found({}), ["the heron of one"]);
+    assert.equal((await found({ allConversations: true })).length, 2);
+  });
+
+  it("finds nothing where nothing may be read", async () => {
+    const reach = { kind: "grant", conversations: [] } as const;
+    for (const scope of ["messages", "summaries", "both", "files"] as const) {
+      assert.deepEqual((await grep(store, { pattern: "heron", reach, scope })).hits, []);
+    }
+  });
+});

@@ -1,0 +1,261 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, describe, it } from "node:test";
+import { openSqlite } from "../store/sqlite.ts";
+import { foldPlaces, refuses } from "../testing/contract/ground.ts";
+import { makeScratch } from "../testing/scratch.ts";
+import { messageToStore } from "./content.ts";
+import type { Conversation, ConversationId, SummaryId } from "./model.ts";
+import type { Clock, Store } from "./ports.ts";
+import { recent } from "./recent.ts";
+import type { Recent, RecentRequest } from "./recent.ts";
+import type { Reach } from "./scope.ts";
+import { estimateTokens, msToTimestamp } from "./text.ts";
+
+const folder = makeScratch("recent");
+let databases = 0;
+const opened: Store[] = [];
+after(async () => {
+  for (const store of opened) await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const noon = Date.UTC(2026, 1, 17, 12);
+const hour = 3_600_000;
+const at = (hoursFromNoon: number) => msToTimestamp(noon + hoursFromNoon * hour);
+const clock: Clock = { now: () => at(0) };
+const everywhere: Reach = { kind: "all", conversations: null };
+
+interface Ground {
+  readonly store: Store;
+  readonly path: string;
+  readonly tell: (request?: Partial<RecentRequest>) => Promise<Recent>;
+}
+
+async function ground(): Promise<Ground> {
+  const path = join(folder, `${++databases}.db`);
+  const store = await openSqlite({ path, housekeeping: false });
+  opened.push(store);
+  const tell = async (request: Partial<RecentRequest> = {}): Promise<Recent> => {
+    const told = await recent({ store, clock }, { reach: everywhere, tokenCap: 2_000, ...request });
+    assert.ok(told.tokens <= (request.tokenCap ?? 2_000));
+    assert.equal(told.tokens, estimatedTokens(told));
+    return told;
+  };
+  return { store, path, tell };
+}
+
+const estimatedTokens = ({ items }: Recent): number => items.reduce((sum, { text }) => sum + estimateTokens(text), 0);
+const texts = ({ items }: Recent): readonly string[] => items.map(({ text }) => text);
+
+/** One message at each of these hours from noon, saying which. */
+async function say(store: Store, id: ConversationId, hours: readonly number[], name = "heard"): Promise<void> {
+  const messages = hours.map((hours) => {
+    const raw = { role: "user", content: `${name} at ${hours}` };
+    return { kind: "message", message: messageToStore(raw, { key: `${name}${hours}`, at: at(hours) }) } as const;
+  });
+  await store.append(id, messages);
+}
+
+const range = (from: number, to: number): readonly number[] => Array.from({ length: to - from }, (_, n) => from + n);
+
+/** A day by the hour, in six leaves of four hours under two summaries of twelve; then three raw messages. */
+async function aDay(store: Store): Promise<Conversation> {
+  const conversation = await store.open({ sessionId: `day${databases}` });
+  await say(store, conversation.id, range(-27, 0));
+  for (let leaf = 0; leaf < 6; leaf++) {
+    const from = -27 + leaf * 4;
+    await foldPlaces(store, conversation.id, [leaf, leaf + 3], `leaf of ${from} to ${from + 3}`);
+  }
+  await foldPlaces(store, conversation.id, [0, 2], "the first half day");
+  await foldPlaces(store, conversation.id, [1, 3], "the second half day");
+  return conversation;
+}
+
+const leaves = range(0, 6).map((leaf) => `leaf of ${-27 + leaf * 4} to ${-24 + leaf * 4}`);
+const raw = ["heard at -3", "heard at -2", "heard at -1"];
+
+describe("what happened lately", () => {
+  it("is told by the finest summaries when they fit, and by raw messages where there are none", async () => {
+    const { store, tell } = await ground();
+    await aDay(store);
+    const told = await tell({ since: at(-27) });
+    assert.deepEqual(texts(told), [...leaves, ...raw]);
+    assert.deepEqual([told.leftOut, told.isBounded], [{ items: 0, tokens: 0 }, false]);
+    assert.deepEqual(
+      [told.items[0]?.earliestAt, told.items[0]?.latestAt, told.items.at(-1)?.kind],
+      [at(-27), at(-24), "message"],
+    );
+  });
+
+  it("is told by coarser ones when the finer do not fit, the newest in finer ones first", async () => {
+    const { store, tell } = await ground();
+    await aDay(store);
+    const halves = ["the first half day", "the second half day"];
+    const coarse = estimateTokens([...halves, ...raw].join("\n"));
+    assert.deepEqual(texts(await tell({ since: at(-27), tokenCap: coarse })), [...halves, ...raw]);
+    const mixed = coarse + estimateTokens(leaves.slice(3).join("\n"));
+    assert.deepEqual(texts(await tell({ since: at(-27), tokenCap: mixed })), [
+      "the first half day",
+      ...leaves.slice(3),
+      ...raw,
+    ]);
+  });
+
+  it("keeps the newest without gaps when not all of it fits, and says how much is missing", async () => {
+    const { store, tell } = await ground();
+    await aDay(store);
+    const two = estimateTokens("heard at -2") + estimateTokens("heard at -1");
+    const told = await tell({ since: at(-27), tokenCap: two });
+    assert.deepEqual(texts(told), raw.slice(1));
+    assert.equal(told.leftOut.items, 3);
+    assert.ok(told.leftOut.tokens > 0);
+    const other = await store.open({ sessionId: "other" });
+    await say(store, other.id, [-1.5], `something long ${"and longer ".repeat(20)}`);
+    assert.deepEqual(texts(await tell({ since: at(-27), tokenCap: two })), raw.slice(2));
+  });
+
+  it("is that of the last 24 hours unless told otherwise, and only what is of the time", async () => {
+    const { store, tell } = await ground();
+    await aDay(store);
+    const told = await tell();
+    assert.deepEqual([told.since, told.before], [at(-24), null]);
+    assert.deepEqual(texts(told), [...leaves, ...raw]);
+    const between = await tell({ since: at(-15), before: at(-11) });
+    assert.deepEqual(texts(between), ["leaf of -15 to -12"]);
+    const early = await tell({ before: at(-19) });
+    assert.deepEqual([early.since, texts(early)], [at(-43), leaves.slice(0, 2)]);
+    assert.deepEqual(texts(await tell({ since: at(-2), before: at(-1) })), ["heard at -2"]);
+    assert.deepEqual(texts(await tell({ since: at(0) })), []);
+    assert.deepEqual(texts(await tell({ since: at(-99), before: at(-40) })), []);
+  });
+
+  it("finds a short time inside a long summary that would not fit as a whole", async () => {
+    const { store, tell } = await ground();
+    const { id } = await store.open({ sessionId: "long" });
+    await say(store, id, range(-100, 0));
+    for (let leaf = 0; leaf < 20; leaf++) await foldPlaces(store, id, [leaf, leaf + 4], `leaf ${leaf}`);
+    await foldPlaces(store, id, [0, 19], `all of it: ${"many words ".repeat(50)}`);
+    assert.deepEqual(texts(await tell({ since: at(-8), tokenCap: 10 })), ["leaf 18", "leaf 19"]);
+  });
+
+  it("interleaves conversations by time, and stays within its reach", async () => {
+    const { store, tell } = await ground();
+    const one = await store.open({ sessionId: "one" });
+    const two = await store.open({ sessionId: "two" });
+    const hidden = await store.open({ sessionId: "three" });
+    await say(store, one.id, [-6, -4, -2], "one");
+    await say(store, two.id, [-5, -3, -1], "two");
+    await say(store, hidden.id, [-3.5], "hidden");
+    await store.setHidden(hidden.id, true);
+    const told = await tell();
+    assert.deepEqual(texts(told), ["one at -6", "two at -5", "one at -4", "two at -3", "one at -2", "two at -1"]);
+    assert.deepEqual(told.items.map(({ conversation }) => conversation).slice(0, 2), [one.id, two.id]);
+    const newest = await tell({ tokenCap: 3 * estimateTokens("one at -2") });
+    assert.deepEqual(texts(newest), ["two at -3", "one at -2", "two at -1"]);
+    const own = await tell({ reach: { kind: "family", conversations: [two.id] } });
+    assert.deepEqual(texts(own), ["two at -5", "two at -3", "two at -1"]);
+    assert.deepEqual(texts(await tell({ reach: { kind: "grant", conversations: [] } })), []);
+  });
+
+  it("tells what a segment carried over from another once, where it happened", async () => {
+    const { store, path, tell } = await ground();
+    const session = { sessionKey: "main", agentId: "one" };
+    const first = await store.openSegment({ sessionId: "s1", ...session });
+    await say(store, first.id, [-9, -8, -7, -6]);
+    await foldPlaces(store, first.id, [0, 1], "the first two");
+    await foldPlaces(store, first.id, [1, 2], "the last two");
+    const top = await foldPlaces(store, first.id, [0, 1], "all four");
+    const second = await store.openSegment({ sessionId: "s2", ...session });
+    await say(store, second.id, [-9.5, -2], "again");
+    carriedRow(path, await foldPlaces(store, second.id, [0, 0], "all four"), top);
+    assert.deepEqual(texts(await tell()), ["the first two", "the last two", "again at -2"]);
+    const alone = await tell({ reach: { kind: "conversation", conversations: [second.id] } });
+    assert.deepEqual(texts(alone), ["all four", "again at -2"]);
+  });
+
+  it("tells long messages in an excerpt, and the newest at least in part", async () => {
+    const { store, tell } = await ground();
+    const { id } = await store.open({ sessionId: "long" });
+    const content = `it began ${"and went on and on ".repeat(200)}`;
+    const message = messageToStore({ role: "assistant", content }, { key: "k", at: at(-1) });
+    await store.append(id, [{ kind: "message", message }]);
+    const [item] = (await tell()).items;
+    assert.ok(item !== undefined && !item.isWhole && item.text.startsWith("it began") && item.tokens < 150);
+    for (const tokenCap of [1, 3, 20]) {
+      const told = await tell({ tokenCap });
+      assert.equal(told.items.length, 1);
+    }
+  });
+
+  it("refuses times that are none, and a time that ends before it begins", async () => {
+    const { tell } = await ground();
+    await refuses("invalid", async () => await tell({ since: "some day" }));
+    await refuses("invalid", async () => await tell({ before: "later" }));
+    await refuses("invalid", async () => await tell({ since: at(-1), before: at(-2) }));
+    await refuses("invalid", async () => await tell({ tokenCap: 0 }));
+  });
+
+  it("reads what it tells and a few places more, however long the conversation is", async () => {
+    const read = { rows: 0, calls: 0 };
+    const costs: { readonly rows: number; readonly calls: number }[] = [];
+    for (const length of [200, 6_400]) {
+      const { store } = await ground();
+      const { id } = await store.open({ sessionId: "long" });
+      await say(store, id, range(-length, 0));
+      Object.assign(read, { rows: 0, calls: 0 });
+      const told = await recent(
+        { store: counting(store, read), clock },
+        { reach: everywhere, since: at(-20), before: at(-10), tokenCap: 200 },
+      );
+      assert.deepEqual(
+        texts(told),
+        range(-20, -10).map((hours) => `heard at ${hours}`),
+      );
+      costs.push({ ...read });
+    }
+    const [short, long] = costs;
+    assert.ok(short !== undefined && long !== undefined);
+    // Thirty-two times as long: five more halvings at each end.
+    assert.ok(long.rows - short.rows <= 30, JSON.stringify(costs));
+    assert.ok(long.calls - short.calls <= 30, JSON.stringify(costs));
+  });
+
+  it("counts no further than it may, and says so", async () => {
+    const { store, tell } = await ground();
+    const { id } = await store.open({ sessionId: "long" });
+    await say(store, id, range(-2_500, 0));
+    const told = await tell({ since: at(-2_600), tokenCap: 100 });
+    assert.ok(told.isBounded && texts(told).at(-1) === "heard at -1");
+    assert.equal(told.leftOut.items + told.items.length, 2_000);
+  });
+});
+
+/** Makes of a summary such a row as carrying makes: the text of another, with its times, and no sources. */
+function carriedRow(path: string, id: SummaryId, from: SummaryId): void {
+  const db = new DatabaseSync(path);
+  db.prepare("DELETE FROM summary_messages WHERE summary_id = ?").run(id);
+  db.prepare(
+    `UPDATE summaries SET carried_from = o.summary_id, depth = o.depth, earliest_at = o.earliest_at,
+       latest_at = o.latest_at FROM summaries AS o WHERE o.summary_id = ? AND summaries.summary_id = ?`,
+  ).run(from, id);
+  db.close();
+}
+
+/** Counts what is read of contexts, messages and summaries. */
+function counting(store: Store, read: { rows: number; calls: number }): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== "function") return method;
+      return async (...args: readonly unknown[]): Promise<unknown> => {
+        const result: unknown = await Reflect.apply(method, target, args);
+        read.calls++;
+        if (Array.isArray(result)) read.rows += result.length;
+        return result;
+      };
+    },
+  });
+}

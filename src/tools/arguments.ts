@@ -1,0 +1,174 @@
+/**
+ * What a model passes to a tool, against what the tool takes. Models err in harmless ways (a number as a string, one id
+ * where a list is wanted, null for nothing), and where the meaning is clear they get what they meant; everything else
+ * is told with the argument's name, what is wrong and a call that works. The schemas are plain JSON Schema, so that
+ * every host and provider takes them; typebox gives them their types, and is loaded when the first call is checked.
+ */
+
+import type { Static } from "typebox";
+import { LcmError } from "../core/errors.ts";
+
+export type Parameter = { readonly description: string } & (
+  | {
+      readonly type: "string";
+      readonly minLength?: number;
+      readonly enum?: readonly string[];
+      readonly default?: string;
+    }
+  | { readonly type: "integer"; readonly minimum: number; readonly maximum?: number; readonly default?: number }
+  | { readonly type: "boolean"; readonly default?: boolean }
+  | { readonly type: "array"; readonly items: { readonly type: "string" }; readonly minItems: number }
+);
+
+export type Parameters = {
+  readonly type: "object";
+  readonly required: readonly string[];
+  readonly properties: Readonly<Record<string, Parameter>>;
+};
+
+/** What the tool takes, as its types say; throws `invalid` for what cannot be meant. */
+export async function checkArguments<const P extends Parameters>(parameters: P, given: unknown): Promise<Static<P>> {
+  const { args, unknown } = mend(parameters, given);
+  const { Check, Errors } = await import("typebox/schema");
+  if (unknown.length === 0 && Check(parameters, args)) return args;
+  const wrong = Errors(parameters, args)[1].flatMap((error) =>
+    error.keyword === "required" ? error.params.requiredProperties : (error.instancePath.split("/")[1] ?? []),
+  );
+  const { properties } = parameters;
+  const problems = [
+    ...unknown.map((name) => unknownArgument(properties, name)),
+    ...[...new Set(wrong)].map((name) => problem(name, properties[name], args[name])),
+  ];
+  throw new LcmError("invalid", problems.join("; "));
+}
+
+// ── What was meant ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Mended {
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly unknown: readonly string[];
+}
+
+function mend({ properties, required }: Parameters, given: unknown): Mended {
+  if (given !== undefined && given !== null && (typeof given !== "object" || Array.isArray(given))) {
+    throw new LcmError("invalid", `the arguments are ${show(given)}, but must be an object`);
+  }
+  const args: Record<string, unknown> = {};
+  const unknown: string[] = [];
+  for (const [written, value] of Object.entries(given ?? {})) {
+    const name = Object.keys(properties).find((each) => plain(each) === plain(written));
+    const parameter = name === undefined ? undefined : properties[name];
+    if (name === undefined || parameter === undefined) unknown.push(written);
+    else if (!isAbsent(value, required.includes(name))) args[name] = meant(parameter, value);
+  }
+  return { args, unknown };
+}
+
+/** Models fill in what they do not use. */
+const isAbsent = (value: unknown, isRequired: boolean): boolean =>
+  value === null ||
+  value === undefined ||
+  (!isRequired && (value === "" || (Array.isArray(value) && value.length === 0)));
+
+function meant(parameter: Parameter, value: unknown): unknown {
+  switch (parameter.type) {
+    case "integer":
+      return typeof value === "string" && /^\s*-?\d+(\.0+)?\s*$/.test(value) ? Number(value) : value;
+    case "boolean":
+      return typeof value === "string" ? (booleans.get(plain(value)) ?? value) : value;
+    case "array":
+      // Ids hold neither blanks nor commas, so one, several and a list written as text all say which they are.
+      return typeof value === "string" ? (value.match(/[^\s,;[\]"']+/g) ?? []) : value;
+    case "string": {
+      const text = typeof value === "number" ? String(value) : value;
+      if (typeof text !== "string") return text;
+      return parameter.enum?.find((choice) => plain(choice) === plain(text)) ?? text;
+    }
+  }
+}
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["false", false],
+]);
+
+/** `all_conversations`, `allconversations` and `allConversations` are one name. */
+const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
+
+// ── What is wrong ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function problem(name: string, parameter: Parameter | undefined, value: unknown): string {
+  const expected = parameter === undefined ? "something else" : expectation(parameter);
+  if (value === undefined) return `${name} is missing: it must be ${expected}`;
+  return `${name} is ${show(value)}, but must be ${expected}`;
+}
+
+/** What a value may be, in words. */
+export function expectation(parameter: Parameter): string {
+  switch (parameter.type) {
+    case "integer":
+      return parameter.maximum === undefined
+        ? `a whole number from ${parameter.minimum} on`
+        : `a whole number from ${parameter.minimum} to ${parameter.maximum}`;
+    case "boolean":
+      return "true or false";
+    case "array":
+      return "a list of summary ids";
+    case "string":
+      return parameter.enum === undefined ? "a text that is not empty" : `one of ${parameter.enum.join(", ")}`;
+  }
+}
+
+function unknownArgument(properties: Parameters["properties"], name: string): string {
+  const known = Object.keys(properties);
+  const nearest = known.toSorted((a, b) => distance(a, name) - distance(b, name))[0] ?? "";
+  return `there is no argument ${show(name)}, the nearest is ${nearest} (known: ${known.join(", ")})`;
+}
+
+/** How many letters must change to make one word of the other. */
+function distance(a: string, b: string): number {
+  const letters = b.toLowerCase().slice(0, shownCharsMax).split("");
+  let above = [0, ...letters.keys().map((at) => at + 1)];
+  for (const letter of a.toLowerCase()) {
+    const here = [(above[0] ?? 0) + 1];
+    for (const [at, other] of letters.entries()) {
+      const kept = (above[at] ?? 0) + (letter === other ? 0 : 1);
+      here.push(Math.min(kept, (above[at + 1] ?? 0) + 1, (here[at] ?? 0) + 1));
+    }
+    above = here;
+  }
+  return above.at(-1) ?? 0;
+}
+
+const shownCharsMax = 60;
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length <= shownCharsMax ? text : `${text.slice(0, shownCharsMax)}…`;
+}
+
+// ── What several tools take ──────────────────────────────────────────────────────────────────────────────────────────
+
+export const conversationId = {
+  type: "integer",
+  minimum: 1,
+  description: "Only this conversation, by its number as lcm_grep shows it; your whole session if left out.",
+} as const satisfies Parameter;
+
+export const allConversations = {
+  type: "boolean",
+  default: false,
+  description: "Also other sessions than your own, as far as you are allowed to read.",
+} as const satisfies Parameter;
+
+export const since = {
+  type: "string",
+  minLength: 1,
+  description: "Only from this time on, ISO 8601, UTC if no offset is given: 2026-02-17 or 2026-02-17T15:30:00Z.",
+} as const satisfies Parameter;
+
+export const before = {
+  type: "string",
+  minLength: 1,
+  description: "Only before this time, written like since.",
+} as const satisfies Parameter;

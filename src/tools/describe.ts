@@ -1,0 +1,264 @@
+/** `lcm_describe`: one thing by its id, with what it was made from and what it would take to read that. */
+
+import type { Described, DescribeRequest } from "../core/describe.ts";
+import { readGranted } from "../core/grants.ts";
+import { messageName } from "../core/model.ts";
+import type { ConversationId, JsonObject, MessageId, SummaryId } from "../core/model.ts";
+import type { Manifest, ManifestRow } from "../core/ports.ts";
+import { reachOf } from "../core/scope.ts";
+import type { Asked } from "../core/scope.ts";
+import { firstLine, formatBytes, formatCount, formatRange } from "../core/text.ts";
+import { allConversations, conversationId } from "./arguments.ts";
+import { withinGrant } from "./granted.ts";
+import { count, heading, quote, quoteName } from "./show.ts";
+import { defineTool } from "./tool.ts";
+import type { ToolContext } from "./tool.ts";
+
+export const describeTool = defineTool({
+  name: "lcm_describe",
+  label: "Look at a summary, message or file",
+  description:
+    "Read one thing whole by its id: a summary (sum_…), a message (msg_…) or a stored file (file_…), as lcm_grep and " +
+    "the summaries in your context name them. A summary comes with what lies below it and how many tokens each part " +
+    "takes; a file comes in pieces, by lines. Cheap: nothing is asked of a model.",
+  audience: "both",
+  example: { id: "sum_0123456789abcdef" },
+  parameters: {
+    type: "object",
+    required: ["id"],
+    properties: {
+      id: { type: "string", minLength: 1, description: "sum_…, msg_… or file_…, as another answer gave it." },
+      conversationId,
+      allConversations,
+      fromLine: { type: "integer", minimum: 1, description: "Of a file: the first line to show, counted from 1." },
+      toLine: { type: "integer", minimum: 1, description: "Of a file: the last line to show." },
+      maxBytes: { type: "integer", minimum: 1, description: "Of a file: how many bytes to show at most." },
+      tokenCap: {
+        type: "integer",
+        minimum: 1,
+        description: "How many tokens of stored text to show at most; the setting maxExpandTokens (4000) if left out.",
+      },
+    },
+  },
+  async run({ maxBytes, ...args }, context) {
+    const request = {
+      ...args,
+      ...(maxBytes === undefined ? {} : { bytesMax: maxBytes }),
+      tokenCap: args.tokenCap ?? context.lcm.settings.maxExpandTokens,
+    };
+    const described = await look(request, context);
+    const { tokens } = described;
+    switch (described.kind) {
+      case "summary":
+        return {
+          ...summaryResult(described, context),
+          read: { summaries: [described.summary.id], messages: [], tokens },
+        };
+      case "message":
+        return {
+          ...messageResult(described, context),
+          read: { summaries: [], messages: [described.message.id], tokens },
+        };
+      case "file":
+        return { ...fileResult(described, context), read: { summaries: [], messages: [], tokens } };
+    }
+  },
+});
+
+async function look(request: Omit<DescribeRequest, "reach"> & Asked, { lcm, reader, grant }: ToolContext) {
+  const { store } = lcm;
+  if (grant === undefined) return await lcm.describe({ ...request, reach: await reachOf(store, reader, request) });
+  return await readGranted(store, grant, request.tokenCap, async (reach, tokensMax) => {
+    const value = await lcm.describe({ ...request, reach: withinGrant(reach, request), tokenCap: tokensMax });
+    return { value, charges: new Map([[conversationOf(value), value.tokens]]) };
+  });
+}
+
+function conversationOf(described: Described): ConversationId {
+  switch (described.kind) {
+    case "summary":
+      return described.summary.conversation;
+    case "message":
+      return described.message.conversation;
+    case "file":
+      return described.file.conversation;
+  }
+}
+
+interface Shown {
+  readonly text: string;
+  readonly details: JsonObject;
+}
+type Of<K extends Described["kind"]> = Extract<Described, { readonly kind: K }>;
+
+const lines = (...parts: readonly (string | false)[]): string => parts.filter((part) => part !== false).join("\n");
+const named = (what: string, ids: readonly string[]): string | false => ids.length > 0 && `${what}: ${ids.join(", ")}`;
+/** What was cut at tokenCap, and how to see the rest. */
+const more = (isWhole: boolean, tokens: number): string | false =>
+  !isWhole && `Cut at tokenCap, of ${formatCount(tokens)} tokens in all: raise tokenCap to see the rest.`;
+
+// ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function summaryResult(
+  { summary, sources, derived, origin, manifest, text, isWhole }: Of<"summary">,
+  context: ToolContext,
+): Shown {
+  const { id, depth, level, tokens, earliestAt, latestAt, conversation, fileIds } = summary;
+  const kind = depth === 0 ? "leaf" : "condensed";
+  const what = [`${kind} summary, depth ${depth}`, `${formatCount(tokens)} tokens`];
+  // What is shown below it, it was made from.
+  const isShown = (source: SummaryId): boolean => manifest.rows.some((row) => row.id === source);
+  const unshown = sources.summaries.every(isShown) ? [] : sources.summaries;
+  return {
+    text: lines(
+      heading(context, { id, what, from: earliestAt, to: latestAt, conversation }),
+      level !== "normal" && `Level: ${level}, so its text says less than it could; what it was made from says all.`,
+      origin !== null && `Carried over from ${origin.id} of an earlier segment, whose sources these are.`,
+      named("Made from", [...unshown, ...messageRuns(sources.messages)]),
+      named("Made into", derived),
+      named("Files", fileIds),
+      manifestText(manifest, (origin ?? summary).descendants, context),
+      "Text:",
+      quote(text),
+      more(isWhole, tokens),
+    ),
+    details: {
+      id,
+      type: "summary",
+      kind,
+      depth,
+      level,
+      content: text,
+      truncated: !isWhole,
+      tokenCount: tokens,
+      createdAt: summary.createdAt,
+      earliestAt,
+      latestAt,
+      conversationId: conversation,
+      descendantCount: summary.descendants,
+      parentIds: sources.summaries,
+      childIds: derived,
+      messageIds: sources.messages.map(messageName),
+      fileIds,
+      carriedFrom: summary.carriedFrom,
+      manifest: manifest.rows.map((row) => ({ ...row })),
+      manifestTruncated: manifest.isBounded,
+    },
+  };
+}
+
+/** `msg_4 to msg_9, msg_12`: messages that follow each other are told by the first and the last. */
+function messageRuns(ids: readonly MessageId[]): readonly string[] {
+  const runs: [first: MessageId, last: MessageId][] = [];
+  for (const id of ids) {
+    const run = runs.at(-1);
+    if (run?.[1] === id - 1) run[1] = id;
+    else runs.push([id, id]);
+  }
+  return runs.map(([first, last]) =>
+    first === last ? messageName(first) : `${messageName(first)} to ${messageName(last)}`,
+  );
+}
+
+const openingCharsMax = 90;
+
+function manifestText(manifest: Manifest, descendants: number, { zone }: ToolContext): string | false {
+  const { rows, messages } = manifest;
+  const amount = messages === null ? "" : `, ${messageAmount(messages)}`;
+  if (rows.length === 0 && descendants === 0) return messages !== null && `Below it: ${messageAmount(messages)}`;
+  const row = ({ id, level, depth, tokens, earliestAt, latestAt, opening, messages }: ManifestRow): string =>
+    [
+      `${"  ".repeat(level)}${id}`,
+      `depth ${depth}`,
+      `${formatCount(tokens)} tokens`,
+      ...(messages === null ? [] : [messageAmount(messages)]),
+      ...(earliestAt === null || latestAt === null ? [] : [formatRange(earliestAt, latestAt, zone)]),
+      quoteOpening(opening),
+    ].join(" · ");
+  const missing = descendants - rows.length;
+  return lines(
+    `Below it: ${count(descendants, "summary", "summaries")}${amount}:`,
+    ...rows.map(row),
+    missing > 0 &&
+      `  and ${formatCount(missing)} more: raise tokenCap, or lcm_describe one of these for what is below it`,
+  );
+}
+
+const messageAmount = ({ count: messages, tokens }: { readonly count: number; readonly tokens: number }): string =>
+  `${count(messages, "message")} of ${formatCount(tokens)} tokens`;
+const quoteOpening = (text: string): string => JSON.stringify(firstLine(text, openingCharsMax));
+
+// ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function messageResult({ message, coveredBy, files, text, isWhole }: Of<"message">, context: ToolContext): Shown {
+  const { role, seq, at, tokens, conversation } = message;
+  const id = messageName(message.id);
+  return {
+    text: lines(
+      heading(context, { id, what: [role, `${formatCount(tokens)} tokens`], from: at, conversation }),
+      named("Summarised in", coveredBy.slice(0, 1)),
+      named("Files", files),
+      quote(text),
+      more(isWhole, tokens),
+    ),
+    details: {
+      id,
+      type: "message",
+      role,
+      seq,
+      content: text,
+      truncated: !isWhole,
+      tokenCount: tokens,
+      createdAt: at,
+      conversationId: conversation,
+      coveredBy,
+      fileIds: files,
+    },
+  };
+}
+
+// ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function fileResult({ file, content }: Of<"file">, context: ToolContext): Shown {
+  const { id, name, mimeType, bytes, lines: lineCount, conversation, createdAt, exploration } = file;
+  const what = [
+    ...(name === null ? [] : [quoteName(name)]),
+    ...(mimeType === null ? [] : [firstLine(mimeType, 60)]),
+    formatBytes(bytes),
+    ...(lineCount === null ? [] : [count(lineCount, "line")]),
+  ];
+  return {
+    text: lines(
+      heading(context, { id, what, from: createdAt, conversation }),
+      exploration !== null && `What it is about:\n${quote(exploration)}`,
+      content === null
+        ? "Its content is bytes, not text."
+        : `Lines ${content.fromLine} to ${content.toLine} of ${content.lines}:\n${quote(content.text)}`,
+      content?.isCutInLine === true && `Line ${content.toLine} is longer than what may be shown, and was cut.`,
+      content !== null &&
+        content.nextLine !== null &&
+        `Go on with lcm_describe ${JSON.stringify({ id, fromLine: content.nextLine })}`,
+    ),
+    details: {
+      id,
+      type: "file",
+      fileName: name,
+      mimeType,
+      byteSize: bytes,
+      lineCount,
+      storagePath: file.storageUri,
+      explorationSummary: exploration,
+      createdAt,
+      conversationId: conversation,
+      ...(content === null
+        ? { content: null, truncated: false }
+        : {
+            content: content.text,
+            fromLine: content.fromLine,
+            toLine: content.toLine,
+            nextLine: content.nextLine,
+            truncated: content.nextLine !== null || content.isCutInLine || content.fromLine > 1,
+          }),
+    },
+  };
+}

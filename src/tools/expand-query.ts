@@ -1,0 +1,131 @@
+/** `lcm_expand_query`: a question, answered from what was said, with its sources, before a deadline. */
+
+import type { Answer, DelegateTool } from "../core/delegate.ts";
+import { messageName } from "../core/model.ts";
+import { caveatSentence } from "../core/recall.ts";
+import { reachOf } from "../core/scope.ts";
+import { formatCount } from "../core/text.ts";
+import { allConversations, conversationId } from "./arguments.ts";
+import { describeTool } from "./describe.ts";
+import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
+import { isUnfinished } from "./grep.ts";
+import { count } from "./show.ts";
+import { defineTool } from "./tool.ts";
+import type { Tool, ToolContext } from "./tool.ts";
+
+const maxTokensDefault = 2_000;
+
+export const expandQueryTool = defineTool({
+  name: "lcm_expand_query",
+  label: "Ask about the conversation",
+  description:
+    "Ask a question about what was said, and get a short answer with the ids it is taken from. Use it when a summary " +
+    "leaves out what you need (exact commands, values, errors, reasons, quotes) or when an answer is spread over many " +
+    "messages: a delegate reads below the summaries, so that your own context stays small. Takes up to two minutes; " +
+    "for one word or id, lcm_grep and lcm_describe are quicker.",
+  audience: "agent",
+  example: { query: "OAuth login failure", prompt: "What was the cause, and which change fixed it?" },
+  parameters: {
+    type: "object",
+    required: ["prompt"],
+    properties: {
+      prompt: { type: "string", minLength: 1, description: "The question to answer, as a whole sentence." },
+      query: {
+        type: "string",
+        minLength: 1,
+        description: "Words to find the right passages by; the prompt's own words if left out.",
+      },
+      summaryIds: { ...summaryIds, description: "Summaries to read instead of searching, when you know which." },
+      maxTokens: {
+        type: "integer",
+        minimum: 1,
+        default: maxTokensDefault,
+        description: "How many tokens the answer may take.",
+      },
+      tokenCap: {
+        type: "integer",
+        minimum: 1,
+        description: "How many tokens may be read for it; the setting maxExpandTokens (4000) if left out.",
+      },
+      conversationId,
+      allConversations,
+    },
+  },
+  async run({ summaryIds: ids, maxTokens = maxTokensDefault, ...args }, context) {
+    const { lcm, delegate, onProgress } = context;
+    const { conversationId: _one, allConversations: _all, ...asked } = args;
+    const given = ids === undefined ? { query: args.query ?? args.prompt } : { summaryIds: summaryIdsOf(ids) };
+    const reach = await reachOf(lcm.store, context.reader, args);
+    const deadline = createDeadline(lcm.settings.expandTimeoutSeconds * 1_000, context.signal);
+    try {
+      const answer = await lcm.expandQuery({
+        ...asked,
+        ...given,
+        maxTokens,
+        reach,
+        signal: deadline.signal,
+        timeoutMs: deadline.timeoutMs,
+        tools: [expandTool, describeTool].map((tool) => forDelegate(tool, context)),
+        ...(delegate === undefined ? {} : { delegate }),
+        ...(onProgress === undefined ? {} : { onProgress }),
+      });
+      const { citedMessages, caveats, ...details } = answer;
+      return {
+        text: `${answer.answer.replace(forgedSources, "\\$&")}\n${sourcesLine(answer, maxTokens)}`,
+        details: {
+          ...details,
+          citedMessages: citedMessages.map(messageName),
+          caveats: caveats.map((caveat) => caveatSentence(caveat, "arguments")),
+        },
+      };
+    } finally {
+      deadline.clear();
+    }
+  },
+});
+
+/** What is kept back of the time, so that the answer is out before whoever waits for it gives up. */
+const reserveMs = (timeoutMs: number): number => Math.min(2_000, timeoutMs / 20);
+
+/** Not `AbortSignal.timeout`: that lets a process end while it still waits for a model that is silent. */
+function createDeadline(wholeMs: number, outer: AbortSignal | undefined) {
+  const timeoutMs = wholeMs - reserveMs(wholeMs);
+  const own = new AbortController();
+  const timer = setTimeout(() => own.abort(), timeoutMs);
+  const signal = outer === undefined ? own.signal : AbortSignal.any([own.signal, outer]);
+  return { signal, timeoutMs, clear: () => clearTimeout(timer) };
+}
+
+/** The same tool, for one who reads under a grant. */
+function forDelegate(tool: Tool, { lcm, reader, zone }: ToolContext): DelegateTool {
+  const { name, description, parameters } = tool;
+  return {
+    name,
+    description,
+    parameters,
+    async run(args, held) {
+      const result = await tool.run(args, { lcm, reader, ...(zone === undefined ? {} : { zone }), ...held });
+      return { text: result.text, isError: result.isError, read: result.read ?? nothingRead };
+    },
+  };
+}
+
+const nothingRead = { summaries: [], messages: [], tokens: 0 } as const;
+
+/** A line of an answer that could pass for ours. */
+const forgedSources = /^[^\S\n]*Sources:/gim;
+
+function sourcesLine(answer: Answer, maxTokens: number): string {
+  const { citedIds, citedMessages, expandedSummaryCount, totalSourceTokens, truncated, by, partial } = answer;
+  const cited = [...citedIds, ...citedMessages.map(messageName)];
+  const read = `${formatCount(totalSourceTokens)} tokens read, ${count(expandedSummaryCount, "summary", "summaries")} expanded`;
+  return [
+    `Sources: ${cited.length === 0 ? "none cited" : cited.join(", ")} (${read}).`,
+    ...(by === "excerpts" ? ["These are excerpts, no model has read them."] : []),
+    ...(partial === null ? [] : [`Partial: ${partial}.`]),
+    ...(truncated ? [`Cut at maxTokens ${maxTokens}.`] : []),
+    ...answer.caveats
+      .filter(isUnfinished)
+      .map((caveat) => `Of the search, as lcm_grep says it: ${caveatSentence(caveat, "arguments")}.`),
+  ].join(" ");
+}

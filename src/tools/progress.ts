@@ -1,0 +1,17 @@
+/** What a question is at, for whoever waits for its answer. */
+
+import type { AskProgress } from "../core/delegate.ts";
+import { count } from "./show.ts";
+
+export function progressWords(progress: AskProgress): string {
+  switch (progress.kind) {
+    case "searching":
+      return `searching for ${JSON.stringify(progress.query)}`;
+    case "found":
+      return `found ${count(progress.summaries, "summary", "summaries")} and ${count(progress.messages, "message")}`;
+    case "reading":
+      return `reading ${progress.ids.join(", ")} (${count(progress.tokens, "token")})`;
+    case "asking":
+      return `asking ${progress.model}, step ${progress.step}`;
+  }
+}

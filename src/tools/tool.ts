@@ -1,0 +1,99 @@
+/**
+ * What a tool is: a name, words for the model, a schema, and what it does. A tool is data, defined once and offered by
+ * every surface. Here stands what holds for all of them: who may call it, that its arguments are checked, and that a
+ * world that refuses is an answer with a hint and no exception.
+ */
+
+import type { Static } from "typebox";
+import type { AskProgress, Delegate, Read } from "../core/delegate.ts";
+import { LcmError } from "../core/errors.ts";
+import type { Lcm } from "../core/lcm.ts";
+import type { GrantId, JsonObject } from "../core/model.ts";
+import type { Reader } from "../core/scope.ts";
+import { checkArguments } from "./arguments.ts";
+import type { Parameters } from "./arguments.ts";
+
+export interface ToolContext {
+  readonly lcm: Lcm;
+  readonly reader: Reader;
+  /** Set for a delegate: it reads under this and nothing else. */
+  readonly grant?: GrantId;
+  /** The zone of times in the text; UTC if left out. */
+  readonly zone?: string;
+  readonly signal?: AbortSignal;
+  /** Who answers lcm_expand_query instead of the model of `lcm`. */
+  readonly delegate?: Delegate;
+  readonly onProgress?: (progress: AskProgress) => void;
+}
+
+export interface ToolResult {
+  /** For a model: our own lines begin at the margin, and stored text is quoted. */
+  readonly text: string;
+  /** The same for programs. */
+  readonly details: JsonObject;
+  readonly isError: boolean;
+  /** What was handed out of the store, so what may be cited. */
+  readonly read?: Read;
+}
+
+interface Described {
+  readonly name: `lcm_${string}`;
+  readonly label: string;
+  readonly description: string;
+  /** Arguments that work, as an example. */
+  readonly example: JsonObject;
+  /** Who may be offered it: an agent, the delegate that answers its question, or both. */
+  readonly audience: "agent" | "delegate" | "both";
+}
+
+export interface Tool extends Described {
+  /** Plain JSON Schema. */
+  readonly parameters: Parameters;
+  /** Never throws for a bad argument or a world that refused: those are results. */
+  run(args: unknown, context: ToolContext): Promise<ToolResult>;
+}
+
+interface Definition<P extends Parameters> extends Described {
+  readonly parameters: P;
+  run(args: Static<P>, context: ToolContext): Promise<Omit<ToolResult, "isError">>;
+}
+
+export function defineTool<const P extends Parameters>(definition: Definition<P>): Tool {
+  return {
+    ...definition,
+    async run(given, context) {
+      try {
+        checkAudience(definition, context);
+        const args = await checkArguments(definition.parameters, given);
+        return { ...(await definition.run(args, context)), isError: false };
+      } catch (error) {
+        if (error instanceof LcmError) return refused(definition, error);
+        throw error;
+      }
+    },
+  };
+}
+
+function checkAudience({ name, audience }: Described, { grant }: ToolContext): void {
+  if (grant === undefined && audience === "delegate") {
+    throw new LcmError("denied", `${name} reads under a grant, and there is none`, {
+      hint: "ask lcm_expand_query: it makes one, reads and answers",
+    });
+  }
+  if (grant !== undefined && audience === "agent") {
+    throw new LcmError("denied", `${name} is not for a delegate`, { hint: "use lcm_expand or lcm_describe" });
+  }
+}
+
+function refused({ name, example }: Described, { code, message, hint }: LcmError): ToolResult {
+  const lines = [
+    `${name}: ${message}.`,
+    ...(hint === undefined ? [] : [`Hint: ${hint}.`]),
+    ...(code === "invalid" ? [`This works: ${name} ${JSON.stringify(example)}`] : []),
+  ];
+  return {
+    text: lines.join("\n"),
+    details: { error: { code, message, ...(hint === undefined ? {} : { hint }) } },
+    isError: true,
+  };
+}

@@ -1,0 +1,380 @@
+/**
+ * Recall for editors: the real `lcm mcp` behind the protocol's own client, over the demo's conversation, with a model
+ * that follows a script on the loopback interface.
+ */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { PassThrough } from "node:stream";
+import type { Readable } from "node:stream";
+import { text as textOf } from "node:stream/consumers";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Client } from "@modelcontextprotocol/client";
+import type { CallToolResult } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { createLcm } from "../../src/core/lcm.ts";
+import type { Timestamp } from "../../src/core/model.ts";
+import { serveMcp } from "../../src/mcp/server.ts";
+import { openSqliteWorker } from "../../src/store/sqlite-worker.ts";
+import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
+import type { ScriptedProvider } from "../../src/testing/scripted-provider.ts";
+import { bare, bin, createFolder, linesOf, ok } from "./program.ts";
+
+/** The demo's database, made once; what a server may write to it are grants and usage. */
+const state = createFolder();
+let database = "";
+let provider: ScriptedProvider;
+
+before(async () => {
+  const { kept } = ok({ state, env: { TMPDIR: state } }, "demo", "--keep", "--json").json;
+  database = join(kept, "lcm.db");
+  provider = await startScriptedProvider();
+});
+after(async () => await provider.close());
+
+type Env = Readonly<Record<string, string>>;
+
+const environment = (env: Env = {}): Record<string, string> => ({
+  ...bare,
+  PATH: bare.PATH ?? "",
+  HOME: state,
+  OPENCLAW_STATE_DIR: state,
+  LCM_DATABASE_PATH: database,
+  ...env,
+});
+
+const withModel = (): Env => ({
+  LCM_SUMMARY_MODEL: "scripted/storyteller",
+  LCM_SUMMARY_BASE_URL: `${provider.url}/v1`,
+  LCM_EXPAND_TIMEOUT_SECONDS: "60",
+});
+
+interface Connected {
+  readonly client: Client;
+  readonly stderr: () => string;
+  readonly call: (name: string, args: Record<string, unknown>) => Promise<CallToolResult>;
+}
+
+/** A client with a server of its own, which is gone when the work is done. */
+async function connected<T>(
+  options: { readonly env?: Env; readonly args?: readonly string[]; readonly mode?: "legacy" | "auto" },
+  work: (connected: Connected) => Promise<T>,
+): Promise<T> {
+  const { env, args = [], mode = "legacy" } = options;
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [bin, "mcp", ...args],
+    env: environment(env),
+    cwd: state,
+    stderr: "pipe",
+  });
+  let stderr = "";
+  transport.stderr?.on("data", (chunk) => (stderr += String(chunk)));
+  const client = new Client({ name: "scenario", version: "1.0.0" }, { versionNegotiation: { mode } });
+  await client.connect(transport);
+  try {
+    const call = async (name: string, given: Record<string, unknown>): Promise<CallToolResult> =>
+      await client.callTool({ name, arguments: given });
+    return await work({ client, call, stderr: () => stderr });
+  } finally {
+    await client.close();
+  }
+}
+
+const textIn = ({ content }: CallToolResult): string =>
+  content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
+// What is read of it fails there and then if it is not so.
+const detailsIn = ({ structuredContent }: CallToolResult): ReturnType<typeof JSON.parse> => structuredContent;
+
+function openGrants(): number {
+  const db = new DatabaseSync(database, { readOnly: true });
+  try {
+    const row = db.prepare("SELECT count(*) AS open FROM expansion_grants WHERE revoked_at IS NULL").get();
+    return Number(row?.["open"]);
+  } finally {
+    db.close();
+  }
+}
+
+const offered = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent"];
+
+describe("lcm mcp", () => {
+  for (const mode of ["legacy", "auto"] as const) {
+    it(`offers its tools to ${mode === "legacy" ? "a client of 2025" : "one of 2026"}, as ones that only read`, async () => {
+      await connected({ mode }, async ({ client }) => {
+        const { tools } = await client.listTools();
+        assert.deepEqual(
+          tools.map(({ name }) => name),
+          offered,
+        );
+        for (const { annotations, inputSchema, description, title } of tools) {
+          assert.deepEqual(annotations, { readOnlyHint: true, openWorldHint: false });
+          assert.equal(inputSchema.type, "object");
+          assert.ok(description !== undefined && description.length > 40 && title !== undefined);
+        }
+        assert.match(client.getInstructions() ?? "", /lcm_expand_query.*lcm_grep.*lcm_recent.*lcm_describe/);
+        assert.equal(client.getServerVersion()?.name, "lossless-claw");
+      });
+    });
+  }
+
+  it("answers each of them with text for a model and details for a program", async () => {
+    await connected({}, async ({ call, stderr }) => {
+      const grep = await call("lcm_grep", { pattern: "ERR_WEBHOOK_CLOCK_SKEW", mode: "full_text" });
+      assert.match(textIn(grep), /msg_\d+ · \w+ · 2026-09-1\d .*UTC/);
+      assert.match(textIn(grep), /chrony|CLOCK_SKEW/);
+      const id = /msg_\d+/.exec(textIn(grep))?.[0];
+      const message = await call("lcm_describe", { id });
+      assert.match(textIn(message), new RegExp(`^${id} · `));
+      assert.equal(detailsIn(message).id, id);
+      const [leaf] = detailsIn(message).coveredBy;
+      assert.match(textIn(await call("lcm_describe", { id: leaf })), /Below it: \d+ messages/);
+      const recent = await call("lcm_recent", { since: "2026-09-29", before: "2026-09-30" });
+      assert.match(textIn(recent), /What happened 2026-09-29 .*\n(sum|msg)_/);
+      const asked = await call("lcm_expand_query", { prompt: "When is the appointment for Theo's passport?" });
+      assert.match(textIn(asked), /30 September.*9:40/s);
+      assert.equal(detailsIn(asked).by, "excerpts");
+      assert.ok(detailsIn(asked).citedIds.length > 0);
+      for (const result of [grep, message, recent, asked]) assert.notEqual(result.isError, true);
+      assert.equal(stderr(), "");
+    });
+    assert.equal(openGrants(), 0);
+  });
+
+  it("says what is wrong with an argument and shows a call that works", async () => {
+    await connected({}, async ({ call }) => {
+      for (const [name, args, words] of [
+        ["lcm_grep", {}, /pattern is missing.*\n?.*This works: lcm_grep/s],
+        ["lcm_grep", { pattern: "(", mode: "regex" }, /lcm_grep: .*This works/s],
+        ["lcm_describe", { id: "nonsense" }, /"nonsense" is no id/],
+        ["lcm_describe", { id: "sum_0000000000000000" }, /there is no summary sum_0000000000000000/],
+        ["lcm_expand_query", { question: "?" }, /prompt is missing/],
+        ["lcm_recent", { since: "soon" }, /since is "soon", which is no time/],
+      ] as const) {
+        const result = await call(name, args);
+        assert.equal(result.isError, true, name);
+        assert.match(textIn(result), words);
+      }
+    });
+  });
+
+  it("has no other tools, also not the one that needs a grant", async () => {
+    await connected({}, async ({ call }) => {
+      for (const name of ["lcm_expand", "lcm_forget", ""])
+        await assert.rejects(call(name, {}), /there is no tool .*; there are lcm_grep, /, name);
+    });
+  });
+
+  it("tells what a question is at, if it is asked to, and has a model answer it", async () => {
+    const answer = "The appointment is on Wednesday 30 September at 9:40.";
+    provider.play({ kind: "answer", text: answer });
+    await connected({ env: withModel() }, async ({ client }) => {
+      const told: string[] = [];
+      const result = await client.callTool(
+        { name: "lcm_expand_query", arguments: { prompt: "When is the appointment for Theo's passport?" } },
+        { onprogress: ({ message }) => void told.push(message ?? "") },
+      );
+      assert.match(textIn(result), /Wednesday 30 September at 9:40/);
+      assert.equal(detailsIn(result).by, "model");
+      assert.match(told.join("\n"), /^searching for .*\nfound .*\nreading .*\n(?:.*\n)*asking .*storyteller/);
+    });
+  });
+
+  it("lets a question be withdrawn: its grant is revoked, and the next call is answered", async () => {
+    provider.play({ kind: "hang" });
+    await connected({ env: withModel() }, async ({ client, call }) => {
+      const withdrawal = new AbortController();
+      const asking = client.callTool(
+        { name: "lcm_expand_query", arguments: { prompt: "When is the appointment for Theo's passport?" } },
+        {
+          signal: withdrawal.signal,
+          onprogress: ({ message }) => void (message?.startsWith("asking") === true && withdrawal.abort("enough")),
+        },
+      );
+      await assert.rejects(asking);
+      assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /K7QX2M/);
+    });
+    assert.equal(openGrants(), 0);
+  });
+
+  it("serves two clients of one database at the same time", async () => {
+    const questions = ["When is the appointment for Theo's passport?", "How many orders were moved?"];
+    const ask = async (): Promise<readonly string[]> =>
+      await connected({}, async ({ call }) => {
+        const results = await Promise.all(questions.map(async (prompt) => await call("lcm_expand_query", { prompt })));
+        return results.map(textIn);
+      });
+    for (const [passport, orders] of await Promise.all([ask(), ask()])) {
+      assert.match(passport ?? "", /9:40/);
+      assert.match(orders ?? "", /41,382/);
+    }
+    assert.equal(openGrants(), 0);
+  });
+});
+
+describe("guarantee 25: lcm mcp reads no further than the operator allows", () => {
+  it("takes the whole database unless a policy is set, which then needs a session", async () => {
+    for (const policy of ["own", "agent"]) {
+      const server = startServer({ LCM_SCOPE_POLICY: policy });
+      server.stdin.end();
+      const [, , [status]] = await Promise.all([textOf(server.stdout), server.told, once(server, "close")]);
+      assert.equal(status, 2);
+      assert.match(await server.told, /LCM_SCOPE_POLICY is .*\nhint: name one with --conversation, or set/);
+    }
+  });
+
+  it("keeps a client to the session that was named", async () => {
+    const path = join(createFolder(), "lcm.db");
+    copyFileSync(database, path);
+    const lcm = createLcm({ store: await openSqliteWorker({ path }), clock: systemClock });
+    await lcm.store.open({ sessionId: "other", sessionKey: "agent:main:other", agentId: "main" });
+    await lcm.close();
+    const env = { LCM_DATABASE_PATH: path, LCM_SCOPE_POLICY: "own" };
+    await connected({ env, args: ["--conversation", "agent:main:other"] }, async ({ call }) => {
+      const other = { pattern: "passport", mode: "full_text" };
+      assert.match(textIn(await call("lcm_grep", other)), /^No matches/);
+      for (const [name, args] of [
+        ["lcm_grep", { ...other, conversationId: 1 }],
+        ["lcm_grep", { ...other, allConversations: true }],
+        ["lcm_describe", { id: "msg_42", allConversations: true }],
+        ["lcm_describe", { id: "msg_42" }],
+        ["lcm_recent", { since: "2026-09-01", allConversations: true }],
+        ["lcm_recent", { since: "2026-09-01", conversationId: 1 }],
+        ["lcm_expand_query", { prompt: "passport?", allConversations: true }],
+        ["lcm_expand_query", { prompt: "passport?", conversationId: 1 }],
+      ] as const) {
+        const result = await call(name, args);
+        assert.equal(result.isError, true, `${name} ${JSON.stringify(args)}`);
+        assert.doesNotMatch(textIn(result), /30 September/);
+      }
+    });
+    await connected({ env, args: ["--conversation", "nobody"] }, async ({ call }) => {
+      const result = await call("lcm_grep", { pattern: "passport" });
+      assert.equal(result.isError, true);
+      assert.match(textIn(result), /there is no conversation nobody/);
+    });
+  });
+});
+
+// ── What a server does on its pipes ──────────────────────────────────────────────────────────────────────────────────
+
+const systemClock = { now: (): Timestamp => new Date().toISOString() as Timestamp };
+
+function startServer(env: Env = {}, ...args: readonly string[]) {
+  const server = spawn(process.execPath, [bin, "mcp", ...args], { cwd: state, env: environment(env), stdio: "pipe" });
+  return Object.assign(server, { told: textOf(server.stderr) });
+}
+
+const hello = [
+  {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "raw", version: "0" } },
+  },
+  { jsonrpc: "2.0", method: "notifications/initialized" },
+];
+const grepCall = (id: number): object => ({
+  jsonrpc: "2.0",
+  id,
+  method: "tools/call",
+  params: { name: "lcm_grep", arguments: { pattern: "K7QX2M" } },
+});
+const toLines = (messages: readonly object[]): string => messages.map((each) => `${JSON.stringify(each)}\n`).join("");
+
+/** Everything that comes out until the answer to this request. */
+async function untilAnswer(output: Readable, id: number): Promise<string> {
+  let all = "";
+  for await (const chunk of output.iterator({ destroyOnReturn: false })) {
+    all += String(chunk);
+    if (linesOf(all).some((line) => line.endsWith("}") && JSON.parse(line).id === id)) return all;
+  }
+  assert.fail(`no answer to ${id} in ${all}`);
+}
+
+describe("lcm mcp on its pipes", () => {
+  it("writes nothing but the protocol to stdout, and ends well when stdin does", async () => {
+    const server = startServer();
+    const closed = once(server, "close");
+    server.stdin.write(toLines([...hello, grepCall(2)]));
+    const stdout = await untilAnswer(server.stdout, 2);
+    server.stdin.end();
+    const [rest, [status, signal]] = await Promise.all([textOf(server.stdout), closed]);
+    for (const line of linesOf(stdout + rest)) assert.equal(JSON.parse(line).jsonrpc, "2.0");
+    assert.deepEqual([status, signal, await server.told], [0, null, ""]);
+  });
+
+  for (const ending of ["SIGTERM", "SIGINT", "the end of stdin"] as const) {
+    it(`ends well on ${ending} in the middle of a question`, { timeout: 60_000 }, async () => {
+      provider.play({ kind: "hang" });
+      const asked = provider.asked.length;
+      const server = startServer(withModel());
+      const closed = once(server, "close");
+      const question = { name: "lcm_expand_query", arguments: { prompt: "When is the appointment for the passport?" } };
+      server.stdin.write(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
+      while (provider.asked.length === asked) await sleep(20);
+      if (ending === "the end of stdin") server.stdin.end();
+      else server.kill(ending);
+      server.stdout.resume();
+      assert.deepEqual(await closed, [0, null], await server.told);
+      assert.equal(openGrants(), 0);
+    });
+  }
+
+  it("survives lines that are not of the protocol, and says so on stderr", async () => {
+    const server = startServer();
+    server.stdin.write(`this is no message\n{"neither":"is this"}\n${toLines([...hello, grepCall(2)])}`);
+    assert.match(await untilAnswer(server.stdout, 2), /K7QX2M/);
+    server.stdin.end();
+    assert.match(await server.told, /^lcm mcp: /);
+  });
+});
+
+describe("lcm mcp without a database it can use", () => {
+  it("starts before there is one, says so in every call, and finds it once it is there", async () => {
+    const path = join(createFolder(), "lcm.db");
+    await connected({ env: { LCM_DATABASE_PATH: path } }, async ({ client, call }) => {
+      assert.equal((await client.listTools()).tools.length, 4);
+      for (const name of offered) {
+        const result = await call(name, { pattern: "K7QX2M", id: "msg_1", prompt: "?" });
+        assert.equal(result.isError, true);
+        assert.match(textIn(result), /there is no database at .*lcm\.db\nhint: `lcm import FILE…` makes one/);
+      }
+      copyFileSync(database, path);
+      assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /K7QX2M/);
+    });
+  });
+
+  it("does not touch one of the older program, and says how to move it over", async () => {
+    const path = join(createFolder(), "lcm.db");
+    copyFileSync(fileURLToPath(new URL("../fixtures/lcm-0.15.3.db", import.meta.url)), path);
+    await connected({ env: { LCM_DATABASE_PATH: path } }, async ({ call }) => {
+      const result = await call("lcm_grep", { pattern: "x" });
+      assert.equal(result.isError, true);
+      assert.match(textIn(result), /older.*\nhint: .*lcm adopt/s);
+    });
+  });
+
+  it("answers from one that it may only read", async () => {
+    const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+    const lcm = createLcm({ store: await openSqliteWorker({ path: database, readOnly: true }), clock: systemClock });
+    const serving = serveMcp({
+      open: async () => ({ lcm, reader: { conversation: null, policy: "all" } }),
+      version: "0",
+      stdin,
+      stdout,
+      onError: (error) => assert.fail(error),
+    });
+    const question = { name: "lcm_expand_query", arguments: { prompt: "How many orders were moved?" } };
+    stdin.write(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
+    assert.match(await untilAnswer(stdout, 2), /41,382/);
+    stdin.end();
+    await serving;
+  });
+});
