@@ -62,6 +62,19 @@ describe("progress", () => {
     }
   });
 
+  it("says what is being done where nobody knows how much of it there is, and cleans up", () => {
+    const { progress, clock, written } = createTerminal(40);
+    progress.say("searching");
+    assert.equal(written(), "");
+    clock.ms = 1_000;
+    progress.say(`reading ${"sum_0123456789abcdef, ".repeat(9)}`);
+    const line = written().replace("\r\u001b[2K", "");
+    assert.match(line, /^importing a-session {2}reading sum_.*…$/);
+    assert.ok(widthOf(line) < 40);
+    progress.end();
+    assert.equal(written(), "\r\u001b[2K");
+  });
+
   it("redraws no more often than one can see", () => {
     const { progress, clock, written } = createTerminal(80);
     let draws = 0;

@@ -38,7 +38,7 @@ export function readCitations(answer: string, { summaries, messages, texts }: Ha
   return { text: withoutMadeUp(text), summaries: [...cited.summaries], messages: [...cited.messages] };
 }
 
-/** In the place of an id until what stood around it is tidied; no answer holds one, as they are read without controls. */
+/** In the place of an id until what stood around it is tidied. Answers are read without controls, so none holds one. */
 const madeUp = "\0";
 
 function withoutMadeUp(text: string): string {

@@ -462,13 +462,15 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
   });
 
   it("when nothing may be written: from what the search itself showed", async () => {
-    const { ask, answer, allRevoked } = await ground();
+    const { ask, answer, leaf, allRevoked } = await ground();
     const locked = async (): Promise<never> =>
       await Promise.reject(new LcmError("unavailable", "the database is locked"));
     const given = await ask({}, createToolModel(never), { issueGrant: locked });
     assert.ok(given.citedMessages.includes(answer) && given.by === "excerpts");
     assert.match(given.partial ?? "", /the database is locked/);
     assert.equal(given.totalSourceTokens, 0);
+    const named = await ask({ summaryIds: leaf === null ? [] : [leaf] }, null, { issueGrant: locked });
+    assert.deepEqual([named.citedIds, named.answer.includes(`summary · ${leaf}`)], [[leaf], true]);
     await allRevoked(0);
   });
 });

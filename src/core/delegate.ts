@@ -124,10 +124,6 @@ export async function expandQuery(deps: AskDeps, request: AskRequest): Promise<A
   if (isLate()) return atDeadline();
   try {
     return (await beforeDeadline(signal, pursue(deps, request, inquiry))) ?? atDeadline();
-  } catch (error) {
-    // What is cut short by the deadline fails in its own way.
-    if (!isLate()) throw error;
-    return atDeadline();
   } finally {
     if (inquiry.grant !== null) await beforeDeadline(signal, revoke(deps.store, inquiry.grant));
   }
@@ -186,7 +182,7 @@ const createInquiry = (tell: Inquiry["tell"]): Inquiry => ({
   tokens: 0,
 });
 
-/** What the work gives; null if the deadline comes first, and then nobody cares how the work ends. */
+/** What the work gives; null if the deadline comes first, and then it does not matter how the work ends. */
 async function beforeDeadline<T extends object | true>(
   signal: AbortSignal | undefined,
   work: Promise<T>,
@@ -196,7 +192,6 @@ async function beforeDeadline<T extends object | true>(
   const pass = (): void => deadline.resolve(null);
   if (signal.aborted) pass();
   signal.addEventListener("abort", pass, { once: true });
-  work.catch(ignore);
   try {
     return await Promise.race([work, deadline.promise]);
   } finally {
@@ -494,5 +489,5 @@ const places: Readonly<Record<Reach["kind"], string>> = {
 
 const nothingFound = ({ query, prompt, reach }: AskRequest, partial: string | null): string =>
   partial === null
-    ? `Nothing in ${places[reach.kind]} speaks of it. Searched for: ${[...new Set([query ?? "", prompt])].filter(hasWords).join(" / ")}`
+    ? `Nothing in ${places[reach.kind]} speaks of it. Searched for: ${[...new Set([query ?? prompt, prompt])].join(" / ")}`
     : `Nothing could be found out: ${partial}.`;

@@ -195,7 +195,7 @@ function byPlace(one: Piece, other: Piece): number {
   return one.at === other.at ? (one.kind === "summary" ? -1 : 1) : one.at < other.at ? -1 : 1;
 }
 
-/** `[2026-02-17 15:30 UTC · user · msg_42 · in sum_…] text`: the time where a stretch begins, a leaf where it is new. */
+/** `[2026-02-17 15:30 UTC · user · msg_42 · in sum_…] text`: the time where a stretch begins, a leaf once. */
 function show(stretches: readonly (readonly Piece[])[]): string {
   const named = new Set<SummaryId | null>([null]);
   const blocks = stretches.map((stretch) => {

@@ -51,9 +51,10 @@ export interface Expansion {
   readonly isBounded: boolean;
 }
 
-/** Summaries and messages that one expansion reads at most. */
-const summariesMax = 1_000;
-const rowsMax = 5_000;
+/** Summaries and messages that one expansion reads at most, and how many at once: a host's thread takes them in. */
+const summariesMax = 500;
+const messagesMax = 1_000;
+const pageRows = 100;
 
 export async function expand(store: Store, request: ExpandRequest): Promise<Expansion> {
   const { tokenCap, query = "", maxDepth = 1 } = request;
@@ -67,7 +68,7 @@ export async function expand(store: Store, request: ExpandRequest): Promise<Expa
   const below = await walkDown(store, roots, maxDepth);
   const scores = query.trim() === "" ? null : await scoresOf(store, roots, query);
   const wanted = request.includeMessages === true ? worthReading(below.messages, scores) : [];
-  const messages = (await store.messages({ ids: wanted })).filter(
+  const messages = (await inPages(wanted, async (ids) => await store.messages({ ids }))).filter(
     ({ conversation, text }) => below.conversations.has(conversation) && text.trim() !== "",
   );
   const inOrder = [...below.summaries.map(summaryToItem), ...messages.map(messageToItem)];
@@ -133,19 +134,30 @@ async function walkDown(store: Store, roots: readonly Summary[], maxDepth: numbe
     );
     const read = depth === maxDepth ? [] : next.slice(0, summariesMax - summaries.length);
     isBounded ||= depth < maxDepth && read.length < next.length;
-    const found = (await store.summaries({ ids: read })).filter(({ conversation }) => conversations.has(conversation));
+    const found = (await inPages(read, async (ids) => await store.summaries({ ids }))).filter(({ conversation }) =>
+      conversations.has(conversation),
+    );
     summaries.push(...found);
     level = found.map(({ id }) => id);
   }
   return { summaries, messages: [...messages], expanded: [...expanded], conversations, isBounded };
 }
 
+async function inPages<Id, Row>(
+  ids: readonly Id[],
+  read: (ids: readonly Id[]) => Promise<readonly Row[]>,
+): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  for (let from = 0; from < ids.length; from += pageRows) rows.push(...(await read(ids.slice(from, from + pageRows))));
+  return rows;
+}
+
 /** All of them, if they are not too many; else those that answer, with what stands beside them, and then the first. */
 function worthReading(messages: readonly MessageId[], scores: Scores | null): readonly MessageId[] {
-  if (messages.length <= rowsMax) return messages;
+  if (messages.length <= messagesMax) return messages;
   const answers = (id: MessageId | undefined): boolean => id !== undefined && scores?.has(id) === true;
   const first = messages.filter((id, at) => answers(id) || answers(messages[at - 1]) || answers(messages[at + 1]));
-  const chosen = new Set([...first, ...messages.slice(0, rowsMax - first.length)]);
+  const chosen = new Set([...first, ...messages.slice(0, messagesMax - first.length)]);
   return messages.filter((id) => chosen.has(id));
 }
 

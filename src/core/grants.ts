@@ -14,7 +14,7 @@ export interface GrantedRead<T> {
   readonly charges: ReadonlyMap<ConversationId, number>;
 }
 
-/** Reads within the grant, at most `tokenCap` tokens of it; `denied` if it does not allow any or is over when it comes to paying. */
+/** Reads within the grant, at most `tokenCap` tokens; `denied` if it allows none, or is over when it is paid. */
 export async function readGranted<T>(
   store: Store,
   grant: GrantId,

@@ -1,5 +1,5 @@
 /**
- * What a model is told when it writes a summary, describes a file or answers a question: the only place with prompt text.
+ * What a model is told when it writes a summary, describes a file or answers a question: the only place with prompts.
  *
  * There is one template per depth, and each says only what to keep, what to drop and how finely to tell time; an
  * operator may put a file in its place. What no template may leave out is added around it: the tags that mark the

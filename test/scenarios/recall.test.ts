@@ -10,29 +10,325 @@ import { keyFacts } from "../../src/cli/demo/facts.ts";
 import type { KeyFact } from "../../src/cli/demo/facts.ts";
 import { holds } from "../../src/cli/recollect.ts";
 import { widthOf } from "../../src/cli/render.ts";
-import type { Assembly } from "../../src/core/assemble.ts";
 import { createLcm } from "../../src/core/lcm.ts";
-import type { Lcm } from "../../src/core/lcm.ts";
-import type { Timestamp } from "../../src/core/model.ts";
+import type { ConversationId, Timestamp } from "../../src/core/model.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
 import type { ScriptedProvider } from "../../src/testing/scripted-provider.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
-import { toolNamed } from "../../src/tools/tools.ts";
+import { tools } from "../../src/tools/tools.ts";
 import { createFolder, lcm, lcmBeside, linesOf, ok } from "./program.ts";
-import type { Place } from "./program.ts";
+import type { Place, Run } from "./program.ts";
 
+const columns = 80;
 const state = createFolder();
 let place: Place = { state };
 let database = "";
-/** The one summary in the context, and what it was made from. */
-let [root, leaf] = ["", ""];
-let file = "";
+/** The one summary in the context, the oldest that it was made from, and a stored file. */
+let [root, leaf, file] = ["", "", ""];
 
 before(() => {
   const { kept } = ok({ state, env: { TMPDIR: state } }, "demo", "--keep", "--json").json;
   database = join(kept, "lcm.db");
-  place = { state, env: { LCM_DATABASE_PATH: database, COLUMNS: "80" } };
-  const { summaries } = ok(place, "dag", "1", "--json").json.tree[0] ?? {};
-  assert.equal(summaries, undefined);
+  place = { state, env: { LCM_DATABASE_PATH: database, COLUMNS: String(columns) } };
+  const [node] = ok(place, "dag", "1", "--json").json.nodes;
+  [root, leaf] = [node.id, node.below[0].id];
+  file = ok(place, "describe", root, "--json").json.summary.fileIds[0];
 });
+
+function fits({ stdout }: Run): void {
+  for (const line of linesOf(stdout)) assert.ok(widthOf(line) <= columns, `${widthOf(line)} columns: ${line}`);
+}
+
+describe("lcm describe", () => {
+  it("shows a summary with what lies below it, and what reading that takes", () => {
+    const run = ok(place, "describe", root);
+    fits(run);
+    assert.match(
+      run.stdout,
+      new RegExp(`^conversation 1 · .*\n${root} {2}summary, depth 1\nwhen .* America/St_Johns\n`),
+    );
+    assert.match(run.stdout, /tokens +1,\d+; stands for 1,4\d\d messages of 1\d\d,\d+\n/);
+    assert.match(run.stdout, /made from {2}10 summaries\n/);
+    assert.match(run.stdout, new RegExp(`\n${leaf} +1,\\d+ +18 +3,\\d+ +09-07 .*Three customers`));
+    assert.match(run.stderr, new RegExp(`\`lcm expand ${root}\``));
+    const { manifest, summary } = ok(place, "describe", root, "--json").json;
+    assert.equal(manifest.rows.length, summary.descendants);
+  });
+
+  it("shows a leaf by its messages, and a message by its summaries", () => {
+    assert.match(ok(place, "describe", leaf).stdout, /made from {2}18 messages: msg_1…msg_18\nmade into {2}sum_/);
+    const run = ok(place, "describe", "message", "42");
+    fits(run);
+    assert.match(run.stdout, /\nmsg_42 {2}tool\n.*\nplace +42 of 1,487 messages\n/);
+    assert.match(run.stdout, new RegExp(`folded into +sum_\\w+, ${root}\n`));
+    assert.equal(ok(place, "describe", "42", "--json").json.message.key, "calendar-05");
+  });
+
+  it("shows a file by its lines, and where to go on", () => {
+    const run = ok(place, "describe", file, "--from-line", "2", "--to-line", "4");
+    fits(run);
+    assert.match(
+      run.stdout,
+      /order-lines-2026-08\.csv, text\/csv\n[^]*what it is about\n {2}Table[^]*lines 2 to 4 of 763\n/,
+    );
+    assert.match(run.stderr, new RegExp(`it goes on: lcm describe ${file} --from-line 5\n`));
+    const { content } = ok(place, "describe", file, "--bytes", "50", "--json").json;
+    assert.ok(Buffer.byteLength(content.text) <= 50);
+  });
+
+  it("says what is left out where it may show little", () => {
+    const run = ok(place, "describe", root, "--tokens", "100");
+    assert.match(run.stderr, /this is not all of its text: --tokens shows more/);
+  });
+
+  it("refuses what is no id, and what is not there", () => {
+    for (const [id, status, words] of [
+      ["nonsense", 2, /"nonsense" is no id\nhint: ids look like sum_/],
+      ["sum_0000000000000000", 3, /there is no summary sum_0000000000000000/],
+      ["file_0000000000000000", 3, /there is no file/],
+      ["msg_999999", 3, /there is no message 999999/],
+      ["../../etc/passwd", 2, /is no id/],
+    ] as const) {
+      const run = lcm(place, "describe", id);
+      assert.equal(run.status, status, id);
+      assert.match(run.stderr, words);
+      assert.equal(lcm(place, "describe", id, "--json").json.error.code, status === 2 ? "invalid" : "not_found");
+    }
+    assert.equal(lcm(place, "describe", file, "--from-line", "9999").status, 2);
+  });
+
+  it("shows the operator what is hidden from everybody else", async () => {
+    const store = await openSqlite({ path: database });
+    try {
+      await store.setHidden(1 as ConversationId, true);
+      assert.match(ok(place, "describe", "msg_42").stdout, /\nmsg_42 /);
+      assert.ok(ok(place, "expand", root, "--json").json.items.length > 0);
+      assert.match(ok(place, "ask", "passport", "--conversation", "1").stdout, /msg_\d+/);
+      assert.match(ok(place, "ask", "passport").stdout, /Nothing/);
+    } finally {
+      await store.setHidden(1 as ConversationId, false);
+      await store.close();
+    }
+  });
+});
+
+describe("lcm expand", () => {
+  it("goes one level down unless told otherwise, and says what it left out", () => {
+    const run = ok(place, "expand", root, "--tokens", "2500");
+    fits(run);
+    assert.match(run.stdout, new RegExp(`^${leaf} {2}summary, depth 0 {2}conversation 1 {2}2026-09-07 `));
+    assert.doesNotMatch(run.stdout, /^msg_/m);
+    assert.match(run.stderr, /1,455 messages below: --messages reads them/);
+    assert.match(run.stderr, /\d passages of \d,\d+ tokens left out; --tokens shows more/);
+    assert.ok(ok(place, "expand", root, "--json").json.tokens <= 4_000);
+  });
+
+  it("takes what speaks of the query first, down to the messages", () => {
+    const run = ok(place, "expand", root, "--messages", "--query", "passport appointment", "--tokens", "800");
+    fits(run);
+    assert.match(run.stdout, /msg_\d+ {2}assistant {2}conversation 1 {2}2026-09-25[^]*30 September/);
+  });
+
+  it("refuses what is no summary", () => {
+    for (const [id, status] of [
+      ["msg_42", 2],
+      ["nonsense", 2],
+      ["sum_0000000000000000", 3],
+    ] as const)
+      assert.equal(lcm(place, "expand", id).status, status, id);
+    assert.equal(lcm(place, "expand").status, 2);
+    assert.equal(lcm(place, "expand", root, "--tokens", "0").status, 2);
+  });
+});
+
+describe("lcm recent", () => {
+  it("tells what happened between two times, in the user's zone", () => {
+    const run = ok(place, "recent", "--since", "2026-09-25", "--before", "2026-09-26");
+    fits(run);
+    assert.match(run.stdout, /^sum_\w+ {2}summary, depth 0 {2}conversation 1 {2}2026-09-2/);
+    assert.match(run.stderr, /passages?, [\d,]+ tokens.*; 2026-09-25 00:00 – 2026-09-26 00:00 America\/St_Johns/);
+    const { since, items } = ok(place, "recent", "--since", "2026-09-25", "--before", "2026-09-26", "--json").json;
+    assert.equal(since, "2026-09-25T02:30:00.000Z");
+    assert.ok(items.length > 0);
+  });
+
+  it("tells messages where nothing is summarised yet, and keeps the newest when not all of it fits", () => {
+    const run = ok(place, "recent", "--since", "2026-10-10", "--conversation", "1", "--tokens", "400");
+    fits(run);
+    assert.match(run.stdout, /^msg_14\d\d {2}\w+ {2}conversation 1 {2}2026-10-11/);
+    assert.match(run.stderr, /older passages of [\d,]+ tokens left out; --tokens tells more/);
+  });
+
+  it("says that nothing was said, and refuses what is no time", () => {
+    assert.match(ok(place, "recent").stderr, /nothing was said since .*; --since looks further back/);
+    assert.equal(lcm(place, "recent", "--since", "soon").status, 2);
+    assert.equal(lcm(place, "recent", "--conversation", "nobody").status, 3);
+  });
+});
+
+describe("lcm ask without a model", () => {
+  it("shows the passages that speak of it, and says how to get an answer", () => {
+    const run = ok(place, "ask", "When", "is", "the", "appointment", "for", "Theo's", "passport?");
+    fits(run);
+    assert.match(run.stdout, /30 September, 9:40/);
+    assert.match(run.stdout, /msg_\d+ · in sum_/);
+    assert.match(run.stderr, /--model or LCM_SUMMARY_MODEL names a model that answers/);
+    const { by, citedIds, citedMessages, partial } = ok(
+      place,
+      "ask",
+      "appointment for Theo's passport?",
+      "--json",
+    ).json;
+    assert.equal(by, "excerpts");
+    assert.equal(typeof partial, "string");
+    assert.ok(citedIds.length > 0);
+    assert.ok(citedMessages.includes("msg_794"), citedMessages.join(" "));
+  });
+
+  it("reads below the summaries that are named", () => {
+    const run = ok(place, "ask", "--summary", leaf, "--summary", root, "how much was refunded?");
+    assert.match(run.stdout, /184\.70/);
+  });
+
+  it("says that there is nothing, which is no failure", () => {
+    const run = ok(place, "ask", "xyzzyplugh");
+    assert.match(run.stdout, /^Nothing .*xyzzyplugh/);
+    assert.doesNotMatch(run.stderr, /these are passages/);
+  });
+
+  it("refuses what it cannot mean", () => {
+    for (const [args, status] of [
+      [["ask"], 2],
+      [["ask", " "], 2],
+      [["ask", "x", "--summary", "nonsense"], 2],
+      [["ask", "x", "--summary", "sum_0000000000000000"], 3],
+      [["ask", "x", "--conversation", "nobody"], 3],
+      [["ask", "x", "--conversation", "1", "--family", "1"], 2],
+      [["ask", "x", "--model", "nonsense"], 2],
+      [["ask", "x", "--max-tokens", "0"], 2],
+      [["ask", "x", "--timeout", "0"], 2],
+    ] as const)
+      assert.equal(lcm(place, ...args).status, status, args.join(" "));
+  });
+});
+
+describe("lcm ask with a model", () => {
+  let provider: ScriptedProvider;
+  before(async () => void (provider = await startScriptedProvider()));
+  after(async () => await provider.close());
+
+  const question = "When is the appointment for Theo's passport?";
+  const ask = async (...args: readonly string[]): Promise<Run> => {
+    const env = { ...place.env, LCM_SUMMARY_BASE_URL: `${provider.url}/v1` };
+    const run = await lcmBeside({ state, env }, ["ask", "--model", "scripted/storyteller", question, ...args]);
+    assert.equal(run.status, 0, run.stderr);
+    return run;
+  };
+
+  it("prints the answer and the commands that show what it is taken from; what was made up is not among them", async () => {
+    const call = { id: "c1", name: "lcm_describe", args: JSON.stringify({ id: "msg_794" }) };
+    const text =
+      "On Wednesday 30 September at 9:40, at the Bürgeramt Mitte [msg_794]; bring the old passport [msg_792] and cake " +
+      "[msg_999999] [sum_0000000000000000].";
+    provider.play({ kind: "answer", text: "", calls: [call] }, { kind: "answer", text });
+    const run = await ask();
+    fits(run);
+    assert.match(run.stdout, /^On Wednesday 30 September at 9:40/);
+    assert.match(run.stdout, /\ntaken from {2}lcm describe (sum|msg)_/);
+    assert.match(run.stdout, /lcm describe msg_794\n/);
+    assert.doesNotMatch(run.stdout, /999999|sum_0000000000000000/);
+    assert.match(run.stderr, /[\d,]+ tokens read; answered by scripted\/storyteller/);
+    const steps = provider.asked.map(({ body }) => JSON.stringify(body));
+    assert.equal(steps.length, 2);
+    assert.match(steps[0] ?? "", /lcm_expand.*lcm_describe|lcm_describe.*lcm_expand/);
+    assert.match(steps[1] ?? "", /Appointment booked/);
+  });
+
+  it("falls back on passages when it refuses, and says why", async () => {
+    provider.play({ kind: "error", status: 401 });
+    const run = await ask();
+    assert.match(run.stdout, /30 September, 9:40/);
+    assert.match(run.stderr, /note: .*\nhint: --timeout gives it longer; `lcm status` tells about the model/);
+  });
+
+  it(
+    "guarantee 24: answers at its deadline, and when Ctrl-C is pressed, with what it has",
+    { timeout: 120_000 },
+    async () => {
+      provider.play({ kind: "hang" });
+      const late = await ask("--timeout", "2");
+      assert.match(late.stdout, /30 September, 9:40/);
+      assert.match(late.stderr, /note: the deadline passed/);
+      const env = { ...place.env, LCM_SUMMARY_BASE_URL: `${provider.url}/v1` };
+      const before = provider.asked.length;
+      const run = await lcmBeside(
+        { state, env },
+        ["ask", "--model", "scripted/storyteller", question],
+        async (program) => {
+          while (provider.asked.length === before) await new Promise((resolve) => setTimeout(resolve, 20));
+          program.kill("SIGINT");
+        },
+      );
+      assert.equal(run.status, 0);
+      assert.match(run.stdout, /30 September, 9:40/);
+      assert.match(run.stderr, /note: interrupted: this is what had been found until then/);
+    },
+  );
+});
+
+// ── An agent ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What a small model on one's own machine takes, as in the demo. */
+const promptBudget = 16_000;
+
+describe("an agent with its prompt and the tools", () => {
+  it("reaches every fact of the demo in at most three calls", async (test) => {
+    const clock = { now: (): Timestamp => new Date().toISOString() as Timestamp };
+    const lcm = createLcm({ clock, store: await openSqlite({ path: database }) });
+    try {
+      const { id } = await lcm.find("1");
+      const { messages } = await lcm.assemble(id, { budget: promptBudget });
+      const context: ToolContext = { lcm, reader: { conversation: id, policy: "agent" } };
+      const reached = [0, 0, 0, 0];
+      const missed: string[] = [];
+      for (const fact of keyFacts) {
+        const isInPrompt = messages.some(({ content }) => holds(JSON.stringify(content), fact));
+        const calls = isInPrompt ? 0 : await callsUntil(context, fact);
+        if (calls === null) missed.push(fact.question);
+        else reached[calls] = (reached[calls] ?? 0) + 1;
+      }
+      test.diagnostic(
+        `calls until the fact is known: ${reached.map((facts, calls) => `${calls}: ${facts}`).join(", ")}`,
+      );
+      assert.deepEqual(missed, []);
+      assert.ok((reached[0] ?? 0) + (reached[1] ?? 0) > keyFacts.length / 2);
+    } finally {
+      await lcm.close();
+    }
+  });
+});
+
+/** A model knows other words for what it looks for. The script knows them where a question shares none with its answer. */
+const otherWords: ReadonlyMap<string, string> = new Map([
+  ["When is the journey, and why not earlier?", "dates of the journey to Japan"],
+  ["Which herb does she not like?", "food that somebody hates, cannot stand or does not eat"],
+]);
+
+/** It looks for the question's words, then has the question answered, then looks for other words or reads the best hit. */
+async function callsUntil(context: ToolContext, fact: KeyFact): Promise<number | null> {
+  const { question } = fact;
+  const call = async (name: string, args: object): Promise<string> => {
+    const result = await tools.find((tool) => tool.name === name)?.run(args, context);
+    assert.equal(result?.isError, false, `${name}: ${result?.text}`);
+    return result?.text ?? "";
+  };
+  const found = await call("lcm_grep", { pattern: question, mode: "full_text" });
+  if (holds(found, fact)) return 1;
+  if (holds(await call("lcm_expand_query", { query: question, prompt: question }), fact)) return 2;
+  const pattern = otherWords.get(question);
+  const [id] = /^(?:msg|sum|file)_\w+/m.exec(found) ?? [];
+  const last =
+    pattern === undefined ? await call("lcm_describe", { id }) : await call("lcm_grep", { pattern, mode: "full_text" });
+  return holds(last, fact) ? 3 : null;
+}

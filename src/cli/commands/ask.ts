@@ -30,6 +30,8 @@ interface AskOptions {
   readonly timeout?: number;
 }
 
+const collect = (id: string, before: readonly string[] = []): readonly string[] => [...before, id];
+
 export function addAsk(program: Command, context: CommandContext): void {
   program
     .command("ask")
@@ -40,7 +42,7 @@ export function addAsk(program: Command, context: CommandContext): void {
     )
     .argument("<question...>", "what you want to know; several words need no quotes")
     .option("--query <words>", "find passages by these words instead of the question's own")
-    .option("--summary <id...>", "read below these summaries instead of searching")
+    .option("--summary <id>", "read below this summary instead of searching; may be said several times", collect)
     .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
     .option("--family <name>", "only in this conversation and the other segments of its session")
     .option(
