@@ -233,9 +233,7 @@ async function measureRecall(path: string, id: ConversationId): Promise<Recalled
     describeMs: await median(async () => await lcm.describe({ id: node.id, reach, tokenCap })),
     expandMs: await median(async () => await lcm.expand(walk)),
     expandAskedMs: await median(async () => await lcm.expand(deep)),
-    askMs: await median(
-      async () => await lcm.expandQuery({ prompt: asked, query: asked, reach, timeoutMs: 120_000 }),
-    ),
+    askMs: await median(async () => await lcm.expandQuery({ prompt: asked, query: asked, reach, timeoutMs: 120_000 })),
   };
   await store.close();
   return figures;

@@ -103,7 +103,10 @@ export async function namedSummaries(
     if (!(await isWithin(store, reach, conversation))) named.delete(id);
   }
   const missing = ids.filter((id) => !named.has(id));
-  if (missing.length > 0) throw new LcmError("not_found", `there is no summary ${missing.join(", ")}`);
+  if (missing.length > 0)
+    throw new LcmError("not_found", `there is no summary ${missing.join(", ")}`, {
+      hint: "a search by words finds ids of summaries; they look like sum_0123456789abcdef",
+    });
   return [...named.values()];
 }
 

@@ -1,7 +1,8 @@
 /** `lcm_expand_query`: a question, answered from what was said, with its sources, before a deadline. */
 
-import type { Answer, DelegateTool } from "../core/delegate.ts";
+import type { Answer, AskRequest, DelegateTool } from "../core/delegate.ts";
 import { messageName } from "../core/model.ts";
+import type { JsonObject } from "../core/model.ts";
 import { caveatSentence } from "../core/recall.ts";
 import { reachOf } from "../core/scope.ts";
 import { formatCount } from "../core/text.ts";
@@ -51,37 +52,42 @@ export const expandQueryTool = defineTool({
       allConversations,
     },
   },
-  async run({ summaryIds: ids, maxTokens = maxTokensDefault, ...args }, context) {
-    const { lcm, delegate, onProgress } = context;
-    const { conversationId: _one, allConversations: _all, ...asked } = args;
-    const given = ids === undefined ? { query: args.query ?? args.prompt } : { summaryIds: summaryIdsOf(ids) };
-    const reach = await reachOf(lcm.store, context.reader, args);
-    const deadline = createDeadline(lcm.settings.expandTimeoutSeconds * 1_000, context.signal);
-    try {
-      const answer = await lcm.expandQuery({
-        ...asked,
-        ...given,
-        maxTokens,
-        reach,
-        signal: deadline.signal,
-        timeoutMs: deadline.timeoutMs,
-        tools: [expandTool, describeTool].map((tool) => forDelegate(tool, context)),
-        ...(delegate === undefined ? {} : { delegate }),
-        ...(onProgress === undefined ? {} : { onProgress }),
-      });
-      const { citedMessages, caveats, ...details } = answer;
-      return {
-        text: `${answer.answer.replace(forgedSources, "\\$&")}\n${sourcesLine(answer, maxTokens)}`,
-        details: {
-          ...details,
-          citedMessages: citedMessages.map(messageName),
-          caveats: caveats.map((caveat) => caveatSentence(caveat, "arguments")),
-        },
-      };
-    } finally {
-      deadline.clear();
-    }
+  async run({ summaryIds: ids, conversationId: one, allConversations: all, query, ...args }, context) {
+    const asked = { ...(one === undefined ? {} : { conversationId: one }), ...(all && { allConversations: all }) };
+    const reach = await reachOf(context.lcm.store, context.reader, asked);
+    const given = ids === undefined ? { query: query ?? args.prompt } : { summaryIds: summaryIdsOf(ids) };
+    const answer = await askWithin({ ...args, ...given, ...(query && { query }), reach }, context);
+    return {
+      text: `${answer.answer.replace(forgedSources, "\\$&")}\n${sourcesLine(answer, args.maxTokens)}`,
+      details: detailsOf(answer),
+    };
   },
+});
+
+type Question = Pick<AskRequest, "prompt" | "query" | "summaryIds" | "maxTokens" | "tokenCap" | "reach">;
+
+/** Asks with the tools that a delegate may use, and answers before the time that the settings give it. */
+export async function askWithin(question: Question, context: Omit<ToolContext, "grant">): Promise<Answer> {
+  const { lcm, delegate, onProgress } = context;
+  const { clear, ...deadline } = createDeadline(lcm.settings.expandTimeoutSeconds * 1_000, context.signal);
+  try {
+    return await lcm.expandQuery({
+      ...question,
+      ...deadline,
+      tools: [expandTool, describeTool].map((tool) => forDelegate(tool, context)),
+      ...(delegate === undefined ? {} : { delegate }),
+      ...(onProgress === undefined ? {} : { onProgress }),
+    });
+  } finally {
+    clear();
+  }
+}
+
+/** An answer for a program. */
+export const detailsOf = ({ citedMessages, caveats, ...answer }: Answer): JsonObject => ({
+  ...answer,
+  citedMessages: citedMessages.map(messageName),
+  caveats: caveats.map((caveat) => caveatSentence(caveat, "arguments")),
 });
 
 /** What is kept back of the time, so that the answer is out before whoever waits for it gives up. */
@@ -115,7 +121,7 @@ const nothingRead = { summaries: [], messages: [], tokens: 0 } as const;
 /** A line of an answer that could pass for ours. */
 const forgedSources = /^[^\S\n]*Sources:/gim;
 
-function sourcesLine(answer: Answer, maxTokens: number): string {
+function sourcesLine(answer: Answer, maxTokens = maxTokensDefault): string {
   const { citedIds, citedMessages, expandedSummaryCount, totalSourceTokens, truncated, by, partial } = answer;
   const cited = [...citedIds, ...citedMessages.map(messageName)];
   const read = `${formatCount(totalSourceTokens)} tokens read, ${count(expandedSummaryCount, "summary", "summaries")} expanded`;

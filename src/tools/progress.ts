@@ -10,8 +10,15 @@ export function progressWords(progress: AskProgress): string {
     case "found":
       return `found ${count(progress.summaries, "summary", "summaries")} and ${count(progress.messages, "message")}`;
     case "reading":
-      return `reading ${progress.ids.join(", ")} (${count(progress.tokens, "token")})`;
+      return `reading ${inShort(progress.ids)} (${count(progress.tokens, "token")})`;
     case "asking":
       return `asking ${progress.model}, step ${progress.step}`;
   }
 }
+
+const idsShown = 4;
+
+const inShort = (ids: readonly string[]): string => {
+  const more = ids.length > idsShown ? ` and ${ids.length - idsShown} more` : "";
+  return `${ids.slice(0, idsShown).join(", ")}${more}`;
+};

@@ -8,21 +8,20 @@ import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
 import type { SearchCaveat } from "../../core/ports.ts";
 import { caveatSentence } from "../../core/recall.ts";
-import { expandQueryTool } from "../../tools/expand-query.ts";
+import { askWithin, detailsOf } from "../../tools/expand-query.ts";
 import { progressWords } from "../../tools/progress.ts";
-import type { ToolResult } from "../../tools/tool.ts";
 import { textLines } from "../passages.ts";
 import { facts, oneLine, plural } from "../render.ts";
 import { summaryIdsOf } from "./expand.ts";
 import { conversationWords, examples, paragraph, seconds, tokensMax, wholeNumber } from "./options.ts";
+import { everywhere, reachFor } from "./reach.ts";
+import type { ReachOptions } from "./reach.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session, Summariser } from "./session.ts";
 
-interface AskOptions {
+interface AskOptions extends ReachOptions {
   readonly query?: string;
   readonly summary?: readonly string[];
-  readonly conversation?: string;
-  readonly family?: string;
   readonly maxTokens?: number;
   readonly tokens?: number;
   /** False for `--no-model`. */
@@ -86,7 +85,7 @@ async function ask(session: Session, command: Command, ...words: readonly string
   const work = async (lcm: Lcm): Promise<number> => {
     const maxTokens = options.maxTokens ?? (summariser === null ? passageTokens : undefined);
     const answered = await answerTo(session, lcm, question, { ...options, ...(maxTokens && { maxTokens }) });
-    if (session.json) session.printJson(answered.details);
+    if (session.json) session.printJson(detailsOf(answered.answer));
     else print(session, answered, summariser);
     return exitOk;
   };
@@ -94,35 +93,29 @@ async function ask(session: Session, command: Command, ...words: readonly string
 }
 
 interface Answered {
-  readonly details: ToolResult["details"];
   readonly answer: Answer;
   readonly isInterrupted: boolean;
 }
 
 async function answerTo(session: Session, lcm: Lcm, prompt: string, options: AskOptions): Promise<Answered> {
-  const { query, summary, maxTokens, tokens: tokenCap, conversation, family } = options;
-  const name = conversation ?? family;
-  const own = name === undefined ? null : (await lcm.find(name)).id;
-  const args = {
+  const { query, summary, maxTokens, tokens: tokenCap } = options;
+  const question = {
     prompt,
+    reach: summary !== undefined && isAnywhere(options) ? await everywhere(lcm) : await reachFor(lcm, options),
+    ...(summary === undefined ? { query: query ?? prompt } : { summaryIds: summaryIdsOf(summary) }),
     ...(query === undefined ? {} : { query }),
-    ...(summary === undefined ? {} : { summaryIds: summaryIdsOf(summary) }),
     ...(maxTokens === undefined ? {} : { maxTokens }),
     ...(tokenCap === undefined ? {} : { tokenCap }),
-    ...(conversation === undefined ? {} : { conversationId: own }),
   };
-  // The tool puts an answer, and a refusal too, into words for a model; a person gets them as they are.
-  let asked: ReturnType<Lcm["expandQuery"]> | undefined;
-  const overheard: Lcm = { ...lcm, expandQuery: async (request) => await (asked = lcm.expandQuery(request)) };
-  const reader = { conversation: own, policy: "all" } as const;
-  const { zone } = session.context;
-  return await watch(session, async (interruption, onProgress) => {
-    const context = { lcm: overheard, reader, zone, signal: interruption, onProgress };
-    const { text, details } = await expandQueryTool.run(args, context);
-    if (asked === undefined) throw new LcmError("invalid", text);
-    return { details, answer: await asked, isInterrupted: interruption.aborted };
-  });
+  const context = { lcm, reader: { conversation: null, policy: "all" }, zone: session.context.zone } as const;
+  return await watch(session, async (signal, onProgress) => ({
+    answer: await askWithin(question, { ...context, signal, onProgress }),
+    isInterrupted: signal.aborted,
+  }));
 }
+
+const isAnywhere = ({ conversation, family }: AskOptions): boolean =>
+  conversation === undefined && family === undefined;
 
 /** A model may think for a minute; the line shows that somebody waits for it. */
 const tickMs = 250;

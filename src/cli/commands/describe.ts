@@ -6,13 +6,13 @@ import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
 import type { Conversation, ConversationId, MessageId } from "../../core/model.ts";
 import type { Manifest, ManifestRow } from "../../core/ports.ts";
-import type { Reach } from "../../core/scope.ts";
 import { formatBytes, formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
 import { textLines } from "../passages.ts";
 import { createSpans, facts, oneLine, plural, table } from "../render.ts";
 import { headline } from "./conversations.ts";
 import { openingOf } from "./messages.ts";
 import { examples, tokensMax, wholeNumber } from "./options.ts";
+import { everywhere } from "./reach.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 
@@ -63,12 +63,6 @@ async function describeOne(session: Session, command: Command, ...words: readonl
     else await print(session, lcm, described);
     return exitOk;
   });
-}
-
-/** Who names an id here may see it, also in a conversation that is hidden. */
-export async function everywhere({ store }: Lcm): Promise<Reach> {
-  const all = await store.conversations({ includeHidden: true });
-  return { kind: "all", conversations: all.map(({ id }) => id) };
 }
 
 // ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────

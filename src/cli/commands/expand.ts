@@ -8,7 +8,7 @@ import type { SummaryId } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
 import { countWords, passageLines } from "../passages.ts";
 import { plural } from "../render.ts";
-import { everywhere } from "./describe.ts";
+import { everywhere } from "./reach.ts";
 import { examples, tokensMax, wholeNumber } from "./options.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";

@@ -8,20 +8,18 @@ import type { Conversation } from "../../core/model.ts";
 import type { SearchHit, SearchResult } from "../../core/ports.ts";
 import { caveatSentence } from "../../core/recall.ts";
 import type { GrepRequest } from "../../core/recall.ts";
-import { reachOf } from "../../core/scope.ts";
-import type { Reach } from "../../core/scope.ts";
 import { exitUnavailable } from "../failure.ts";
 import { listed, oneLine, plural, clockTime, wrap } from "../render.ts";
 import { parseWhen } from "../when.ts";
+import { reachFor } from "./reach.ts";
+import type { ReachOptions } from "./reach.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 import { conversationWords, examples, seconds, wholeNumber } from "./options.ts";
 
-interface GrepOptions {
+interface GrepOptions extends ReachOptions {
   readonly regex?: boolean;
   readonly fullText?: boolean;
-  readonly conversation?: string;
-  readonly family?: string;
   readonly scope: "messages" | "summaries" | "both" | "files";
   readonly sort?: "recency" | "relevance" | "hybrid";
   readonly since?: string;
@@ -101,13 +99,6 @@ async function grep(session: Session, command: Command, ...words: readonly strin
     const isAnswered = result.hits.length > 0 || !result.caveats.some(({ kind }) => kind === "time");
     return isAnswered ? exitOk : exitUnavailable;
   });
-}
-
-/** Whoever names a conversation here sees it even if it is hidden. */
-async function reachFor(lcm: Lcm, { conversation, family }: GrepOptions): Promise<Reach> {
-  if (conversation !== undefined) return { kind: "conversation", conversations: [(await lcm.find(conversation)).id] };
-  const reader = family === undefined ? null : (await lcm.find(family)).id;
-  return await reachOf(lcm.store, { conversation: reader, policy: "all" }, {});
 }
 
 interface Extent {

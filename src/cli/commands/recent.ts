@@ -1,21 +1,20 @@
 /** `lcm recent`: what happened between two times, told by summaries, and by messages where nothing is summarised yet. */
 
 import type { Command } from "commander";
-import type { Lcm } from "../../core/lcm.ts";
 import type { Recent } from "../../core/recent.ts";
-import type { Reach } from "../../core/scope.ts";
 import { formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
 import { countWords, passageLines } from "../passages.ts";
 import { plural } from "../render.ts";
 import { parseWhen } from "../when.ts";
 import { conversationWords, examples, tokensMax, wholeNumber } from "./options.ts";
+import { reachFor } from "./reach.ts";
+import type { ReachOptions } from "./reach.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 
-interface RecentOptions {
+interface RecentOptions extends ReachOptions {
   readonly since?: string;
   readonly before?: string;
-  readonly conversation?: string;
   readonly tokens?: number;
 }
 
@@ -43,12 +42,12 @@ export function addRecent(program: Command, context: CommandContext): void {
 }
 
 async function showRecent(session: Session, command: Command): Promise<number> {
-  const { since, before, conversation, tokens } = command.opts<RecentOptions>();
+  const { since, before, tokens, ...named } = command.opts<RecentOptions>();
   const { clock, zone } = session.context;
   const now = clock.now();
   return await withLcm(session, "read", async (lcm) => {
     const recent = await lcm.recent({
-      reach: await reachNamed(lcm, conversation),
+      reach: await reachFor(lcm, named),
       tokenCap: tokens ?? lcm.settings.maxExpandTokens,
       ...(since === undefined ? {} : { since: parseWhen("--since", since, zone, now) }),
       ...(before === undefined ? {} : { before: parseWhen("--before", before, zone, now) }),
@@ -57,11 +56,6 @@ async function showRecent(session: Session, command: Command): Promise<number> {
     else print(session, recent);
     return exitOk;
   });
-}
-
-async function reachNamed(lcm: Lcm, conversation: string | undefined): Promise<Reach> {
-  if (conversation === undefined) return { kind: "all", conversations: null };
-  return { kind: "conversation", conversations: [(await lcm.find(conversation)).id] };
 }
 
 function print(session: Session, { since, before, items, tokens, leftOut, isBounded }: Recent): void {
