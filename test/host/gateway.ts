@@ -1,0 +1,360 @@
+/**
+ * The real OpenClaw gateway as a test drives it: on loopback, over a home of its own, with the models of a scripted
+ * server. Whatever becomes of the test, no process of it and no folder stays behind.
+ */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { text as textOf } from "node:stream/consumers";
+import { after } from "node:test";
+import { zstdDecompressSync } from "node:zlib";
+import { hostBin } from "./install.ts";
+import type { HostBin } from "./install.ts";
+import type { ModelServer } from "./model-server.ts";
+import { openLine } from "./rpc.ts";
+import type { Line } from "./rpc.ts";
+
+/** The models there are, by the format they are spoken to in. The first is the default. */
+export const models = { openai: "openai-wire/scripted", anthropic: "anthropic-wire/scripted" } as const;
+
+export interface GatewayOptions {
+  readonly server: ModelServer;
+  /** Of both models; 64,000 if left out. */
+  readonly contextWindow?: number;
+  /** `plugins` of openclaw.json, see `enginePlugin`. Without it there are none, and the host's legacy engine serves. */
+  readonly plugins?: object;
+  /** More of openclaw.json, by top-level key; replaces what would stand there. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+type Json = ReturnType<typeof JSON.parse>;
+
+export interface Turn {
+  readonly status: number;
+  /** The answer, or what went wrong. */
+  readonly text: string;
+}
+
+export interface CliRun {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Gateway {
+  /** Its HOME. The state directory is `.openclaw` in there. */
+  readonly home: string;
+  readonly state: string;
+  /** Says something to the agent and waits for the answer. */
+  turn(
+    sessionKey: string,
+    text: string,
+    options?: { readonly model?: string; readonly timeoutMs?: number },
+  ): Promise<Turn>;
+  /** A method of the gateway, such as `sessions.compact`; throws if it refuses. */
+  rpc(method: string, params?: object, timeoutMs?: number): Promise<Json>;
+  /** What a slash command, or anything else said in the chat, is answered. */
+  chat(sessionKey: string, text: string, timeoutMs?: number): Promise<string>;
+  /** `openclaw …` beside the gateway, or without it. */
+  cli(...args: readonly string[]): Promise<CliRun>;
+  /** The transcript that the host itself has kept of a session: all events, in their order. */
+  transcript(sessionKey: string): readonly Json[];
+  /**
+   * Starts, over what is there. With changes openclaw.json is written anew, as if these had been the options. A turn in
+   * which the gateway was killed is taken up again by the host itself some seconds later; whoever speaks to that session
+   * before may be refused, and so this waits until the models have answered. "ready" does not wait.
+   */
+  start(changes?: Partial<GatewayOptions>, until?: "ready" | "recovered"): Promise<void>;
+  restart(changes?: Partial<GatewayOptions>): Promise<void>;
+  stop(): Promise<void>;
+  /** The gateway and whatever it has started, at once. */
+  kill9(): Promise<void>;
+  /** Everything that gateways over this home have printed. */
+  log(): string;
+  /** Waits until what the running gateway prints matches. */
+  logged(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>;
+}
+
+/** `plugins` for one plugin, which is the context engine under its own id. */
+export const enginePlugin = (id: string, path: string, config: object = {}, entry: object = {}): object => ({
+  allow: [id],
+  load: { paths: [path] },
+  slots: { contextEngine: id, memory: "none" },
+  entries: { [id]: { enabled: true, config, hooks: { allowConversationAccess: true }, ...entry } },
+});
+
+/** A slow machine starts the host in a minute; more is a failure. */
+const startTimeoutMs = 180_000;
+const turnTimeoutMs = 60_000;
+/** The host may take minutes to drain what it is doing; no test waits for that. */
+const stopTimeoutMs = 20_000;
+
+const token = "host-tests";
+const ends = new Set(["final", "error", "aborted"]);
+const running = new Set<ChildProcess>();
+const homes: string[] = [];
+
+after(async () => {
+  for (const child of running) await kill(child);
+  if (process.env["LCM_HOST_KEEP"] !== undefined) return;
+  for (const home of homes) rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+});
+// A test file that is broken off runs no hooks.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
+process.on("exit", () => {
+  for (const child of running) signalGroup(child, "SIGKILL");
+});
+
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const gateway = await createGateway(options);
+  await gateway.start();
+  return gateway;
+}
+
+/** A home with an openclaw.json in it, and no gateway yet. */
+export async function createGateway(first: GatewayOptions): Promise<Gateway> {
+  const bin = await hostBin();
+  const home = mkdtempSync(join(tmpdir(), "lcm-host-"));
+  homes.push(home);
+  const state = join(home, ".openclaw");
+  const port = await freePort();
+  let options = first;
+  let log = "";
+  let logStart = 0;
+  let gateway: ChildProcess | null = null;
+  const printed = new EventTarget();
+
+  const writeConfig = (): void =>
+    writeFileSync(join(state, "openclaw.json"), JSON.stringify(configOf(options, home, port), null, 2));
+  const run = (args: readonly string[]): ChildProcess => {
+    const child = spawn(bin.node, [bin.openclaw, ...args], {
+      cwd: home,
+      env: { ...environmentOf(bin, home), ...options.env },
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true, // Its own process group, so that what it has started ends with it.
+    });
+    running.add(child);
+    child.once("close", () => running.delete(child));
+    return child;
+  };
+  const onLine = async <T>(timeoutMs: number, use: (line: Line) => Promise<T>): Promise<T> => {
+    const line = await openLine(`ws://127.0.0.1:${port}`, token, timeoutMs);
+    try {
+      return await use(line);
+    } finally {
+      line.close();
+    }
+  };
+
+  const self: Gateway = {
+    home,
+    state,
+    async turn(sessionKey, text, { model, timeoutMs = turnTimeoutMs } = {}) {
+      const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${token}`,
+          "content-type": "application/json",
+          "x-openclaw-session-key": sessionKey,
+          ...(model === undefined ? {} : { "x-openclaw-model": model }),
+        },
+        body: JSON.stringify({ model: "openclaw/main", messages: [{ role: "user", content: text }] }),
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      const body: Json = await response.json();
+      const { status } = response;
+      // The host keeps to itself what an "internal error" is; its log does not.
+      const why = status === 500 ? `\n${log.slice(-2000)}` : "";
+      return { status, text: body.choices?.[0]?.message.content ?? `${JSON.stringify(body)}${why}` };
+    },
+    rpc: (method, params = {}, timeoutMs = turnTimeoutMs) => onLine(timeoutMs, (line) => line.call(method, params)),
+    chat: (sessionKey, message, timeoutMs = turnTimeoutMs) =>
+      onLine(timeoutMs, async (line) => {
+        const { runId } = await line.call("chat.send", { sessionKey, message, idempotencyKey: crypto.randomUUID() });
+        const last = await line.event("chat", (chat) => chat.runId === runId && ends.has(chat.state));
+        return (
+          last.message?.content.map((part: { text?: string }) => part.text ?? "").join("") ?? last.errorMessage ?? ""
+        );
+      }),
+    async cli(...args) {
+      const child = run(args);
+      assert(child.stdout && child.stderr);
+      const closed = once(child, "close");
+      const [stdout, stderr] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
+      await closed;
+      return { status: child.exitCode, stdout, stderr };
+    },
+    transcript: (sessionKey) => readTranscript(join(state, "agents/main/agent/openclaw-agent.sqlite"), sessionKey),
+    async start(changes, until = "recovered") {
+      assert.equal(gateway, null, "a gateway is running over this home already");
+      if (changes) {
+        options = { ...options, ...changes };
+        writeConfig();
+      }
+      const child = run(["gateway", "run", "--port", String(port), "--bind", "loopback"]);
+      gateway = child;
+      logStart = log.length;
+      for (const stream of [child.stdout, child.stderr]) {
+        stream?.setEncoding("utf8").on("data", (text: string) => {
+          log += text;
+          printed.dispatchEvent(new Event("text"));
+        });
+      }
+      child.once("close", () => {
+        gateway = null;
+        printed.dispatchEvent(new Event("text"));
+      });
+      await self.logged(/\[gateway\] ready/, startTimeoutMs);
+      // What there is to recover is said before that.
+      if (until === "ready" || !/marked \d+ startup-orphaned/.test(log.slice(logStart))) return;
+      const [, turns] = await self.logged(/restart recovery startup complete: started=(\d+)/);
+      await self.logged(new RegExp(`(?:restart recovery terminal:[^]*?){${turns}}`));
+    },
+    async restart(changes) {
+      await self.stop();
+      await self.start(changes);
+    },
+    async stop() {
+      if (gateway) await end(gateway);
+    },
+    async kill9() {
+      if (gateway) await kill(gateway);
+    },
+    log: () => log,
+    async logged(pattern, timeoutMs = turnTimeoutMs) {
+      const signal = AbortSignal.timeout(timeoutMs);
+      for (;;) {
+        const found = pattern.exec(log.slice(logStart));
+        if (found) return found;
+        const why = gateway === null ? "the gateway has ended" : signal.aborted ? `not within ${timeoutMs} ms` : null;
+        if (why !== null) throw new Error(`no ${pattern} in the log: ${why}\n${log.slice(logStart).slice(-4000)}`);
+        await once(printed, "text", { signal }).catch(() => undefined); // The deadline is looked at above.
+      }
+    },
+  };
+  mkdirSync(join(home, "tmp"));
+  mkdirSync(state);
+  writeConfig();
+  return self;
+}
+
+/** All of the environment that the host gets, so that it is the same whoever runs the tests. */
+const environmentOf = (bin: HostBin, home: string): Readonly<Record<string, string>> => ({
+  PATH: bin.path,
+  HOME: home,
+  TMPDIR: join(home, "tmp"),
+  OPENCLAW_STATE_DIR: join(home, ".openclaw"),
+  OPENCLAW_CONFIG_PATH: join(home, ".openclaw", "openclaw.json"),
+  NODE_COMPILE_CACHE: bin.compiled,
+  TZ: "America/St_Johns",
+  CI: "1",
+  NO_COLOR: "1",
+  DO_NOT_TRACK: "1",
+  OPENCLAW_NO_AUTO_UPDATE: "1",
+  OPENCLAW_DISABLE_BONJOUR: "1",
+  OPENCLAW_SKIP_CHANNELS: "1",
+  OPENCLAW_SKIP_CRON: "1",
+  OPENCLAW_NO_RESPAWN: "1",
+});
+
+function configOf({ server, contextWindow = 64_000, plugins, config }: GatewayOptions, home: string, port: number) {
+  const provider = (api: string, baseUrl: string): object => ({
+    api,
+    baseUrl,
+    apiKey: "none",
+    models: [
+      {
+        id: "scripted",
+        name: "Scripted",
+        reasoning: true,
+        input: ["text", "image"],
+        cost: { input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25 },
+        contextWindow,
+        maxTokens: 4096,
+      },
+    ],
+  });
+  return {
+    agents: {
+      defaults: {
+        workspace: join(home, "workspace"),
+        model: { primary: models.openai },
+        models: { [models.openai]: {}, [models.anthropic]: {} },
+      },
+    },
+    models: {
+      mode: "replace",
+      providers: {
+        "openai-wire": provider("openai-completions", `${server.url}/v1`),
+        "anthropic-wire": provider("anthropic-messages", server.url),
+      },
+    },
+    plugins: plugins ?? { enabled: false },
+    gateway: {
+      mode: "local",
+      port,
+      bind: "loopback",
+      auth: { mode: "token", token },
+      http: { endpoints: { chatCompletions: { enabled: true } } },
+    },
+    logging: { file: join(home, "openclaw.log") },
+    ...config,
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return; // It never started.
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It has ended in the meantime, which is all that was wanted.
+  }
+}
+
+/** Returns when all that had its output open are gone, too: only then may another gateway have its home. */
+async function kill(child: ChildProcess): Promise<void> {
+  const closed = once(child, "close");
+  signalGroup(child, "SIGKILL");
+  await closed;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const closed = once(child, "close");
+  child.kill("SIGTERM"); // It ends its own helpers, and wants them until then.
+  const late = setTimeout(() => signalGroup(child, "SIGKILL"), stopTimeoutMs);
+  await closed;
+  clearTimeout(late);
+}
+
+function readTranscript(database: string, sessionKey: string): readonly Json[] {
+  const db = new DatabaseSync(database, { readOnly: true });
+  try {
+    return db
+      .prepare(
+        `SELECT event_json, event_zstd FROM transcript_events JOIN session_windows USING (session_id)
+         WHERE session_key = ? ORDER BY session_windows.created_at, seq`,
+      )
+      .all(sessionKey)
+      .map((row: Json) => JSON.parse(row.event_json ?? zstdDecompressSync(row.event_zstd).toString()));
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * `npm run test:host [-- [--keep] word …]`: the tests against the real host; all of them, or the files whose name has
+ * one of these words in it. They run in namespaces of their own: nothing but loopback can be reached, what the host
+ * writes to /tmp stays private, and no process outlives the run, however it ends. Where that is not allowed they run
+ * without. With `--keep` the homes of the gateways are left for inspection.
+ */
+
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { globSync, rmSync } from "node:fs";
+import { basename } from "node:path";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+import { fileURLToPath } from "node:url";
+import { makeScratch } from "../../src/testing/scratch.ts";
+import { hostBin } from "./install.ts";
+
+/** A test file that takes longer hangs. */
+const fileTimeoutMs = 20 * 60_000;
+
+const unshareArgs = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+/**
+ * Run by the first process in there, which stays to collect orphans. $0 is to be its /tmp; a repository that is itself
+ * under /tmp is mounted into it.
+ */
+const enter = `set -e
+ip link set lo up
+case "$PWD" in /tmp/*) mkdir -p "$0\${PWD#/tmp}"; mount --bind "$PWD" "$0\${PWD#/tmp}";; esac
+mount --rbind "$0" /tmp
+cd "$PWD"
+"$@"`;
+
+const repository = fileURLToPath(new URL("../../", import.meta.url));
+const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+const [mode, ...words] = process.argv.slice(2);
+if (process.platform !== "linux") {
+  say("host: the tests against OpenClaw run on Linux only; nothing was tested");
+} else if (mode === "--inside") {
+  process.exitCode = (await runTests(words)) ? 0 : 1;
+} else {
+  const bin = await hostBin();
+  const wanted = process.argv.slice(2).filter((word) => word !== "--keep");
+  const command = [bin.node, fileURLToPath(import.meta.url), "--inside", ...wanted];
+  process.exitCode = await isolate(command, process.argv.includes("--keep"));
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function isolate(command: readonly string[], isKept: boolean): Promise<number> {
+  const privateTmp = makeScratch("host");
+  process.on("exit", () => {
+    if (isKept) say(`host: kept in ${privateTmp}`);
+    else rmSync(privateTmp, { recursive: true, force: true });
+  });
+  const isolated = [...unshareArgs, "sh", "-c", enter, privateTmp];
+  const isAllowed = spawnSync("unshare", [...isolated, "true"], { cwd: repository }).status === 0;
+  if (!isAllowed) say("host: no namespaces without root: on loopback, but not cut off from the network");
+  const [first = "", ...rest] = isAllowed ? ["unshare", ...isolated, ...command] : command;
+  const child = spawn(first, rest, {
+    cwd: repository,
+    env: { ...process.env, TMPDIR: isAllowed ? "/tmp" : privateTmp, ...(isKept ? { LCM_HOST_KEEP: "1" } : {}) },
+    stdio: "inherit",
+  });
+  for (const signal of stopSignals) process.once(signal, () => child.kill(isAllowed ? "SIGKILL" : signal));
+  const [status] = await once(child, "close");
+  return typeof status === "number" ? status : 1;
+}
+
+/** A line for every file; what fails is shown as it fails. */
+async function runTests(words: readonly string[]): Promise<boolean> {
+  const files = globSync("*.test.ts", { cwd: import.meta.dirname })
+    .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
+    .toSorted();
+  if (files.length === 0) say("host: no test file is named like that");
+  const broken = new AbortController();
+  for (const signal of stopSignals) process.once(signal, () => broken.abort());
+  const { signal } = broken;
+  const events = run({ files, cwd: import.meta.dirname, concurrency: 1, timeout: fileTimeoutMs, signal });
+  let isGood = files.length > 0;
+  events.on("test:summary", ({ counts, file, duration_ms, success }) => {
+    if (!success) isGood = false;
+    if (file === undefined) return;
+    const seconds = `${(duration_ms / 1000).toFixed(1)} s`.padStart(8);
+    say(`${success ? "✓" : "✗"} ${basename(file, ".test.ts").padEnd(20)}${seconds} ${counts.tests} tests`);
+  });
+  const shown = new Set(["test:fail", "test:stderr", "test:stdout"]);
+  for await (const text of events.filter(({ type }) => shown.has(type)).compose(new spec())) process.stderr.write(text);
+  return isGood;
+}
