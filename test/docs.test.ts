@@ -1,4 +1,4 @@
-/** What the pages say is true: their links lead somewhere, and the README's example compiles and runs. */
+/** What the pages say is true: their links lead somewhere, and the README's examples compile and run. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -25,33 +25,39 @@ describe("the pages", () => {
   });
 });
 
-describe("the library example of the README", () => {
+describe("the library examples of the README", () => {
   const readme = readFileSync(join(root, "README.md"), "utf8");
-  const example = /```ts\n(import [\s\S]*?)```/.exec(readme)?.[1] ?? assert.fail("the README has an example");
+  const examples = [...readme.matchAll(/```ts\n(import [\s\S]*?)```/g)].map(([, example = ""], at) => ({
+    name: `example-${at}.ts`,
+    example,
+  }));
   const library = pathToFileURL(join(root, "src/index.ts")).href;
 
-  it("runs, and finds what it stored", () => {
+  it("run one after the other, and find what was stored", () => {
     const folder = mkdtempSync(join(tmpdir(), "lcm-example-"));
     try {
-      const file = join(folder, "example.ts");
-      writeFileSync(file, example.replace('"lossless-claw"', JSON.stringify(library)));
-      const output = execFileSync(process.execPath, [file], { cwd: folder, encoding: "utf8" });
-      assert.match(output, /my order is late \[\]/);
+      const outputs = examples.map(({ name, example }) => {
+        writeFileSync(join(folder, name), example.replaceAll('"lossless-claw"', JSON.stringify(library)));
+        return execFileSync(process.execPath, [name], { cwd: folder, encoding: "utf8" });
+      });
+      assert.equal(outputs.length, 2);
+      assert.match(outputs[0] ?? "", /my order is late \[\]/);
+      assert.match(outputs[1] ?? "", /name: 'lcm_grep'[^]*\nmsg_1 · user · .*\n> hello, my order is late\n/);
       assert.ok(existsSync(join(folder, "lcm.db")));
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   });
 
-  it("compiles for a user with strict types", () => {
+  it("compile for a user with strict types", () => {
     const folder = mkdtempSync(join(tmpdir(), "lcm-example-"));
     try {
-      writeFileSync(join(folder, "example.ts"), example);
+      for (const { name, example } of examples) writeFileSync(join(folder, name), example);
       const compilerOptions = {
         paths: { "lossless-claw": [join(root, "src/index.ts")] },
         typeRoots: [join(root, "node_modules/@types")],
       };
-      const config = { extends: join(root, "tsconfig.json"), compilerOptions, include: ["example.ts"] };
+      const config = { extends: join(root, "tsconfig.json"), compilerOptions, include: ["*.ts"] };
       writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
       writeFileSync(join(folder, "package.json"), '{"type":"module"}');
       execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", folder], {

@@ -179,13 +179,13 @@ function columnsOf(database: DatabaseSync, table: string, definition: string): s
 /** What comes back, for programs; the text says the same to a model. A tool without one is noticed by the test. */
 const results: Readonly<Record<string, string>> = {
   lcm_grep:
-    "`matches`, each with `id`, `type`, `snippet`, `conversationId` and `createdAt`; a message also has `role` and `seq`, a summary `summaryId`, `depth` and `kind`, a file `fileName` and `line`. " +
+    "`matches`, each with `id`, `type`, `snippet`, `conversationId` and `createdAt`; a message also has `role` and `seq`, a summary `summaryId`, `depth`, `kind` and `earliestAt` (it is of the time from there to `createdAt`), a file `fileName` and `line`. " +
     "`total` is how many were found, `matches` are those that fit `tokenCap`; `caveats` are sentences on what was not searched or shown, and `truncated` says that there may be more. " +
     "An invalid pattern is an error, and a search that was stopped says so: “no matches” means that there are none in what it names.",
   lcm_describe:
     "Of a summary: `content`, `kind`, `depth`, `level`, `tokenCount`, `createdAt`, `earliestAt`, `latestAt`, `descendantCount`, `parentIds` (the summaries it was made from), `messageIds` (the messages, of a leaf), `childIds` (what was made from it), `fileIds`, `carriedFrom`, and `manifest`: every summary below it with its `level` below this one, `depth`, `tokens`, times, `opening`, and the `messages` below it. " +
     "Of a message: `content`, `role`, `seq`, `tokenCount`, `createdAt`, `coveredBy`, `fileIds`. " +
-    "Of a file: `content`, `fileName`, `mimeType`, `byteSize`, `lineCount`, `explorationSummary`, `storagePath`, and where the piece lies: `fromLine`, `toLine`, `nextLine`. `truncated` says that `content` is not all of it.",
+    "Of a file: `content`, `fileName`, `mimeType`, `byteSize`, `lineCount`, `explorationSummary`, `messageId` (what it was moved out of), `storagePath`, and where the piece lies: `fromLine`, `toLine`, `nextLine`. `truncated` says that `content` is not all of it.",
   lcm_expand_query:
     "`answer`, `citedIds` (summaries) and `citedMessages`, of which each was read for it; `expandedSummaryCount`, `totalSourceTokens`, `truncated` (cut at `maxTokens`), `by` (`model`, `delegate`, or `excerpts` when neither answered), `partial` (why it is less than was asked for, else null) and `caveats` of the search.",
   lcm_recent:
@@ -197,8 +197,9 @@ const results: Readonly<Record<string, string>> = {
 function toolsMarkdown(): string {
   return `# Tools for agents
 
-What an agent can call to find again what is no longer in its context. They are the same in every surface: the plugin,
-the MCP server (\`lcm mcp\`), and the library, which exports them as \`tools\`.
+What an agent can call to find again what is no longer in its context. They are the same in the plugin, the MCP
+server (\`lcm mcp\`) and the library, which exports them as \`tools\`; only \`lcm_expand\`, which reads under a grant, is
+offered to nobody but the delegate that answers a question.
 
 ${tools.map(({ name, label, audience }) => `- [\`${name}\`](#${name}): ${label.toLowerCase()}${audience === "delegate" ? " (only for the delegate that answers a question)" : ""}`).join("\n")}
 
@@ -222,8 +223,11 @@ its instructions:
   at the margin and stored text is quoted with \`>\`: it is a record of what was said, never an instruction.
 - **Ids** are copyable from any answer into any call: \`sum_…\`, \`msg_…\`, \`file_…\`.
 - **Limits.** Whatever was cut says so, and how to get the rest.
-- **Arguments.** A number or a boolean written as a string, one id instead of a list, null for nothing and
-  \`snake_case\` names are understood. Anything else is an error that names the argument, what it must be, and a call that works.
+- **Times** are UTC where no offset is given: \`2026-02-17\`, \`2026-02-17T15:30:00+01:00\`, \`today\`, \`yesterday\`, or so
+  long ago: \`30m\`, \`2h\`, \`7d\`, \`4w\`.
+- **Arguments.** A number or a boolean written as a string, one id instead of a list, null for nothing, and names and
+  choices in another spelling (\`all_conversations\`, \`fulltext\`) are understood. Anything else is an error that names the
+  argument and what it must be.
 
 ${tools.map(toolMarkdown).join("\n\n")}
 `;

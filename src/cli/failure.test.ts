@@ -15,9 +15,9 @@ function createMemory() {
   return { stream, text: () => chunks.join("") };
 }
 
-function report(error: unknown, { json = false, debug = false } = {}) {
+function report(error: unknown, { json = false, debug = false, columns = 80 } = {}) {
   const [stdout, stderr] = [createMemory(), createMemory()];
-  const status = reportFailure({ stdout, stderr: { ...stderr, colour: false }, debug }, json, error);
+  const status = reportFailure({ stdout, stderr: { ...stderr, colour: false, columns }, debug }, json, error);
   return { status, stdout: stdout.text(), stderr: stderr.text() };
 }
 
@@ -33,9 +33,15 @@ describe("a failure", () => {
     assert.equal(stdout, "");
   });
 
-  it("is also JSON for programs", () => {
-    const { stdout } = report(new LcmError("denied", "no", { hint: "ask" }), { json: true });
+  it("is no wider than the terminal", () => {
+    const { stderr } = report(new LcmError("invalid", "so it is", { hint: "name another" }), { columns: 14 });
+    assert.equal(stderr, "error: so it\nis\nhint: name\nanother\n");
+  });
+
+  it("is JSON for programs, and nothing else", () => {
+    const { stdout, stderr } = report(new LcmError("denied", "no", { hint: "ask" }), { json: true });
     assert.deepEqual(JSON.parse(stdout), { error: { code: "denied", message: "no", hint: "ask" } });
+    assert.equal(stderr, "");
   });
 
   it("of the operating system is told by its code", () => {

@@ -2,7 +2,7 @@
 
 import { LcmError } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
-import { createPaint } from "./render.ts";
+import { breakText, createPaint } from "./render.ts";
 
 export const exitInvalid = 2;
 export const exitUnavailable = 6;
@@ -21,22 +21,29 @@ const statusOf: Readonly<Record<ErrorCode, number>> = {
 
 interface FailureOutput {
   readonly stdout: { readonly stream: NodeJS.WritableStream };
-  readonly stderr: { readonly stream: NodeJS.WritableStream; readonly colour: boolean };
+  readonly stderr: {
+    readonly stream: NodeJS.WritableStream;
+    readonly colour: boolean;
+    readonly columns: number | null;
+  };
   readonly debug: boolean;
 }
 
-/** Says it on stderr, and for programs on stdout too. Answers the exit status. */
+/** Says it on stderr, or to programs on stdout. Answers the exit status. */
 export function reportFailure(output: FailureOutput, json: boolean, error: unknown): number {
   const { stdout, stderr, debug } = output;
   const known = asLcmError(error);
   const code = known?.code ?? "unexpected";
   const message = known?.message ?? `unexpected: ${messageOf(error)}`;
   const hint = known === null ? "LCM_DEBUG=1 shows where it happened; please report it" : known.hint;
-  const paint = createPaint(stderr.colour);
-  stderr.stream.write(`${paint.bad("error:")} ${message}\n`);
-  if (hint !== undefined && !(debug && known === null)) stderr.stream.write(`${paint.soft("hint:")} ${hint}\n`);
-  if (debug) stderr.stream.write(`${error instanceof Error ? (error.stack ?? "") : ""}\n`);
   if (json) stdout.stream.write(`${JSON.stringify({ error: { code, message, hint } }, null, 2)}\n`);
+  else {
+    const paint = createPaint(stderr.colour);
+    const say = (line: string): void => void stderr.stream.write(breakText(line, stderr.columns));
+    say(`${paint.bad("error:")} ${message}`);
+    if (hint !== undefined && !(debug && known === null)) say(`${paint.soft("hint:")} ${hint}`);
+  }
+  if (debug) stderr.stream.write(`${error instanceof Error ? (error.stack ?? "") : ""}\n`);
   return known === null ? exitUnexpected : statusOf[known.code];
 }
 

@@ -10,7 +10,7 @@ import { addCommands } from "./commands/index.ts";
 import type { CommandContext, Output } from "./commands/session.ts";
 import type { Timestamp } from "../core/model.ts";
 import { exitInvalid, isBrokenPipe, reportFailure } from "./failure.ts";
-import { createPaint } from "./render.ts";
+import { breakText, createPaint } from "./render.ts";
 
 /** Runs one command. Answers the exit status; throws nothing. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -18,22 +18,22 @@ export async function main(argv: readonly string[]): Promise<number> {
   let status = 0;
   const context = createContext((ended) => (status = ended));
   survivePipes();
-  const program = createProgram(context);
+  const json = argv.includes("--json");
+  const program = createProgram(context, json);
   try {
     await program.parseAsync(argv.length === 0 ? ["--help"] : withoutVainHelp(program, argv), { from: "user" });
     return status;
   } catch (error) {
-    const json = argv.includes("--json");
     if (!(error instanceof CommanderError)) return reportFailure(context, json, error);
     if (error.exitCode === 0) return 0;
-    // Commander has said it already, to people.
+    // To people, commander has said it already.
     const message = error.message.replace(/^error: /, "");
     if (json) context.stdout.stream.write(`${JSON.stringify({ error: { code: "invalid", message } }, null, 2)}\n`);
     return exitInvalid;
   }
 }
 
-function createProgram(context: CommandContext): Command {
+function createProgram(context: CommandContext, json: boolean): Command {
   const { stdout, stderr } = context;
   const program = new Command("lcm")
     .description("Lossless context management: every message stored once, always one step from being recalled.")
@@ -43,12 +43,13 @@ function createProgram(context: CommandContext): Command {
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void stdout.stream.write(text),
-      writeErr: (text) => void stderr.stream.write(text),
+      writeErr: (text) => void (json || stderr.stream.write(text)),
       getOutHelpWidth: () => Math.min(stdout.columns ?? 100, 100),
       getErrHelpWidth: () => Math.min(stderr.columns ?? 100, 100),
       getOutHasColors: () => stdout.colour,
       getErrHasColors: () => stderr.colour,
-      outputError: (text, write) => write(text.replace(/^error:/, createPaint(stderr.colour).bad("error:"))),
+      outputError: (text, write) =>
+        write(breakText(text.trimEnd().replace(/^error:/, createPaint(stderr.colour).bad("error:")), stderr.columns)),
     });
   addCommands(program, context);
   return program.commandsGroup("Help:").helpCommand("help [command]", "show help for a command");

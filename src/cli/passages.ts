@@ -2,7 +2,7 @@
 
 import type { ConversationId, MessageId, Role, SummaryId, Timestamp } from "../core/model.ts";
 import { messageName } from "../core/model.ts";
-import { clockTime, harmless, plural, wrap } from "./render.ts";
+import { harmless, plural, spanOf, wrap } from "./render.ts";
 import type { Paint } from "./render.ts";
 
 interface Page {
@@ -21,28 +21,32 @@ type Passage = {
 );
 
 export function passageLines(page: Page, passage: Passage): readonly string[] {
-  const { paint, context } = page;
-  const { from, to = from, conversation } = passage;
+  const { paint } = page;
   const [id, what] =
     passage.kind === "message"
       ? [messageName(passage.id), paint.role(passage.role, passage.role)]
       : [passage.id, paint.depth(passage.depth, `summary, depth ${passage.depth}`)];
-  const place = `conversation ${conversation}  ${spanOf(clockTime(from, context.zone), clockTime(to, context.zone))}`;
-  return [`${paint.strong(id)}  ${what}  ${paint.soft(place)}`, ...textLines(page, passage.text), ""];
+  return [headLine(page, id, what, passage), ...textLines(page, passage.text), ""];
 }
 
-/** To the minute within a day, and to the day beyond. */
-function spanOf(from: string, to: string): string {
-  const [firstDay = "", lastDay = ""] = [from, to].map((time) => time.slice(0, "2026-02-17".length));
-  if (from === to) return from;
-  return firstDay === lastDay ? `${from}…${to.slice(firstDay.length + 1)}` : `${firstDay}…${lastDay}`;
+/** What it is, where it stands and of when it is. */
+export function headLine(
+  { paint, context }: Page,
+  id: string,
+  what: string,
+  { conversation, from, to = from }: Pick<Passage, "conversation" | "from" | "to">,
+): string {
+  const place = `conversation ${conversation}  ${spanOf(from, to, context.zone)}`;
+  return `${paint.strong(id)}  ${what}  ${paint.soft(place)}`;
 }
 
 /** Somebody's text, line by line; on a terminal no wider than that is. */
 export function textLines({ context }: Page, text: string, indent = "  "): readonly string[] {
   const { columns } = context.stdout;
   const room = columns === null ? null : Math.max(20, columns - indent.length);
-  return harmless(text)
+  // A terminal's tabs are as wide as they like.
+  const shown = room === null ? harmless(text) : harmless(text).replaceAll("\t", "    ");
+  return shown
     .split("\n")
     .flatMap((line) => (room === null || line.trim() === "" ? [line] : wrap(line, room)))
     .map((line) => `${indent}${line}`.trimEnd());

@@ -162,6 +162,11 @@ describe("times beside each other", () => {
     const spans = createSpans([february, march], "UTC");
     assert.equal(spans.of(february, march), "02-17…03-01");
     assert.equal(spans.of(february, february), "02-17 07:37");
+    for (const [latest, words] of [
+      ["2026-02-17T23:02:00.000Z", "02-17 07:37…23:02"],
+      ["2026-02-18T01:02:00.000Z", "02-17…02-18"],
+    ] as const)
+      assert.equal(spans.of(february, latest as Timestamp), words);
     assert.equal(spans.words, "times in 2026, UTC");
   });
 

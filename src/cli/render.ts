@@ -6,7 +6,7 @@
 import { stripVTControlCharacters } from "node:util";
 import picocolors from "picocolors";
 import type { Role, Timestamp } from "../core/model.ts";
-import { formatCount, formatTimestamp } from "../core/text.ts";
+import { formatCount, formatTimestamp, timestampToMs } from "../core/text.ts";
 
 /** Colours by what they mean. */
 export interface Paint {
@@ -48,7 +48,6 @@ export const clockTime = (at: Timestamp, zone: string): string =>
   formatTimestamp(at, zone).slice(0, "2026-02-17 15:37".length);
 
 export interface Spans {
-  /** `02-17 15:37`, or `02-17…03-01` over several days. */
   of(earliest: Timestamp, latest: Timestamp): string;
   /** What must be said once about all of them. */
   readonly words: string;
@@ -57,15 +56,22 @@ export interface Spans {
 /** Times and ranges beside each other, as short as they can be: the year is said once if they all have the same. */
 export function createSpans(times: readonly Timestamp[], zone: string): Spans {
   const years = new Set(times.map((at) => clockTime(at, zone).slice(0, 4)));
-  const dayFrom = years.size > 1 ? 0 : "2026-".length;
+  const yearLength = years.size > 1 ? 0 : "2026-".length;
   return {
-    of(earliest, latest) {
-      const [from, to] = [clockTime(earliest, zone), clockTime(latest, zone)];
-      const [firstDay, lastDay] = [from.slice(dayFrom, 10), to.slice(dayFrom, 10)];
-      return firstDay === lastDay ? from.slice(dayFrom) : `${firstDay}…${lastDay}`;
-    },
+    of: (earliest, latest) => spanOf(earliest, latest, zone, yearLength),
     words: `times in ${[...(years.size === 1 ? years : []), zone].join(", ")}`,
   };
+}
+
+const halfDayMs = 43_200_000;
+
+/** To the minute within a day or a night, `2026-02-17 15:37…16:02`, and to the day beyond: `2026-02-17…2026-03-01`. */
+export function spanOf(earliest: Timestamp, latest: Timestamp, zone: string, leftOut = 0): string {
+  const [from, to] = [clockTime(earliest, zone), clockTime(latest, zone)];
+  if (from === to) return from.slice(leftOut);
+  const isNight = timestampToMs(latest) - timestampToMs(earliest) < halfDayMs;
+  const isShort = isNight || from.slice(0, 10) === to.slice(0, 10);
+  return isShort ? `${from.slice(leftOut)}…${to.slice(11)}` : `${from.slice(leftOut, 10)}…${to.slice(leftOut, 10)}`;
 }
 
 /** `1 message`, `1,234 messages`. */
@@ -158,6 +164,13 @@ export function breakLines(text: string, columns: number): readonly string[] {
   }
   return lines;
 }
+
+/** A sentence beside the answer, as it goes out: in lines no wider than the terminal, if there is one. */
+export const breakText = (text: string, columns: number | null): string =>
+  `${text
+    .split("\n")
+    .flatMap((line) => breakLines(line, columns ?? Infinity))
+    .join("\n")}\n`;
 
 /** At least one character, or wrapping would never end. */
 function headOf(text: string, columns: number): string {

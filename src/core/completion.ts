@@ -40,7 +40,16 @@ export interface ToolStep {
   readonly results: readonly { readonly call: ToolCall; readonly text: string; readonly isError: boolean }[];
 }
 
+/** Why there is no answer. */
+export interface Refused {
+  readonly kind: "refused";
+  readonly refusal: Refusal;
+  /** A sentence for the operator; nothing is decided by its words. */
+  readonly message: string;
+}
+
 export type Completion =
+  | Refused
   | {
       readonly kind: "text";
       /** As the model wrote it: it may be empty, cut short or full of reasoning. */
@@ -52,17 +61,16 @@ export type Completion =
       readonly finish: "stop" | "length" | "other";
       readonly inputTokens: number;
       readonly outputTokens: number;
-    }
-  | {
-      readonly kind: "refused";
-      readonly refusal: Refusal;
-      /** A sentence for the operator; nothing is decided by its words. */
-      readonly message: string;
     };
 
 export interface Model {
   readonly provider: string;
   readonly name: string;
+  /**
+   * What keeps it from being asked, seen without asking anyone: such a call is not made, and so is no call. Null, like
+   * an implementation without this, promises nothing. Never throws for what it finds.
+   */
+  check?(): Promise<Refused | null>;
   /** One model call. Never throws for provider trouble; that is a refusal. It may hang: whoever asks keeps the time. */
   complete(request: CompletionRequest): Promise<Completion>;
 }

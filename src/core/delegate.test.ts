@@ -219,7 +219,7 @@ describe("asking about what was said", () => {
     const given = await ask({ query: "zeppelin", prompt: "zeppelin mooring mast" }, model);
     assert.match(
       given.answer,
-      /^Nothing in all sessions speaks of it\. Searched for: zeppelin \/ zeppelin mooring mast/,
+      /^Nothing in any session speaks of it\. Searched for: zeppelin \/ zeppelin mooring mast/,
     );
     assert.deepEqual([given.partial, given.citedIds, given.citedMessages, model.calls.length], [null, [], [], 0]);
     await allRevoked(0);

@@ -45,6 +45,8 @@ export interface AskRequest {
   /** What a delegate may call. */
   readonly tools?: readonly DelegateTool[];
   readonly onProgress?: (progress: AskProgress) => void;
+  /** Of the times in excerpts; UTC if left out. */
+  readonly zone?: string;
 }
 
 export interface DelegateTool extends ToolOffer {
@@ -452,8 +454,9 @@ function byModel(model: Model, { conversations }: Seeds, inquiry: Inquiry): Dele
 
 /** The best of what was found and read so far; needs nothing of the world, so it can be had at the deadline. */
 function excerptsAnswer(inquiry: Inquiry, request: AskRequest, partial: string | null): Answer {
-  const { maxTokens = maxTokensDefault } = request;
-  const { text, shown } = excerptsOf(inquiry.pieces, maxTokens);
+  const { maxTokens = maxTokensDefault, query = "", prompt, zone } = request;
+  const about = { query: `${query} ${prompt}`, maxTokens, ...(zone === undefined ? {} : { zone }) };
+  const { text, shown } = excerptsOf(inquiry.pieces, about);
   const cut = cutToTokens(shown.length === 0 ? nothingFound(request, partial) : text, maxTokens);
   const summaries = shown.flatMap((piece) =>
     piece.kind === "summary" ? [piece.id] : piece.leaf === null ? [] : [piece.leaf],
@@ -482,8 +485,8 @@ const figuresOf = ({
 const places: Readonly<Record<Reach["kind"], string>> = {
   family: "this session",
   conversation: "the conversation that was named",
-  agent: "the sessions of this agent",
-  all: "all sessions",
+  agent: "any session of this agent",
+  all: "any session",
   grant: "what was granted",
 };
 

@@ -192,7 +192,7 @@ describe("describing a file", () => {
       toLine: 40,
       lines: 40,
       nextLine: null,
-      isCutInLine: false,
+      lineCutBy: null,
     });
   });
 
@@ -210,7 +210,7 @@ describe("describing a file", () => {
       const shown: string[] = [];
       for (let fromLine: number | null = 1, pages = 0; fromLine !== null && pages < 99; pages++) {
         const { content }: Of<"file"> = await look("file", store, { id, reach, fromLine, ...limit });
-        assert.ok(content !== null && !content.isCutInLine && content.fromLine === fromLine);
+        assert.ok(content?.lineCutBy === null && content.fromLine === fromLine);
         assert.equal(content.text.split("\n").length, content.toLine - fromLine + 1);
         shown.push(content.text);
         fromLine = content.nextLine;
@@ -222,18 +222,18 @@ describe("describing a file", () => {
 
   it("cuts a line that is longer than what may be shown, and says so", async () => {
     const shown = await piece(`${"a crate ".repeat(5_000)}\nthe end`, { tokenCap: 50 });
-    assert.ok(shown.isCutInLine && shown.text.startsWith("a crate a crate"));
+    assert.ok(shown.lineCutBy === "tokens" && shown.text.startsWith("a crate a crate"));
     assert.deepEqual([shown.fromLine, shown.toLine, shown.nextLine], [1, 1, 2]);
     const bytes = await piece("🦉🦉🦉🦉", { bytesMax: 11 });
-    assert.deepEqual([bytes.text, bytes.isCutInLine], ["🦉🦉", true]);
+    assert.deepEqual([bytes.text, bytes.lineCutBy], ["🦉🦉", "bytes"]);
     const fitting = await piece("abc\ndef", { bytesMax: 3 });
-    assert.deepEqual([fitting.text, fitting.isCutInLine, fitting.nextLine], ["abc", false, 2]);
-    assert.equal((await piece("🦉🦉🦉🦉", { bytesMax: 16 })).isCutInLine, false);
+    assert.deepEqual([fitting.text, fitting.lineCutBy, fitting.nextLine], ["abc", null, 2]);
+    assert.equal((await piece("🦉🦉🦉🦉", { bytesMax: 16 })).lineCutBy, null);
   });
 
   it("shows an empty one", async () => {
     const shown = await piece("", {});
-    assert.deepEqual([shown.text, shown.lines, shown.nextLine, shown.isCutInLine], ["", 0, null, false]);
+    assert.deepEqual([shown.text, shown.lines, shown.nextLine, shown.lineCutBy], ["", 0, null, null]);
   });
 
   it("refuses a range that is none, and says how many lines there are", async () => {
@@ -313,6 +313,8 @@ describe("describing a message", () => {
     const { files, text } = await look("message", store, { id: `msg_${messages[0]}`, reach, tokenCap: 4_000 });
     assert.equal(files.length, 1);
     assert.ok(text.includes(files[0] ?? "?"));
+    const file = await look("file", store, { id: files[0] ?? "?", reach, tokenCap: 100 });
+    assert.equal(file.message, messages[0]);
   });
 });
 

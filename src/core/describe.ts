@@ -4,13 +4,14 @@
  */
 
 import { LcmError } from "./errors.ts";
+import { plural } from "./explore-lines.ts";
 import { fileIdsOf } from "./large-files.ts";
 import { isFileId, isSummaryId } from "./model.ts";
 import type { ConversationId, FileId, Message, MessageId, Sources, StoredFile, Summary, SummaryId } from "./model.ts";
 import type { Manifest, ManifestRow, Store } from "./ports.ts";
 import { isWithin, originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { estimateTokens } from "./text.ts";
+import { estimateTokens, formatCount } from "./text.ts";
 
 export interface DescribeRequest {
   /** `sum_…`, `file_…`, or a message: `msg_42`, `message 42`, `42`. */
@@ -23,16 +24,20 @@ export interface DescribeRequest {
   readonly bytesMax?: number;
 }
 
+/** What is handed out of a text stands beside these, and nowhere else. */
+type SummaryFacts = Omit<Summary, "text" | "previousContext">;
+type MessageFacts = Pick<Message, "id" | "conversation" | "seq" | "key" | "role" | "tokens" | "at" | "aside">;
+
 export type Described =
   | {
       readonly kind: "summary";
-      readonly summary: Summary;
+      readonly summary: SummaryFacts;
       /** What it was made from. */
       readonly sources: Sources;
       /** What was made from it. */
       readonly derived: readonly SummaryId[];
       /** The summary of an earlier segment whose sources these are, for one that was carried over. */
-      readonly origin: Summary | null;
+      readonly origin: SummaryFacts | null;
       readonly manifest: Manifest;
       readonly text: string;
       readonly isWhole: boolean;
@@ -41,13 +46,15 @@ export type Described =
   | {
       readonly kind: "file";
       readonly file: StoredFile;
+      /** What it was moved out of, if that is known. */
+      readonly message: MessageId | null;
       /** Null for bytes. */
       readonly content: FilePiece | null;
       readonly tokens: number;
     }
   | {
       readonly kind: "message";
-      readonly message: Message;
+      readonly message: MessageFacts;
       /** Its leaf first, then what was made from it. */
       readonly coveredBy: readonly SummaryId[];
       readonly files: readonly FileId[];
@@ -65,8 +72,8 @@ export interface FilePiece {
   readonly lines: number;
   /** Where to go on; null at the end. */
   readonly nextLine: number | null;
-  /** Whether its last line is longer than what may be shown, and is shown in part. */
-  readonly isCutInLine: boolean;
+  /** What its one line was too long for, and was cut at; null for whole lines. */
+  readonly lineCutBy: Bound | null;
 }
 
 /** `tokens` is what the texts handed out take: what a grant pays for. */
@@ -104,16 +111,18 @@ async function describeSummary(store: Store, request: DescribeRequest, id: Summa
   const { manifest, tokens } = shortenManifest(below, request.tokenCap - textTokens);
   return {
     kind: "summary",
-    summary,
+    summary: factsOf(summary),
     sources: sources.get(root) ?? { messages: [], summaries: [] },
     derived: derived.get(id) ?? [],
-    origin,
+    origin: origin === null ? null : factsOf(origin),
     manifest,
     text,
     isWhole,
     tokens: textTokens + tokens,
   };
 }
+
+const factsOf = ({ text: _text, previousContext: _previous, ...facts }: Summary): SummaryFacts => facts;
 
 /** What is nearest to the summary is kept first: a caller chooses among its sources, and describes the chosen one. */
 function shortenManifest(
@@ -140,33 +149,31 @@ async function describeFile(store: Store, request: DescribeRequest, id: FileId):
   const told = opening(found.exploration ?? "", Math.ceil(request.tokenCap / 4)).text;
   const file = found.exploration === null ? found : { ...found, exploration: told };
   const aboutTokens = estimateTokens(told);
-  if (file.encoding === "base64") return { kind: "file", file, content: null, tokens: aboutTokens };
-  const content = await store.fileContent(id);
-  const piece = pieceOf(content, file.lines ?? content.split("\n").length, request, request.tokenCap - aboutTokens);
-  return { kind: "file", file, content: piece, tokens: aboutTokens + estimateTokens(piece.text) };
+  const { conversation, messageKey } = file;
+  const keys = messageKey === null ? [] : [messageKey];
+  const message = (await store.messages({ conversation, keys }))[0]?.id ?? null;
+  if (file.encoding === "base64") return { kind: "file", file, message, content: null, tokens: aboutTokens };
+  const piece = await pieceOf(store, id, request, request.tokenCap - aboutTokens);
+  return { kind: "file", file, message, content: piece, tokens: aboutTokens + estimateTokens(piece.text) };
 }
 
-function pieceOf(content: string, lines: number, request: DescribeRequest, tokensMax: number): FilePiece {
-  const { fromLine = 1, toLine = lines, bytesMax } = request;
+async function pieceOf(store: Store, id: FileId, request: DescribeRequest, tokensMax: number): Promise<FilePiece> {
+  const { fromLine = 1, toLine, bytesMax } = request;
   if (bytesMax !== undefined) checkWhole("bytesMax", bytesMax);
-  const isWhole = Number.isSafeInteger(fromLine) && Number.isSafeInteger(toLine);
-  if (!isWhole || fromLine < 1 || fromLine > Math.max(1, lines) || toLine < Math.min(fromLine, lines)) {
-    throw new LcmError("invalid", `lines ${fromLine} to ${toLine} are no part of a file of ${lines} lines`, {
-      hint: `for example fromLine 1 and toLine ${Math.max(1, Math.min(lines, 100))}`,
-    });
+  const charactersMax = Math.max(1, tokensMax) * charactersPerToken + 1;
+  const range = { fromLine, charactersMax, ...(toLine === undefined ? {} : { toLine }) };
+  const { text, lines } = await store.fileLines(id, range);
+  const until = toLine ?? lines;
+  const isWhole = Number.isSafeInteger(fromLine) && Number.isSafeInteger(until);
+  if (!isWhole || fromLine < 1 || fromLine > Math.max(1, lines) || until < Math.min(fromLine, lines)) {
+    const [from, to] = [fromLine, until].map(formatCount);
+    const asked = toLine === undefined ? `line ${from} is` : `lines ${from} to ${to} are`;
+    throw new LcmError("invalid", `${asked} no part of a file of ${plural(lines, "line")}`);
   }
-  const from = startOfLine(content, fromLine);
-  const to = toLine < lines ? startOfLine(content, toLine + 1) - 1 : content.length;
-  const piece = opening(content.slice(from, to), tokensMax, bytesMax);
-  const last = piece.isWhole ? Math.min(toLine, lines) : fromLine + piece.text.split("\n").length - 1;
+  const piece = opening(text, tokensMax, bytesMax);
+  const last = piece.isWhole ? Math.min(until, lines) : fromLine + piece.text.split("\n").length - 1;
   const nextLine = last < lines ? last + 1 : null;
-  return { text: piece.text, fromLine, toLine: last, lines, nextLine, isCutInLine: piece.isCutInLine };
-}
-
-function startOfLine(content: string, line: number): number {
-  let at = 0;
-  for (let before = 1; before < line; before++) at = content.indexOf("\n", at) + 1;
-  return at;
+  return { text: piece.text, fromLine, toLine: last, lines, nextLine, lineCutBy: piece.lineCutBy };
 }
 
 // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -177,7 +184,9 @@ async function describeMessage(store: Store, request: DescribeRequest, id: Messa
   const coveredBy = await store.coveredBy(id);
   const { text, isWhole } = opening(message.text, request.tokenCap);
   const files = fileIdsOf([message]);
-  return { kind: "message", message, coveredBy, files, text, isWhole, tokens: estimateTokens(text) };
+  const { conversation, seq, key, role, tokens, at, aside } = message;
+  const facts = { id, conversation, seq, key, role, tokens, at, aside };
+  return { kind: "message", message: facts, coveredBy, files, text, isWhole, tokens: estimateTokens(text) };
 }
 
 // ── What all of them share ───────────────────────────────────────────────────────────────────────────────────────────
@@ -203,34 +212,42 @@ function checkWhole(name: string, value: number): void {
   throw new LcmError("invalid", `${name} is ${value}, but must be a whole number from 1`);
 }
 
+type Bound = "tokens" | "bytes";
+
 interface Opening {
   readonly text: string;
   readonly isWhole: boolean;
-  readonly isCutInLine: boolean;
+  readonly lineCutBy: Bound | null;
 }
 
 /** More characters than any text has in a token, but for long runs of one. */
 const charactersPerToken = 16;
+const sampleCharacters = 4_000;
 
 /** How a text begins: as many of its lines as fit, or as much as fits of the first. Looks no further than that. */
 function opening(text: string, tokensMax: number, bytesMax?: number): Opening {
-  const fits = (length: number): boolean => {
+  const passedBy = (length: number): Bound | null => {
     const begun = text.slice(0, length);
-    return estimateTokens(begun) <= tokensMax && (bytesMax === undefined || bytesOf(begun) <= bytesMax);
+    if (estimateTokens(begun) > tokensMax) return "tokens";
+    return bytesMax !== undefined && bytesOf(begun) > bytesMax ? "bytes" : null;
   };
   const furthest = Math.min(text.length, tokensMax * charactersPerToken);
-  if (furthest === text.length && fits(furthest)) return { text, isWhole: true, isCutInLine: false };
+  if (furthest === text.length && passedBy(furthest) === null) return { text, isWhole: true, lineCutBy: null };
+  // What it begins with tells about how far to look; each look counts all of it up to there.
+  const sample = text.slice(0, sampleCharacters);
+  const reach = Math.ceil((1.05 * tokensMax * sample.length) / Math.max(1, estimateTokens(sample)));
   let [fitting, tooLong] = [0, furthest + 1];
-  while (tooLong - fitting > 1) {
-    const middle = (fitting + tooLong) >> 1;
-    if (fits(middle)) fitting = middle;
+  for (let step = 0; tooLong - fitting > 1 + (fitting >> 9); step++) {
+    const guess = step === 0 ? reach : step === 1 ? Math.floor(reach * 0.9) : (fitting + tooLong) >> 1;
+    const middle = Math.min(Math.max(guess, fitting + 1), tooLong - 1);
+    if (passedBy(middle) === null) fitting = middle;
     else tooLong = middle;
   }
   const lineEnd = text.lastIndexOf("\n", fitting);
-  const isCutInLine = lineEnd < 0;
+  const lineCutBy = lineEnd < 0 ? (passedBy(tooLong) ?? "tokens") : null;
   // Half a character is none.
-  const begun = text.slice(0, isCutInLine ? fitting : lineEnd).replace(/[\uD800-\uDBFF]$/, "");
-  return { text: begun, isWhole: false, isCutInLine };
+  const begun = text.slice(0, lineEnd < 0 ? fitting : lineEnd).replace(/[\uD800-\uDBFF]$/, "");
+  return { text: begun, isWhole: false, lineCutBy };
 }
 
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length;

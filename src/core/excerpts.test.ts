@@ -30,7 +30,7 @@ describe("what several searches found", () => {
 
   it("tells of leaves, and of condensed summaries only where there are none", () => {
     const summary = (id: `sum_${string}`, depth: number): SearchHit => {
-      return { kind: "summary", id, depth, conversation, snippet: "s", at, score: 1 };
+      return { kind: "summary", id, depth, earliestAt: null, conversation, snippet: "s", at, score: 1 };
     };
     const condensed = summary("sum_00000000000000c1", 1);
     assert.deepEqual(

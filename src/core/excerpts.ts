@@ -4,7 +4,7 @@
  * where there is no model or no time for one.
  */
 
-import { messageToItem, partAbout, summaryToItem } from "./expand.ts";
+import { asks, messageToItem, partAbout, saysLittle, summaryToItem, wordsOf } from "./expand.ts";
 import type { Expanded } from "./expand.ts";
 import { messageName } from "./model.ts";
 import type { Message, MessageId, SummaryId } from "./model.ts";
@@ -38,8 +38,11 @@ export function mergeSearches(searches: readonly (readonly SearchHit[])[]): Lead
   const summaries = searches.map((hits) => hits.filter((hit) => hit.kind === "summary"));
   // Condensed summaries tell of many things, and what they tell of is in the leaves below them, if there are any.
   const leaves = summaries.map((hits) => hits.filter(({ depth }) => depth === 0));
+  const messages = merge(searches.map((hits) => hits.filter((hit) => hit.kind === "message")));
+  // What is found for what stands beside it may say nothing itself.
+  const telling = messages.filter(({ snippet }) => !saysLittle(snippet));
   return {
-    messages: merge(searches.map((hits) => hits.filter((hit) => hit.kind === "message"))).slice(0, messagesMax),
+    messages: (telling.length > 0 ? telling : messages).slice(0, messagesMax),
     summaries: merge(leaves.flat().length > 0 ? leaves : summaries).slice(0, summariesMax),
   };
 }
@@ -60,7 +63,7 @@ export function snippetsOf({ messages, summaries }: Leads): readonly Piece[] {
     const shown = { conversation, text, tokens: estimateTokens(text), isWhole: false, at, rank, leaf: null };
     return hit.kind === "message"
       ? { ...shown, kind: "message", id: hit.id, role: hit.role, seq: hit.seq }
-      : { ...shown, kind: "summary", id: hit.id, depth: hit.depth };
+      : { ...shown, kind: "summary", id: hit.id, depth: hit.depth, at: hit.earliestAt ?? at, latestAt: at };
   });
 }
 
@@ -124,8 +127,9 @@ async function readAround(store: Store, hit: MessageHit, before: number, after: 
   const near = await store.messages({ conversation, afterSeq: seq - turnsAround, beforeSeq: seq + turnsAround });
   const found = near.filter((message) => message.id === id);
   const said = near.filter((message) => message.aside === found[0]?.aside && isSaid(message));
-  const earlier = said.filter((message) => message.seq < seq);
-  const later = said.filter((message) => message.seq > seq);
+  const telling = said.filter(({ text }, at) => !saysLittle(text) || asks(said[at - 1]));
+  const earlier = telling.filter((message) => message.seq < seq);
+  const later = telling.filter((message) => message.seq > seq);
   return [...found, ...earlier.slice(Math.max(0, earlier.length - before)), ...later.slice(0, after)];
 }
 
@@ -140,29 +144,58 @@ export const leafOf = async (store: Store, message: MessageId): Promise<SummaryI
 // ── Showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** All of it in the order of the conversation: a record to answer from. */
-export const recordOf = (pieces: readonly Piece[]): string => show(stretchesOf(pieces));
+export const recordOf = (pieces: readonly Piece[]): string =>
+  show(stretchesOf(pieces), (...asked) => [labelOf(...asked)]);
 
-/** As much as fits, best first; at least the best, whatever it takes. */
+/** In fewer tokens than these there is no room for times and leaves, for two passages, or for any label. */
+const roomFor = { fullLabels: 240, second: 80, labels: 16 };
+/** What is left to the next best; and how little may be shown of a text that does not fit. */
+const nextShare = 0.6;
+const partTokensMin = 20;
+
+/** As much as fits, best first; the best in any case, around what it says of the query if it is too long. */
 export function excerptsOf(
   pieces: readonly Piece[],
-  maxTokens: number,
+  { query, maxTokens, zone }: { readonly query: string; readonly maxTokens: number; readonly zone?: string },
 ): { readonly text: string; readonly shown: readonly Piece[] } {
+  const isFull = maxTokens >= roomFor.fullLabels;
+  const label: Labeller = (piece, hasTime, hasLeaf) =>
+    maxTokens < roomFor.labels ? [] : [labelOf(piece, isFull && hasTime, isFull && hasLeaf, zone)];
   const showBestFirst = (some: readonly Piece[]): string =>
-    show(stretchesOf(some).toSorted((one, other) => bestRank(one) - bestRank(other)));
+    show(
+      stretchesOf(some).toSorted((one, other) => bestRank(one) - bestRank(other)),
+      label,
+    );
   const shown: Piece[] = [];
   let left = maxTokens;
-  for (const piece of pieces.toSorted((one, other) => one.rank - other.rank)) {
-    const isFirst = !shown.some((other) => follows(other, piece) || follows(piece, other));
-    const label = labelOf(piece, isFirst, isFirst && !shown.some(({ leaf }) => leaf === piece.leaf));
-    const tokens = estimateTokens(label) + piece.tokens + 1;
-    if (tokens > left && shown.length > 0) continue;
-    shown.push(piece);
-    left -= tokens;
+  for (const [rank, piece] of bestFirst(pieces, query).entries()) {
+    const least = rank === 0 ? 1 : partTokensMin;
+    let part = partAbout(piece.text, query, left < roomFor.second ? left : Math.ceil((1 - nextShare) * left), least);
+    for (let over = 1; part !== null && over > 0;) {
+      left = maxTokens - estimateTokens(showBestFirst([...shown, { ...piece, ...part, rank }]));
+      over = -left;
+      if (over > 0) part = partAbout(piece.text, query, part.tokens - over, least);
+    }
+    if (part === null && rank > 0) break;
+    shown.push({ ...piece, ...part, rank });
   }
-  // What stands between two stretches makes them one, and labels change places: the sum is not exact.
-  while (shown.length > 1 && estimateTokens(showBestFirst(shown)) > maxTokens) shown.pop();
   return { text: showBestFirst(shown), shown };
 }
+
+/** What speaks of the query in its own words before what stands beside it, and what tells before what asks. */
+function bestFirst(pieces: readonly Piece[], query: string): readonly Piece[] {
+  const words = wordsOf(query);
+  const worth = new Map(
+    pieces.map((piece) => {
+      const text = piece.text.toLowerCase();
+      const own = words.filter((word) => text.includes(word)).length / Math.max(1, words.length);
+      return [piece, ((0.5 + own) * (asks(piece) ? 0.8 : 1)) / (rankOffset + piece.rank)];
+    }),
+  );
+  return pieces.toSorted((one, other) => (worth.get(other) ?? 0) - (worth.get(one) ?? 0));
+}
+
+type Labeller = (piece: Piece, hasTime: boolean, hasLeaf: boolean) => readonly string[];
 
 const bestRank = (stretch: readonly Piece[]): number => Math.min(...stretch.map(({ rank }) => rank));
 
@@ -195,30 +228,33 @@ function byPlace(one: Piece, other: Piece): number {
   return one.at === other.at ? (one.kind === "summary" ? -1 : 1) : one.at < other.at ? -1 : 1;
 }
 
-/** `[2026-02-17 15:30 UTC · user · msg_42 · in sum_…] text`: the time where a stretch begins, a leaf once. */
-function show(stretches: readonly (readonly Piece[])[]): string {
+/**
+ * `[2026-02-17 15:30 UTC · user · msg_42 · in sum_…]`, and below it what was said. The time stands where a stretch begins,
+ * a leaf once. What was said is anybody's: quoted, no line of it can pass for a label or for a line of ours.
+ */
+function show(stretches: readonly (readonly Piece[])[], label: Labeller): string {
   const named = new Set<SummaryId | null>([null]);
   const blocks = stretches.map((stretch) => {
-    const lines = stretch.map((piece, at) => {
-      const label = labelOf(piece, at === 0, !named.has(piece.leaf));
+    const lines = stretch.flatMap((piece, at) => {
+      const above = label(piece, at === 0, !named.has(piece.leaf));
       named.add(piece.leaf);
-      return `${label} ${piece.text.replace(forgedLabel, "$&\\")}`;
+      return [...above, quote(piece.text.trim())];
     });
     return lines.join("\n");
   });
   return blocks.join("\n\n");
 }
 
-function labelOf(piece: Piece, hasTime: boolean, hasLeaf: boolean): string {
+/** After whatever a reader might take for the end of a line. */
+const quote = (text: string): string => `> ${text.replace(/\r\n|[\n\v\f\r\u0085\u2028\u2029]/g, "\n> ")}`;
+
+function labelOf(piece: Piece, hasTime: boolean, hasLeaf: boolean, zone?: string): string {
   const name = piece.kind === "message" ? messageName(piece.id) : piece.id;
   const words = [
-    ...(hasTime ? [formatTimestamp(piece.at)] : []),
+    ...(hasTime ? [formatTimestamp(piece.at, zone)] : []),
     piece.kind === "message" ? piece.role : "summary",
     name,
     ...(hasLeaf && piece.leaf !== null ? [`in ${piece.leaf}`] : []),
   ];
   return `[${words.join(" · ")}]`;
 }
-
-/** Where a line of a text begins as labels do. */
-const forgedLabel = /^[^\S\n]*(?=\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|[a-z]+ · ))/gm;

@@ -1,15 +1,16 @@
 /**
  * Walking down from summaries to what they were made from, within a number of tokens. Asked for something, it takes what
- * speaks of it first; asked for nothing, it takes everything in order until the tokens are used up. Either way it says
- * what it left out, and reads nothing beyond the reach of whoever asks.
+ * speaks of it, best first, and nothing else; asked for nothing, it takes everything in order until the tokens are used
+ * up. Either way it says what it left out, and reads nothing beyond the reach of whoever asks.
  */
 
+import { commonWords } from "./cues.ts";
 import { LcmError } from "./errors.ts";
 import type { ConversationId, Message, MessageId, Role, Summary, SummaryId, Timestamp } from "./model.ts";
 import type { Store } from "./ports.ts";
 import { isWithin, originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { estimateTokens, excerpt, isTimestamp, msToTimestamp, timestampToMs } from "./text.ts";
+import { estimateTokens, isTimestamp, msToTimestamp, passage, timestampToMs } from "./text.ts";
 
 export interface ExpandRequest {
   readonly summaryIds: readonly SummaryId[];
@@ -32,10 +33,12 @@ export type Expanded = {
   readonly at: Timestamp;
   /** Its place among all of them by relevance, from 0; their order if nothing was asked for. */
   readonly rank: number;
-} & (
-  | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number }
-  | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
-);
+} &
+  /** It is of the time from `at` to `latestAt`. */
+  (
+    | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number; readonly latestAt: Timestamp | null }
+    | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
+  );
 
 export interface Expansion {
   /** In the order of the conversation, a level of summaries before the one below it, messages last. */
@@ -45,7 +48,7 @@ export interface Expansion {
   readonly expanded: readonly SummaryId[];
   /** Messages right below these that were not asked for. */
   readonly messagesBelow: number;
-  /** What was read and did not fit. */
+  /** What was read and did not fit, or does not speak of what was asked for. */
   readonly leftOut: { readonly items: number; readonly tokens: number };
   /** Whether there was more below than one expansion reads. */
   readonly isBounded: boolean;
@@ -74,10 +77,14 @@ export async function expand(store: Store, request: ExpandRequest): Promise<Expa
   const inOrder = [...below.summaries.map(summaryToItem), ...messages.map(messageToItem)];
   const ranked = scores === null ? inOrder : byRelevance(inOrder, scores);
   const taken = new Map<Expanded, Expanded>();
+  // Asked for something, one long text may take half of what is left: the next best should be seen too.
+  const roomFor = (left: number): number =>
+    scores === null ? left : Math.min(left, Math.max(2 * partTokensMin, Math.ceil(left / 2)));
   let tokens = 0;
   for (const [rank, item] of ranked.entries()) {
-    const part = partAbout(item.text, query, tokenCap - tokens, taken.size === 0 ? 1 : partTokensMin);
-    if (part === null) continue;
+    const part = partAbout(item.text, query, roomFor(tokenCap - tokens), taken.size === 0 ? 1 : partTokensMin);
+    // What comes next is worth less: to take it because it is short would be to pass over what answers.
+    if (part === null) break;
     taken.set(item, { ...item, ...part, rank });
     tokens += part.tokens;
   }
@@ -164,15 +171,16 @@ function worthReading(messages: readonly MessageId[], scores: Scores | null): re
   return messages.filter((id) => chosen.has(id));
 }
 
-export const summaryToItem = ({ id, conversation, depth, text, tokens, earliestAt, createdAt }: Summary): Expanded => ({
+export const summaryToItem = (summary: Summary): Expanded => ({
   kind: "summary",
-  id,
-  conversation,
-  depth,
-  text,
-  tokens,
+  id: summary.id,
+  conversation: summary.conversation,
+  depth: summary.depth,
+  text: summary.text,
+  tokens: summary.tokens,
   isWhole: true,
-  at: earliestAt ?? createdAt,
+  at: summary.earliestAt ?? summary.createdAt,
+  latestAt: summary.latestAt,
   rank: 0,
 });
 
@@ -214,27 +222,37 @@ async function scoresOf(store: Store, roots: readonly Summary[], query: string):
   return new Map(hits.flatMap((hit) => (hit.kind === "file" ? [] : [[hit.id, hit.score]])));
 }
 
-/** Best first; what says nothing of the query comes last, in order. */
+/** Best first, without what neither speaks of the query nor stands beside what does; all, in order, if nothing does. */
 function byRelevance(items: readonly Expanded[], scores: Scores): readonly Expanded[] {
   const own = (item: Expanded | undefined): number => (item === undefined ? 0 : (scores.get(item.id) ?? 0));
   const worth = items.map((item, at) => {
     if (item.kind === "summary") return summaryShare * own(item);
+    const [before, behind] = [items[at - 1], items[at + 1]].map((beside) =>
+      beside?.kind === "message" ? beside : undefined,
+    );
+    if (saysLittle(item.text) && !asks(before)) return 0;
     // An answer often shares no word with its question, but stands right behind what does.
-    const before = items[at - 1];
-    return own(item) + (before?.kind === "message" ? replyShare * own(before) : 0);
+    return own(item) + replyShare * own(before) + leadShare * own(behind);
   });
-  const order = items.map((_, at) => at).toSorted((a, b) => (worth[b] ?? 0) - (worth[a] ?? 0) || a - b);
-  return order.flatMap((at) => items[at] ?? []);
+  const speaking = items.flatMap((item, at) => ((worth[at] ?? 0) > 0 ? [{ item, worth: worth[at] ?? 0 }] : []));
+  return speaking.length === 0 ? items : speaking.toSorted((a, b) => b.worth - a.worth).map(({ item }) => item);
 }
 
 /** A summary says again what the messages below it say, and takes as many tokens as several of them. */
 const summaryShare = 0.5;
-const replyShare = 0.4;
+const replyShare = 0.2;
+const leadShare = 0.05;
+
+/** Too little to tell anything by itself: "continue", "/", "(no output)". Where somebody asked, it is an answer. */
+export const saysLittle = (text: string): boolean =>
+  (text.match(/[\p{L}\p{N}]+/gu) ?? []).length < 3 && !/[\p{N}\p{Lo}]/u.test(text);
+
+export const asks = (item: Pick<Expanded, "text"> | undefined): boolean => /[?？]\s*$/u.test(item?.text ?? "");
 
 // ── Parts of texts ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A text longer than what is left is shown in part, if at least this much of it is. */
-const partTokensMin = 120;
+const partTokensMin = 40;
 
 export interface PartOfText {
   readonly text: string;
@@ -242,7 +260,7 @@ export interface PartOfText {
   readonly isWhole: boolean;
 }
 
-/** A text if it fits, else a line of it around what speaks of the query; null if that would be too little. */
+/** A text if it fits, else a passage of it around what speaks of the query; null if that would be too little. */
 export function partAbout(
   text: string,
   query: string,
@@ -256,9 +274,11 @@ export function partAbout(
   if (tokensMax < tokensMin) return null;
   const sample = text.slice(0, sampleCharacters);
   let width = (tokensMax * sample.length) / Math.max(1, estimateTokens(sample));
-  const place = telling(text, wordsOf(query), (width * 2) / 3);
+  const found = telling(text, wordsOf(query), (width * 2) / 3);
+  // Who reads a part understands it best from its beginning.
+  const place = found.to < width * 0.9 ? { from: 0, to: 0 } : found;
   for (let attempt = 0; attempt < 8 && width > 1; attempt++) {
-    const part = excerpt(text, place, Math.floor(width));
+    const part = passage(text, place, Math.floor(width));
     const tokens = estimateTokens(part);
     if (tokens <= tokensMax) return { text: part, tokens, isWhole: false };
     width *= Math.min(0.9, (0.98 * tokensMax) / tokens);
@@ -300,9 +320,10 @@ function telling(
 }
 
 /** Words as they are matched: beginnings of longer ones, so that forms of a word meet; pairs of characters in CJK. */
-function wordsOf(text: string): readonly string[] {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
-  return [...new Set(words)].flatMap((word) => {
+export function wordsOf(text: string): readonly string[] {
+  const words = [...new Set(text.toLowerCase().match(/[\p{L}\p{N}_]+/gu))];
+  const telling = words.filter((word) => !commonWords.has(word));
+  return (telling.length === 0 ? words : telling).flatMap((word) => {
     if (!/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u.test(word))
       return word.length < 3 ? [] : [word.length > 6 ? word.slice(0, 6) : word];
     const letters = [...word];

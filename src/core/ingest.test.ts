@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { openSqlite, systemNow } from "../store/sqlite.ts";
 import { makeScratch } from "../testing/scratch.ts";
+import { LcmError } from "./errors.ts";
 import { exportTranscript, importTranscript } from "./ingest.ts";
 import type { ImportTarget, SourceLine } from "./ingest.ts";
 import type { Json, Timestamp } from "./model.ts";
@@ -70,6 +71,62 @@ describe("importing a chat that does not say what it is called", () => {
   });
 });
 
+describe("importing what is no transcript", () => {
+  const bringLines = async (store: Store, lines: Iterable<string>) => {
+    async function* source(): AsyncGenerator<SourceLine> {
+      let position = 0;
+      for (const text of lines) yield { position: ++position, text };
+    }
+    const deps = { store, clock: { now: systemNow } };
+    return await importTranscript(deps, source(), { fallbackSessionId: "README" });
+  };
+  const header = '{"type":"session","version":3,"id":"fresh"}';
+  const isRefusal = (words: RegExp) => (error: unknown) =>
+    error instanceof LcmError && error.code === "invalid" && words.test(error.message) && error.hint !== undefined;
+
+  it("is refused, with nothing stored and no conversation made", async () => {
+    await onStore(async (_, store) => {
+      const readme = ["# Harbour", "", "```json", '{"role": 5}', "```", "Run it."];
+      const refused = isRefusal(/^this is no transcript: none of its 5 lines is a message$/);
+      await assert.rejects(bringLines(store, readme), refused);
+      await assert.rejects(bringLines(store, ["just words"]), isRefusal(/its only line is no message/));
+      const otherProgram = JSON.stringify({ type: "user", message: { role: "user", content: "hi" } });
+      await assert.rejects(bringLines(store, [otherProgram, otherProgram]), isRefusal(/none of its 2 lines/));
+      assert.deepEqual(await store.conversations({ includeHidden: true }), []);
+    });
+  });
+
+  it("is not read to its end, however long it is", async () => {
+    await onStore(async (_, store) => {
+      for (const [line, lines] of [
+        ["a line of a log", "10,000"],
+        [`{"n":"${"9".repeat(1_000_000)}"}`, "4"],
+      ] as const) {
+        let given = 0;
+        const endless = function* (): Generator<string> {
+          for (; given < 20_000; given++) yield line;
+        };
+        const refused = isRefusal(new RegExp(`none of its first ${lines} lines is a message`));
+        await assert.rejects(bringLines(store, endless()), refused);
+        assert.ok(given <= 10_000);
+      }
+      assert.deepEqual(await store.conversations(), []);
+    });
+  });
+
+  it("but a session that has just begun is one, and so is what begins with lines that are not", async () => {
+    await onStore(async (_, store) => {
+      const fresh = await bringLines(store, [header, '{"type":"model_change","id":"a","parentId":null}']);
+      assert.deepEqual([fresh.conversation?.sessionId, fresh.messages, fresh.entries], ["fresh", 0, 2]);
+      const noise = Array.from({ length: 400 }, (_, n) => (n % 2 === 0 ? "noise" : `{"type":"note","id":"n${n}"}`));
+      const late = await bringLines(store, [...noise, '{"role":"user","content":"at last"}']);
+      assert.deepEqual([late.messages, late.entries, late.malformed.length], [1, 200, 200]);
+      const empty = await bringLines(store, ["", " "]);
+      assert.deepEqual([empty.conversation, empty.malformed], [null, []]);
+    });
+  });
+});
+
 describe("importing the same chat twice at once", () => {
   it("makes one conversation of it", async () => {
     await onStore(async (bring, store) => {
@@ -113,6 +170,40 @@ describe("importing a chat with large content", () => {
         (await bring(chat("/status", `<file name="notes.md">${paste("Grace")}</file>`))).conversation?.title,
         '<file name="notes.md">Grace says:',
       );
+    }, 80);
+  });
+
+  it("leaves the content with the time of its message, whenever it is imported, and says whose it was", async () => {
+    await onStore(async (bring, store) => {
+      const said = (id: string, timestamp: string, name: string) => ({
+        role: "user",
+        content: paste(name),
+        id,
+        timestamp,
+      });
+      const { conversation } = await bring([
+        said("m1", "2019-05-06T07:08:09Z", "Ada"),
+        said("m2", "2021-01-01T00:00:00Z", "Bea"),
+        said("m3", "2023-01-01T00:00:00Z", "Ada"),
+      ]);
+      const files = await store.files(conversation?.id ?? assert.fail());
+      assert.deepEqual(
+        files.map(({ createdAt, messageKey }) => [createdAt, messageKey]),
+        [
+          ["2019-05-06T07:08:09.000Z", "m1"],
+          ["2021-01-01T00:00:00.000Z", "m2"],
+        ],
+      );
+      const before = "2020-01-01T00:00:00.000Z" as Timestamp;
+      const wanted = {
+        pattern: "lorem",
+        mode: "full_text",
+        scope: "files",
+        sort: "recency",
+        limit: 9,
+        before,
+      } as const;
+      assert.deepEqual(new Set((await store.search(wanted)).hits.map(({ id }) => id)), new Set([files[0]?.id]));
     }, 80);
   });
 

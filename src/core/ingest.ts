@@ -15,7 +15,7 @@ import type { Appendable, Appended, AppendOptions, Clock, Store } from "./ports.
 import { settings } from "./settings.ts";
 import type { Settings } from "./settings.ts";
 import { firstLine } from "./text.ts";
-import { entryToLine, messageToLine, readTranscriptLine, readTranscriptValue } from "./transcript.ts";
+import { entryToLine, messageToLine, noTranscript, readTranscriptLine, readTranscriptValue } from "./transcript.ts";
 import type { TranscriptLine } from "./transcript.ts";
 
 export interface IngestDeps {
@@ -108,10 +108,13 @@ export interface ImportReport {
 }
 
 const linesPerBatch = 256;
+/** A file without a message or a session's header up to here is read no further. */
+const linesLookedAt = 10_000;
 /** Large batches are the cheap way to index much; see the bench. */
 const rowsPerIndexing = 8_000;
 const charactersPerBatch = 4_000_000;
 
+/** Throws `invalid`, with nothing stored and no conversation made, for what is no transcript. */
 export async function importTranscript(
   deps: IngestDeps & { readonly clock: Clock },
   source: AsyncIterable<SourceLine>,
@@ -128,6 +131,7 @@ export async function importTranscript(
   let batch: { readonly item: Appendable; readonly position: number }[] = [];
   let characters = 0;
   let unindexed = 0;
+  let isTranscript = false;
 
   const flush = async (): Promise<void> => {
     if (batch.length === 0) return;
@@ -165,14 +169,21 @@ export async function importTranscript(
         continue;
       case "malformed":
         malformed.push({ position: line.position, reason: read.reason });
-        continue;
+        break;
       case "item":
+        // A session that has just begun has a header, and perhaps nothing said yet.
+        isTranscript ||= read.item.kind === "message" || read.item.entry.type === "session";
         sessionId ??= read.sessionId;
         batch.push({ item: read.item, position: line.position });
         characters += "text" in line ? line.text.length : 0;
     }
-    if (batch.length >= linesPerBatch || characters >= charactersPerBatch) await flush();
+    const isMuch = characters >= charactersPerBatch;
+    if (isTranscript && (isMuch || batch.length >= linesPerBatch)) await flush();
+    const looked = batch.length + malformed.length;
+    if (!isTranscript && (isMuch || looked >= linesLookedAt)) throw noTranscript(looked, "first ");
   }
+  const looked = batch.length + malformed.length;
+  if (!isTranscript && looked > 0) throw noTranscript(looked);
   await flush();
   if (report.messages > 0) await store.index(rowsPerIndexing);
   return { conversation: await titled(store, conversation), ...report, differing, malformed };

@@ -96,6 +96,7 @@ async function moveOutOf(
   options: MoveOptions,
 ): Promise<NewMessage | null> {
   let raw = messageFromStore(message);
+  const origin = { key: message.key, at: message.at };
   const moved: MovedContent[] = [];
   let shift = 0;
   let path: Path | null = null;
@@ -105,7 +106,7 @@ async function moveOutOf(
     const { content, encoding } = piece;
     const described = { name: storable(piece.name), mimeType: storable(piece.mimeType) };
     const exploration = encoding === "base64" ? null : await explorationOf(store, conversation, piece, options);
-    const file = await store.saveFile({ conversation, ...described, content, encoding, exploration });
+    const file = await store.saveFile({ conversation, ...described, content, encoding, exploration, message: origin });
     // Made from the row, which keeps what the first one to save this content said of it.
     const reference = referenceTo(file, piece.isJson);
     const place = { file: file.id, path, from: piece.from + shift, length: reference.length };
@@ -114,7 +115,7 @@ async function moveOutOf(
     shift += reference.length - content.length;
   }
   if (moved.length === 0) return null;
-  const { parts, envelope, tokens } = messageToStore(raw, { key: message.key, at: message.at });
+  const { parts, envelope, tokens } = messageToStore(raw, origin);
   return { ...message, parts, envelope, tokens, moved };
 }
 

@@ -51,6 +51,7 @@ export interface LcmDeps {
 export interface Lcm {
   /** For reads and writes that need no deciding. */
   readonly store: Store;
+  readonly clock: Clock;
   readonly settings: Settings;
   /** By number, session key or session id; `not_found` when there is none. */
   find(name: string): Promise<Conversation>;
@@ -105,6 +106,7 @@ export function createLcm(given: LcmDeps): Lcm {
   const takeTurn = createTurns();
   return {
     store,
+    clock,
     settings,
     find: async (name) => await findConversation(store, name),
     import: async (source, target, onProgress) => await importTranscript(deps, source, target, onProgress),

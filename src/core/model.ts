@@ -244,7 +244,10 @@ export interface StoredFile {
   /** Where the content lies, relative to the files folder; never taken from a caller. */
   readonly storageUri: string;
   readonly exploration: string | null;
+  /** Time of the message it was moved out of; of a file from nowhere, when it was saved. */
   readonly createdAt: Timestamp;
+  /** Key of that message, in the same conversation; of several with the same content, the first. Null where unknown. */
+  readonly messageKey: string | null;
 }
 
 /** What a delegate may read, how much of it, and until when. */
@@ -260,7 +263,7 @@ export interface Grant {
 }
 
 export const refusals = [
-  /** The provider does not accept the credential, or there is none. */
+  /** The provider does not accept the credential. */
   "auth",
   "rate_limit",
   /** The provider's own trouble. */
@@ -277,6 +280,8 @@ export const refusals = [
   "unknown_model",
   /** The request is wrong in another way. */
   "rejected",
+  /** Not asked: there is no credential for the provider, or none that can be used. */
+  "no_credential",
   /** Not asked: the calls of this window are used up. */
   "ceiling",
   /** Not asked: the provider refused the credential a short while ago. */

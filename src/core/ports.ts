@@ -160,6 +160,15 @@ export interface NewFile {
   /** Base64 must be the canonical form: what is read back is equal to what was given. */
   readonly encoding: FileEncoding;
   readonly exploration: string | null;
+  /** What it is moved out of, about to be stored: the file has its time, and names it. */
+  readonly message?: Pick<NewMessage, "key" | "at">;
+}
+
+export interface LineRange {
+  readonly fromLine: number;
+  /** The last one, included; to the end if left out. */
+  readonly toLine?: number;
+  readonly charactersMax: number;
 }
 
 export interface NewGrant {
@@ -334,6 +343,8 @@ export interface Store {
   files(conversation: ConversationId): Promise<readonly StoredFile[]>;
   /** The content of a stored file, in its encoding. */
   fileContent(id: FileId): Promise<string>;
+  /** Lines of a stored text, from 1; at most so many characters of them, and how many lines there are in all. */
+  fileLines(id: FileId, range: LineRange): Promise<{ readonly text: string; readonly lines: number }>;
   grant(id: GrantId): Promise<Grant | null>;
   usageSince(since: Timestamp): Promise<UsageTotals>;
   openBreakers(since: Timestamp): Promise<readonly OpenBreaker[]>;
@@ -379,7 +390,7 @@ export interface Store {
   transplant(source: ConversationId, target: ConversationId): Promise<Transplanted>;
   /** Removes what the plan names; stale if the rows have changed since. */
   forget(conversation: ConversationId | null, plan: ForgetPlan): Promise<Written<{ readonly removed: number }>>;
-  /** Idempotent by content: the same in the same conversation is the file that is there already. */
+  /** Idempotent by content: the same in the same conversation is the file that is there already, unchanged. */
   saveFile(file: NewFile): Promise<StoredFile>;
   issueGrant(grant: NewGrant): Promise<Grant>;
   /** Takes tokens from a grant for reading one conversation, or says why not. */
@@ -430,7 +441,13 @@ export type SearchHit = {
   readonly score: number;
 } & (
   | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
-  | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number }
+  /** It is of the time from `earliestAt`, if that is known, to `at`. */
+  | {
+      readonly kind: "summary";
+      readonly id: SummaryId;
+      readonly depth: number;
+      readonly earliestAt: Timestamp | null;
+    }
   /** One hit per file and place; the line, from 1, is that of the match. */
   | { readonly kind: "file"; readonly id: FileId; readonly name: string | null; readonly line: number }
 );

@@ -30,6 +30,8 @@ describe("guarantee 22: whatever a search left out is said in words", () => {
       /time limit of 10 s; how far it got is not known.*may be matches/,
     ],
     [{ kind: "newest_ranked", ranked: 200_000 }, /newest 200,000/],
+    [{ kind: "partial_match", missing: [] }, /shown holds some of them$/],
+    [{ kind: "partial_match", missing: ["red"] }, /shown lacks "red"$/],
     [{ kind: "partial_match", missing: ["red", "fox"] }, /lacks some of "red", "fox"/],
     [{ kind: "files", files: 2 }, /2 large texts .* --scope files searches inside/, /; scope files searches inside/],
     [{ kind: "unreadable", files: 1 }, /1 file could not be read: there may be matches/],

@@ -81,7 +81,8 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
       return `these words are frequent: only the newest ${formatCount(caveat.ranked)} matches were ranked`;
     case "partial_match": {
       const missing = caveat.missing.map((word) => `"${word}"`).join(", ");
-      return `nothing holds all of these words; what is shown lacks some of ${missing}`;
+      const lacking = ["holds some of them", `lacks ${missing}`][caveat.missing.length] ?? `lacks some of ${missing}`;
+      return `nothing holds all of these words; what is shown ${lacking}`;
     }
     case "files": {
       const inside = `${option("scope")} files searches inside them`;
@@ -92,6 +93,16 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
     case "unindexed":
       return `search is still being built: ${plural(caveat.rows, "row")} not in it yet`;
   }
+}
+
+/** When the newest message within the reach was said; null if there is none. */
+export async function lastSaidAt(store: Store, { conversations }: Reach): Promise<Timestamp | null> {
+  const known = await store.conversations({ includeHidden: conversations !== null });
+  const within = conversations === null ? known : known.filter(({ id }) => conversations.includes(id));
+  return within.reduce<Timestamp | null>(
+    (latest, { lastMessageAt: at }) => (at !== null && (latest === null || at > latest) ? at : latest),
+    null,
+  );
 }
 
 /** A conversation by what people call it: its number, its session key, or its session id (then the newest segment). */

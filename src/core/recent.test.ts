@@ -7,7 +7,7 @@ import { openSqlite } from "../store/sqlite.ts";
 import { foldPlaces, refuses } from "../testing/contract/ground.ts";
 import { makeScratch } from "../testing/scratch.ts";
 import { messageToStore } from "./content.ts";
-import type { Conversation, ConversationId, SummaryId } from "./model.ts";
+import type { Conversation, ConversationId, MessageId, SummaryId } from "./model.ts";
 import type { Clock, Store } from "./ports.ts";
 import { recent } from "./recent.ts";
 import type { Recent, RecentRequest } from "./recent.ts";
@@ -59,6 +59,7 @@ async function say(store: Store, id: ConversationId, hours: readonly number[], n
   await store.append(id, messages);
 }
 
+const stampOf = (hoursFromNoon: number): string => at(hoursFromNoon).slice(0, 16).replace("T", " ");
 const range = (from: number, to: number): readonly number[] => Array.from({ length: to - from }, (_, n) => from + n);
 
 /** A day by the hour, in six leaves of four hours under two summaries of twelve; then three raw messages. */
@@ -104,17 +105,112 @@ describe("what happened lately", () => {
     ]);
   });
 
-  it("keeps the newest without gaps when not all of it fits, and says how much is missing", async () => {
+  it("of messages alone, keeps the newest without gaps when not all fits, and says how much is missing", async () => {
     const { store, tell } = await ground();
-    await aDay(store);
+    const { id } = await store.open({ sessionId: "raw" });
+    await say(store, id, range(-3, 0));
     const two = estimateTokens("heard at -2") + estimateTokens("heard at -1");
-    const told = await tell({ since: at(-27), tokenCap: two });
+    const told = await tell({ tokenCap: two });
     assert.deepEqual(texts(told), raw.slice(1));
-    assert.equal(told.leftOut.items, 3);
-    assert.ok(told.leftOut.tokens > 0);
+    assert.deepEqual(told.leftOut, { items: 1, tokens: estimateTokens("heard at -3") });
     const other = await store.open({ sessionId: "other" });
     await say(store, other.id, [-1.5], `something long ${"and longer ".repeat(20)}`);
-    assert.deepEqual(texts(await tell({ since: at(-27), tokenCap: two })), raw.slice(2));
+    assert.deepEqual(texts(await tell({ tokenCap: two })), raw.slice(2));
+  });
+
+  it("is first of all an overview: with little room, summaries before the messages of the last minutes", async () => {
+    const { store, tell } = await ground();
+    await aDay(store);
+    const least = estimateTokens("the second half day");
+    assert.deepEqual(texts(await tell({ since: at(-27), tokenCap: least })), ["the second half day"]);
+    const one = await tell({ since: at(-27), tokenCap: least + estimateTokens(raw.at(-1) ?? "") });
+    assert.deepEqual(texts(one), ["the second half day", ...raw.slice(2)]);
+    assert.equal(one.leftOut.items, 3);
+  });
+
+  it("shows something of every time that a long summary tells of, when it must be cut", async () => {
+    const { store, tell } = await ground();
+    const { id } = await store.open({ sessionId: "long" });
+    await say(store, id, range(-9, 0));
+    const line = (hours: number): string => `[${stampOf(hours)}] [user] of hour ${hours}`;
+    const text = range(-9, 0).map((hours) => `${line(hours)}\n more of it, ${"and more, ".repeat(20)}`);
+    await foldPlaces(store, id, [0, 8], text.join("\n"));
+    const told = await tell({ tokenCap: 300 });
+    for (const hours of range(-9, 0)) assert.ok(texts(told)[0]?.includes(line(hours)), texts(told)[0]);
+    assert.deepEqual([told.items.length, told.items[0]?.isWhole], [1, false]);
+  });
+
+  it("of a summary that names times, tells only what is of the time asked for", async () => {
+    const { store, tell } = await ground();
+    const { id } = await store.open({ sessionId: "stamped" });
+    await say(store, id, [-14, -13.5, -13, -12, -11, -10.5, -10]);
+    const summary = `[2026-02-16 22:00 UTC] [user] two before\n more of two\n[23:00] one before\n[2026-02-17 00:00] [tool] midnight\n[01:00] one after\n more of one\n[02:00] two after`;
+    await foldPlaces(store, id, [0, 6], summary);
+    const told = await tell({ since: at(-12), before: at(-10) });
+    assert.deepEqual(texts(told), ["[2026-02-17 00:00] [tool] midnight\n[01:00] one after\n more of one"]);
+    assert.equal(told.items[0]?.isWhole, false);
+    const early = await tell({ since: at(-13.5), before: at(-12.5) });
+    assert.deepEqual(texts(early), ["[2026-02-16 22:00 UTC] [user] two before\n more of two\n[23:00] one before"]);
+  });
+
+  it("of a summary that does not, tells what it was made from, or names it if that does not fit", async () => {
+    const { store, tell } = await ground();
+    const { id } = await store.open({ sessionId: "vague" });
+    await say(store, id, range(-12, 0), `${"a long way ".repeat(8)}on`);
+    await foldPlaces(store, id, [0, 11], "12:30 is when the ferry leaves, on 2026-03-01. ".repeat(6));
+    const half = { since: at(-6), before: at(0) };
+    const whole = await tell(half);
+    assert.deepEqual([whole.items.length, whole.items.every(({ kind }) => kind === "message")], [6, true]);
+    const coarse = await tell({ ...half, tokenCap: 120 });
+    assert.deepEqual([coarse.items.length, coarse.items[0]?.kind, coarse.items[0]?.isWhole], [1, "summary", true]);
+    const other = await store.open({ sessionId: "other" });
+    await say(store, other.id, range(-5, 0), "much has been said in the other place ".repeat(4));
+    const named = (await tell({ ...half, tokenCap: 120 })).items.find(({ kind }) => kind === "summary");
+    assert.deepEqual([named?.text, named?.isWhole, named?.earliestAt], ["…", false, at(-12)]);
+  });
+
+  it("is all of the time and nothing else, but for what is left out, and more of it with more room", async () => {
+    const { store, tell } = await ground();
+    const { id } = await store.open({ sessionId: "long" });
+    const hours = range(-96, 0);
+    await say(store, id, hours);
+    const spoken = new Map((await store.messages({ conversation: id })).map((message) => [message.id, message.at]));
+    const stamped = (from: number): string => `[${stampOf(from)}] from here on\n${"and so on, ".repeat(12)}`;
+    for (let leaf = 0; leaf < 20; leaf++) {
+      const from = -96 + leaf * 4;
+      const text = [from, from + 2].map(leaf % 2 === 0 ? stamped : (hour) => `vaguely ${hour}, ${"etc. ".repeat(20)}`);
+      await foldPlaces(store, id, [leaf, leaf + 3], text.join("\n"));
+    }
+    for (const place of [0, 1, 2, 3]) await foldPlaces(store, id, [place, place + 3], `four of ${place} `.repeat(30));
+    await foldPlaces(store, id, [0, 1], "eight, ".repeat(90));
+    for (const [since, before] of [
+      [-97, 1],
+      [-50, -20],
+      [-95, -93],
+      [-33, -1],
+      [-18, 0],
+      [-60, -59],
+    ] as const) {
+      const span = { since: at(since), before: at(before) };
+      const wanted = [...spoken]
+        .filter(([, when]) => when >= span.since && when < span.before)
+        .map(([message]) => message);
+      let last = { tokens: 0, covered: 0 };
+      for (const tokenCap of [1, 10, 40, 90, 150, 300, 600, 1_200, 2_400, 5_000]) {
+        const told = await tell({ ...span, tokenCap });
+        const covered = new Set<number>();
+        for (const item of told.items) {
+          assert.ok(item.latestAt >= span.since && item.earliestAt < span.before, JSON.stringify(item));
+          for (const message of await below(store, item)) covered.add(message);
+        }
+        const missing = wanted.filter((message) => !covered.has(message));
+        assert.equal(missing.length > 0, told.leftOut.items > 0, `${since} to ${before} in ${tokenCap}`);
+        const now = { tokens: told.tokens, covered: wanted.length - missing.length };
+        assert.ok(now.covered >= last.covered, JSON.stringify([since, before, tokenCap, last, now]));
+        last = now;
+      }
+      assert.equal(last.covered, wanted.length);
+    }
   });
 
   it("is that of the last 24 hours unless told otherwise, and only what is of the time", async () => {
@@ -122,7 +218,7 @@ describe("what happened lately", () => {
     await aDay(store);
     const told = await tell();
     assert.deepEqual([told.since, told.before], [at(-24), null]);
-    assert.deepEqual(texts(told), [...leaves, ...raw]);
+    assert.deepEqual(texts(told), ["heard at -24", ...leaves.slice(1), ...raw]);
     const between = await tell({ since: at(-15), before: at(-11) });
     assert.deepEqual(texts(between), ["leaf of -15 to -12"]);
     const early = await tell({ before: at(-19) });
@@ -232,6 +328,18 @@ describe("what happened lately", () => {
     assert.equal(told.leftOut.items + told.items.length, 2_000);
   });
 });
+
+/** The messages that something told stands for. */
+async function below(store: Store, { kind, id }: Recent["items"][number]): Promise<readonly MessageId[]> {
+  if (kind === "message") return [id];
+  const found: MessageId[] = [];
+  for (let level: readonly SummaryId[] = [id]; level.length > 0;) {
+    const sources = [...(await store.sources(level)).values()];
+    found.push(...sources.flatMap(({ messages }) => messages));
+    level = sources.flatMap(({ summaries }) => summaries);
+  }
+  return found;
+}
 
 /** Makes of a summary such a row as carrying makes: the text of another, with its times, and no sources. */
 function carriedRow(path: string, id: SummaryId, from: SummaryId): void {

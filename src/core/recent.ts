@@ -1,9 +1,11 @@
 /**
- * What happened between two times, told by summaries: what stands in each conversation's context for that time, in finer
- * summaries as far as they fit, and raw messages where nothing is summarised yet. When not all of it fits, the newest
- * stays. Work follows from how much may be told, never from how long a conversation is.
+ * What happened between two times, told by summaries: what stands in each conversation's context for that time, and raw
+ * messages where nothing is summarised yet. First comes an overview of the whole time, cut where it must be; with room to
+ * spare it is told by finer summaries. Of what reaches beyond the time, as little is told as can be. Work follows from
+ * how much may be told, never from how long a conversation is.
  */
 
+import { cutToTokens } from "./citations.ts";
 import { LcmError } from "./errors.ts";
 import type {
   ContextItem,
@@ -11,17 +13,19 @@ import type {
   ConversationId,
   Message,
   MessageId,
+  MessageRef,
   Role,
   Sources,
   Summary,
   SummaryId,
+  SummaryRef,
   Timestamp,
 } from "./model.ts";
 import type { Clock, Store } from "./ports.ts";
 import { timeBound } from "./recall.ts";
 import { isWithin, originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { estimateTokens, excerpt, msToTimestamp, timestampToMs } from "./text.ts";
+import { estimateTokens, msToTimestamp, parseTimestamp, passage, timestampToMs } from "./text.ts";
 
 export interface RecentRequest {
   readonly reach: Reach;
@@ -49,7 +53,7 @@ export type RecentItem = {
   readonly latestAt: Timestamp;
   readonly text: string;
   readonly tokens: number;
-  /** False where only an excerpt is told. */
+  /** False where only a part is told; `…` of a summary that reaches beyond the time and cannot be cut to it. */
   readonly isWhole: boolean;
 } & (
   | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number }
@@ -85,14 +89,15 @@ export async function recent(
   for (const conversation of lived.slice(0, conversationsMax)) {
     standing.push(await standingIn(store, reach, conversation.id, span, tokenCap));
   }
-  const newestFirst = standing.flatMap(({ items }) => items).toSorted((a, b) => compare(b.latestAt, a.latestAt));
-  const kept = keepNewest(newestFirst, tokenCap);
-  const missed = newestFirst.slice(kept.length);
-  const items = await refine(store, span, kept.toReversed(), tokenCap);
+  const found = standing.flatMap(({ items }) => items).toSorted((a, b) => compare(b.latestAt, a.latestAt));
+  const fitting = fit(found, span, tokenCap);
+  const items = tokensOf(found) > tokenCap ? fitting : await refine(store, span, found, tokenCap);
+  const ids = new Set(fitting.map(({ id }) => id));
+  const missed = found.filter(({ id }) => !ids.has(id));
   const sum = (of: (each: Standing) => number): number => standing.reduce((total, each) => total + of(each), 0);
   return {
     ...span,
-    items: items.toSorted((a, b) => compare(a.earliestAt, b.earliestAt)),
+    items: items.toReversed().toSorted((a, b) => compare(a.earliestAt, b.earliestAt)),
     tokens: tokensOf(items),
     leftOut: {
       items: sum((each) => each.unread) + missed.length,
@@ -118,7 +123,7 @@ interface Span {
 }
 
 interface Standing {
-  /** Newest first, as many as may be told. */
+  /** Newest first of each kind, as many as may be told. */
   readonly items: readonly RecentItem[];
   /** Items of that time beyond these. */
   readonly unread: number;
@@ -141,21 +146,37 @@ async function standingIn(
   const to = before === null ? null : await firstPlace(store, conversation, ({ earliestAt }) => earliestAt >= before);
   const window = { after: from - 1, keep: "newest", limit: refsMax } as const;
   const refs = await store.context(conversation, to === null ? window : { ...window, before: to });
+  const summaries = refs.filter(({ kind }) => kind === "summary");
+  const messages = refs.filter(({ kind }) => kind === "message");
+  const read = [
+    await readNewest(store, reach, span, summaries, tokenCap),
+    await readNewest(store, reach, span, messages, tokenCap),
+  ];
+  const unread = read.flatMap((each) => each.unread);
+  const items = read.flatMap((each) => each.items);
+  return { items, unread: unread.length, unreadTokens: tokensOf(unread), isBounded: refs.length === refsMax };
+}
+
+/** One more than may be told is read, so that what is missing is known to be. */
+async function readNewest(
+  store: Store,
+  reach: Reach,
+  span: Span,
+  refs: readonly ContextItem[],
+  tokenCap: number,
+): Promise<{ readonly items: readonly RecentItem[]; readonly unread: readonly ContextItem[] }> {
   const items: RecentItem[] = [];
-  let left = refs;
-  // One more than may be told is read, so that what is missing is known to be.
-  for (let tokens = 0; left.length > 0 && tokens <= tokenCap;) {
-    const rows = await itemsOf(store, left.slice(-rowsAtOnce), reach);
-    const read = await narrow(
-      store,
-      span,
-      rows.filter((item) => isInSpan(item, span)),
-    );
+  let unread = refs;
+  for (let tokens = 0; unread.length > 0 && tokens <= tokenCap;) {
+    const rows = await itemsOf(store, unread.slice(-rowsAtOnce), reach);
+    const inSpan = rows.filter((item) => isInSpan(item, span));
+    const clipped = inSpan.map((item) => clip(item, span));
+    const read = await narrow(store, span, clipped, tokenCap);
     items.push(...read.toReversed());
-    tokens += tokensOf(read);
-    left = left.slice(0, -rowsAtOnce);
+    tokens += read.reduce((sum, item) => sum + leastOf(item), 0);
+    unread = unread.slice(0, -rowsAtOnce);
   }
-  return { items, unread: left.length, unreadTokens: tokensOf(left), isBounded: refs.length === refsMax };
+  return { items, unread };
 }
 
 /**
@@ -185,7 +206,7 @@ async function firstPlace(
 /** In order; what says nothing is left out, and so is what a summary carried over while its origin is told itself. */
 async function itemsOf(
   store: Store,
-  refs: readonly ContextItem[],
+  refs: readonly (MessageRef | SummaryRef)[],
   reach: Reach | null,
 ): Promise<readonly RecentItem[]> {
   const messageIds = refs.flatMap((ref) => (ref.kind === "message" ? [ref.id] : []));
@@ -194,7 +215,7 @@ async function itemsOf(
     messageIds.length === 0 ? [] : store.messages({ ids: messageIds }),
     summaryIds.length === 0 ? [] : store.summaries({ ids: summaryIds }),
   ]);
-  const itemOf = new Map<ContextItem["id"], RecentItem>();
+  const itemOf = new Map<RecentItem["id"], RecentItem>();
   for (const message of messages) itemOf.set(message.id, messageToItem(message));
   for (const summary of summaries) {
     if (reach === null || !(await isToldElsewhere(store, reach, summary)))
@@ -210,7 +231,7 @@ async function isToldElsewhere(store: Store, reach: Reach, summary: Summary): Pr
 
 function messageToItem({ id, conversation, role, text, at }: Message): RecentItem {
   const isWhole = text.length <= messageCharactersMax;
-  const told = isWhole ? text : excerpt(text, { from: 0, to: 0 }, messageCharactersMax);
+  const told = isWhole ? text.trim() : passage(text, { from: 0, to: 0 }, messageCharactersMax);
   const tokens = estimateTokens(told);
   return { kind: "message", id, conversation, role, earliestAt: at, latestAt: at, text: told, tokens, isWhole };
 }
@@ -226,72 +247,123 @@ const tokensOf = (items: readonly { readonly tokens: number }[]): number =>
 
 // ── What fits ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Without gaps: what is older than something that does not fit is left out too. The newest is told at least in part. */
-function keepNewest(newestFirst: readonly RecentItem[], tokenCap: number): readonly RecentItem[] {
-  const kept: RecentItem[] = [];
+/** What is worth telling of a summary; and the part of all that is sure for messages, which no summary tells of. */
+const leastTokens = 60;
+const messagesShare = 1 / 4;
+
+const leastOf = ({ kind, tokens }: RecentItem): number => (kind === "summary" ? Math.min(tokens, leastTokens) : tokens);
+
+/**
+ * The overview: every summary, at least in part, and the newest messages. If there are too many, the newest; but never
+ * messages alone, if there is a summary. What is left goes to the summaries that are cut most, then to messages.
+ */
+function fit(newestFirst: readonly RecentItem[], span: Span, tokenCap: number): readonly RecentItem[] {
+  const summaries = newestFirst.filter(({ kind }) => kind === "summary");
+  const messages = newestFirst.filter(({ kind }) => kind === "message");
   let left = tokenCap;
+  const grant = (tokens: number): number => {
+    const granted = Math.min(tokens, left);
+    left -= granted;
+    return granted;
+  };
+  const granted = new Map<RecentItem, number>(summaries.slice(0, 1).map((item) => [item, grant(leastOf(item))]));
+  const sure = Math.max(leastTokens, Math.floor(messagesShare * tokenCap));
+  let forMessages = grant(Math.min(tokensOf(messages), sure));
+  for (const item of summaries.slice(1)) {
+    if (leastOf(item) > left) break;
+    granted.set(item, grant(leastOf(item)));
+  }
+  if (granted.size === summaries.length) {
+    left += [...granted.values()].reduce((sum, tokens) => sum + tokens, 0);
+    for (const [at, item] of summaries.toSorted((one, other) => one.tokens - other.tokens).entries())
+      granted.set(item, grant(Math.min(item.tokens, Math.floor(left / (summaries.length - at)))));
+    forMessages += left;
+  }
+  return [
+    ...[...granted].map(([item, tokens]) => partOf(item, span, tokens)),
+    ...newestOf(messages, span, forMessages),
+  ];
+}
+
+/** Without gaps, and the newest at least in part. */
+function newestOf(newestFirst: readonly RecentItem[], span: Span, tokensMax: number): readonly RecentItem[] {
+  const kept: RecentItem[] = [];
+  let left = tokensMax;
   for (const item of newestFirst) {
     if (item.tokens > left) break;
     kept.push(item);
     left -= item.tokens;
   }
-  const [newest] = newestFirst;
-  return kept.length > 0 || newest === undefined ? kept : [inPart(newest, tokenCap)];
+  const isCut = kept.length === 0 && tokensMax > 0;
+  return isCut ? newestFirst.slice(0, 1).map((item) => partOf(item, span, tokensMax)) : kept;
 }
 
-function inPart(item: RecentItem, tokensMax: number): RecentItem {
-  for (let width = tokensMax * 4; ; width = Math.floor(width / 2)) {
-    const text = excerpt(item.text, { from: 0, to: 0 }, width);
-    const tokens = estimateTokens(text);
-    if (tokens <= tokensMax) return { ...item, text, tokens, isWhole: false };
-  }
+function partOf(item: RecentItem, span: Span, tokensMax: number): RecentItem {
+  if (item.tokens <= tokensMax) return item;
+  const cut = item.kind === "message" ? cutToTokens(item.text, tokensMax).text : thin(item.text, tokensMax);
+  const text = isVague(item, span) ? "…" : cut;
+  return { ...item, text, tokens: estimateTokens(text), isWhole: false };
 }
 
-/** The coarsest summaries, newest first, replaced by what they were made from, as far as that fits. */
+/** By finer summaries, the coarsest and the newest first, as far as that fits. */
 async function refine(
   store: Store,
   span: Span,
-  kept: readonly RecentItem[],
+  newestFirst: readonly RecentItem[],
   tokenCap: number,
 ): Promise<readonly RecentItem[]> {
-  let told = kept;
-  let left = tokenCap - tokensOf(kept);
-  for (let depth = Math.max(0, ...kept.map(depthOf)); depth > 0; depth--) {
-    const finer = await finerOf(
-      store,
-      span,
-      told.filter((item) => depthOf(item) === depth),
-    );
+  let told = newestFirst;
+  let left = tokenCap - tokensOf(told);
+  const replace = (finer: ReadonlyMap<RecentItem, readonly RecentItem[]>): void => {
     const replaced = new Map<RecentItem, readonly RecentItem[]>();
-    for (const [item, sources] of [...finer].toReversed()) {
+    for (const [item, sources] of finer) {
       const more = tokensOf(sources) - item.tokens;
       if (more > left) continue;
       replaced.set(item, sources);
       left -= more;
     }
-    told = told.flatMap((item) => replaced.get(item) ?? [item]);
-  }
+    told = told.flatMap((item) => replaced.get(item)?.toReversed() ?? [item]);
+  };
+  const finer = async (isCoarse: (item: RecentItem) => boolean) => await finerOf(store, span, told.filter(isCoarse));
+  for (let depth = Math.max(0, ...told.map(depthOf)); depth > 0; depth--)
+    replace(await finer((item) => depthOf(item) === depth));
+  // The messages of a leaf are told only where the leaf tells of another time too.
+  replace(await finer((item) => depthOf(item) === 0 && isVague(item, span)));
   return told;
 }
 
-/** Of a summary that reaches beyond the span, what is of the span, if that takes less than all of it. */
-async function narrow(store: Store, span: Span, items: readonly RecentItem[]): Promise<readonly RecentItem[]> {
-  const isBeyond = ({ earliestAt, latestAt }: RecentItem): boolean =>
-    earliestAt < span.since || (span.before !== null && latestAt >= span.before);
+/** Of what reaches beyond the span, what is of the span. Of a leaf, that is its messages, if they take less. */
+async function narrow(
+  store: Store,
+  span: Span,
+  items: readonly RecentItem[],
+  tokenCap: number,
+): Promise<readonly RecentItem[]> {
   let narrowed = items;
-  for (let depth = Math.max(0, ...items.filter(isBeyond).map(depthOf)); depth > 0; depth--) {
-    const beyond = narrowed.filter((item) => isBeyond(item) && depthOf(item) === depth);
-    const finer = await finerOf(store, span, beyond);
-    const isLess = (item: RecentItem): boolean => tokensOf(finer.get(item) ?? [item]) < item.tokens;
-    narrowed = narrowed.flatMap((item) => (isLess(item) ? (finer.get(item) ?? []) : [item]));
+  for (let depth = Math.max(-1, ...items.map(depthOf)); depth >= 0; depth--) {
+    const isWide = (item: RecentItem): boolean => (depth === 0 ? isVague(item, span) : isBeyond(item, span));
+    const wide = narrowed.filter((item) => depthOf(item) === depth && isWide(item));
+    const finer = new Map(await finerOf(store, span, wide));
+    for (const [item, sources] of finer) {
+      const isBetter = isVague(item, span) && (depth > 0 || item.tokens > tokenCap);
+      if (!isBetter && tokensOf(sources) >= item.tokens) finer.delete(item);
+    }
+    narrowed = narrowed.flatMap((item) => finer.get(item) ?? [item]);
   }
   return narrowed;
 }
 
-/** How many times a summary can be told by finer ones. */
-const depthOf = (item: RecentItem): number => (item.kind === "summary" && item.isWhole ? item.depth : 0);
+const isBeyond = ({ earliestAt, latestAt }: RecentItem, { since, before }: Span): boolean =>
+  earliestAt < since || (before !== null && latestAt >= before);
 
-/** The summaries that each was made from, of the span alone; without those of which there are none. */
+/** Whether it tells of another time too, and nobody knows which part of it does. */
+const isVague = (item: RecentItem, span: Span): boolean =>
+  item.isWhole && isBeyond(item, span) && sectionsOf(item) === null;
+
+/** How many times a summary can be told by finer ones; -1 for a message. */
+const depthOf = (item: RecentItem): number => (item.kind === "summary" ? item.depth : -1);
+
+/** What each was made from, of the span alone; without those of which there is nothing. */
 async function finerOf(
   store: Store,
   span: Span,
@@ -299,15 +371,77 @@ async function finerOf(
 ): Promise<ReadonlyMap<RecentItem, readonly RecentItem[]>> {
   const ids = coarse.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
   const sources = ids.length === 0 ? new Map<SummaryId, Sources>() : await store.sources(ids);
-  const sourceIds = [...sources.values()].flatMap(({ summaries }) => summaries);
-  const read = sourceIds.length === 0 ? [] : await store.summaries({ ids: sourceIds });
-  const inSpan = new Map(read.map((summary) => [summary.id, summaryToItem(summary)]));
-  for (const [id, item] of inSpan) if (!isInSpan(item, span)) inSpan.delete(id);
+  const refs = [...sources.values()].flatMap(({ summaries, messages }) => [
+    ...summaries.map((id) => ({ kind: "summary", id }) as const),
+    ...messages.map((id) => ({ kind: "message", id }) as const),
+  ]);
+  const inSpan = new Map<RecentItem["id"], RecentItem>();
+  for (const item of await itemsOf(store, refs, null))
+    if (isInSpan(item, span) && item.text !== "") inSpan.set(item.id, clip(item, span));
   const finer = new Map<RecentItem, readonly RecentItem[]>();
   for (const item of coarse) {
-    const below = item.kind === "summary" ? (sources.get(item.id)?.summaries ?? []) : [];
-    const items = below.flatMap((id) => inSpan.get(id) ?? []);
+    const below = item.kind === "summary" ? sources.get(item.id) : undefined;
+    const items = [...(below?.summaries ?? []), ...(below?.messages ?? [])].flatMap((id) => inSpan.get(id) ?? []);
     if (items.length > 0) finer.set(item, items);
   }
   return finer;
+}
+
+// ── Parts of summaries ───────────────────────────────────────────────────────────────────────────────────────────────
+//
+// Lines of a summary may begin with the time of what they tell, as the summaries of this machine do.
+
+interface Section {
+  readonly from: Timestamp;
+  readonly lines: readonly string[];
+}
+
+const lineTime = /^\W{0,4}(?:(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d))?|(?<=\[)(\d\d:\d\d))\b/;
+
+/** Null where lines begin with no times, or with times that cannot be those of this summary in UTC. */
+function sectionsOf({ text, earliestAt, latestAt }: RecentItem): readonly Section[] | null {
+  const sections: { readonly from: Timestamp; readonly lines: string[] }[] = [{ from: earliestAt, lines: [] }];
+  let day = earliestAt.slice(0, "2026-02-17".length);
+  for (const line of text.split("\n")) {
+    const [stamp, date = day, dayClock, clock = dayClock] = lineTime.exec(line) ?? [];
+    if (stamp !== undefined) {
+      const written = clock === undefined ? date : `${date}T${clock}`;
+      const from = parseTimestamp(written);
+      const last = sections.at(-1)?.from ?? earliestAt;
+      if (from === null || from > latestAt || written < last.slice(0, written.length)) return null;
+      sections.push({ from: from > last ? from : last, lines: [] });
+      day = date;
+    }
+    sections.at(-1)?.lines.push(line);
+  }
+  const told = sections.filter(({ lines }) => lines.length > 0);
+  return told.length > 1 ? told : null;
+}
+
+/** A summary that reaches beyond the span, without what it tells of other times, if that can be known. */
+function clip(item: RecentItem, span: Span): RecentItem {
+  const sections = item.kind === "summary" && isBeyond(item, span) ? sectionsOf(item) : null;
+  const isOf = ({ from }: Section, next: Section | undefined): boolean =>
+    (span.before === null || from < span.before) && (next === undefined || next.from > span.since);
+  const within = (sections ?? []).filter((section, at, all) => isOf(section, all[at + 1]));
+  const text = within.flatMap(({ lines }) => lines).join("\n");
+  return text.trim() === "" ? item : { ...item, text, tokens: estimateTokens(text), isWhole: text === item.text };
+}
+
+/** Something of every time that it tells of: the first lines of all, then the second; from the beginning if of none. */
+function thin(text: string, tokensMax: number): string {
+  let place = -1;
+  const lines = text.split("\n").map((line) => ({ line, place: (place = lineTime.test(line) ? 0 : place + 1) }));
+  const taken = new Set<object>();
+  let left = tokensMax;
+  for (const each of lines.toSorted((one, other) => one.place - other.place)) {
+    left -= estimateTokens(each.line) + 2;
+    if (left < 0) break;
+    taken.add(each);
+  }
+  const kept = lines.flatMap((each, at) => {
+    const next = lines[at + 1];
+    return !taken.has(each) ? [] : [next === undefined || taken.has(next) ? each.line : `${each.line} …`];
+  });
+  return kept.length > 0 ? kept.join("\n") : cutToTokens(text, tokensMax).text;
 }

@@ -296,6 +296,44 @@ describe("guarantee 21: provider trouble is classified by kind, never by words",
     });
   });
 
+  it("a provider without a credential is never asked: no row, no breaker, and it works once there is one", async () => {
+    await onGround(async (ground) => {
+      const good = behaving("good");
+      let hasKey = false;
+      const missing = { kind: "refused", refusal: "no_credential", message: "set THE_KEY" } as const;
+      const model: Model = { ...good, check: async () => await Promise.resolve(hasKey ? null : missing) };
+      const ask = async ({ metered }: Ground) => await metered(model, { spendCeilingCalls: 1 }).complete(request());
+      assert.deepEqual(await ask(ground), missing);
+      const again = await ground.reopen();
+      assert.deepEqual(await ask(again), missing, "the same every time, by whomever");
+      assert.deepEqual([good.calls.length, (await again.spend()).usage.calls], [0, 0]);
+      assert.deepEqual((await again.spend()).breakers, []);
+      hasKey = true;
+      assert.equal(resultOf(await ask(again)), "ok", "at once, and with nothing of the ceiling used up");
+      assert.equal((await again.spend()).usage.calls, 1);
+    });
+  });
+
+  it("a missing credential is told where a breaker or the ceiling would be; a look that throws or hangs is a refusal", async () => {
+    await onGround(async ({ metered, spend }) => {
+      await metered(behaving("unauthorized")).complete(request());
+      const checking = (check: NonNullable<Model["check"]>): Model => ({ ...behaving("good"), check });
+      const missing = { kind: "refused", refusal: "no_credential", message: "set THE_KEY" } as const;
+      const without = metered(
+        checking(() => Promise.resolve(missing)),
+        { spendCeilingCalls: 1 },
+      );
+      assert.deepEqual(await without.complete(request()), missing);
+      const throwing = metered(checking(() => Promise.reject(new Error("no such disk"))));
+      assert.equal(resultOf(await throwing.complete(request())), "unreachable");
+      const aborting = new AbortController();
+      setTimeout(() => aborting.abort(), 1);
+      const hanging = metered(checking(() => new Promise(() => undefined)));
+      assert.equal(resultOf(await hanging.complete(request({ signal: aborting.signal }))), "cancelled");
+      assert.equal((await spend()).usage.calls, 1);
+    });
+  });
+
   it("what an adapter throws is a refusal with its words: by its code if it is ours, else out of reach", async () => {
     const expected: Readonly<Record<ErrorCode, string>> = {
       denied: "auth",

@@ -7,7 +7,7 @@
 import { LcmError } from "./errors.ts";
 import { refusals } from "./model.ts";
 import type { Refusal, Timestamp } from "./model.ts";
-import type { Clock, Completion, CompletionRequest, Model, OpenBreaker, Store, UsageTotals } from "./ports.ts";
+import type { Clock, Completion, CompletionRequest, Model, OpenBreaker, Refused, Store, UsageTotals } from "./ports.ts";
 import type { Settings } from "./settings.ts";
 import { msToTimestamp, timestampToMs } from "./text.ts";
 
@@ -21,8 +21,9 @@ interface SpendDeps {
 const breakerMinutes = 10;
 
 /**
- * The model, with every call a row, the ceiling and the breaker kept. Throws only what the store throws. With the
- * breaker ignored, a call is made although the credential was just refused: whoever mended it wants to see it work.
+ * The model, with every call a row, the ceiling and the breaker kept. Throws only what the store throws. What cannot be
+ * asked at all is told before there is a row: nothing would be spent, and nobody has refused anything. With the breaker
+ * ignored, a call is made although the credential was just refused: whoever mended it wants to see it work.
  */
 export function meter(deps: SpendDeps, model: Model, options: { readonly breaker?: "heeded" | "ignored" } = {}): Model {
   const { store, clock, settings } = deps;
@@ -32,6 +33,8 @@ export function meter(deps: SpendDeps, model: Model, options: { readonly breaker
     name,
     async complete(request) {
       if (request.signal?.aborted === true) return cancelled;
+      const obstacle = await within(request.signal, async () => (await model.check?.()) ?? null);
+      if (obstacle !== null) return obstacle;
       const begun = clock.now();
       const { conversation, purpose } = request;
       const bounds = {
@@ -55,29 +58,31 @@ export function meter(deps: SpendDeps, model: Model, options: { readonly breaker
 }
 
 /** One call that outlives neither its signal nor an adapter that throws: both become refusals. */
-export async function completeWithin(model: Model, request: CompletionRequest): Promise<Completion> {
-  const { signal } = request;
-  if (signal === undefined) return await completeSafely(model, request);
+export const completeWithin = async (model: Model, request: CompletionRequest): Promise<Completion> =>
+  await within(request.signal, async () => counted(await model.complete(request)));
+
+async function within<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T | Refused> {
+  if (signal === undefined) return await safely(work);
   if (signal.aborted) return cancelled;
-  const withdrawal = Promise.withResolvers<Completion>();
+  const withdrawal = Promise.withResolvers<Refused>();
   const withdraw = (): void => withdrawal.resolve(cancelled);
   signal.addEventListener("abort", withdraw, { once: true });
   try {
-    return await Promise.race([completeSafely(model, request), withdrawal.promise]);
+    return await Promise.race([safely(work), withdrawal.promise]);
   } finally {
     signal.removeEventListener("abort", withdraw);
   }
 }
 
-const cancelled: Completion = {
+const cancelled: Refused = {
   kind: "refused",
   refusal: "cancelled",
   message: "the call was withdrawn before the model had answered",
 };
 
-async function completeSafely(model: Model, request: CompletionRequest): Promise<Completion> {
+async function safely<T>(work: () => Promise<T>): Promise<T | Refused> {
   try {
-    return counted(await model.complete(request));
+    return await work();
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return { kind: "refused", refusal: error instanceof LcmError ? refusalOf(error) : "unreachable", message };

@@ -128,12 +128,33 @@ const wordMax = 24;
  * One line of at most `width` characters around a match, cut between words, with `…` where text was left out. The whole
  * match is in it if it fits, else its beginning. Looks only at the text near the match, however long the rest is.
  */
-export function excerpt(text: string, match: { readonly from: number; readonly to: number }, width: number): string {
+export const excerpt = (text: string, match: Place, width: number): string => cutAround(text, match, width, onOneLine);
+
+/** An excerpt that keeps its lines: of code, lists and logs, which are hard to read without. */
+export const passage = (text: string, match: Place, width: number): string => cutAround(text, match, width, inLines);
+
+/** From one place of a text up to another. */
+interface Place {
+  readonly from: number;
+  readonly to: number;
+}
+
+const onOneLine = (piece: string): string => piece.replace(blanksAndControls, " ");
+
+/** Without blanks at the ends of lines, and with one empty line where there are more. */
+const inLines = (piece: string): string =>
+  piece
+    .replace(lineEnds, "\n")
+    .replace(controls, " ")
+    .replace(/[^\S\n]+(?=\n)/g, "")
+    .replace(/\n{3,}/g, "\n\n");
+
+function cutAround(text: string, match: Place, width: number, tidy: (piece: string) => string): string {
   const { from, to } = wholeMatch(text, match);
   const reach = 2 * width + wordMax;
-  const before = charactersBefore(text, from, reach);
-  const found = charactersAfter(text.slice(0, to), from, reach);
-  const after = charactersAfter(text, to, reach);
+  const before = charactersBefore(text, from, reach, tidy);
+  const found = charactersAfter(text.slice(0, to), from, reach, tidy);
+  const after = charactersAfter(text, to, reach, tidy);
 
   const room = width - found.shown.length;
   if (found.more || room < 0) {
@@ -150,11 +171,11 @@ export function excerpt(text: string, match: { readonly from: number; readonly t
 /** The first line that says anything, cut to `width` characters: what to call a text that has no title. */
 export function firstLine(text: string, width: number): string {
   const line = /[^\s\p{Cc}].*/u.exec(text)?.[0] ?? "";
-  return cutEnd(charactersAfter(line, 0, 2 * width + wordMax), width);
+  return cutEnd(charactersAfter(line, 0, 2 * width + wordMax, onOneLine), width);
 }
 
 /** The match within the text, without blanks around it and without half a character. */
-function wholeMatch(text: string, match: { readonly from: number; readonly to: number }): typeof match {
+function wholeMatch(text: string, match: Place): Place {
   let from = Math.min(Math.max(match.from, 0), text.length);
   let to = Math.min(Math.max(match.to, from), text.length);
   while (from < to && isBlank(text.charAt(from))) from++;
@@ -165,25 +186,25 @@ function wholeMatch(text: string, match: { readonly from: number; readonly to: n
   return { from, to };
 }
 
-/** Characters next to a place, on one line, and whether there are more beyond them. */
+/** Characters next to a place, and whether there are more beyond them. */
 interface Stretch {
   readonly shown: readonly string[];
   readonly more: boolean;
 }
 
-function charactersBefore(text: string, to: number, reach: number): Stretch {
+function charactersBefore(text: string, to: number, reach: number, tidy: (piece: string) => string): Stretch {
   const from = Math.max(0, to - reach);
-  const line = text.slice(from, to).replace(blanksAndControls, " ");
-  if (from === 0) return { shown: characters(line.trimStart()), more: false };
+  const near = tidy(text.slice(from, to));
+  if (from === 0) return { shown: characters(near.trimStart()), more: false };
   // The edge of the window may have torn the outermost character.
-  return { shown: characters(line).slice(1), more: true };
+  return { shown: characters(near).slice(1), more: true };
 }
 
-function charactersAfter(text: string, from: number, reach: number): Stretch {
+function charactersAfter(text: string, from: number, reach: number, tidy: (piece: string) => string): Stretch {
   const to = Math.min(text.length, from + reach);
-  const line = text.slice(from, to).replace(blanksAndControls, " ");
-  if (to === text.length) return { shown: characters(line.trimEnd()), more: false };
-  return { shown: characters(line).slice(0, -1), more: true };
+  const near = tidy(text.slice(from, to));
+  if (to === text.length) return { shown: characters(near.trimEnd()), more: false };
+  return { shown: characters(near).slice(0, -1), more: true };
 }
 
 function cutStart({ shown, more }: Stretch, room: number): string {
@@ -207,6 +228,8 @@ function cutEnd({ shown, more }: Stretch, room: number): string {
 }
 
 const blanksAndControls = /[\s\p{Cc}]+/gu;
+const lineEnds = /\r\n|[\v\f\r\u0085\u2028\u2029]/g;
+const controls = /[^\P{Cc}\t\n]+/gu;
 const isBlank = (unit: string): boolean => /[\s\p{Cc}]/u.test(unit);
 const isOfWord = (character: string | undefined): boolean =>
   character !== undefined && !/^[\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(character);
@@ -219,11 +242,11 @@ function isInsidePair(text: string, at: number): boolean {
 /** Made at first use, which takes longer than all the rest of this file. */
 let graphemes: Intl.Segmenter | undefined;
 
-function characters(line: string): readonly string[] {
-  const isPlain = /^[\u0020-\u02ff]*$/.test(line);
-  if (isPlain) return line.split("");
+function characters(text: string): readonly string[] {
+  const isPlain = /^[\t\n\u0020-\u02ff]*$/.test(text);
+  if (isPlain) return text.split("");
   graphemes ??= new Intl.Segmenter("en", { granularity: "grapheme" });
-  return Array.from(graphemes.segment(line), ({ segment }) => segment);
+  return Array.from(graphemes.segment(text), ({ segment }) => segment);
 }
 
 // ── Amounts ──────────────────────────────────────────────────────────────────────────────────────────────────────────

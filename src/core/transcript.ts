@@ -9,7 +9,7 @@ import type { HostMessage } from "./content.ts";
 import { LcmError } from "./errors.ts";
 import type { Entry, Json, JsonObject, Message, Timestamp } from "./model.ts";
 import type { Appendable } from "./ports.ts";
-import { parseTimestamp } from "./text.ts";
+import { formatCount, parseTimestamp } from "./text.ts";
 
 export type TranscriptLine =
   | { readonly kind: "item"; readonly item: Appendable; readonly sessionId: string | null }
@@ -95,10 +95,20 @@ function timeOf(value: JsonObject): Timestamp | null {
 export function messagesOfDocument(document: Json): readonly Json[] {
   const list = isObject(document) ? document["messages"] : document;
   if (Array.isArray(list)) return list;
-  throw new LcmError("invalid", "this JSON file holds no list of messages", {
-    hint: 'a chat is [{"role":"user","content":"hello"}, …], or {"messages": […]}, or one message per line',
-  });
+  throw new LcmError("invalid", "this JSON file holds no list of messages", { hint: formats });
 }
+
+/** For a file of so many lines, or one that was read so far, in which nothing is a message. */
+export const noTranscript = (lines: number, which = ""): LcmError =>
+  new LcmError(
+    "invalid",
+    `this is no transcript: ${lines === 1 ? "its only line is no message" : `none of its ${which}${formatCount(lines)} lines is a message`}`,
+    { hint: formats },
+  );
+
+const formats =
+  'a chat is [{"role":"user","content":"hello"}, …], or {"messages": […]}, or one message per line; a session file is ' +
+  'one entry per line: {"type":"message","id":"…","message":{"role":"user",…}}';
 
 /** The line that a message came from, equal to it as JSON; `raw` is the message as the host sent it. */
 export const messageToLine = (message: Message, raw: HostMessage): string =>

@@ -52,7 +52,7 @@ describe("a credential", () => {
 
   it("is missed by name, or not missed where none is needed", async () => {
     const missed = await find("my-acme", {});
-    assert.equal(missed.kind === "refused" && missed.refusal, "auth");
+    assert.equal(missed.kind === "refused" && missed.refusal, "no_credential");
     assert.match(secretOf(missed) ?? "", /MY_ACME_API_KEY.*openclaw/);
     assert.equal(secretOf(await find("ollama", { deps: { needsKey: false } })), null);
   });

@@ -45,7 +45,7 @@ export async function findCredential(provider: string, deps: CredentialDeps): Pr
   if (secret !== null || !deps.needsKey) return { kind: "found", secret };
   if (refused !== null) return refused;
   const message = `there is no credential for ${provider}: set ${variablesOf(provider)[0]}, or log in with openclaw`;
-  return { kind: "refused", refusal: "auth", message };
+  return { kind: "refused", refusal: "no_credential", message };
 }
 
 // ── Profiles ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,7 @@
 /** What goes over the wire, for each format that is spoken, and what is made of every kind of answer. */
 
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -562,7 +562,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
     assert.match(String(headers?.["anthropic-beta"]), /oauth-2025-04-20/);
   });
 
-  it("guarantee 21: without a credential it is `auth`, says which variable to set, and asks nobody", async () => {
+  it("guarantee 21: without a credential it says which variable to set, every time, and asks nobody", async () => {
     const asked: string[] = [];
     const model = await createModel(
       { provider: "anthropic", model: "claude-sonnet-4-5", baseUrl: null },
@@ -573,10 +573,34 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
         fetch: (input) => Promise.reject(new Error(String(asked.push(urlOf(input))))),
       },
     );
-    const completion = await model.complete(request);
-    assert.equal(refusalOf(completion), "auth");
-    assert.match(messageOf(completion), /ANTHROPIC_API_KEY/);
+    for (const refused of [await model.check?.(), await model.complete(request), await model.check?.()]) {
+      assert.ok(refused?.kind === "refused" && refused.refusal === "no_credential");
+      assert.match(refused.message, /^there is no credential for anthropic: set ANTHROPIC_API_KEY/);
+    }
     assert.deepEqual(asked, []);
+  });
+
+  it("is asked as soon as the credential is there, without being made anew", async () => {
+    const stateDir = makeScratch("late-credential");
+    const sent: string[] = [];
+    const model = await createModel(
+      { provider: "anthropic", model: "claude-sonnet-4-5", baseUrl: null },
+      {
+        stateDir,
+        env: {},
+        timeoutMs: 1_000,
+        fetch: (input, init) => {
+          sent.push(new Headers(init?.headers).get("x-api-key") ?? urlOf(input));
+          return Promise.resolve(Response.json({}, { status: 401 }));
+        },
+      },
+    );
+    assert.equal((await model.check?.())?.refusal, "no_credential");
+    const key = { type: "api_key", provider: "anthropic", key: "sk-ant-api03-abc" };
+    writeFileSync(join(stateDir, "auth-profiles.json"), JSON.stringify({ profiles: { "anthropic:me": key } }));
+    assert.equal(await model.check?.(), null);
+    assert.equal(refusalOf(await model.complete(request)), "auth", "a key that is refused is another matter");
+    assert.deepEqual(sent, [key.key]);
   });
 
   it("guarantee 21: a model that the provider does not have is named, with the provider", async () => {
@@ -617,16 +641,22 @@ describe("a look at a model before it is asked", () => {
     assert.equal(await check("ollama"), null);
   });
 
-  it("takes a login that must be renewed for a credential, and renews nothing", async () => {
-    const login = { type: "oauth", provider: "anthropic", access: "a", refresh: "r", expires: 1 };
-    assert.equal(await check("anthropic", {}, { "anthropic:me": login }), null);
+  it("takes a login that can be renewed for a credential, and renews nothing; one that cannot is none", async () => {
+    const login = { type: "oauth", provider: "anthropic", access: "a", refresh: "r", expires: 1, clientId: "c" };
+    assert.match((await check("anthropic", {}, { "anthropic:me": login })) ?? "", /anthropic:me.*log in again/);
+    const stateDir = makeScratch("check-login");
+    const folder = join(stateDir, "agents", "main", "agent");
+    mkdirSync(folder, { recursive: true });
+    const text = JSON.stringify({ version: 1, profiles: { "anthropic:me": login } });
+    writeFileSync(join(folder, "auth-profiles.json"), text);
+    assert.equal(await checkModel({ provider: "anthropic", model: "m", baseUrl: null }, { stateDir, env: {} }), null);
+    assert.equal(readFileSync(join(folder, "auth-profiles.json"), "utf8"), text);
   });
 
-  it("says where a credential was looked for, by the provider's own variables", async () => {
+  it("says what to set, by the provider's own variable", async () => {
     assert.equal(
       await check("google"),
-      "there is no credential for google: not in OpenClaw's login profiles, in GEMINI_API_KEY, GOOGLE_API_KEY, " +
-        "GOOGLE_GENERATIVE_AI_API_KEY, or in models.json",
+      "there is no credential for google: set GEMINI_API_KEY, or log in with openclaw",
     );
     assert.match((await check("openrouter")) ?? "", /OPENROUTER_API_KEY/);
   });

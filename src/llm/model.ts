@@ -10,12 +10,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { APICallError, LanguageModel } from "ai";
 import { LcmError } from "../core/errors.ts";
 import type { Refusal } from "../core/model.ts";
-import type { Completion, CompletionRequest, Model } from "../core/ports.ts";
+import type { Completion, CompletionRequest, Model, Refused } from "../core/ports.ts";
 import { endpointOf } from "./choice.ts";
 import type { Endpoint, ModelChoice } from "./choice.ts";
-import { findCredential, variablesOf } from "./credentials.ts";
+import { findCredential } from "./credentials.ts";
 import type { CredentialDeps } from "./credentials.ts";
-import { renewLogin } from "./oauth.ts";
+import { checkLogin, renewLogin } from "./oauth.ts";
 import type { Renewed } from "./oauth.ts";
 import { readCustomProviders, readOpenclawConfig } from "./openclaw-files.ts";
 import type { Env } from "./openclaw-files.ts";
@@ -37,25 +37,29 @@ const retriesMax = 2;
 const retried: readonly Refusal[] = ["rate_limit", "overloaded", "unreachable"];
 const backoffMs = 500;
 
-/**
- * What keeps a model from being asked, as a sentence; null if nothing does. Nobody is asked for it: a login that has to be
- * renewed first counts as one, and whether a key is accepted only its provider knows.
- */
+/** What keeps a model from being asked, as a sentence; null if nothing does. Nobody is asked for it. */
 export async function checkModel(
   choice: ModelChoice,
   deps: Pick<ModelDeps, "stateDir" | "env">,
 ): Promise<string | null> {
   try {
     const { credentials } = await findWay(choice, deps);
-    const renew = async (): Promise<Renewed> => ({ kind: "found", secret: "not asked for" });
-    const credential = await findCredential(choice.provider, { ...credentials, renew });
-    if (credential.kind === "found") return null;
-    const variables = variablesOf(choice.provider).join(", ");
-    return `there is no credential for ${choice.provider}: not in OpenClaw's login profiles, in ${variables}, or in models.json`;
+    return (await checkCredential(choice, credentials))?.message ?? null;
   } catch (error) {
     if (error instanceof LcmError) return error.message;
     throw error;
   }
+}
+
+/** A login that has to be renewed first counts as one, if that can be tried; what is accepted only the provider knows. */
+async function checkCredential(
+  { provider }: ModelChoice,
+  credentials: Omit<CredentialDeps, "renew">,
+): Promise<Refused | null> {
+  const renew = async (file: string, profile: string): Promise<Renewed> =>
+    (await checkLogin(file, profile, credentials.stateDir)) ?? { kind: "found", secret: "not asked for" };
+  const credential = await findCredential(provider, { ...credentials, renew });
+  return credential.kind === "found" ? null : credential;
 }
 
 /** Throws `invalid` if it is not known where and how to ask; whether there is a credential is seen when it is asked. */
@@ -154,7 +158,8 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
     }
   }
 
-  return { provider: choice.provider, name: choice.model, complete };
+  const check = async (): Promise<Refused | null> => await checkCredential(choice, credentials);
+  return { provider: choice.provider, name: choice.model, check, complete };
 }
 
 /** Where and how a model is asked, and where its credential may be. */
@@ -171,8 +176,7 @@ async function findWay(
 
 /** A request as it is sent: without a temperature to a model that takes none. */
 type Wanted = Omit<CompletionRequest, "temperature"> & { readonly temperature: number | null };
-type Refused = Extract<Completion, { kind: "refused" }> & { readonly trouble?: Trouble };
-type Outcome = Extract<Completion, { kind: "text" }> | Refused;
+type Outcome = Extract<Completion, { kind: "text" }> | (Refused & { readonly trouble?: Trouble });
 
 const sentences: Readonly<Partial<Record<Refusal, string>>> = {
   auth: "does not accept the credential",

@@ -10,14 +10,12 @@ import { existsSync } from "node:fs";
 import { open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Refusal } from "../core/model.ts";
+import type { Refused } from "../core/ports.ts";
 import { mainAgentDir } from "./openclaw-files.ts";
 import { fieldsOf, isFields, parseJson, textAt, valueAt } from "./reading.ts";
 import { refusalByStatus, scrub } from "./refusal.ts";
 
-export type Renewed =
-  | { readonly kind: "found"; readonly secret: string }
-  | { readonly kind: "refused"; readonly refusal: Refusal; readonly message: string };
+export type Renewed = { readonly kind: "found"; readonly secret: string } | Refused;
 
 export interface RenewDeps {
   readonly stateDir: string;
@@ -34,10 +32,17 @@ const answerWaitMs = 20_000;
 /** The host, too, counts a token as expired this long before it is. */
 const earlyMs = 300_000;
 
+/** What keeps a login from being renewed, seen without asking for it; null if nothing does. Never throws. */
+export async function checkLogin(file: string, profile: string, stateDir: string): Promise<Refused | null> {
+  if (isKeptElsewhere(file, stateDir)) return mustLogIn(profile, keptElsewhere);
+  const text = await readFile(file, "utf8").catch(() => "");
+  return knownLogin(parseJson(text), profile) === null ? mustLogIn(profile, formUnknown) : null;
+}
+
 /** A valid access token of the profile, renewed if nobody else has done it meanwhile. Never throws. */
 export async function renewLogin(file: string, profile: string, deps: RenewDeps): Promise<Renewed> {
   try {
-    if (isKeptElsewhere(file, deps.stateDir)) return mustLogIn(profile, "the host keeps it elsewhere");
+    if (isKeptElsewhere(file, deps.stateDir)) return mustLogIn(profile, keptElsewhere);
     const path = await realpath(file);
     const release = await takeLock(`${path}.lock`, deps.lockWaitMs ?? lockWaitMs);
     if (release === null) return mustLogIn(profile, `${basename(path)}.lock is held by another program`);
@@ -51,9 +56,13 @@ export async function renewLogin(file: string, profile: string, deps: RenewDeps)
   }
 }
 
-const mustLogIn = (profile: string, why: string): Renewed => ({
+const keptElsewhere = "the host keeps it elsewhere";
+const formUnknown = "its form is not known here";
+
+/** As good as no login, unless its provider was asked and did not accept it. */
+const mustLogIn = (profile: string, why: string, refusal: "no_credential" | "auth" = "no_credential"): Refused => ({
   kind: "refused",
-  refusal: "auth",
+  refusal,
   message: `the login ${profile} has expired and was not renewed (${why}): log in again with openclaw`,
 });
 
@@ -67,7 +76,7 @@ async function renewUnderLock(path: string, profile: string, deps: RenewDeps): P
   const text = await readFile(path, "utf8");
   const file = parseJson(text);
   const login = knownLogin(file, profile);
-  if (login === null) return mustLogIn(profile, "its form is not known here");
+  if (login === null) return mustLogIn(profile, formUnknown);
   // Somebody else was quicker while we waited for the lock.
   if (login.expires > Date.now()) return { kind: "found", secret: login.access };
 
@@ -75,7 +84,7 @@ async function renewUnderLock(path: string, profile: string, deps: RenewDeps): P
   try {
     const answer = await askForTokens(login, deps);
     if (answer.kind === "refused") {
-      if (answer.refusal === "auth") return mustLogIn(profile, answer.message);
+      if (answer.refusal === "auth") return mustLogIn(profile, answer.message, "auth");
       return { ...answer, message: `the login ${profile} was not renewed: ${answer.message}` };
     }
     const renewed = { ...fieldsOf(valueAt(file, "profiles", profile)), ...answer.tokens };
@@ -119,7 +128,7 @@ const hasOnly = (fields: object, known: readonly string[]): boolean =>
 // ── Asking for tokens ────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Tokens = Pick<Login, "access" | "refresh" | "expires">;
-type Answer = { readonly kind: "tokens"; readonly tokens: Tokens } | Extract<Renewed, { kind: "refused" }>;
+type Answer = { readonly kind: "tokens"; readonly tokens: Tokens } | Refused;
 
 async function askForTokens(login: Login, deps: RenewDeps): Promise<Answer> {
   const body = { grant_type: "refresh_token", refresh_token: login.refresh, client_id: login.clientId };

@@ -346,7 +346,7 @@ describe("adopting: large files", () => {
       assert.deepEqual([await store.fileContent(ids[0]), await store.fileContent(ids[1])], ["alpha", "{}"]);
       const file = await store.file(ids[0]);
       assert.deepEqual([file?.name, file?.bytes, file?.lines, file?.exploration], ["a.txt", 5, null, "five letters"]);
-      assert.equal(file?.encoding, "utf8");
+      assert.deepEqual([file?.encoding, file?.messageKey], ["utf8", null]);
       assert.deepEqual(problems(await inspect(store, null)), [`missing_file ${ids[2]}`, `missing_file ${ids[3]}`]);
       await assert.rejects(store.fileContent(ids[2]), { code: "unavailable" });
       await assert.rejects(store.fileContent(ids[3]), LcmError);

@@ -17,9 +17,11 @@ export interface Corpus {
   /** How many rows these conversations hold, and the ids of those rows. */
   readonly countIn: (conversations: string) => Script<number>;
   readonly idsIn: (conversations: string) => Script<readonly number[]>;
-  /** Ids of indexed rows that match an FTS5 expression: all of them, or the newest, newest first. */
+  /** Ids of indexed rows that match an FTS5 expression: all of them, or the newest (below an id), newest first. */
   readonly holding: (match: string) => Script<readonly number[]>;
-  readonly newest: (match: string, most: number) => Script<readonly number[]>;
+  readonly newest: (match: string, most: number, below?: number) => Script<readonly number[]>;
+  /** Which of these ids are of rows that the filter lets pass, in the same order; no text is read for it. */
+  readonly sift: (ids: readonly number[], filter: Filter) => Script<readonly number[]>;
   /** Rows of these ids, or from one id to another, both included; newest first. See `toFound`. */
   readonly rows: (ids: readonly number[], filter: Filter, like?: string) => Statement;
   readonly between: (from: number, to: number, filter: Filter, like?: string) => Statement;
@@ -62,7 +64,8 @@ export const summaries = createCorpus({
   name: "summaries",
   id: "search_id",
   total: "summary_count",
-  columns: "search_id AS id, summary_id, conversation_id, depth, content, coalesce(latest_at, created_at) AS at",
+  columns: `search_id AS id, summary_id, conversation_id, depth, content, earliest_at,
+  coalesce(latest_at, created_at) AS at`,
   earliest: "coalesce(earliest_at, created_at)",
   latest: "coalesce(latest_at, created_at)",
   isContent: "true",
@@ -84,12 +87,17 @@ function createCorpus(names: {
   const fts = `${name}_fts`;
   const inList = "IN (SELECT value FROM json_each(?))";
   // What is cheap to check, and leaves out most, comes first.
-  const passes = `${names.isContent} AND ${names.latest} >= ? AND ${names.earliest} < ? AND content LIKE ? ESCAPE '\\'
+  const isAllowed = `${names.latest} >= ? AND ${names.earliest} < ? AND ${names.isContent}
     AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
-  const valuesOf = (filter: Filter, like = "%"): readonly Value[] => {
-    const { since, before, hidden, only } = filter;
-    return [since, before, like, hidden, hidden, only, only];
-  };
+  const valuesOf = ({ since, before, hidden, only }: Filter): readonly Value[] => [
+    since,
+    before,
+    hidden,
+    hidden,
+    only,
+    only,
+  ];
+  const passes = `${isAllowed} AND content LIKE ? ESCAPE '\\'`;
 
   const extent = statement(`SELECT indexed_upto, coalesce((SELECT max(${id}) FROM ${name}), 0) AS newest
     FROM search_progress WHERE source = '${name}'`);
@@ -98,6 +106,11 @@ function createCorpus(names: {
   const holding = statement(`SELECT json_group_array(rowid) AS ids FROM ${fts} WHERE ${fts} MATCH ?`);
   const newest = statement(`SELECT json_group_array(rowid) AS ids
     FROM (SELECT rowid FROM ${fts} WHERE ${fts} MATCH ? ORDER BY rowid DESC LIMIT ?)`);
+  // FTS5 goes straight to a rowid that is an integer; to any other number, which is what runners bind, it walks.
+  const newestBelow = statement(`SELECT json_group_array(rowid) AS ids FROM (SELECT rowid FROM ${fts}
+    WHERE ${fts} MATCH ? AND rowid < CAST(? AS INTEGER) ORDER BY rowid DESC LIMIT ?)`);
+  const sift = statement(`SELECT json_group_array(asked.value) AS ids
+    FROM json_each(?) AS asked CROSS JOIN ${name} ON ${id} = asked.value WHERE ${isAllowed}`);
   const rows = statement(`SELECT ${columns} FROM ${name} WHERE ${id} ${inList} AND ${passes} ORDER BY ${id} DESC`);
   const between = statement(
     `SELECT ${columns} FROM ${name} WHERE ${id} BETWEEN ? AND ? AND ${passes} ORDER BY ${id} DESC`,
@@ -121,9 +134,10 @@ function createCorpus(names: {
     countIn: (conversations) => count(countIn(conversations)),
     idsIn: (conversations) => ids(idsIn(conversations)),
     holding: (match) => ids(holding(match)),
-    newest: (match, most) => ids(newest(match, most)),
-    rows: (wanted, filter, like) => rows(JSON.stringify(wanted), ...valuesOf(filter, like)),
-    between: (from, to, filter, like) => between(from, to, ...valuesOf(filter, like)),
+    newest: (match, most, below) => ids(below === undefined ? newest(match, most) : newestBelow(match, below, most)),
+    sift: (wanted, filter) => ids(sift(JSON.stringify(wanted), ...valuesOf(filter))),
+    rows: (wanted, filter, like = "%") => rows(JSON.stringify(wanted), ...valuesOf(filter), like),
+    between: (from, to, filter, like = "%") => between(from, to, ...valuesOf(filter), like),
     behind: (below, time, { hidden, only }) => ids(behind(time, hidden, hidden, only, only, below, time)),
     unindexed,
     index,
@@ -244,7 +258,13 @@ export function toFound(row: Row): Found {
   };
   const summary = textOrNull(row, "summary_id");
   if (summary !== null) {
-    const facts = { kind: "summary", id: asSummary(summary), depth: int(row, "depth") } as const;
+    const earliestAt = textOrNull(row, "earliest_at");
+    const facts = {
+      kind: "summary",
+      id: asSummary(summary),
+      depth: int(row, "depth"),
+      earliestAt: earliestAt === null ? null : asTime(earliestAt),
+    } as const;
     return { ...shared, corpus: "summaries", seq: 0, name: null, toHit: (hit) => ({ ...hit, ...facts }) };
   }
   const role = roles.find((known) => known === row["role"]) ?? "user";

@@ -10,7 +10,7 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { LcmError } from "../core/errors.ts";
 import { isFileId } from "../core/model.ts";
 import type { FileEncoding, FileId, StoredFile } from "../core/model.ts";
-import type { NewFile } from "../core/ports.ts";
+import type { LineRange, NewFile } from "../core/ports.ts";
 import { messageOf } from "./migrate.ts";
 
 interface Saved {
@@ -126,6 +126,18 @@ export async function readContent(folder: string, file: StoredFile): Promise<str
       hint: "the files folder was moved or emptied; restore it from a backup",
     });
   }
+}
+
+/** Cut here, so that what is not shown never leaves this thread. */
+export function linesOf(content: string, { fromLine, toLine = Infinity, charactersMax }: LineRange) {
+  let [lines, from, to] = [1, fromLine === 1 ? 0 : content.length, content.length];
+  for (let at = content.indexOf("\n"); at !== -1; at = content.indexOf("\n", at + 1)) {
+    if (lines === toLine) to = at;
+    lines += 1;
+    if (lines === fromLine) from = at + 1;
+  }
+  const text = content.slice(from, Math.min(to, from + charactersMax));
+  return { text, lines: content === "" ? 0 : lines };
 }
 
 export async function rewriteContent(

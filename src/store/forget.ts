@@ -181,6 +181,7 @@ export function* forget(
     if (message === undefined) continue;
     const left = target.kind === "message" ? forgetMessage(message) : redactMessage(message, target.text);
     yield* replaceMessage(deps, message, left);
+    if (target.kind === "message") yield* renameOrigin(message);
   }
   for (const id of plan.summaries) yield* forgetInSummary(deps, id, target);
   for (const id of plan.journal) yield* forgetInJournal(id, target);
@@ -258,6 +259,15 @@ function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script
     contextTokens: shown * change,
     contextMessageTokens: shown * change,
   });
+}
+
+/** That a file came from it would tell what the message said: such a file is from the next message that holds it. */
+function* renameOrigin({ conversation, key }: Message): Script<void> {
+  yield sql`UPDATE large_files SET message_key = (
+              SELECT m.message_key FROM messages m, json_each(m.moved) f
+              WHERE m.conversation_id = large_files.conversation_id AND f.value ->> 'file' = large_files.file_id
+              ORDER BY m.seq LIMIT 1)
+            WHERE conversation_id = ${conversation} AND message_key = ${key}`;
 }
 
 function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["target"]): Script<void> {

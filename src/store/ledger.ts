@@ -34,9 +34,10 @@ export function* recordFile(deps: ScriptDeps, file: SavedFile): Script<StoredFil
   yield* mustHave(file.conversation);
   const stored = yield* first(
     sql`INSERT INTO large_files (file_id, conversation_id, file_name, mime_type, byte_size, line_count, storage_uri,
-                                 encoding, content_hash, exploration_summary, created_at)
+                                 encoding, content_hash, exploration_summary, created_at, message_key)
         VALUES (${file.id}, ${file.conversation}, ${file.name}, ${file.mimeType}, ${file.bytes}, ${file.lines},
-                ${file.storageUri}, ${file.encoding}, ${file.contentHash}, ${file.exploration}, ${deps.now()})
+                ${file.storageUri}, ${file.encoding}, ${file.contentHash}, ${file.exploration},
+                ${file.message?.at ?? deps.now()}, ${file.message?.key ?? null})
         ON CONFLICT (conversation_id, content_hash) DO NOTHING RETURNING *`,
     toStoredFile,
   );

@@ -4,7 +4,7 @@
  * scored from their text.
  */
 
-import { allOf } from "./corpus.ts";
+import { allOf, anyOf } from "./corpus.ts";
 import type { Corpus, Scope } from "./corpus.ts";
 import type { SearchRequest } from "../core/ports.ts";
 import { weightOf } from "./ranking.ts";
@@ -14,21 +14,18 @@ import type { Query, Term } from "./words.ts";
 
 /** Rows worth reading, most promising first: how many, and the ids from one place of the list to another. */
 export interface Picked {
-  readonly count: number;
-  readonly ids: (from: number, to: number) => readonly number[];
-  /** How many there were to choose them from. */
   readonly ranked: number;
+  readonly ids: (from: number, to: number) => readonly number[];
   /** How many rows hold each term. */
   readonly holding: ReadonlyMap<Term, number>;
-  /** Whether older rows were left out. */
-  readonly isCut: boolean;
-  /** When the newest are wanted: those below an id, which can be later all the same. */
-  readonly elsewhere?: (below: number) => Script<Omit<Picked, "elsewhere">>;
+  /** What all of them match, and others below this id do too, that were left out; 0 if none were. */
+  readonly match: string;
+  readonly cutBelow: number;
 }
 
 /** How many ids of rows are fetched for one search: about 20 ms of them. */
 export const postingsMax = 200_000;
-/** Of so many of the best, some are read. The others can be needed when a filter leaves rows out, which is rare. */
+/** Of so many of the best, some are read. The others can be needed when a filter leaves rows out. */
 const promisingMax = 4_000;
 /** With fewer rows than these, even a word that is everywhere is worth a look. */
 const fewRows = 400;
@@ -40,15 +37,15 @@ export const requiredBy = (query: Query, scope: Scope): readonly string[] => [
   ...query.phrases.map((phrase) => phrase.match),
 ];
 
-/** Rows that hold all the phrases and any of the words. */
-export function* lookUp(corpus: Corpus, query: Query, scope: Scope): Script<Picked> {
+/** Rows that hold all the phrases and any of the words; of frequent words the newest, so many in all. */
+export function* lookUp(corpus: Corpus, query: Query, scope: Scope, most: number): Script<Picked> {
   const required = requiredBy(query, scope);
   const { indexedUpto } = yield* corpus.extent();
   const holding = new Map<Term, number>();
   const postings: Posting[] = [];
   let found = 0;
-  let left = postingsMax;
-  let isCut = false;
+  let left = most;
+  let cutBelow = 0;
   const add = (ids: readonly number[], rows: number, terms: readonly Term[]): void => {
     found += ids.length;
     postings.push({ ids, weight: weightOf(rows, scope.rows) });
@@ -57,11 +54,12 @@ export function* lookUp(corpus: Corpus, query: Query, scope: Scope): Script<Pick
 
   if (query.phrases.length > 0) {
     const ids = yield* corpus.newest(allOf(required), left);
-    isCut = ids.length === left;
+    if (ids.length === left) cutBelow = ids.at(-1) ?? 0;
     left -= ids.length;
     add(ids, ids.length, query.phrases);
   }
-  for (const { term, newest, rows } of yield* probe(corpus, [...query.words, ...query.pieces], indexedUpto)) {
+  const words = [...query.words, ...query.pieces];
+  for (const { term, newest, rows } of yield* probe(corpus, words, indexedUpto)) {
     const match = allOf([...required, term.match]);
     // In one conversation, a word costs no more than the conversation has rows.
     const cost = Math.min(rows, scope.rows);
@@ -71,15 +69,15 @@ export function* lookUp(corpus: Corpus, query: Query, scope: Scope): Script<Pick
       left -= Math.max(cost, ids.length);
       add(ids, ids.length, [term]);
     } else {
-      const most = found < fewRows ? left : 0;
-      const ids = most > 0 ? yield* corpus.newest(match, most) : [];
-      isCut ||= ids.length === most;
+      const share = found < fewRows ? left : 0;
+      const ids = share > 0 ? yield* corpus.newest(match, share) : [];
+      if (ids.length === share) cutBelow = Math.max(cutBelow, ids.at(-1) ?? indexedUpto + 1);
       left -= ids.length;
-      add(ids, ids.length < most ? ids.length : Math.round((rows * scope.rows) / indexedUpto), [term]);
+      add(ids, ids.length < share ? ids.length : Math.round((rows * scope.rows) / indexedUpto), [term]);
     }
   }
-  const { ranked, ids } = rankRoughly(postings);
-  return { count: scope.isNarrowed ? ranked : Math.min(ranked, promisingMax), ids, ranked, holding, isCut };
+  const some = query.phrases.length > 0 ? [] : [anyOf(words.map((word) => word.match))];
+  return { ...rankRoughly(postings), holding, match: allOf([...required, ...some]), cutBelow };
 }
 
 interface Probe {
@@ -167,12 +165,13 @@ function largest(numbers: Float64Array<ArrayBuffer>, most: number): Float64Array
 }
 
 /** Texts that were moved out of the messages to be searched: their references are searched, their contents are not. */
-export function* filesBeside({ scope, conversations }: SearchRequest): Script<number> {
+export function* filesBeside(request: SearchRequest): Script<number> {
+  const { scope, conversations, since = "", before = "~" } = request;
   if (scope === "summaries") return 0;
   const only = conversations === undefined ? null : JSON.stringify(conversations);
   return yield* count(
     sql`SELECT count(*) FROM large_files f JOIN conversations c USING (conversation_id)
-        WHERE f.encoding = 'utf8' AND (CASE WHEN ${only} IS NULL THEN c.hidden = 0
+        WHERE f.encoding = 'utf8' AND f.created_at >= ${since} AND f.created_at < ${before} AND (CASE WHEN ${only} IS NULL THEN c.hidden = 0
               ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END)`,
   );
 }

@@ -1,21 +1,26 @@
 /**
  * What lies below a summary, so that a reader can choose what to expand: a walk down the sources, level by level, that
- * ends at a bound. A statement answers for a whole level, so the cost is that of the summaries and messages below.
+ * ends at a bound. A statement answers for a whole level, so the cost is that of the summaries and messages below. It
+ * never leaves the conversation, even where a damaged graph does.
  */
 
 import { LcmError } from "../core/errors.ts";
-import type { SummaryId } from "../core/model.ts";
+import type { ConversationId, SummaryId } from "../core/model.ts";
 import type { Manifest, ManifestRow } from "../core/ports.ts";
 import { excerpt } from "../core/text.ts";
-import { asSummary, timeOrNull } from "./rows.ts";
+import { asConversation, asSummary, timeOrNull } from "./rows.ts";
 import { all, first, int, sql, text } from "./script.ts";
 import type { Row, Script } from "./script.ts";
 
 type Amount = NonNullable<Manifest["messages"]>;
 
 export function* manifest(root: SummaryId, summariesMax: number): Script<Manifest> {
-  const depth = yield* first(sql`SELECT depth FROM summaries WHERE summary_id = ${root}`, (row) => int(row, "depth"));
-  if (depth === null) throw new LcmError("not_found", `there is no summary ${root}`);
+  const top = yield* first(sql`SELECT conversation_id, depth FROM summaries WHERE summary_id = ${root}`, (row) => ({
+    conversation: asConversation(int(row, "conversation_id")),
+    depth: int(row, "depth"),
+  }));
+  if (top === null) throw new LcmError("not_found", `there is no summary ${root}`);
+  const { conversation, depth } = top;
 
   const below = new Map<SummaryId, Node[]>([[root, []]]);
   const own = new Map<SummaryId, Amount>();
@@ -24,13 +29,14 @@ export function* manifest(root: SummaryId, summariesMax: number): Script<Manifes
   let left = Math.max(0, summariesMax);
   let level: readonly Pick<Node, "id" | "depth">[] = [{ id: root, depth }];
   while (level.length > 0) {
-    for (const [id, amount] of yield* messagesOf(level.map(({ id }) => id))) own.set(id, amount);
+    const ids = level.map(({ id }) => id);
+    for (const [id, amount] of yield* messagesOf(ids, conversation)) own.set(id, amount);
     const condensed = level.filter((node) => node.depth > 0).map(({ id }) => id);
     if (unfinished.size > 0) {
       for (const id of condensed) unfinished.add(id);
       break;
     }
-    const found = yield* sourcesOf(condensed, left + 1);
+    const found = yield* sourcesOf(condensed, conversation, left + 1);
     const cut = found[left];
     // Sources come in the order of the level: from the first that is cut off on, nobody's are complete.
     if (cut !== undefined) for (const id of condensed.slice(condensed.indexOf(cut.above))) unfinished.add(id);
@@ -63,13 +69,14 @@ const sum = (one: Amount | null, other: Amount | null): Amount | null =>
 type Node = Omit<ManifestRow, "level" | "messages"> & { readonly above: SummaryId };
 
 /** The summaries that these were made from, in the order of both. */
-function* sourcesOf(ids: readonly SummaryId[], most: number): Script<readonly Node[]> {
+function* sourcesOf(ids: readonly SummaryId[], conversation: ConversationId, most: number): Script<readonly Node[]> {
   return yield* all(
     sql`SELECT above, s.summary_id, s.depth, s.token_count, s.earliest_at, s.latest_at,
                substr(s.content, 1, ${openingRead}) AS opening
-        FROM (SELECT asked.key AS place, p.ordinal AS ordinal, p.summary_id AS above, p.parent_summary_id AS source
+        FROM (SELECT asked.key AS place, p.ordinal AS ordinal, p.summary_id AS above, near.summary_id AS source
               FROM json_each(${JSON.stringify(ids)}) asked CROSS JOIN summary_parents p ON p.summary_id = asked.value
-              ORDER BY place, p.ordinal LIMIT ${most})
+              CROSS JOIN summaries near ON near.summary_id = p.parent_summary_id
+              WHERE near.conversation_id = ${conversation} ORDER BY place, p.ordinal LIMIT ${most})
         JOIN summaries s ON s.summary_id = source ORDER BY place, ordinal`,
     toNode,
   );
@@ -90,11 +97,15 @@ const toNode = (row: Row): Node => ({
 });
 
 /** The messages that each was made from itself; those without any are left out. */
-function* messagesOf(ids: readonly SummaryId[]): Script<readonly (readonly [SummaryId, Amount])[]> {
+function* messagesOf(
+  ids: readonly SummaryId[],
+  conversation: ConversationId,
+): Script<readonly (readonly [SummaryId, Amount])[]> {
   return yield* all(
     sql`SELECT sm.summary_id, count(*) AS messages, sum(m.token_count) AS tokens
         FROM json_each(${JSON.stringify(ids)}) asked CROSS JOIN summary_messages sm ON sm.summary_id = asked.value
-        JOIN messages m ON m.message_id = sm.message_id GROUP BY sm.summary_id`,
+        CROSS JOIN messages m ON m.message_id = sm.message_id
+        WHERE m.conversation_id = ${conversation} GROUP BY sm.summary_id`,
     (row) => [asSummary(text(row, "summary_id")), { count: int(row, "messages"), tokens: int(row, "tokens") }],
   );
 }

@@ -265,7 +265,7 @@ export function* file(id: FileId): Script<StoredFile | null> {
 
 export function* files(id: ConversationId): Script<readonly StoredFile[]> {
   return yield* all(
-    sql`SELECT * FROM large_files WHERE conversation_id = ${id} ORDER BY created_at, file_id`,
+    sql`SELECT * FROM large_files WHERE conversation_id = ${id} ORDER BY created_at, rowid`,
     toStoredFile,
   );
 }

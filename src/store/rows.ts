@@ -172,6 +172,7 @@ export const toStoredFile = (row: Row): StoredFile => ({
   storageUri: text(row, "storage_uri"),
   exploration: textOrNull(row, "exploration_summary"),
   createdAt: time(row, "created_at"),
+  messageKey: textOrNull(row, "message_key"),
 });
 
 export const toGrant = (row: Row): Grant => {

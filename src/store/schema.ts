@@ -133,7 +133,8 @@ export const tables = {
       content_hash TEXT,
       storage_uri TEXT NOT NULL,
       exploration_summary TEXT,
-      created_at TEXT NOT NULL
+      created_at TEXT NOT NULL,
+      message_key TEXT
     )`,
   expansion_grants: `
     CREATE TABLE expansion_grants (

@@ -21,6 +21,7 @@ import * as write from "./write.ts";
 type BeyondRows =
   | "search"
   | "fileContent"
+  | "fileLines"
   | "saveFile"
   | "status"
   | "skeleton"

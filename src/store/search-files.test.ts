@@ -30,6 +30,7 @@ const filesOf = (names: readonly string[]): readonly StoredFile[] =>
     storageUri: name,
     exploration: null,
     createdAt: new Date(Date.UTC(2026, 1, 17) - age * 86_400_000).toISOString() as Timestamp,
+    messageKey: null,
   }));
 
 const never: Deadline = { deadlineMs: 1, nowMs: () => 0 };
@@ -162,6 +163,28 @@ describe("places of files", () => {
     const [far] = (await find({ f: `payment ${apart} payment of the numbat` }, ask("numbat payment"))).hits;
     assert.equal(far?.line, 3);
     assert.match(far?.snippet ?? "", /payment of the numbat$/);
+  });
+});
+
+describe("a place in a file is shown by its lines", () => {
+  const shown = async (text: string, pattern: string, mode: SearchRequest["mode"] = "full_text") =>
+    (await find({ f: text }, ask(pattern, { mode }))).hits.map(({ line, snippet }) => [line, snippet]);
+
+  it("as they stand, from the first of the match to its last", async () => {
+    const code = "one\n\tif (quokka) {\n\t\tsleep();\n\t}\nlast";
+    assert.deepEqual(await shown(code, "qu.kka", "regex"), [[2, "\tif (quokka) {"]]);
+    assert.deepEqual(await shown(code, "quokka sleep"), [[2, "\tif (quokka) {\n\t\tsleep();"]]);
+    assert.deepEqual(await shown(code, "sleep[^]*last", "regex"), [[3, "\t\tsleep();\n\t}\nlast"]]);
+    assert.deepEqual(await shown("a\r\nthe quokka\r\nb", "quokka"), [[2, "the quokka"]]);
+  });
+
+  it("as many as fit, and a long one around the match", async () => {
+    const long = "x ".repeat(90);
+    assert.deepEqual(await shown(`the quokka ${long}\n${long}numbat`, "quokka [^]*numbat", "regex"), [
+      [1, `the quokka ${long}`],
+    ]);
+    const [[, snippet] = []] = await shown(`before\n${long}${long}quokka\nbehind`, "quokka");
+    assert.match(String(snippet), /^…x x .*x quokka$/);
   });
 });
 

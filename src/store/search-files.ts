@@ -25,12 +25,12 @@ export function* filesToSearch(request: SearchRequest): Script<readonly StoredFi
   const only = conversations === undefined ? null : JSON.stringify(conversations);
   return yield* all(
     sql`SELECT file_id, f.conversation_id, file_name, mime_type, byte_size, line_count, encoding, storage_uri,
-               NULL AS exploration_summary, f.created_at
+               NULL AS exploration_summary, f.created_at, message_key
         FROM large_files f JOIN conversations c USING (conversation_id)
         WHERE encoding = 'utf8' AND f.created_at >= ${since} AND f.created_at < ${before}
           AND (CASE WHEN ${only} IS NULL THEN c.hidden = 0
                ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END)
-        ORDER BY f.created_at DESC, file_id DESC`,
+        ORDER BY f.created_at DESC, f.rowid DESC`,
     toStoredFile,
   );
 }
@@ -141,8 +141,23 @@ function withShown(places: readonly Place[], text: string): readonly Place[] {
   }
   return places.map((place) => ({
     ...place,
-    shown: place.shown ?? { line: lines.get(place.spot) ?? 1, snippet: excerpt(text, place.spot, snippetWidth) },
+    shown: place.shown ?? { line: lines.get(place.spot) ?? 1, snippet: linesAt(text, place.spot) },
   }));
+}
+
+/** The lines of a spot as they stand, as many as fit; of a longer line, what stands around the match. */
+function linesAt(text: string, spot: Stretch): string {
+  const beside = 3 * snippetWidth; // More than an excerpt looks at.
+  const edge = Math.max(0, spot.from - beside);
+  const near = text.slice(edge, Math.min(spot.to, spot.from + snippetWidth) + beside);
+  const from = spot.from - edge;
+  const start = from === 0 ? 0 : near.lastIndexOf("\n", from - 1) + 1;
+  const ends = Array.from(`${near}\n`.matchAll(/\r?\n/g), ({ index }) => index).filter((end) => end >= from);
+  const fitting = ends.filter((end) => end - start <= snippetWidth);
+  const end = fitting.find((each) => each >= spot.to - edge) ?? fitting.at(-1);
+  if (end !== undefined) return near.slice(start, end);
+  const line = near.slice(start, ends[0]);
+  return excerpt(line, { from: from - start, to: Math.min(spot.to - edge, start + line.length) - start }, snippetWidth);
 }
 
 const toHit = ({ file, score, shown }: Place): SearchHit => ({

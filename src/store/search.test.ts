@@ -77,8 +77,10 @@ function createArchive() {
       pattern: string,
       more: Partial<SearchRequest> = {},
       deadline = { deadlineMs: 1, nowMs: () => 0 },
+      postings?: number,
     ): SearchResult {
-      return run(search({ pattern, mode: "full_text", scope: "both", sort: "hybrid", limit: 20, ...more }, deadline));
+      const request = { pattern, mode: "full_text", scope: "both", sort: "hybrid", limit: 20, ...more } as const;
+      return run(search(request, deadline, postings));
     },
     snippets(pattern: string, more: Partial<SearchRequest> = {}): readonly string[] {
       return this.find(pattern, more).hits.map((hit) => hit.snippet);
@@ -329,6 +331,125 @@ describe("guarantee 22: no false “no matches”", () => {
   });
 });
 
+describe("guarantee 22: what is rare among the newest is found among the older", () => {
+  const archive = createArchive();
+  const rows = 13_000;
+  const second = (n: number): Timestamp => at(new Date(Date.UTC(2026, 0, 1) + n * 1_000).toISOString());
+  /** So many are ranked at once; looking for older ones takes several pages. */
+  const postings = 1_000;
+  const [long, short, hidden] = [asConversation(1), asConversation(2), asConversation(3)];
+  const fill = (conversation: number, from: number, to: number, text: string): void => {
+    archive.say([], { conversation });
+    archive.db
+      .prepare(
+        `WITH RECURSIVE seconds (n) AS (SELECT CAST(?1 AS INTEGER) UNION ALL SELECT n + 1 FROM seconds WHERE n + 1 < ?2)
+         INSERT INTO messages (conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
+         SELECT ?3, n + 1, 'user', ?4 || ' ' || n, 1,
+                strftime('%Y-%m-%dT%H:%M:%S.000Z', '2026-01-01', n || ' seconds'), '', 'n' || n FROM seconds`,
+      )
+      .run(from, to, conversation, text);
+  };
+  archive.say("lost beaver of a later time", { at: second(rows + 60), conversation: 4 });
+  fill(long, 0, 100, "beaver step");
+  fill(short, 100, 120, "beaver aside");
+  fill(long, 120, 9_000, "beaver step");
+  archive.say("lost beaver among others", { at: second(3), conversation: 4 });
+  fill(long, 9_000, rows - 1_100, "beaver step");
+  fill(long, rows - 1_100, rows - 500, "wombat and beaver step");
+  archive.say("lost beaver of an earlier time", { at: second(3), conversation: 4 });
+  fill(hidden, rows - 500, rows, "beaver unseen");
+  archive.say([], {});
+  archive.db.exec("UPDATE conversations SET hidden = 1 WHERE conversation_id = 3");
+  archive.index();
+
+  const find = (more: Partial<SearchRequest>, pattern = "beaver", deadline = { deadlineMs: 1, nowMs: () => 0 }) => {
+    const { hits, caveats } = archive.find(pattern, { scope: "messages", ...more }, deadline, postings);
+    return { snippets: hits.map((hit) => hit.snippet).toSorted(), times: hits.map((hit) => hit.at), caveats };
+  };
+  const steps = (from: number, to: number): readonly string[] =>
+    Array.from({ length: to - from }, (_, index) => `beaver step ${from + index}`);
+
+  it("in an old and narrow time, whatever was stored in another order", () => {
+    for (const sort of sorts) {
+      const { snippets, caveats } = find({ sort, before: second(10) });
+      assert.deepEqual(snippets, [...steps(0, 10), "lost beaver among others", "lost beaver of an earlier time"], sort);
+      assert.deepEqual(caveats, [], sort);
+      assert.deepEqual(find({ sort, since: second(rows) }), {
+        snippets: ["lost beaver of a later time"],
+        times: [second(rows + 60)],
+        caveats: [],
+      });
+      assert.deepEqual(find({ sort, since: second(-9), before: second(0) }).caveats, []);
+    }
+  });
+
+  it("in a conversation, be it few rows or most of them", () => {
+    for (const sort of sorts) {
+      const inShort = find({ sort, conversations: [short], before: second(103) });
+      assert.deepEqual(inShort.snippets, ["beaver aside 100", "beaver aside 101", "beaver aside 102"], sort);
+      const inLong = find({ sort, conversations: [long], since: second(95), before: second(125) });
+      assert.deepEqual(inLong.snippets, [...steps(95, 100), ...steps(120, 125)].toSorted(), sort);
+      assert.deepEqual([...inShort.caveats, ...inLong.caveats], [], sort);
+    }
+  });
+
+  it("behind newer ones that are hidden", () => {
+    for (const sort of sorts) {
+      const { hits, caveats } = archive.find("beaver", { sort, limit: 5 }, undefined, 100);
+      assert.deepEqual([hits.length, hits.some((hit) => hit.conversation === hidden)], [5, false], sort);
+      assert.equal(caveatKinds(caveats)[0], "limit", sort);
+    }
+  });
+
+  it("by a frequent word, when the rare ones are of another time", () => {
+    for (const sort of sorts) {
+      const { snippets, caveats } = find({ sort, since: second(1), before: second(3) }, "wombat beaver");
+      assert.deepEqual(snippets, steps(1, 3), sort);
+      assert.deepEqual(caveatKinds(caveats), sort === "recency" ? ["partial_match"] : [], sort);
+    }
+    const [from, to] = [rows - 1_102, rows - 1_099];
+    assert.deepEqual(
+      find({ sort: "relevance", since: second(from), before: second(to) }, "wombat beaver").snippets,
+      [...steps(from, to - 1), `wombat and beaver step ${to - 1}`],
+      "each once",
+    );
+  });
+
+  it("newest first, and as many as were asked for", () => {
+    const { times, caveats } = find({ sort: "recency", limit: 3, before: second(4_000) });
+    assert.deepEqual(times, [second(3_999), second(3_998), second(3_997)]);
+    assert.deepEqual(caveats, [{ kind: "limit", limit: 3 }]);
+  });
+
+  it("and it is said that some were not ranked only where some were not", () => {
+    const ranked = (more: Partial<SearchRequest>) => find({ sort: "relevance", ...more }).caveats.slice(1);
+    assert.deepEqual(ranked({ before: second(300) }), []);
+    assert.deepEqual(ranked({ before: second(10), limit: 1 }), []);
+    assert.deepEqual(ranked({ before: second(4_000) }), [{ kind: "newest_ranked", ranked: 402 }]);
+    assert.deepEqual(ranked({ conversations: [long], since: second(rows - 1_000) }), []);
+    assert.deepEqual(ranked({ conversations: [long] }), [{ kind: "newest_ranked", ranked: 1_000 }]);
+  });
+
+  it("or the time is said to have been too short, however short it was", () => {
+    for (const sort of sorts) {
+      const whole = find({ sort, before: second(10) }, "beaver step");
+      let furthest = 0;
+      for (let deadlineMs = 1; deadlineMs < 20; deadlineMs++) {
+        let ms = 0;
+        const found = find({ sort, before: second(10) }, "beaver step", { deadlineMs, nowMs: () => ms++ });
+        const [caveat] = found.caveats;
+        if (caveat?.kind !== "time") assert.deepEqual(found, whole, `${sort} within ${deadlineMs}`);
+        else {
+          assert.deepEqual(caveatKinds(found.caveats), ["time"]);
+          assert.ok(caveat.scanned < caveat.of, `${caveat.scanned} of ${caveat.of}`);
+          furthest = Math.max(furthest, caveat.scanned);
+        }
+      }
+      assert.ok(furthest > 5_000, `${sort} got to ${furthest}`);
+    }
+  });
+});
+
 describe("scope", () => {
   const archive = createArchive();
   archive.say("the beaver of the first", { conversation: 1, at: "2026-03-01T00:00:00.000Z" });
@@ -483,6 +604,17 @@ describe("order", () => {
       assert.deepEqual(caveatKinds(caveats), ["limit", "newest_ranked"]);
       assert.equal(crowded.snippets("needle", { mode: "regex", limit: 3 })[0], "needle new");
     });
+  });
+
+  it("by recency is by time also among few", () => {
+    const archive = createArchive();
+    archive.say("needle new", { conversation: 1 });
+    archive.say(
+      Array.from({ length: 100 }, () => "needle old"),
+      { conversation: 2, at: "2020-01-01T00:00:00.000Z" },
+    );
+    archive.index();
+    assert.deepEqual(archive.snippets("needle", { sort: "recency", limit: 2 }), ["needle new", "needle old"]);
   });
 
   it("by relevance prefers rare words, and more of them", () => {

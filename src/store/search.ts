@@ -7,10 +7,11 @@
 
 import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../core/ports.ts";
 import { excerpt } from "../core/text.ts";
+import { collect, holds, later, newestOf } from "./collect.ts";
+import type { Candidate, Collected, WordSearch } from "./collect.ts";
 import { allOf, anyOf, byRecency, isWithin, messages, openScope, toFound, turnsAt } from "./corpus.ts";
-import type { Corpus, Extent, Found, Scope } from "./corpus.ts";
+import type { Corpus, Found, Scope } from "./corpus.ts";
 import { filesBeside, lookUp, postingsMax, requiredBy } from "./lookup.ts";
-import type { Picked } from "./lookup.ts";
 import { compilePattern } from "./pattern.ts";
 import type { Pattern } from "./pattern.ts";
 import {
@@ -29,12 +30,12 @@ import type { Row, Script, Statement } from "./script.ts";
 import { checkLimit, isLate, snippetWidth, timeoutMsOf } from "./search-limits.ts";
 import type { Deadline } from "./search-limits.ts";
 import { parseQuery } from "./words.ts";
-import type { Query, Term } from "./words.ts";
+import type { Term } from "./words.ts";
 
-export function* search(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
+export function* search(request: SearchRequest, deadline: Deadline, postings = postingsMax): Script<SearchResult> {
   checkLimit(request);
   const byPattern = request.mode === "regex";
-  const found = yield* byPattern ? searchByPattern(request, deadline) : searchByWords(request, deadline);
+  const found = yield* byPattern ? searchByPattern(request, deadline) : searchByWords(request, deadline, postings);
   const files = yield* filesBeside(request);
   return files === 0 ? found : { ...found, caveats: [...found.caveats, { kind: "files", files }] };
 }
@@ -115,10 +116,6 @@ function* scanRows(
   return { hits, scanned: scanned + others.length - otherLeft, rows, endedLate: otherLeft > 0 };
 }
 
-const newestOf = <T extends { readonly found: Found }>(rows: readonly T[], most: number): readonly T[] =>
-  rows.toSorted((one, other) => byRecency(one.found, other.found)).slice(0, most);
-const later = (one: string, other: string): string => (one > other ? one : other);
-
 /** What one statement should take, and how many rows that may be: few at first, as nobody knows how long they are. */
 const chunkMs = 6;
 const chunkRowsMin = 16;
@@ -154,16 +151,6 @@ function* readDown<T>(
 
 // ── By words ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface WordSearch {
-  readonly request: SearchRequest;
-  readonly query: Query;
-  readonly scope: Scope;
-  readonly deadline: Deadline;
-  /** All terms of the query; readings count them by position. */
-  readonly terms: readonly Term[];
-  readonly read: (text: string) => Reading;
-}
-
 interface Answer {
   /** In order, and one more than the limit if there are more. */
   readonly hits: readonly SearchHit[];
@@ -172,18 +159,18 @@ interface Answer {
   readonly missing: readonly Term[] | null;
 }
 
-function* searchByWords(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
+function* searchByWords(request: SearchRequest, deadline: Deadline, postings: number): Script<SearchResult> {
   const query = parseQuery(request.pattern);
   if (request.conversations?.length === 0) return { hits: [], caveats: [] };
   const timeoutMs = timeoutMsOf(deadline);
   const scope = yield* openScope(request);
   const terms = [...query.phrases, ...query.words, ...query.pieces];
-  const wanted: WordSearch = { request, query, scope, deadline, terms, read: createReader(terms) };
+  const wanted: WordSearch = { request, query, scope, deadline, postings, terms, read: createReader(terms) };
   const { hits, collected, missing } = request.sort === "recency" ? yield* findNewest(wanted) : yield* findBest(wanted);
 
   const caveats: SearchCaveat[] = [];
   if (hits.length > request.limit) caveats.push({ kind: "limit", limit: request.limit });
-  if (collected.endedLate) caveats.push({ kind: "time", timeoutMs, scanned: collected.read, of: collected.ranked });
+  if (collected.endedLate) caveats.push({ kind: "time", timeoutMs, scanned: collected.looked, of: collected.total });
   if (collected.isCut) caveats.push({ kind: "newest_ranked", ranked: collected.ranked });
   if (missing !== null && hits.length > 0)
     caveats.push({ kind: "partial_match", missing: missing.map((word) => word.text) });
@@ -191,42 +178,29 @@ function* searchByWords(request: SearchRequest, deadline: Deadline): Script<Sear
   return { hits: hits.slice(0, request.limit), caveats };
 }
 
-const holds = ({ terms }: WordSearch, reading: Reading, term: Term): boolean =>
-  (reading.counts[terms.indexOf(term)] ?? 0) > 0;
-
 /** Newest first: rows that hold every word; if there are none, rows that hold some. */
 function* findNewest(wanted: WordSearch): Script<Answer> {
   const { phrases, words } = wanted.query;
   const full = yield* findHolding(wanted, "all");
-  return full.hits.length > 0 || phrases.length + words.length === 1 ? full : yield* findHolding(wanted, "some");
+  const isAnswer = full.hits.length > 0 || phrases.length + words.length === 1 || full.collected.endedLate;
+  return isAnswer ? full : yield* findHolding(wanted, "some");
 }
 
 const newestMax = 2_000;
-/** How many more are looked at where rows were not stored in the order of their time. */
-const newestElsewhereMax = 20_000;
-
 function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<Answer> {
   const { query, scope, request, terms } = wanted;
   const matches = query.words.map((word) => word.match);
   // Phrases are required in any case; beside them, some words are none.
   const some = query.phrases.length > 0 ? [] : [anyOf(matches)];
   const match = allOf([...requiredBy(query, scope), ...(which === "all" ? matches : some)]);
-  const most = scope.isNarrowed ? postingsMax : newestMax;
   const isEnough = (reading: Reading): boolean =>
     which === "all"
       ? query.words.every((word) => holds(wanted, reading, word))
       : query.phrases.length > 0 || query.words.some((word) => holds(wanted, reading, word));
   const collected = yield* collect(wanted, isEnough, request.limit + 1, function* (corpus) {
-    const ids = yield* corpus.newest(match, most);
-    const read = ids.length + newestElsewhereMax;
-    return {
-      ...pickedAll(ids),
-      isCut: ids.length === most,
-      *elsewhere(below) {
-        const others = (yield* corpus.newest(match, read + 1)).filter((id) => id < below);
-        return { ...pickedAll(others.slice(0, newestElsewhereMax)), isCut: others.length > newestElsewhereMax };
-      },
-    };
+    const ids = yield* corpus.newest(match, newestMax);
+    const cutBelow = ids.length < newestMax ? 0 : (ids.at(-1) ?? 0);
+    return { ranked: ids.length, ids: (from, to) => ids.slice(from, to), holding: new Map(), match, cutBelow };
   });
   const candidates = collected.candidates.toSorted((one, other) => byRecency(one.found, other.found));
   const weights = terms.map(() => 1);
@@ -242,21 +216,14 @@ function* findHolding(wanted: WordSearch, which: "all" | "some"): Script<Answer>
   };
 }
 
-const pickedAll = (ids: readonly number[]): Omit<Picked, "isCut"> => ({
-  count: ids.length,
-  ids: (from, to) => ids.slice(from, to),
-  ranked: ids.length,
-  holding: new Map(),
-});
-
 /** How many rows are scored from their text. */
 const candidatesMax = 400;
 
 /** Best first: rows that hold any of the words. */
 function* findBest(wanted: WordSearch): Script<Answer> {
-  const { query, scope, request, terms } = wanted;
+  const { query, scope, request, postings, terms } = wanted;
   const isEnough = (reading: Reading): boolean => reading.matches.length > 0;
-  const collected = yield* collect(wanted, isEnough, candidatesMax, (corpus) => lookUp(corpus, query, scope));
+  const collected = yield* collect(wanted, isEnough, candidatesMax, (corpus) => lookUp(corpus, query, scope, postings));
   const weights = terms.map((term) => weightOf(collected.holding.get(term) ?? 0, scope.rows));
   const ranked: Scored[] = [];
   for (const corpus of scope.corpora) {
@@ -323,165 +290,4 @@ function placesAround(candidates: readonly Scored[]): readonly (readonly [number
     }
   }
   return places;
-}
-
-// ── Reading rows ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** A row and what it holds of the query. */
-interface Candidate {
-  readonly found: Found;
-  readonly reading: Reading;
-}
-
-interface Collected {
-  readonly candidates: readonly Candidate[];
-  /** How many rows hold each term. */
-  readonly holding: ReadonlyMap<Term, number>;
-  /** Rows that the index found, how many of them were read, and whether that was for want of time. */
-  readonly ranked: number;
-  readonly read: number;
-  readonly endedLate: boolean;
-  /** Whether the index left older rows out. */
-  readonly isCut: boolean;
-  /** Rows outside the index that were not read either. */
-  readonly unindexed: number;
-}
-
-/** Reads rows that were picked through the index, until there are enough, and rows that are not in it. */
-function* collect(
-  wanted: WordSearch,
-  isEnough: (reading: Reading) => boolean,
-  enough: number,
-  pick: (corpus: Corpus) => Script<Picked>,
-): Script<Collected> {
-  const { query, scope, terms } = wanted;
-  const keep = (rows: readonly Found[]): readonly Candidate[] =>
-    rows
-      .map((found) => ({ found, reading: wanted.read(found.text) }))
-      .filter(({ reading }) => isEnough(reading) && query.phrases.every((phrase) => holds(wanted, reading, phrase)));
-  const holding = new Map<Term, number>();
-  const candidates: Candidate[] = [];
-  let [ranked, read, unindexed, isCut, endedLate] = [0, 0, 0, false, false];
-  for (const corpus of scope.corpora) {
-    const picked = yield* pick(corpus);
-    const indexed = yield* readPicked(corpus, picked, enough, keep, wanted);
-    const others = yield* readElsewhere(corpus, picked, indexed, keep, wanted);
-    const tail = yield* readTail(corpus, yield* corpus.extent(), keep, wanted);
-    for (const term of terms) {
-      const inTail = tail.candidates.filter(({ reading }) => holds(wanted, reading, term)).length;
-      holding.set(term, (holding.get(term) ?? 0) + (picked.holding.get(term) ?? 0) + inTail);
-    }
-    candidates.push(...indexed.candidates, ...others.candidates, ...tail.candidates);
-    ranked += picked.ranked + others.ranked;
-    read += indexed.read + others.read;
-    unindexed += tail.unread;
-    isCut ||= others.isCut;
-    endedLate ||= indexed.endedLate || others.endedLate;
-  }
-  return { candidates, holding, ranked, read, endedLate, isCut, unindexed };
-}
-
-/** Rows of one statement: few at first, and never many that are long. */
-const rowsPerRead = 50;
-const rowsPerReadMax = 200;
-const charactersPerRead = 2 ** 20;
-
-interface ReadRows {
-  readonly candidates: readonly Candidate[];
-  readonly read: number;
-  readonly endedLate: boolean;
-}
-
-function* readPicked(
-  corpus: Corpus,
-  picked: Picked,
-  enough: number,
-  keep: (rows: readonly Found[]) => readonly Candidate[],
-  { scope, request, deadline }: WordSearch,
-): Script<ReadRows> {
-  const candidates: Candidate[] = [];
-  let read = 0;
-  let page = rowsPerRead;
-  // Rows can be hidden, or of another time. Far down the list, what was asked for is enough.
-  while (read < picked.count && candidates.length < (read < 10 * enough ? enough : request.limit + 1)) {
-    if (read > 0 && isLate(deadline)) return { candidates, read, endedLate: true };
-    const next = picked.ids(read, Math.min(read + page, picked.count));
-    const rows = yield* all(corpus.rows(next, scope.filter), toFound);
-    candidates.push(...keep(rows));
-    read += next.length;
-    page = nextPage(page, rows);
-  }
-  return { candidates, read, endedLate: false };
-}
-
-const nextPage = (page: number, rows: readonly Found[]): number =>
-  rows.reduce((sum, found) => sum + found.text.length, 0) > charactersPerRead
-    ? Math.max(1, page >> 1)
-    : Math.min(rowsPerReadMax, page << 1);
-
-/**
- * Where the newest are asked for, those that were stored last may not be: a conversation imported before another can
- * be the later one. Reads the rows of such conversations that are later than what was found.
- */
-function* readElsewhere(
-  corpus: Corpus,
-  picked: Picked,
-  indexed: ReadRows,
-  keep: (rows: readonly Found[]) => readonly Candidate[],
-  { scope, request, deadline }: WordSearch,
-): Script<ReadRows & { readonly ranked: number; readonly isCut: boolean }> {
-  const none = { candidates: [], read: 0, endedLate: false, ranked: 0 };
-  const newest = newestOf(indexed.candidates, request.limit + 1);
-  const isAllRead = indexed.read === picked.count && !picked.isCut;
-  // What is older than enough newer ones is not missed; with too few of them, whatever was left out is.
-  if (picked.elsewhere === undefined || newest.length <= request.limit) return { ...none, isCut: picked.isCut };
-  if (isAllRead || indexed.endedLate) return { ...none, isCut: false };
-  const [below = 0] = picked.ids(indexed.read - 1, indexed.read);
-  const behind = yield* corpus.behind(below, newest[request.limit - 1]?.found.at ?? "", scope.filter);
-  if (behind.length === 0) return { ...none, isCut: false };
-
-  const only = JSON.stringify(behind);
-  const others = yield* picked.elsewhere(below);
-  let candidates: readonly Candidate[] = newest;
-  let read = 0;
-  let page = rowsPerRead;
-  while (read < others.count && !isLate(deadline)) {
-    const since = later(scope.filter.since, candidates[request.limit - 1]?.found.at ?? "");
-    const next = others.ids(read, Math.min(read + page, others.count));
-    const rows = yield* all(corpus.rows(next, { ...scope.filter, only, since }), toFound);
-    candidates = newestOf([...candidates, ...keep(rows)], request.limit + 1);
-    read += next.length;
-    page = nextPage(page, rows);
-  }
-  const known = new Set(newest);
-  return {
-    candidates: candidates.filter((candidate) => !known.has(candidate)),
-    read,
-    ranked: others.ranked,
-    endedLate: read < others.count,
-    isCut: others.isCut,
-  };
-}
-
-const tailMax = 2_000;
-
-/** Reads the newest rows that are not indexed yet; usually there are few. */
-function* readTail(
-  corpus: Corpus,
-  { indexedUpto, newest }: Extent,
-  keep: (rows: readonly Found[]) => readonly Candidate[],
-  { scope, deadline }: WordSearch,
-): Script<{ readonly candidates: readonly Candidate[]; readonly unread: number }> {
-  const candidates: Candidate[] = [];
-  const oldest = Math.max(indexedUpto, newest - tailMax);
-  let to = newest;
-  let page = rowsPerRead;
-  while (to > oldest && !isLate(deadline)) {
-    const from = Math.max(oldest, to - page);
-    const rows = yield* all(corpus.between(from + 1, to, scope.filter), toFound);
-    candidates.push(...keep(rows));
-    to = from;
-    page = nextPage(page, rows);
-  }
-  return { candidates, unread: Math.max(0, to - indexedUpto) };
 }

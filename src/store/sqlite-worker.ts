@@ -34,6 +34,7 @@ const methods = [
   "file",
   "files",
   "fileContent",
+  "fileLines",
   "grant",
   "usageSince",
   "openBreakers",

@@ -14,7 +14,7 @@ import { forgottenMark, formsOf, redactText } from "../core/forget.ts";
 import type { ConversationId, FileId, StoredFile, Timestamp } from "../core/model.ts";
 import type { ForgetPlan, Store } from "../core/ports.ts";
 import { backUp } from "./backup.ts";
-import { draftContent, hasContent, hashContent, readContent, removeContent, rewriteContent } from "./files.ts";
+import { draftContent, hasContent, hashContent, linesOf, readContent, removeContent, rewriteContent } from "./files.ts";
 import { filesOnlyOf, filesToForget, isScrubPending, recordScrub } from "./forget.ts";
 import { indexBatch, unindexedRows } from "./indexing.ts";
 import { identify, messageOf, migrate } from "./migrate.ts";
@@ -154,6 +154,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     },
     async fileContent(id) {
       return await readContent(filesDir, await fileOf(id));
+    },
+    async fileLines(id, range) {
+      return linesOf(await readContent(filesDir, await fileOf(id)), range);
     },
     async saveFile(file) {
       const contentHash = hashContent(file);

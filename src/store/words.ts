@@ -110,7 +110,7 @@ export function parseQuery(pattern: string): Query {
       "invalid",
       `nothing to search for in ${JSON.stringify(pattern)}: it has no letter, digit or emoji`,
       {
-        hint: String.raw`give words, such as: database migration "exact phrase"; for punctuation use mode regex: \$\{`,
+        hint: "give words, such as: database migration; only a regular expression finds punctuation",
       },
     );
   }

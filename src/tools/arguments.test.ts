@@ -75,13 +75,20 @@ describe("arguments that cannot be meant", () => {
     assert.match(await refusal({ limit: 0, mode: "fuzzy" }), /pattern is missing.*mode is "fuzzy".*limit is 0/);
   });
 
-  it("are told with the nearest name when there is none like it", async () => {
-    assert.match(
-      await refusal({ pattern: "x", patern: "y" }),
-      /^there is no argument "patern", the nearest is pattern /,
-    );
-    assert.match(await refusal({ pattern: "x", conversation: 3 }), /the nearest is allConversations/);
-    assert.match(await refusal({ pattern: "x", __proto__x: 3 }), /there is no argument/);
+  it("are told with the name that was meant, where that can be guessed", async () => {
+    for (const [given, meant] of [
+      [
+        { pattern: "x", patern: "y" },
+        /^there is no argument "patern", did you mean pattern\? \(known: pattern, mode, /,
+      ],
+      [{ pattern: "x", summaryId: "sum_a" }, /"summaryId", did you mean summaryIds\?/],
+      [{ query: "x" }, /"query", did you mean pattern\? .*; pattern is missing/],
+      [{ pattern: "x", query: "x" }, /^there is no argument "query" \(known: /],
+      [{ pattern: "x", bogus: 3 }, /^there is no argument "bogus" \(known: /],
+      [{ bogus: 3, query: "x" }, /^there is no argument "bogus" \(.*no argument "query" \(/],
+      [{ pattern: "x", __proto__x: 3 }, /there is no argument/],
+    ] as const)
+      assert.match(await refusal(given), meant);
   });
 
   it("are shown short, however long they are", async () => {

@@ -7,6 +7,8 @@
 
 import type { Static } from "typebox";
 import { LcmError } from "../core/errors.ts";
+import type { Lcm } from "../core/lcm.ts";
+import { parseSpan } from "../core/when.ts";
 
 export type Parameter = { readonly description: string } & (
   | {
@@ -34,9 +36,12 @@ export async function checkArguments<const P extends Parameters>(parameters: P, 
   const wrong = Errors(parameters, args)[1].flatMap((error) =>
     error.keyword === "required" ? error.params.requiredProperties : (error.instancePath.split("/")[1] ?? []),
   );
-  const { properties } = parameters;
+  const { properties, required } = parameters;
+  const missing = required.filter((name) => args[name] === undefined);
+  // Another name for the one thing that is missing means that.
+  const meant = unknown.length === 1 && missing.length === 1 ? missing[0] : undefined;
   const problems = [
-    ...unknown.map((name) => unknownArgument(properties, name)),
+    ...unknown.map((name) => unknownArgument(Object.keys(properties), name, meant)),
     ...[...new Set(wrong)].map((name) => problem(name, properties[name], args[name])),
   ];
   throw new LcmError("invalid", problems.join("; "));
@@ -119,10 +124,11 @@ export function expectation(parameter: Parameter): string {
   }
 }
 
-function unknownArgument(properties: Parameters["properties"], name: string): string {
-  const known = Object.keys(properties);
-  const nearest = known.toSorted((a, b) => distance(a, name) - distance(b, name))[0] ?? "";
-  return `there is no argument ${show(name)}, the nearest is ${nearest} (known: ${known.join(", ")})`;
+function unknownArgument(known: readonly string[], name: string, meant: string | undefined): string {
+  const [nearest = ""] = known.toSorted((one, other) => distance(one, name) - distance(other, name));
+  const likely = distance(nearest, name) <= nearest.length / 3 ? nearest : meant;
+  const words = likely === undefined ? "" : `, did you mean ${likely}?`;
+  return `there is no argument ${show(name)}${words} (known: ${known.join(", ")})`;
 }
 
 /** How many letters must change to make one word of the other. */
@@ -164,7 +170,8 @@ export const allConversations = {
 export const since = {
   type: "string",
   minLength: 1,
-  description: "Only from this time on, ISO 8601, UTC if no offset is given: 2026-02-17 or 2026-02-17T15:30:00Z.",
+  description:
+    "Only from this time on, in UTC: 2026-02-17, 2026-02-17T15:30 (or with an offset), yesterday, or ago: 2h, 7d.",
 } as const satisfies Parameter;
 
 export const before = {
@@ -172,3 +179,6 @@ export const before = {
   minLength: 1,
   description: "Only before this time, written like since.",
 } as const satisfies Parameter;
+
+export const spanOf = (args: { readonly since?: string; readonly before?: string }, { clock }: Lcm) =>
+  parseSpan(args, "UTC", clock.now(), "");

@@ -1,9 +1,9 @@
 /** `lcm_describe`: one thing by its id, with what it was made from and what it would take to read that. */
 
-import type { Described, DescribeRequest } from "../core/describe.ts";
+import type { Described, DescribeRequest, FilePiece } from "../core/describe.ts";
 import { readGranted } from "../core/grants.ts";
 import { messageName } from "../core/model.ts";
-import type { ConversationId, JsonObject, MessageId, SummaryId } from "../core/model.ts";
+import type { ConversationId, FileId, JsonObject, MessageId, SummaryId } from "../core/model.ts";
 import type { Manifest, ManifestRow } from "../core/ports.ts";
 import { reachOf } from "../core/scope.ts";
 import type { Asked } from "../core/scope.ts";
@@ -219,7 +219,7 @@ function messageResult({ message, coveredBy, files, text, isWhole }: Of<"message
 
 // ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function fileResult({ file, content }: Of<"file">, context: ToolContext): Shown {
+function fileResult({ file, message, content }: Of<"file">, context: ToolContext): Shown {
   const { id, name, mimeType, bytes, lines: lineCount, conversation, createdAt, exploration } = file;
   const what = [
     ...(name === null ? [] : [quoteName(name)]),
@@ -230,14 +230,12 @@ function fileResult({ file, content }: Of<"file">, context: ToolContext): Shown 
   return {
     text: lines(
       heading(context, { id, what, from: createdAt, conversation }),
+      message !== null && `Moved out of ${messageName(message)}`,
       exploration !== null && `What it is about:\n${quote(exploration)}`,
       content === null
         ? "Its content is bytes, not text."
         : `Lines ${content.fromLine} to ${content.toLine} of ${content.lines}:\n${quote(content.text)}`,
-      content?.isCutInLine === true && `Line ${content.toLine} is longer than what may be shown, and was cut.`,
-      content !== null &&
-        content.nextLine !== null &&
-        `Go on with lcm_describe ${JSON.stringify({ id, fromLine: content.nextLine })}`,
+      ...wayOn(id, content),
     ),
     details: {
       id,
@@ -248,6 +246,7 @@ function fileResult({ file, content }: Of<"file">, context: ToolContext): Shown 
       lineCount,
       storagePath: file.storageUri,
       explorationSummary: exploration,
+      messageId: message === null ? null : messageName(message),
       createdAt,
       conversationId: conversation,
       ...(content === null
@@ -257,8 +256,17 @@ function fileResult({ file, content }: Of<"file">, context: ToolContext): Shown 
             fromLine: content.fromLine,
             toLine: content.toLine,
             nextLine: content.nextLine,
-            truncated: content.nextLine !== null || content.isCutInLine || content.fromLine > 1,
+            truncated: content.nextLine !== null || content.lineCutBy !== null || content.fromLine > 1,
           }),
     },
   };
+}
+
+function wayOn(id: FileId, content: FilePiece | null): readonly (string | false)[] {
+  if (content === null) return [];
+  const { toLine, nextLine, lineCutBy } = content;
+  const next = nextLine !== null && `lcm_describe ${JSON.stringify({ id, fromLine: nextLine })}`;
+  if (lineCutBy === null) return [next && `Go on with ${next}`];
+  const raised = lineCutBy === "bytes" ? "maxBytes" : "tokenCap";
+  return [`Line ${toLine} was cut: raise ${raised} to see more of it.`, next && `The line after it: ${next}`];
 }

@@ -68,13 +68,14 @@ type Question = Pick<AskRequest, "prompt" | "query" | "summaryIds" | "maxTokens"
 
 /** Asks with the tools that a delegate may use, and answers before the time that the settings give it. */
 export async function askWithin(question: Question, context: Omit<ToolContext, "grant">): Promise<Answer> {
-  const { lcm, delegate, onProgress } = context;
+  const { lcm, delegate, onProgress, zone } = context;
   const { clear, ...deadline } = createDeadline(lcm.settings.expandTimeoutSeconds * 1_000, context.signal);
   try {
     return await lcm.expandQuery({
       ...question,
       ...deadline,
       tools: [expandTool, describeTool].map((tool) => forDelegate(tool, context)),
+      ...(zone === undefined ? {} : { zone }),
       ...(delegate === undefined ? {} : { delegate }),
       ...(onProgress === undefined ? {} : { onProgress }),
     });
@@ -84,7 +85,7 @@ export async function askWithin(question: Question, context: Omit<ToolContext, "
 }
 
 /** An answer for a program. */
-export const detailsOf = ({ citedMessages, caveats, ...answer }: Answer): JsonObject => ({
+const detailsOf = ({ citedMessages, caveats, ...answer }: Answer): JsonObject => ({
   ...answer,
   citedMessages: citedMessages.map(messageName),
   caveats: caveats.map((caveat) => caveatSentence(caveat, "arguments")),

@@ -98,7 +98,7 @@ function headOf(item: Expanded) {
   const part = isWhole ? [] : ["in part"];
   return item.kind === "message"
     ? { id: messageName(item.id), what: [item.role, ...part], from, conversation }
-    : { id: item.id, what: [`summary, depth ${item.depth}`, ...part], from, conversation };
+    : { id: item.id, what: [`summary, depth ${item.depth}`, ...part], from, to: item.latestAt, conversation };
 }
 
 function remarks({ items, leftOut, isBounded, messagesBelow }: Expansion, maxDepth: number): readonly string[] {

@@ -8,7 +8,7 @@ import { caveatSentence } from "../core/recall.ts";
 import { reachOf } from "../core/scope.ts";
 import type { Reach } from "../core/scope.ts";
 import { estimateTokens } from "../core/text.ts";
-import { allConversations, before, conversationId, since } from "./arguments.ts";
+import { allConversations, before, conversationId, since, spanOf } from "./arguments.ts";
 import { count, heading, quote, quoteName } from "./show.ts";
 import { defineTool } from "./tool.ts";
 import type { ToolContext } from "./tool.ts";
@@ -70,7 +70,10 @@ export const grepTool = defineTool({
     const { tokenCap = tokenCapDefault, ...asked } = args;
     const reach = await reachOf(lcm.store, context.reader, args);
     const timeoutMs = lcm.settings.searchTimeoutSeconds * 1_000;
-    const result = await lcm.grep({ ...asked, reach }, { timeoutMs, ...(signal === undefined ? {} : { signal }) });
+    const result = await lcm.grep(
+      { ...asked, ...spanOf(args, lcm), reach },
+      { timeoutMs, ...(signal === undefined ? {} : { signal }) },
+    );
     const caveats = result.caveats.map((caveat) => caveatSentence(caveat, "arguments"));
     if (result.hits.length === 0) {
       const lines = [
@@ -115,7 +118,13 @@ function headOf(hit: SearchHit) {
     case "message":
       return { id: messageName(hit.id), what: [hit.role], from, conversation };
     case "summary":
-      return { id: hit.id, what: [`summary, depth ${hit.depth}`], from, conversation };
+      return {
+        id: hit.id,
+        what: [`summary, depth ${hit.depth}`],
+        from: hit.earliestAt ?? from,
+        to: from,
+        conversation,
+      };
     case "file":
       return {
         id: `${hit.id} line ${hit.line}`,
@@ -129,7 +138,6 @@ function headOf(hit: SearchHit) {
 // ── Nothing found ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Searched {
-  readonly pattern: string;
   readonly mode?: "regex" | "full_text";
   readonly scope?: "messages" | "summaries" | "both" | "files";
   readonly since?: string;
@@ -160,10 +168,10 @@ async function nothingFound(
   return `No matches in ${kinds[scope]} of ${count(conversations?.length ?? within.length, "conversation")}${time && `, or none${time}`}`;
 }
 
-function otherWays({ pattern, mode = "regex" }: Searched, { kind }: Reach, { reader }: ToolContext): readonly string[] {
+function otherWays({ mode = "regex" }: Searched, { kind }: Reach, { reader }: ToolContext): readonly string[] {
   return [
-    ...(mode === "regex" && /\s/.test(pattern)
-      ? ["The pattern was matched as it is written; mode full_text finds its words wherever they stand"]
+    ...(mode === "regex"
+      ? ["The pattern was matched as it is written; mode full_text looks for its words, wherever they stand"]
       : []),
     ...(kind === "family" && reader.policy !== "own"
       ? ["What is beyond this session is searched with allConversations"]
@@ -193,6 +201,7 @@ function matchOf(hit: SearchHit): JsonObject {
       return {
         id: hit.id,
         ...common,
+        earliestAt: hit.earliestAt,
         summaryId: hit.id,
         depth: hit.depth,
         kind: hit.depth === 0 ? "leaf" : "condensed",

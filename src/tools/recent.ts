@@ -1,10 +1,11 @@
 /** `lcm_recent`: what happened between two times, told by summaries. */
 
 import { messageName } from "../core/model.ts";
+import { lastSaidAt } from "../core/recall.ts";
 import type { Recent, RecentItem } from "../core/recent.ts";
 import { reachOf } from "../core/scope.ts";
 import { formatCount, formatRange, formatTimestamp } from "../core/text.ts";
-import { allConversations, before, conversationId, since } from "./arguments.ts";
+import { allConversations, before, conversationId, since, spanOf } from "./arguments.ts";
 import { count, heading, quote } from "./show.ts";
 import { defineTool } from "./tool.ts";
 
@@ -35,13 +36,16 @@ export const recentTool = defineTool({
     const { lcm, zone } = context;
     const reach = await reachOf(lcm.store, context.reader, args);
     const tokenCap = args.tokenCap ?? lcm.settings.maxExpandTokens;
-    const told = await lcm.recent({ ...args, reach, tokenCap });
+    const told = await lcm.recent({ ...spanOf(args, lcm), reach, tokenCap });
     const span =
       told.before === null ? `since ${formatTimestamp(told.since, zone)}` : formatRange(told.since, told.before, zone);
     const blocks = told.items.map((item) => `${heading(context, headOf(item))}\n${quote(item.text)}`);
-    const isAll = told.items.length === 0 && told.leftOut.items === 0 && !told.isBounded;
+    const isNothing = told.items.length === 0 && told.leftOut.items === 0 && !told.isBounded;
+    const last = isNothing ? await lastSaidAt(lcm.store, reach) : null;
+    const newest = last === null ? "" : ` The newest message is of ${formatTimestamp(last, zone)}.`;
+    const first = isNothing ? `Nothing was said ${span}.${newest}` : `What happened ${span}:`;
     return {
-      text: [isAll ? `Nothing was said ${span}.` : `What happened ${span}:`, ...blocks, ...remarks(told)].join("\n"),
+      text: [first, ...blocks, ...remarks(told)].join("\n"),
       details: {
         since: told.since,
         before: told.before,
@@ -70,7 +74,7 @@ function remarks({ leftOut, isBounded }: Recent): readonly string[] {
   return [
     ...(leftOut.items > 0
       ? [
-          `Left out, older: ${count(leftOut.items, "item")} of ${formatCount(leftOut.tokens)} tokens; raise tokenCap, or ask for less time with since and before.`,
+          `Left out: ${count(leftOut.items, "item")} of ${formatCount(leftOut.tokens)} tokens; raise tokenCap, or ask for less time with since and before.`,
         ]
       : []),
     ...(isBounded ? ["There is more in that time than was counted: ask for less of it with since and before."] : []),

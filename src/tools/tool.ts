@@ -40,7 +40,7 @@ interface Described {
   readonly name: `lcm_${string}`;
   readonly label: string;
   readonly description: string;
-  /** Arguments that work, as an example. */
+  /** Arguments of the right shape. */
   readonly example: JsonObject;
   /** Who may be offered it: an agent, the delegate that answers its question, or both. */
   readonly audience: "agent" | "delegate" | "both";
@@ -62,12 +62,14 @@ export function defineTool<const P extends Parameters>(definition: Definition<P>
   return {
     ...definition,
     async run(given, context) {
+      let isUnderstood = false;
       try {
         checkAudience(definition, context);
         const args = await checkArguments(definition.parameters, given);
+        isUnderstood = true;
         return { ...(await definition.run(args, context)), isError: false };
       } catch (error) {
-        if (error instanceof LcmError) return refused(definition, error);
+        if (error instanceof LcmError) return refused(definition, error, isUnderstood);
         throw error;
       }
     },
@@ -85,11 +87,11 @@ function checkAudience({ name, audience }: Described, { grant }: ToolContext): v
   }
 }
 
-function refused({ name, example }: Described, { code, message, hint }: LcmError): ToolResult {
+function refused({ name, example }: Described, { code, message, hint }: LcmError, isUnderstood: boolean): ToolResult {
   const lines = [
     `${name}: ${message}.`,
     ...(hint === undefined ? [] : [`Hint: ${hint}.`]),
-    ...(code === "invalid" ? [`This works: ${name} ${JSON.stringify(example)}`] : []),
+    ...(code === "invalid" && !isUnderstood ? [`For example: ${name} ${JSON.stringify(example)}`] : []),
   ];
   return {
     text: lines.join("\n"),

@@ -242,7 +242,7 @@ describe("lcm compact with a model", () => {
 
   it("says beforehand that there is no key, asks nobody, and does not go on without the model", () => {
     const place = createPlace({ LCM_SUMMARY_MODEL: "google/gemini-none" });
-    const problem = /there is no credential for google: not in OpenClaw's login profiles, in GEMINI_API_KEY,/;
+    const problem = /there is no credential for google: set GEMINI_API_KEY/;
     assert.match(ok(place, "status").stdout, problem);
     assert.match(ok(place, "status", "--json").json.model.problem, problem);
     assert.match(ok(place, "compact", "1").stdout, problem);
@@ -256,6 +256,10 @@ describe("lcm compact with a model", () => {
     assert.equal(hashOf(databaseOf(place)), before);
     const status = ok(place, "status", "--json").json;
     assert.deepEqual([status.backups, status.usageLast24h.calls], [[], 0]);
+    for (const time of ["first", "second"])
+      assert.match(ok(place, "ask", "which number goes to the lighthouse?").stderr, problem, time);
+    const { spend, usageLast24h } = ok(place, "status", "--json").json;
+    assert.deepEqual([spend.breakers, usageLast24h.calls], [[], 0]);
     assert.equal(ok(place, "compact", "1", "--no-model", "--apply", "--json").json.applied, true);
   });
 
@@ -367,8 +371,8 @@ describe("lcm context", () => {
     assert.match(stdout, /^assembled: [\d,]+ tokens, \d+% of a budget of 128,000 \(no host gave one yet\)$/m);
     assert.match(stdout, /^[▒░─━·]{80}$/m);
     assert.match(stdout, /^item +tokens +time +text$/m);
-    assert.match(stdout, /^d\d sum_[0-9a-f]{16} +[\d,]+ +02-17 \d\d:\d\d +\S/m);
-    assert.match(stdout, /^── fresh tail ─+\n(user|assistant) \d+ .+\n.+\n.+\n.+\n$/m);
+    assert.match(stdout, /^d\d sum_[0-9a-f]{16} +[\d,]+ +02-17 \d\d:\d\d…\d\d:\d\d +\S/m);
+    assert.match(stdout, /^── fresh tail ─+\n(user|assistant) msg_\d+ .+\n.+\n.+\n.+\n$/m);
   });
 
   it("gives the messages and the report to programs, within the budget", () => {
@@ -388,7 +392,7 @@ describe("lcm context", () => {
   it("shows every word with --full, the wrapper of a summary included", () => {
     const { stdout } = ok(place, "context", "1", "--full");
     assert.match(stdout, /<summary id="sum_[0-9a-f]{16}" kind="leaf" depth="0"/);
-    assert.match(stdout, /^── user \d+, as user, \d+ tokens ─+$/m);
+    assert.match(stdout, /^── user msg_\d+, as user, \d+ tokens ─+$/m);
     assert.equal(lcm(place, "context", "9").status, 3);
     assert.equal(lcm(place, "context", "1", "--budget", "0").status, 2);
   });
@@ -438,7 +442,10 @@ describe("lcm dag", () => {
   it("shows the tree from the context down to the counts of messages", () => {
     const { stdout, stderr } = ok({ ...place, env: { ...place.env, COLUMNS: "80" } }, "dag", "1");
     for (const line of linesOf(stdout)) assert.ok(line.length <= 80, line);
-    assert.match(stdout, /^d1 sum_[0-9a-f]{16}~ +\d+ +\d+ +02-17 \d\d:\d\d +\S.*\n├─ d0 sum_[0-9a-f]{16}~ +\d+ /m);
+    assert.match(
+      stdout,
+      /^d1 sum_[0-9a-f]{16}~ +\d+ +\d+ +02-17 \d\d:\d\d…\d\d:\d\d +\S.*\n├─ d0 sum_[0-9a-f]{16}~ +\d+ /m,
+    );
     assert.match(stdout, /^└─ d0 sum_/m);
     assert.match(stdout, /^\d+ messages +[\d,]+ /m);
     assert.match(stderr, /~ extracted without a model; times in 2026, America\/St_Johns/);
@@ -467,7 +474,10 @@ describe("lcm dag", () => {
       assert.deepEqual([node?.id, others.length], [leaf, 0]);
       assert.equal(node?.below[0]?.messages.length, node?.from);
     }
-    assert.match(ok(place, "dag", "--summary", leaf, "--messages").stdout, /^├─ user 1 +\d+ +02-17 03:30 +On day 0/m);
+    assert.match(
+      ok(place, "dag", "--summary", leaf, "--messages").stdout,
+      /^├─ user msg_1 +\d+ +02-17 03:30 +On day 0/m,
+    );
   });
 
   it("says what it leaves out", () => {

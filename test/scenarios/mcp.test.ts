@@ -147,11 +147,12 @@ describe("lcm mcp", () => {
     assert.equal(openGrants(), 0);
   });
 
-  it("says what is wrong with an argument and shows a call that works", async () => {
+  it("says what is wrong with an argument, and what would be right", async () => {
     await connected({}, async ({ call }) => {
       for (const [name, args, words] of [
-        ["lcm_grep", {}, /pattern is missing.*\n?.*This works: lcm_grep/s],
-        ["lcm_grep", { pattern: "(", mode: "regex" }, /lcm_grep: .*This works/s],
+        ["lcm_grep", {}, /pattern is missing.*\nFor example: lcm_grep/s],
+        ["lcm_grep", { query: "x" }, /no argument "query", did you mean pattern\?/],
+        ["lcm_grep", { pattern: "(", mode: "regex" }, /lcm_grep: .*Hint: /s],
         ["lcm_describe", { id: "nonsense" }, /"nonsense" is no id/],
         ["lcm_describe", { id: "sum_0000000000000000" }, /there is no summary sum_0000000000000000/],
         ["lcm_expand_query", { question: "?" }, /prompt is missing/],

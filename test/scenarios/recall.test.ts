@@ -36,9 +36,14 @@ before(() => {
   file = ok(place, "describe", root, "--json").json.summary.fileIds[0];
 });
 
-function fits({ stdout }: Run): void {
-  for (const line of linesOf(stdout)) assert.ok(widthOf(line) <= columns, `${widthOf(line)} columns: ${line}`);
+/** Both the answer and what is said beside it. */
+function fits({ stdout, stderr }: Run): void {
+  for (const line of linesOf(`${stdout}\n${stderr}`))
+    assert.ok(widthOf(line) <= columns, `${widthOf(line)} columns: ${line}`);
 }
+
+/** What was said beside the answer, without the terminal's line ends. */
+const notesOf = ({ stderr }: Run): string => stderr.replaceAll("\n", " ").trim();
 
 describe("lcm describe", () => {
   it("shows a summary with what lies below it, and what reading that takes", () => {
@@ -50,15 +55,15 @@ describe("lcm describe", () => {
     );
     assert.match(run.stdout, /tokens +1,\d+; stands for 1,4\d\d messages of 1\d\d,\d+\n/);
     assert.match(run.stdout, /made from {2}10 summaries\n/);
-    assert.match(run.stdout, new RegExp(`\n${leaf} +1,\\d+ +18 +3,\\d+ +09-07 .*Three customers`));
-    assert.match(run.stderr, new RegExp(`\`lcm expand ${root}\``));
+    assert.match(run.stdout, new RegExp(`\n${leaf} +1,\\d+ +18 of 3,\\d+ +09-07 .*Three cust`));
+    assert.match(notesOf(run), new RegExp(`\`lcm expand ${root}\``));
     const { manifest, summary } = ok(place, "describe", root, "--json").json;
     assert.equal(manifest.rows.length, summary.descendants);
   });
 
   it("shows a leaf by its messages, and a message by its summaries", () => {
     assert.match(ok(place, "describe", leaf).stdout, /made from {2}18 messages: msg_1…msg_18\nmade into {2}sum_/);
-    const run = ok(place, "describe", "message", "42");
+    const run = ok(place, "describe", "msg_42");
     fits(run);
     assert.match(run.stdout, /\nmsg_42 {2}tool\n.*\nplace +42 of 1,487 messages\n/);
     assert.match(run.stdout, new RegExp(`folded into +sum_\\w+, ${root}\n`));
@@ -72,19 +77,29 @@ describe("lcm describe", () => {
       run.stdout,
       /order-lines-2026-08\.csv, text\/csv\n[^]*what it is about\n {2}Table[^]*lines 2 to 4 of 763\n/,
     );
+    assert.match(run.stdout, /moved out of {2}msg_\d+\n/);
     assert.match(run.stderr, new RegExp(`it goes on: lcm describe ${file} --from-line 5\n`));
-    const { content } = ok(place, "describe", file, "--bytes", "50", "--json").json;
-    assert.ok(Buffer.byteLength(content.text) <= 50);
+    const short = ok(place, "describe", file, "--from-line", "2", "--bytes", "20");
+    assert.match(short.stdout, /\nline 2 of 763\n {2}\S{1,20}\n$/);
+    assert.match(short.stderr, /^line 2 is cut: --bytes shows more of it\nthe line after it: .* --from-line 3\n$/);
+    const [, message = ""] = /moved out of {2}(msg_\d+)/.exec(run.stdout) ?? [];
+    assert.match(ok(place, "describe", message).stdout, /Moved out of this message;\s+lcm describe shows it/);
   });
 
   it("says what is left out where it may show little", () => {
     const run = ok(place, "describe", root, "--tokens", "100");
     assert.match(run.stderr, /this is not all of its text: --tokens shows more/);
+    for (const id of [root, "msg_42"]) {
+      const whole = JSON.stringify(ok(place, "describe", id, "--json").json.text);
+      const short = ok(place, "describe", id, "--json", "--tokens", "20");
+      assert.equal(short.json.isWhole, false);
+      assert.ok(!short.stdout.includes(whole.slice(-60)), "what was not asked for is not handed out");
+    }
   });
 
   it("refuses what is no id, and what is not there", () => {
     for (const [id, status, words] of [
-      ["nonsense", 2, /"nonsense" is no id\nhint: ids look like sum_/],
+      ["nonsense", 2, /"nonsense" is no id hint: ids look like sum_/],
       ["sum_0000000000000000", 3, /there is no summary sum_0000000000000000/],
       ["file_0000000000000000", 3, /there is no file/],
       ["msg_999999", 3, /there is no message 999999/],
@@ -92,10 +107,11 @@ describe("lcm describe", () => {
     ] as const) {
       const run = lcm(place, "describe", id);
       assert.equal(run.status, status, id);
-      assert.match(run.stderr, words);
+      assert.match(notesOf(run), words);
       assert.equal(lcm(place, "describe", id, "--json").json.error.code, status === 2 ? "invalid" : "not_found");
     }
-    assert.equal(lcm(place, "describe", file, "--from-line", "9999").status, 2);
+    const beyond = lcm(place, "describe", file, "--from-line", "9999");
+    assert.deepEqual([beyond.status, beyond.stderr], [2, "error: line 9,999 is no part of a file of 763 lines\n"]);
   });
 
   it("shows the operator what is hidden from everybody else", async () => {
@@ -119,9 +135,13 @@ describe("lcm expand", () => {
     fits(run);
     assert.match(run.stdout, new RegExp(`^${leaf} {2}summary, depth 0 {2}conversation 1 {2}2026-09-07 `));
     assert.doesNotMatch(run.stdout, /^msg_/m);
-    assert.match(run.stderr, /1,455 messages below: --messages reads them/);
-    assert.match(run.stderr, /\d passages of \d,\d+ tokens left out; --tokens shows more/);
+    assert.match(notesOf(run), /1,455 messages below: --messages reads them/);
+    assert.match(notesOf(run), /\d passages of \d,\d+ tokens left out; --tokens shows more/);
     assert.ok(ok(place, "expand", root, "--json").json.tokens <= 4_000);
+  });
+
+  it("shows the messages of a leaf without being asked for them", () => {
+    assert.match(ok(place, "expand", leaf).stdout, /^msg_1 {2}user {2}conversation 1 {2}2026-09-07 /);
   });
 
   it("takes what speaks of the query first, down to the messages", () => {
@@ -138,7 +158,24 @@ describe("lcm expand", () => {
     ] as const)
       assert.equal(lcm(place, "expand", id).status, status, id);
     assert.equal(lcm(place, "expand").status, 2);
-    assert.equal(lcm(place, "expand", root, "--tokens", "0").status, 2);
+    for (const option of ["--tokens", "--depth"]) assert.equal(lcm(place, "expand", root, option, "0").status, 2);
+  });
+});
+
+describe("the time of a summary", () => {
+  it("is the same range in every command", () => {
+    const [, range = ""] =
+      new RegExp(`^${leaf} .*(2026-\\S+ \\d\\d:\\d\\d…\\d\\d:\\d\\d)$`, "m").exec(
+        ok(place, "grep", "customers charged twice", "--scope", "summaries").stdout,
+      ) ?? [];
+    assert.match(range, /^2026-09-07 /);
+    assert.match(ok(place, "expand", root).stdout, new RegExp(`^${leaf} .* ${range}$`, "m"));
+    const short = range.slice("2026-".length);
+    for (const args of [
+      ["dag", "1"],
+      ["describe", root],
+    ])
+      assert.match(ok(place, ...args).stdout, new RegExp(`${leaf}.* ${short} `), args.join(" "));
   });
 });
 
@@ -147,7 +184,7 @@ describe("lcm recent", () => {
     const run = ok(place, "recent", "--since", "2026-09-25", "--before", "2026-09-26");
     fits(run);
     assert.match(run.stdout, /^sum_\w+ {2}summary, depth 0 {2}conversation 1 {2}2026-09-2/);
-    assert.match(run.stderr, /passages?, [\d,]+ tokens.*; 2026-09-25 00:00 – 2026-09-26 00:00 America\/St_Johns/);
+    assert.match(notesOf(run), /passages?, [\d,]+ tokens.*; 2026-09-25 00:00 – 2026-09-26 00:00 America\/St_Johns/);
     const { since, items } = ok(place, "recent", "--since", "2026-09-25", "--before", "2026-09-26", "--json").json;
     assert.equal(since, "2026-09-25T02:30:00.000Z");
     assert.ok(items.length > 0);
@@ -156,12 +193,15 @@ describe("lcm recent", () => {
   it("tells messages where nothing is summarised yet, and keeps the newest when not all of it fits", () => {
     const run = ok(place, "recent", "--since", "2026-10-10", "--conversation", "1", "--tokens", "400");
     fits(run);
-    assert.match(run.stdout, /^msg_14\d\d {2}\w+ {2}conversation 1 {2}2026-10-11/);
-    assert.match(run.stderr, /older passages of [\d,]+ tokens left out; --tokens tells more/);
+    assert.match(run.stdout, /^msg_1487 {2}user {2}conversation 1 {2}2026-10-11/m);
+    assert.match(notesOf(run), /passages of [\d,]+ tokens left out; --tokens tells more/);
   });
 
   it("says that nothing was said, and refuses what is no time", () => {
-    assert.match(ok(place, "recent").stderr, /nothing was said since .*; --since looks further back/);
+    assert.match(
+      notesOf(ok(place, "recent")),
+      /^nothing was said since .* the newest message is of 2026-10-11 .* America\/St_Johns: lcm recent --since 2026-10-11$/,
+    );
     assert.equal(lcm(place, "recent", "--since", "soon").status, 2);
     assert.equal(lcm(place, "recent", "--conversation", "nobody").status, 3);
   });
@@ -173,8 +213,9 @@ describe("lcm ask without a model", () => {
     fits(run);
     assert.match(run.stdout, /30 September, 9:40/);
     assert.match(run.stdout, /msg_\d+ · in sum_/);
-    assert.match(run.stderr, /--model or LCM_SUMMARY_MODEL names a model that answers/);
-    const { by, citedIds, citedMessages, partial } = ok(
+    assert.match(notesOf(run), /--model or LCM_SUMMARY_MODEL names a model that answers/);
+    assert.match(run.stdout, /^\[2026-09-\d\d .* America\/St_Johns · /m);
+    const { by, citedIds, citedMessages, partial, caveats } = ok(
       place,
       "ask",
       "appointment for Theo's passport?",
@@ -183,7 +224,8 @@ describe("lcm ask without a model", () => {
     assert.equal(by, "excerpts");
     assert.equal(typeof partial, "string");
     assert.ok(citedIds.length > 0);
-    assert.ok(citedMessages.includes("msg_794"), citedMessages.join(" "));
+    assert.ok(citedMessages.includes(794), citedMessages.join(" "));
+    for (const { kind } of caveats) assert.equal(typeof kind, "string");
   });
 
   it("reads below the summaries that are named", () => {
@@ -238,7 +280,7 @@ describe("lcm ask with a model", () => {
     assert.match(run.stdout, /\ntaken from {2}lcm describe (sum|msg)_/);
     assert.match(run.stdout, /lcm describe msg_794\n/);
     assert.doesNotMatch(run.stdout, /999999|sum_0000000000000000/);
-    assert.match(run.stderr, /[\d,]+ tokens read; answered by scripted\/storyteller/);
+    assert.match(notesOf(run), /[\d,]+ tokens read; answered by scripted\/storyteller/);
     const steps = provider.asked.map(({ body }) => JSON.stringify(body));
     assert.equal(steps.length, 2);
     assert.match(steps[0] ?? "", /lcm_expand.*lcm_describe|lcm_describe.*lcm_expand/);
@@ -249,7 +291,7 @@ describe("lcm ask with a model", () => {
     provider.play({ kind: "error", status: 401 });
     const run = await ask();
     assert.match(run.stdout, /30 September, 9:40/);
-    assert.match(run.stderr, /note: .*\nhint: --timeout gives it longer; `lcm status` tells about the model/);
+    assert.match(notesOf(run), /note: .* hint: `lcm status` tells about the model/);
   });
 
   it(
@@ -259,7 +301,7 @@ describe("lcm ask with a model", () => {
       provider.play({ kind: "hang" });
       const late = await ask("--timeout", "2");
       assert.match(late.stdout, /30 September, 9:40/);
-      assert.match(late.stderr, /note: the deadline passed/);
+      assert.match(notesOf(late), /note: the deadline passed .* hint: --timeout gives it longer/);
       const env = { ...place.env, LCM_SUMMARY_BASE_URL: `${provider.url}/v1` };
       const before = provider.asked.length;
       const run = await lcmBeside(

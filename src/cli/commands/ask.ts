@@ -8,7 +8,7 @@ import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
 import type { SearchCaveat } from "../../core/ports.ts";
 import { caveatSentence } from "../../core/recall.ts";
-import { askWithin, detailsOf } from "../../tools/expand-query.ts";
+import { askWithin } from "../../tools/expand-query.ts";
 import { progressWords } from "../../tools/progress.ts";
 import { textLines } from "../passages.ts";
 import { facts, oneLine, plural } from "../render.ts";
@@ -85,7 +85,7 @@ async function ask(session: Session, command: Command, ...words: readonly string
   const work = async (lcm: Lcm): Promise<number> => {
     const maxTokens = options.maxTokens ?? (summariser === null ? passageTokens : undefined);
     const answered = await answerTo(session, lcm, question, { ...options, ...(maxTokens && { maxTokens }) });
-    if (session.json) session.printJson(detailsOf(answered.answer));
+    if (session.json) session.printJson(answered.answer);
     else print(session, answered, summariser);
     return exitOk;
   };
@@ -95,6 +95,8 @@ async function ask(session: Session, command: Command, ...words: readonly string
 interface Answered {
   readonly answer: Answer;
   readonly isInterrupted: boolean;
+  /** Whether more time might have helped. */
+  readonly isLate: boolean;
 }
 
 async function answerTo(session: Session, lcm: Lcm, prompt: string, options: AskOptions): Promise<Answered> {
@@ -108,11 +110,16 @@ async function answerTo(session: Session, lcm: Lcm, prompt: string, options: Ask
     ...(tokenCap === undefined ? {} : { tokenCap }),
   };
   const context = { lcm, reader: { conversation: null, policy: "all" }, zone: session.context.zone } as const;
+  const lateMs = performance.now() + lcm.settings.expandTimeoutSeconds * 1_000 * lateShare;
   return await watch(session, async (signal, onProgress) => ({
     answer: await askWithin(question, { ...context, signal, onProgress }),
     isInterrupted: signal.aborted,
+    isLate: performance.now() > lateMs,
   }));
 }
+
+/** An answer that comes when this much of its time is gone came because of that. */
+const lateShare = 0.9;
 
 const isAnywhere = ({ conversation, family }: AskOptions): boolean =>
   conversation === undefined && family === undefined;
@@ -145,10 +152,10 @@ async function watch<T>(
 
 // ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function print(session: Session, { answer, isInterrupted }: Answered, summariser: Summariser | null): void {
+function print(session: Session, { answer, isInterrupted, isLate }: Answered, summariser: Summariser | null): void {
   const { paint, note } = session;
   const caution = (words: string): void => note(`${paint.caution("note:")} ${oneLine(words)}`);
-  for (const line of textLines(session, answer.answer, "")) session.print(line);
+  for (const line of answerLines(session, answer)) session.print(line);
   // Passages have their ids beside them.
   const sources = answer.by === "excerpts" ? [] : [...answer.citedIds, ...answer.citedMessages.map(messageName)];
   if (sources.length > 0) session.print();
@@ -158,7 +165,7 @@ function print(session: Session, { answer, isInterrupted }: Answered, summariser
   if (isInterrupted) caution("interrupted: this is what had been found until then");
   else if (answer.partial !== null && summariser !== null) {
     caution(answer.partial);
-    note(`${paint.soft("hint:")} --timeout gives it longer; \`lcm status\` tells about the model`);
+    note(`${paint.soft("hint:")} ${isLate ? "--timeout gives it longer" : "`lcm status` tells about the model"}`);
   }
   if (answer.totalSourceTokens === 0) return;
   const read = `${plural(answer.totalSourceTokens, "token")} read`;
@@ -167,6 +174,16 @@ function print(session: Session, { answer, isInterrupted }: Answered, summariser
   if (summariser === null)
     note(paint.soft("these are passages: --model or LCM_SUMMARY_MODEL names a model that answers"));
 }
+
+/** A passage is quoted for a model; to a person it is shown as all stored text is. */
+const answerLines = (session: Session, { answer, by }: Answer): readonly string[] =>
+  answer
+    .split("\n")
+    .flatMap((line) =>
+      by === "excerpts" && line.startsWith(">")
+        ? textLines(session, line.replace(/^> ?/, ""))
+        : textLines(session, line, ""),
+    );
 
 const sourcesMax = 8;
 

@@ -127,7 +127,7 @@ async function compactOne(session: Session, command: Command, name: string): Pro
       return exitOk;
     }
     if (summariser !== null && problem !== null && isFolding(plan)) {
-      throw new LcmError("unavailable", problem, { hint: hintOf("auth", summariser) });
+      throw new LcmError("unavailable", problem, { hint: hintOf("no_credential", summariser) });
     }
     const backup = !isFolding(plan) || !options.backup ? null : await session.database.backup(undefined);
     if (!session.json && backup !== null) session.print(`backup   ${backup.path}`);
@@ -444,6 +444,7 @@ const without = "--no-model does it without a model";
 function hintOf(refusal: Refusal, summariser: Summariser | null): string {
   switch (refusal) {
     case "auth":
+    case "no_credential":
     case "breaker":
       return `keys are looked for in OpenClaw's login profiles, in the environment (${listed(summariser?.keyVariables ?? [])}), then in models.json; ${without}`;
     case "ceiling":

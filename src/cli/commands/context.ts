@@ -5,6 +5,7 @@ import type { Assembly, AssemblyReport, Origin } from "../../core/assemble.ts";
 import { isObject } from "../../core/content.ts";
 import type { HostMessage } from "../../core/content.ts";
 import type { Lcm } from "../../core/lcm.ts";
+import { messageName } from "../../core/model.ts";
 import type { Conversation, Json, Message, Summary, Timestamp } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
 import { bar, legend, makeUp } from "../make-up.ts";
@@ -158,7 +159,7 @@ const nameOf = (origin: Origin): string => {
     case "summary":
       return `d${origin.depth} ${origin.id}`;
     case "message":
-      return `${origin.role} ${origin.id}`;
+      return `${origin.role} ${messageName(origin.id)}`;
     case "note":
       return "note";
   }

@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { isSummaryId } from "../../core/model.ts";
+import { isSummaryId, messageName } from "../../core/model.ts";
 import type { Conversation, Level, Message, Summary, Timestamp } from "../../core/model.ts";
 import { promptTokens } from "../../core/render-summary.ts";
 import { formatCount } from "../../core/text.ts";
@@ -206,7 +206,7 @@ function rowOf(node: TreeNode, lead: string): Row {
 }
 
 const messageRow = (message: Message, lead: string): Row => ({
-  tree: `${lead}${message.role} ${message.id}`,
+  tree: `${lead}${message.role} ${messageName(message.id)}`,
   from: "",
   tokens: message.tokens,
   range: [message.at, message.at],

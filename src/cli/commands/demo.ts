@@ -199,11 +199,17 @@ function showExpand(stage: Stage, fact: KeyFact, { summary, expansion }: Recolle
 function nextSteps({ paint }: Session, kept: string | null): readonly string[] {
   const [heading, ...commands] =
     kept === null
-      ? ["Now yours:", "npx lcm import FILE.jsonl", "npx lcm compact 1", "npx lcm context 1"]
+      ? [
+          "Now you:",
+          "npx lcm demo --keep             # to look around in it",
+          "npx lcm import SESSION.jsonl    # to bring in your own",
+        ]
       : [
           "Look around in it:",
           `export LCM_DATABASE_PATH=${join(kept, "lcm.db")}`,
-          ...["dag 1 --messages", "context 1", "grep passport", "status"].map((words) => `npx lcm ${words}`),
+          ...["context 1", "dag 1 --messages", "grep passport", "ask how often does the payment worker retry"].map(
+            (words) => `npx lcm ${words}`,
+          ),
         ];
   return ["", heading ?? "", ...commands.map((command) => `  ${paint.strong(command)}`)];
 }

@@ -33,7 +33,7 @@ export function addDescribe(program: Command, context: CommandContext): void {
       "Look at one thing by its id: a summary with what lies below it and how many tokens each part takes, a message, " +
         "or a file by its lines.",
     )
-    .argument("<id...>", "sum_…, file_… or msg_42, as `lcm grep`, `lcm dag` and `lcm messages` show them")
+    .argument("<id>", "sum_…, file_… or msg_42, as other commands show them")
     .option("--from-line <n>", "of a file: the first line to show", line)
     .option("--to-line <n>", "of a file: the last line to show", line)
     .option("--bytes <n>", "of a file: how many bytes to show at most", line)
@@ -49,11 +49,11 @@ export function addDescribe(program: Command, context: CommandContext): void {
     .action(act(context, describeOne));
 }
 
-async function describeOne(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
+async function describeOne(session: Session, command: Command, id: string): Promise<number> {
   const { tokens, bytes, ...lines } = command.opts<DescribeOptions>();
   return await withLcm(session, "read", async (lcm) => {
     const described = await lcm.describe({
-      id: words.join(" "),
+      id,
       reach: await everywhere(lcm),
       tokenCap: tokens ?? lcm.settings.maxExpandTokens,
       ...lines,
@@ -147,15 +147,13 @@ function manifestLines({ paint, context, columns }: Session, { rows }: Manifest)
       { title: "below it", paint: (cell, row) => paint.depth(rows[row]?.depth ?? 0, cell) },
       { title: "tokens", align: "right" },
       { title: "messages", align: "right" },
-      { title: "of tokens", align: "right" },
       { title: "time", paint: paint.soft },
       { title: "text", flexible: true },
     ],
     rows.map((row) => [
       `${"  ".repeat(row.level - 1)}${row.id}`,
       formatCount(row.tokens),
-      row.messages === null ? "" : formatCount(row.messages.count),
-      row.messages === null ? "" : formatCount(row.messages.tokens),
+      row.messages === null ? "" : `${formatCount(row.messages.count)} of ${formatCount(row.messages.tokens)}`,
       span(row),
       openingOf({ text: row.opening }),
     ]),
@@ -175,14 +173,16 @@ function printMessage(session: Session, described: Of<"message">, { totals }: Co
     ...named("folded into", coveredBy),
     ...named("files", files),
   ]);
-  printText(session, text, isWhole);
+  // What it says of a file is written for a model.
+  printText(session, text.replaceAll("; lcm_describe shows it.]", "; lcm describe shows it.]"), isWhole);
 }
 
-function printFile(session: Session, { file, content }: Of<"file">): void {
+function printFile(session: Session, { file, message, content }: Of<"file">): void {
   const { paint, context, print } = session;
   const { id, name, mimeType, bytes, lines, createdAt, exploration } = file;
   printHead(session, id, oneLine([name, mimeType].filter((word) => word !== null).join(", ")), [
-    ["stored", formatTimestamp(createdAt, context.zone)],
+    ["when", formatTimestamp(createdAt, context.zone)],
+    ...(message === null ? [] : named("moved out of", [messageName(message)])),
     ["size", `${formatBytes(bytes)}${lines === null ? "" : `, ${plural(lines, "line")}`}`],
   ]);
   if (exploration !== null) {
@@ -191,15 +191,18 @@ function printFile(session: Session, { file, content }: Of<"file">): void {
     print();
   }
   if (content === null) return session.note("its content is bytes, not text");
-  const { fromLine, toLine, nextLine, isCutInLine } = content;
-  print(paint.strong(`lines ${formatCount(fromLine)} to ${formatCount(toLine)} of ${formatCount(content.lines)}`));
+  const { fromLine, toLine, nextLine, lineCutBy } = content;
+  const ends = [...new Set([fromLine, toLine])].map(formatCount).join(" to ");
+  print(paint.strong(`${fromLine === toLine ? "line" : "lines"} ${ends} of ${formatCount(content.lines)}`));
   for (const each of textLines(session, content.text)) print(each);
-  if (isCutInLine) session.note(`line ${formatCount(toLine)} is longer than what is shown; --tokens shows more`);
-  if (nextLine !== null) session.note(paint.soft(`it goes on: lcm describe ${id} --from-line ${nextLine}`));
+  if (lineCutBy !== null) session.note(`line ${formatCount(toLine)} is cut: --${lineCutBy} shows more of it`);
+  if (nextLine === null) return;
+  const next = lineCutBy === null ? "it goes on" : "the line after it";
+  session.note(paint.soft(`${next}: lcm describe ${id} --from-line ${nextLine}`));
 }
 
 function printHead(session: Session, id: string, what: string, pairs: Facts): void {
-  session.print(`${session.paint.strong(id)}  ${what}`);
+  session.print(`${session.paint.strong(id)}  ${what}`.trimEnd());
   for (const each of facts(pairs, session.paint, session.context.stdout.columns)) session.print(each);
   session.print();
 }

@@ -25,11 +25,12 @@ export function addExpand(program: Command, context: CommandContext): void {
     .command("expand")
     .summary("read what summaries were made from")
     .description(
-      "Read what summaries were made from: the summaries below them, and with --messages the messages themselves.",
+      "Read what summaries were made from: the messages of a leaf; else the summaries below it, and with --messages " +
+        "their messages too.",
     )
     .argument("<summary...>", "ids of summaries, as `lcm grep` and `lcm dag` show them")
     .option("--query <words>", "take what speaks of this first, when not all of it fits")
-    .option("--depth <n>", "how many levels of summaries to go down", wholeNumber(0, 1_000), 1)
+    .option("--depth <n>", "how many levels of summaries to go down", wholeNumber(1, 1_000), 1)
     .option("--messages", "the messages too, below the summaries that are reached")
     .option("--tokens <n>", "how much to read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
     .addHelpText(
@@ -43,14 +44,15 @@ export function addExpand(program: Command, context: CommandContext): void {
 }
 
 async function expandThem(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
-  const { query, depth, messages = false, tokens } = command.opts<ExpandOptions>();
+  const { query, depth, messages, tokens } = command.opts<ExpandOptions>();
   const summaryIds = summaryIdsOf(words);
   return await withLcm(session, "search", async (lcm) => {
+    const isOfLeaves = (await lcm.store.summaries({ ids: summaryIds })).every((summary) => summary.depth === 0);
     const expansion = await lcm.expand({
       summaryIds,
       reach: await everywhere(lcm),
       maxDepth: depth,
-      includeMessages: messages,
+      includeMessages: messages ?? isOfLeaves,
       tokenCap: tokens ?? lcm.settings.maxExpandTokens,
       ...(query === undefined ? {} : { query }),
     });
@@ -71,7 +73,10 @@ export function summaryIdsOf(words: readonly string[]): readonly SummaryId[] {
 
 function print(session: Session, { items, tokens, leftOut, messagesBelow, isBounded }: Expansion): void {
   const { paint, note } = session;
-  for (const item of items) for (const line of passageLines(session, { ...item, from: item.at })) session.print(line);
+  for (const item of items) {
+    const to = item.kind === "summary" ? (item.latestAt ?? item.at) : item.at;
+    for (const line of passageLines(session, { ...item, from: item.at, to })) session.print(line);
+  }
   if (messagesBelow > 0) note(`${plural(messagesBelow, "message")} below: --messages reads them`);
   if (leftOut.items > 0)
     note(

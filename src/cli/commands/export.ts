@@ -8,6 +8,7 @@ import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Incomplete } from "../../core/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
+import { messageName } from "../../core/model.ts";
 import type { ConversationId } from "../../core/model.ts";
 import { plural } from "../render.ts";
 import { act, exitFindings, exitOk, withLcm } from "./session.ts";
@@ -70,7 +71,7 @@ interface Exported {
 }
 
 function told(session: Session, { incomplete }: Exported): number {
-  for (const { message, reason } of incomplete) session.note(`message ${message} is not as it came: ${reason}`);
+  for (const { message, reason } of incomplete) session.note(`${messageName(message)} is not as it came: ${reason}`);
   return incomplete.length === 0 ? exitOk : exitFindings;
 }
 

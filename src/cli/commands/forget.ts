@@ -9,6 +9,7 @@ import { Option } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import { forgetMessage, forgottenMark, redactText } from "../../core/forget.ts";
 import type { Lcm } from "../../core/lcm.ts";
+import { messageName } from "../../core/model.ts";
 import type { Message, MessageId } from "../../core/model.ts";
 import type { ForgetPlan } from "../../core/ports.ts";
 import { cut, oneLine, plural } from "../render.ts";
@@ -35,7 +36,7 @@ export function addForget(program: Command, context: CommandContext): void {
     .argument("[conversation]", `only in ${conversationWords}`)
     .addOption(
       new Option("--message <id>", "the message with this id")
-        .argParser(wholeNumber(1, 1e15 - 1))
+        .argParser((text) => wholeNumber(1, 1e15 - 1)(text.replace(/^msg_/, "")))
         .conflicts(["secret", "secretStdin"]),
     )
     .addOption(new Option("--secret <text>", "this text, wherever it stands").conflicts("secretStdin"))
@@ -44,8 +45,8 @@ export function addForget(program: Command, context: CommandContext): void {
     .addHelpText(
       "after",
       examples(
-        ["lcm forget --message 1234", "what would be removed"],
-        ["lcm forget --message 1234 --apply", "remove it"],
+        ["lcm forget --message msg_1234", "what would be removed"],
+        ["lcm forget --message msg_1234 --apply", "remove it"],
         ["pbpaste | lcm forget --secret-stdin --apply", "a password that should not have been said"],
       ),
     )
@@ -133,13 +134,13 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
   if (isEmpty(plan))
     return print(
       plan.target.kind === "message"
-        ? `message ${plan.target.id} is already forgotten: nothing to do`
+        ? `${messageName(plan.target.id)} is already forgotten: nothing to do`
         : `nothing holds it\n${notLookedAt}`,
     );
   const { messages, summaries, files, journal, entries } = plan;
-  const named = (words: string, ids: readonly (string | number)[]): string => `  ${words}: ${ids.join(", ")}`;
+  const named = (words: string, ids: readonly string[]): string => `  ${words}: ${ids.join(", ")}`;
   const places = [
-    ...(messages.length === 0 ? [] : [named(plural(messages.length, "message"), messages)]),
+    ...(messages.length === 0 ? [] : [named(plural(messages.length, "message"), messages.map(messageName))]),
     ...(summaries.length === 0
       ? []
       : [named(`${plural(summaries.length, "summary", "summaries")} to rewrite later`, summaries)]),
@@ -147,7 +148,7 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
     ...(entries === 0 ? [] : [`  ${plural(entries, "title or other line", "titles or other lines")} of transcripts`]),
     ...(journal.length === 0 ? [] : [`  ${plural(journal.length, "journal entry", "journal entries")}`]),
   ];
-  print(plan.target.kind === "message" ? `forgetting message ${plan.target.id} changes` : "the secret stands in");
+  print(plan.target.kind === "message" ? `forgetting ${messageName(plan.target.id)} changes` : "the secret stands in");
   for (const line of places) print(cut(line, session.columns));
   print();
   const shown = await lcm.store.messages({ ids: messages.slice(0, excerptsShown) });
@@ -158,10 +159,11 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
 }
 
 function excerptLines(session: Session, messages: readonly Message[], target: ForgetPlan["target"]): readonly string[] {
-  const width = Math.max(0, ...messages.map(({ id }) => String(id).length));
+  const width = Math.max(0, ...messages.map(({ id }) => messageName(id).length));
   const room = Math.max(20, session.columns - width - 4);
   return messages.map(
-    (message) => `  ${session.paint.strong(String(message.id).padStart(width))}  ${excerptOf(message, target, room)}`,
+    (message) =>
+      `  ${session.paint.strong(messageName(message.id).padEnd(width))}  ${excerptOf(message, target, room)}`,
   );
 }
 

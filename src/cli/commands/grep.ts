@@ -4,13 +4,16 @@ import { runInNewContext } from "node:vm";
 import type { Command } from "commander";
 import { Option } from "commander";
 import type { Lcm } from "../../core/lcm.ts";
+import { messageName } from "../../core/model.ts";
 import type { Conversation } from "../../core/model.ts";
 import type { SearchHit, SearchResult } from "../../core/ports.ts";
 import { caveatSentence } from "../../core/recall.ts";
 import type { GrepRequest } from "../../core/recall.ts";
+import { formatCount } from "../../core/text.ts";
+import { parseSpan } from "../../core/when.ts";
 import { exitUnavailable } from "../failure.ts";
-import { listed, oneLine, plural, clockTime, wrap } from "../render.ts";
-import { parseWhen } from "../when.ts";
+import { headLine, textLines } from "../passages.ts";
+import { listed, oneLine, plural } from "../render.ts";
 import { reachFor } from "./reach.ts";
 import type { ReachOptions } from "./reach.ts";
 import { act, exitOk, withLcm } from "./session.ts";
@@ -77,7 +80,6 @@ async function grep(session: Session, command: Command, ...words: readonly strin
   const pattern = words.join(" ");
   const mode = options.regex === true ? "regex" : "full_text";
   const { clock, zone } = session.context;
-  const now = clock.now();
   const { values: settings } = await session.context.settings();
   const timeoutMs = (options.timeout ?? settings.searchTimeoutSeconds) * 1_000;
   return await withLcm(session, "search", async (lcm) => {
@@ -88,8 +90,7 @@ async function grep(session: Session, command: Command, ...words: readonly strin
       reach: await reachFor(lcm, options),
       limit: options.limit,
       ...(options.sort === undefined ? {} : { sort: options.sort }),
-      ...(options.since === undefined ? {} : { since: parseWhen("--since", options.since, zone, now) }),
-      ...(options.before === undefined ? {} : { before: parseWhen("--before", options.before, zone, now) }),
+      ...parseSpan(options, zone, clock.now(), "--"),
     };
     const result = await lcm.grep(request, { timeoutMs });
     const searched = await extentOf(lcm, request);
@@ -129,10 +130,10 @@ function print(session: Session, request: GrepRequest, { hits, caveats }: Search
   for (const hit of hits) for (const line of hitLines(session, hit, highlight)) session.print(line);
   for (const caveat of caveats) session.note(`${session.paint.caution("note:")} ${caveatSentence(caveat, "flags")}`);
   const range = request.since === undefined && request.before === undefined ? "" : " of that time";
+  const isLimited = caveats.some(({ kind }) => kind === "limit");
+  const count = isLimited ? `${formatCount(hits.length)} shown; searched` : `${plural(hits.length, "hit")} in`;
   if (hits.length > 0)
-    session.note(
-      session.paint.soft(`${plural(hits.length, "hit")} in ${extentWords(searched)}; times in ${session.context.zone}`),
-    );
+    session.note(session.paint.soft(`${count} ${extentWords(searched)}; times in ${session.context.zone}`));
   else if (!caveats.some(({ kind }) => kind === "time"))
     session.note(`no matches in ${extentWords(searched)}${range && `, or none${range}`}`);
 }
@@ -147,16 +148,13 @@ const extentWords = ({ messages, summaries, conversations }: Extent): string => 
   return `${rows.length === 0 ? "the files" : listed(rows)} of ${plural(conversations, "conversation")}`;
 };
 
-const indent = "  ";
-
 function hitLines(session: Session, hit: SearchHit, highlight: (line: string) => string): readonly string[] {
-  const { paint, context } = session;
   const { id, what } = headOf(session, hit);
-  const width = Math.max(20, session.columns - indent.length);
-  const place = paint.soft(`conversation ${hit.conversation}  ${clockTime(hit.at, context.zone)}`);
+  const { conversation, at } = hit;
+  const from = hit.kind === "summary" ? (hit.earliestAt ?? at) : at;
   return [
-    `${paint.strong(id)}  ${what}  ${place}`,
-    ...wrap(oneLine(hit.snippet), width).map((line) => indent + highlight(line)),
+    headLine(session, id, what, { conversation, from, to: at }),
+    ...textLines(session, hit.snippet).map(highlight),
     "",
   ];
 }
@@ -164,7 +162,7 @@ function hitLines(session: Session, hit: SearchHit, highlight: (line: string) =>
 function headOf({ paint }: Session, hit: SearchHit): { readonly id: string; readonly what: string } {
   switch (hit.kind) {
     case "message":
-      return { id: `message ${hit.id}`, what: paint.role(hit.role, hit.role) };
+      return { id: messageName(hit.id), what: paint.role(hit.role, hit.role) };
     case "summary":
       return { id: hit.id, what: paint.strong(`summary, depth ${hit.depth}`) };
     case "file":

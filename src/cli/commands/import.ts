@@ -5,9 +5,10 @@ import { LcmError } from "../../core/errors.ts";
 import type { ImportReport } from "../../core/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { formatCount } from "../../core/text.ts";
+import { noTranscript } from "../../core/transcript.ts";
 import { findTranscripts, openTranscript, sessionNameOf } from "../files.ts";
 import type { TranscriptFile } from "../files.ts";
-import { plural } from "../render.ts";
+import { breakLines, plural } from "../render.ts";
 import { act, exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
 import type { CommandContext, Engine, Session } from "./session.ts";
 import { examples, paragraph } from "./options.ts";
@@ -116,6 +117,8 @@ async function importFile(
     const report = await lcm.import(transcript.lines, target, () =>
       progress.update({ done: transcript.bytesRead(), of: file.bytes, unit: "bytes" }),
     );
+    if (report.conversation === null && transcript.unreadable.length > 0)
+      throw noTranscript(transcript.unreadable.length);
     const malformed = [...report.malformed, ...transcript.unreadable].toSorted((a, b) => a.position - b.position);
     return { kind: "imported", path, ...report, malformed, torn: transcript.tornAt() };
   } catch (error) {
@@ -135,7 +138,8 @@ function printOutcome(session: Session, outcome: Outcome): void {
   const { conversation, differing } = outcome;
   if (isEmpty(outcome)) return note(`${paint.caution("note:")} ${path} is empty: there was nothing to store`);
   const place = conversation === null ? "" : paint.soft(`conversation ${conversation.id}: `);
-  print(`${path}: ${place}${counts(outcome)}`);
+  const columns = session.context.stdout.columns ?? Infinity;
+  for (const line of breakLines(`${path}: ${place}${counts(outcome)}`, columns)) print(line);
   printMalformed(session, outcome);
   printDiffering(session, path, differing);
 }
@@ -143,7 +147,7 @@ function printOutcome(session: Session, outcome: Outcome): void {
 const isEmpty = ({ messages, entries, duplicates, malformed }: ImportReport): boolean =>
   messages + entries + duplicates + malformed.length === 0;
 
-const malformedShown = 20;
+const malformedShown = 5;
 
 function printMalformed({ paint, note }: Session, { path, malformed, torn }: Outcome & { kind: "imported" }): void {
   for (const { position, reason } of malformed.slice(0, malformedShown)) {

@@ -48,7 +48,7 @@ export function addCommands(program: Command, context: CommandContext): void {
     .configureHelp({
       showGlobalOptions: true,
       visibleGlobalOptions: (command) =>
-        command.parent === program ? program.options.filter(({ long }) => long !== "--version") : [],
+        command.parent === program ? program.options.filter(({ long }) => isFor(command.name(), long)) : [],
       styleTitle: (title) => `\u001b[1m${title}\u001b[22m`, // Taken out again where there are no colours.
       subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(" "),
     })
@@ -60,6 +60,9 @@ export function addCommands(program: Command, context: CommandContext): void {
   }
   addTui(program, context);
 }
+
+const isFor = (command: string, option: string | undefined): boolean =>
+  option !== "--version" && !(command === "mcp" && option === "--json");
 
 /** Where `lcm-tui` leads. Not shown among the commands while it has nothing to show. */
 function addTui(program: Command, context: CommandContext): void {

@@ -21,8 +21,8 @@ export function addMcp(program: Command, context: CommandContext): void {
     .addHelpText(
       "after",
       examples(
-        ["claude mcp add lossless-claw -- lcm mcp", "in Claude Code"],
-        ["codex mcp add lossless-claw -- lcm mcp", "in Codex"],
+        ["claude mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "in Claude Code"],
+        ["codex mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "in Codex"],
       ),
     )
     .addHelpText(

@@ -3,11 +3,11 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import { isObject, messageFromStore } from "../../core/content.ts";
-import { roles } from "../../core/model.ts";
+import { messageName, roles } from "../../core/model.ts";
 import type { Conversation, Json, Message, Part, Role, Summary } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
+import { parseSpan } from "../../core/when.ts";
 import { harmless, oneLine, padStart, plural, clockTime, table, widthOf } from "../render.ts";
-import { parseWhen } from "../when.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 import { conversationWords, examples, wholeNumber } from "./options.ts";
@@ -48,10 +48,8 @@ export function addMessages(program: Command, context: CommandContext): void {
 async function showMessages(session: Session, command: Command, name: string): Promise<number> {
   const options = command.opts<MessagesOptions>();
   const { clock, zone } = session.context;
-  const now = clock.now();
   const range = {
-    ...(options.since === undefined ? {} : { since: parseWhen("--since", options.since, zone, now) }),
-    ...(options.before === undefined ? {} : { before: parseWhen("--before", options.before, zone, now) }),
+    ...parseSpan(options, zone, clock.now(), "--"),
     ...(options.role === undefined ? {} : { role: options.role }),
   };
   return await withLcm(session, "read", async (lcm) => {
@@ -93,14 +91,14 @@ function toTable(session: Session, messages: readonly Message[]): readonly strin
   return table(
     [
       { title: "seq", align: "right", paint: paint.soft },
-      { title: "id", align: "right" },
+      { title: "id" },
       { title: "time", paint: paint.soft },
       { title: "role", paint: (cell, row) => paint.role(messages[row]?.role ?? "user", cell) },
       { title: "text", flexible: true, paint: (cell, row) => (isAside(messages[row]) ? paint.soft(cell) : cell) },
     ],
     messages.map((message) => [
       String(message.seq),
-      String(message.id),
+      messageName(message.id),
       clockTime(message.at, context.zone),
       message.role,
       inShort(message),
@@ -166,7 +164,7 @@ function printWhole(session: Session, messages: readonly Message[]): void {
   const seqWidth = messages.reduce((widest, { seq }) => Math.max(widest, widthOf(String(seq))), 0);
   for (const message of messages) {
     const role = paint.role(message.role, paint.strong(message.role));
-    const facts = `id ${message.id}, ${plural(message.tokens, "token")}`;
+    const facts = `${messageName(message.id)}, ${plural(message.tokens, "token")}`;
     session.print(
       `${padStart(String(message.seq), seqWidth)}  ${role}  ${paint.soft(`${clockTime(message.at, context.zone)}  ${facts}`)}`,
     );

@@ -1,11 +1,13 @@
 /** `lcm recent`: what happened between two times, told by summaries, and by messages where nothing is summarised yet. */
 
 import type { Command } from "commander";
+import type { Timestamp } from "../../core/model.ts";
+import { lastSaidAt } from "../../core/recall.ts";
 import type { Recent } from "../../core/recent.ts";
 import { formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
+import { parseSpan } from "../../core/when.ts";
 import { countWords, passageLines } from "../passages.ts";
-import { plural } from "../render.ts";
-import { parseWhen } from "../when.ts";
+import { clockTime, plural } from "../render.ts";
 import { conversationWords, examples, tokensMax, wholeNumber } from "./options.ts";
 import { reachFor } from "./reach.ts";
 import type { ReachOptions } from "./reach.ts";
@@ -42,23 +44,23 @@ export function addRecent(program: Command, context: CommandContext): void {
 }
 
 async function showRecent(session: Session, command: Command): Promise<number> {
-  const { since, before, tokens, ...named } = command.opts<RecentOptions>();
+  const { tokens, ...options } = command.opts<RecentOptions>();
   const { clock, zone } = session.context;
-  const now = clock.now();
   return await withLcm(session, "read", async (lcm) => {
-    const recent = await lcm.recent({
-      reach: await reachFor(lcm, named),
-      tokenCap: tokens ?? lcm.settings.maxExpandTokens,
-      ...(since === undefined ? {} : { since: parseWhen("--since", since, zone, now) }),
-      ...(before === undefined ? {} : { before: parseWhen("--before", before, zone, now) }),
-    });
+    const reach = await reachFor(lcm, options);
+    const span = parseSpan(options, zone, clock.now(), "--");
+    const recent = await lcm.recent({ ...span, reach, tokenCap: tokens ?? lcm.settings.maxExpandTokens });
     if (session.json) session.printJson(recent);
-    else print(session, recent);
+    else print(session, recent, await lastSaidAt(lcm.store, reach));
     return exitOk;
   });
 }
 
-function print(session: Session, { since, before, items, tokens, leftOut, isBounded }: Recent): void {
+function print(
+  session: Session,
+  { since, before, items, tokens, leftOut, isBounded }: Recent,
+  last: Timestamp | null,
+): void {
   const { paint, note, context } = session;
   const span =
     before === null ? `since ${formatTimestamp(since, context.zone)}` : formatRange(since, before, context.zone);
@@ -68,10 +70,13 @@ function print(session: Session, { since, before, items, tokens, leftOut, isBoun
   }
   if (leftOut.items > 0)
     note(
-      `${paint.caution("note:")} ${plural(leftOut.items, "older passage")} of ${formatCount(leftOut.tokens)} tokens left ` +
-        "out; --tokens tells more, --before what came before",
+      `${paint.caution("note:")} ${plural(leftOut.items, "passage")} of ${formatCount(leftOut.tokens)} tokens left out; ` +
+        "--tokens tells more, or ask for less time",
     );
   if (isBounded) note(`${paint.caution("note:")} there is more in that time than was looked at; ask for less of it`);
-  if (items.length === 0) note(`nothing was said ${span}; --since looks further back`);
-  else note(paint.soft(`${countWords(items, tokens)}; ${span}`));
+  if (items.length > 0) return note(paint.soft(`${countWords(items, tokens)}; ${span}`));
+  note(`nothing was said ${span}`);
+  if (last === null) return note("nothing is stored yet");
+  const day = clockTime(last, context.zone).slice(0, "2026-02-17".length);
+  note(`the newest message is of ${formatTimestamp(last, context.zone)}: lcm recent --since ${day}`);
 }

@@ -14,7 +14,7 @@ import type { ResolvedSettings, Settings } from "../../core/settings.ts";
 import { isBrokenPipe, reportFailure } from "../failure.ts";
 import { createProgress } from "../progress.ts";
 import type { Progress } from "../progress.ts";
-import { createPaint } from "../render.ts";
+import { breakText, createPaint } from "../render.ts";
 import type { Paint } from "../render.ts";
 
 /** Where text goes: a terminal, a file or another program. */
@@ -221,7 +221,8 @@ function createSession(context: CommandContext, common: CommonOptions, database:
     database,
     print: (line = "") => void stdout.stream.write(`${line}\n`),
     printJson: (value) => void stdout.stream.write(`${JSON.stringify(value, null, 2)}\n`),
-    note: (line) => void stderr.stream.write(`${stderr.colour ? line : stripVTControlCharacters(line)}\n`),
+    note: (line) =>
+      void stderr.stream.write(breakText(stderr.colour ? line : stripVTControlCharacters(line), stderr.columns)),
     progress: (label) => createProgress(json ? null : stderr, label),
   };
 }

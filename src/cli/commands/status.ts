@@ -211,7 +211,7 @@ function dueLines({ paint }: Session, pressures: readonly Pressure[]): readonly 
   const painted = isPressing ? paint.caution : (text: string): string => text;
   if (first === undefined) return ["nothing"];
   if (others.length === 0) return [painted(dueWords(first))];
-  if (due.length === 0) return [`nothing in ${plural(pressures.length, "conversation")}`];
+  if (due.length === 0) return ["nothing"];
   const shown = due.slice(0, dueShown).map(({ conversation, kind, contextTokens }, at) => {
     const unit = at === 0 ? " tokens" : "";
     return `${conversation} (${kind === "sweep" ? kind : "one pass"}, ${formatCount(contextTokens)}${unit})`;

@@ -220,6 +220,7 @@ type Reads =
   | "file"
   | "files"
   | "fileContent"
+  | "fileLines"
   | "grant"
   | "usageSince"
   | "openBreakers"

@@ -44,6 +44,47 @@ export function testLedger(subject: StoreUnderTest): void {
     );
 
     it(
+      "hand out the lines that are asked for, and no more of them than that",
+      onStore(subject, async ({ store }) => {
+        const { id: conversation } = await store.open({ sessionId: "s" });
+        const { id } = await store.saveFile(text(conversation, "one\r\ntwo\n\nfour\n"));
+        const read = async (fromLine: number, toLine?: number, charactersMax = 100) =>
+          await store.fileLines(id, { fromLine, charactersMax, ...(toLine === undefined ? {} : { toLine }) });
+        assert.deepEqual(await read(1), { text: "one\r\ntwo\n\nfour\n", lines: 5 });
+        assert.deepEqual(await read(2, 3), { text: "two\n", lines: 5 });
+        assert.deepEqual(await read(1, 1), { text: "one\r", lines: 5 });
+        assert.deepEqual(await read(4, 9), { text: "four\n", lines: 5 });
+        assert.deepEqual(await read(2, 4, 5), { text: "two\n\n", lines: 5 });
+        assert.deepEqual([await read(5), await read(6)], Array(2).fill({ text: "", lines: 5 }));
+        const empty = await store.saveFile(text(conversation, "", null));
+        assert.deepEqual(await store.fileLines(empty.id, { fromLine: 1, charactersMax: 9 }), { text: "", lines: 0 });
+        await refuses("not_found", () => store.fileLines("file_0000000000000000", { fromLine: 1, charactersMax: 9 }));
+      }),
+    );
+
+    it(
+      "have the time of the message they came from and name it, the first of several; else the time of saving",
+      onStore(subject, async ({ store }) => {
+        const { id } = await store.open({ sessionId: "s" });
+        const [long, then] = [at("2019-05-06T07:08:09.010Z"), at("2024-01-01T00:00:00.000Z")];
+        const file = await store.saveFile({ ...text(id, "a log"), message: { key: "k1", at: long } });
+        assert.deepEqual([file.createdAt, file.messageKey], [long, "k1"]);
+        assert.deepEqual(await store.saveFile({ ...text(id, "a log"), message: { key: "k2", at: then } }), file);
+        assert.deepEqual(await store.file(file.id), file);
+        const alone = await store.saveFile(text(id, "from nowhere"));
+        assert.equal(alone.messageKey, null);
+        assert.ok(alone.createdAt > then);
+        const beside = ["b", "a", "d", "c"].map((content) => ({
+          ...text(id, content),
+          message: { key: "k0", at: at("2018-01-01T00:00:00.000Z") },
+        }));
+        const saved = [];
+        for (const each of beside) saved.push(await store.saveFile(each));
+        assert.deepEqual(await store.files(id), [...saved, file, alone], "by time, then as they came");
+      }),
+    );
+
+    it(
       "bytes read back as they were, and only base64 that has one way to be written is taken",
       onStore(subject, async ({ store, folder }) => {
         const { id } = await store.open({ sessionId: "s" });

@@ -149,6 +149,34 @@ export function testManifest(subject: StoreUnderTest): void {
     );
 
     it(
+      "guarantee 25: of a damaged graph tells nothing of another conversation, not even an amount",
+      grown(subject, async ({ store, id, path, root }) => {
+        const other = await store.open({ sessionId: "other" });
+        const host = createHost("o");
+        for (let index = 0; index < 4; index++) host.says(user(`secret ${index} ${"word ".repeat(20)}`));
+        await deliver(store, other, host);
+        const [said] = await store.messages({ conversation: other.id });
+        const foreign = await foldPlaces(store, other.id, [0, 1], "foreign leaf");
+        const [sound, leaf] = [await store.manifest(root, 100), await idOf(store, id, "d")];
+        const db = connect(path, false);
+        db.prepare("UPDATE summary_parents SET parent_summary_id = ? WHERE parent_summary_id = ?").run(foreign, leaf);
+        db.prepare("INSERT INTO summary_messages (summary_id, message_id, ordinal) VALUES (?, ?, 9)").run(
+          await idOf(store, id, "a"),
+          said?.id ?? assert.fail(),
+        );
+        db.close();
+        assert.deepEqual(told(await store.manifest(root, 100)), [
+          ...told(sound).slice(0, 3),
+          ["second", 1, 1, 2],
+          ["c", 2, 0, 2],
+        ]);
+        const { rows, messages, isBounded } = await store.manifest(root, 5);
+        assert.deepEqual([rows.length, messages?.count, isBounded], [5, 6, false]);
+        assert.deepEqual(rows[1]?.messages, sound.rows[1]?.messages);
+      }),
+    );
+
+    it(
       "of a summary that does not exist is not found",
       onStore(subject, async ({ store }) => {
         await refuses("not_found", () => store.manifest("sum_0000000000000000", 10));

@@ -118,9 +118,10 @@ export function testMoved(subject: StoreUnderTest): void {
       onStore(subject, async ({ store, folder }) => {
         const talk = await store.open({ sessionId: "s" });
         const exploration = "the quokka's diary";
-        const own = await save(store, talk, "my dear quokka", { name: "diary.txt", exploration });
-        const image = await save(store, talk, picture, { encoding: "base64", mimeType: "image/png" });
-        const shared = await save(store, talk, "known to all");
+        const message = { key: "k1", at: at("2026-02-17T07:37:00.000Z") };
+        const own = await save(store, talk, "my dear quokka", { name: "diary.txt", exploration, message });
+        const image = await save(store, talk, picture, { encoding: "base64", mimeType: "image/png", message });
+        const shared = await save(store, talk, "known to all", { message });
         const { messages } = await append(
           store,
           talk,
@@ -137,6 +138,8 @@ export function testMoved(subject: StoreUnderTest): void {
           said("known to all"),
         ]);
         assert.deepEqual((await store.messages({ ids: [target.id] }))[0]?.moved, []);
+        const origins = [own, image, shared].map(async ({ id }) => (await store.file(id))?.messageKey);
+        assert.deepEqual(await Promise.all(origins), [null, null, "k2"], "no file tells what was said there");
         for (const id of [own.id, image.id]) {
           const left = await store.file(id);
           assert.equal(await store.fileContent(id), forgottenMark);

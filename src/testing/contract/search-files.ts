@@ -5,7 +5,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { ConversationId, StoredFile } from "../../core/model.ts";
-import type { SearchHit, SearchRequest, Store } from "../../core/ports.ts";
+import type { NewFile, SearchHit, SearchRequest, Store } from "../../core/ports.ts";
 import { connect } from "../../store/sqlite.ts";
 import { at, onStore, refuses } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
@@ -21,13 +21,27 @@ const ask = (pattern: string, more: Partial<SearchRequest> = {}): SearchRequest 
   ...more,
 });
 
-const save = async (store: Store, conversation: ConversationId, content: string, name: string | null = null) =>
-  await store.saveFile({ conversation, name, mimeType: null, content, encoding: "utf8", exploration: "pangolin" });
+const save = async (
+  store: Store,
+  conversation: ConversationId,
+  content: string,
+  name: string | null = null,
+  more: Partial<NewFile> = {},
+) =>
+  await store.saveFile({
+    conversation,
+    name,
+    mimeType: null,
+    content,
+    encoding: "utf8",
+    exploration: "pangolin",
+    ...more,
+  });
 
-/** What the port keeps to itself: when a file was stored, and where its content lies. */
-function setInRow(path: string, { id }: StoredFile, column: "created_at" | "storage_uri", value: string): void {
+/** What the port keeps to itself: where its content lies. */
+function setStorage(path: string, { id }: StoredFile, uri: string): void {
   const db = connect(path, false);
-  db.prepare(`UPDATE large_files SET ${column} = ? WHERE file_id = ?`).run(value, id);
+  db.prepare(`UPDATE large_files SET storage_uri = ? WHERE file_id = ?`).run(uri, id);
   db.close();
 }
 
@@ -55,7 +69,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
               name: "server.log",
               line: 2,
               conversation: id,
-              snippet: "starting listening on port 8080 ready",
+              snippet: "listening on port 8080",
               at: log.createdAt,
               score: 0,
             } satisfies SearchHit,
@@ -115,15 +129,12 @@ export function testFileSearch(subject: StoreUnderTest): void {
 
     it(
       "newest file first, since inclusive, before exclusive",
-      onStore(subject, async ({ store, path }) => {
+      onStore(subject, async ({ store }) => {
         const { id } = await store.open({ sessionId: "s" });
-        for (const day of ["02", "03", "01"])
-          setInRow(
-            path,
-            await save(store, id, `a quokka on ${day}`, day),
-            "created_at",
-            `2026-02-${day}T12:00:00.000Z`,
-          );
+        for (const day of ["02", "03", "01"]) {
+          const message = { key: day, at: at(`2026-02-${day}T12:00:00.000Z`) };
+          await save(store, id, `a quokka on ${day}`, day, { message });
+        }
         for (const mode of modes) {
           assert.deepEqual(await names(store, ask("quokka", { mode })), ["03", "02", "01"]);
           const [since, before] = [at("2026-02-02T12:00:00.000Z"), at("2026-02-03T12:00:00.000Z")];
@@ -205,7 +216,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
         const outside = join(folder, "private.txt");
         await writeFile(outside, "the secret quokka");
         for (const uri of ["../private.txt", "1/../../private.txt", outside, `file://${outside}`, "/etc/passwd"]) {
-          setInRow(path, file, "storage_uri", uri);
+          setStorage(path, file, uri);
           for (const [mode, pattern] of [
             ["regex", "."],
             ["full_text", "quokka root"],

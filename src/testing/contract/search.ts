@@ -54,17 +54,37 @@ export function testSearch(subject: StoreUnderTest): void {
     );
 
     it(
+      "what is of an old and narrow time is found behind thousands of later matches",
+      onStore(subject, async ({ store }) => {
+        const talk = await store.open({ sessionId: "s" });
+        const host = createHost("h");
+        for (let index = 0; index < 2_500; index++) host.says(user(`pangolin ${index}`));
+        await deliver(store, talk, host);
+        while ((await store.index(1_000)) > 0);
+        const [, second] = await store.messages({ conversation: talk.id, limit: 2 });
+        const before = second?.at ?? assert.fail();
+        for (const sort of ["recency", "relevance", "hybrid"] as const) {
+          const { hits, caveats } = await store.search(ask("pangolin", { sort, before }));
+          assert.deepEqual([hits.map(({ snippet }) => snippet), caveats], [["pangolin 0"], []], sort);
+        }
+      }),
+    );
+
+    it(
       "large texts that lie in files are said not to be searched, where they belong to what is searched",
       told(subject, async ({ store, ids }) => {
         const [north, south] = ids.map((id) => id as ConversationId);
         assert.ok(north !== undefined && south !== undefined);
         const text = { name: null, mimeType: null, encoding: "utf8", exploration: null } as const;
-        await store.saveFile({ conversation: north, content: "a text with an aardvark in it", ...text });
+        const message = { key: "old", at: at("2019-05-06T07:08:09.010Z") };
+        await store.saveFile({ conversation: north, content: "a text with an aardvark in it", ...text, message });
         for (const mode of ["full_text", "regex"] as const) {
           const request = ask("aardvark", { mode });
           assert.deepEqual((await store.search(request)).caveats, [{ kind: "files", files: 1 }]);
           assert.deepEqual((await store.search({ ...request, conversations: [south] })).caveats, []);
           assert.deepEqual((await store.search({ ...request, scope: "summaries" })).caveats, []);
+          assert.deepEqual((await store.search({ ...request, before: message.at })).caveats, []);
+          assert.deepEqual((await store.search({ ...request, since: message.at })).caveats.length, 1);
         }
         await store.setHidden(north, true);
         assert.deepEqual((await store.search(ask("aardvark"))).caveats, []);

@@ -124,7 +124,7 @@ export function testSpending(subject: StoreUnderTest): void {
     it(
       "other trouble opens none; each provider has its own; the breaker is told before the ceiling",
       onStore(subject, async ({ store }) => {
-        for (const result of ["rate_limit", "overloaded", "timeout", "cancelled", "filtered"] as const) {
+        for (const result of ["rate_limit", "overloaded", "timeout", "filtered", "no_credential"] as const) {
           await call(store, result, { provider: result });
         }
         for (const provider of ["b", "a"]) await call(store, "auth", { provider });

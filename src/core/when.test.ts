@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { LcmError } from "../core/errors.ts";
-import type { Timestamp } from "../core/model.ts";
+import { LcmError } from "./errors.ts";
+import type { Timestamp } from "./model.ts";
 import { parseWhen } from "./when.ts";
 
 const now = "2026-03-10T01:30:00.000Z" as Timestamp;

@@ -1,10 +1,28 @@
-/** A moment as a person types it: in the zone they live in, or so long ago. Everything behind this is UTC. */
+/** A moment as people and models write it: in the zone they live in, or so long ago. Everything behind this is UTC. */
 
-import { LcmError } from "../core/errors.ts";
-import type { Timestamp } from "../core/model.ts";
-import { parseTimestamp, timestampToMs } from "../core/text.ts";
+import { LcmError } from "./errors.ts";
+import type { Timestamp } from "./model.ts";
+import { parseTimestamp, timestampToMs } from "./text.ts";
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+interface Written {
+  readonly since?: string;
+  readonly before?: string;
+}
+
+/** Both ends of a span of time, as far as they are given; `prefix` is what stands before their names where it was. */
+export function parseSpan(
+  { since, before }: Written,
+  zone: string,
+  now: Timestamp,
+  prefix: "--" | "",
+): { readonly since?: Timestamp; readonly before?: Timestamp } {
+  return {
+    ...(since === undefined ? {} : { since: parseWhen(`${prefix}since`, since, zone, now) }),
+    ...(before === undefined ? {} : { before: parseWhen(`${prefix}before`, before, zone, now) }),
+  };
+}
 
 /** `2h` ago, `today`, `yesterday`, or a date with or without a time; without a zone it is in the given one. */
 export function parseWhen(name: string, text: string, zone: string, now: Timestamp): Timestamp {
