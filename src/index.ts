@@ -7,7 +7,7 @@ export { createLcm } from "./core/lcm.ts";
 export type { Lcm, LcmDeps } from "./core/lcm.ts";
 export type { Assembly, AssemblyReport } from "./core/assemble.ts";
 export type { CompactOutcome, CompactReport, CompactRequest, Due } from "./core/compact.ts";
-export type { Answer, AskProgress, AskRequest, Delegate, DelegateTool, Task } from "./core/delegate.ts";
+export type { Answer, AskProgress, AskRequest, Delegate, DelegateTool, Task } from "./core/question.ts";
 export type { Described, DescribeRequest } from "./core/describe.ts";
 export type { Expansion, ExpandRequest } from "./core/expand.ts";
 export type { GrepRequest } from "./core/recall.ts";

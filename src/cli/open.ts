@@ -56,6 +56,10 @@ export function createDatabase(path: string, clock: Clock = systemClock): Databa
   return {
     path,
     kind,
+    identity() {
+      const found = statSync(path, { throwIfNoEntry: false });
+      return found === undefined ? null : `${found.dev}:${found.ino}`;
+    },
     async open(purpose, { settings = readSettings().values, ...engine } = {}) {
       const writes = purpose === "write" || purpose === "import";
       if (purpose !== "import" && kind() === "none") throw missing();

@@ -20,19 +20,20 @@ export interface Cited {
   readonly messages: readonly MessageId[];
 }
 
-const idLike = /\b(?:sum_\w*\d\w*|sum_[0-9a-f]{8,}|msg_\d+)\b/g;
+const idLike = /\b(?:sum_\w*\d\w*|sum_[0-9a-f]{8,}|file_[0-9a-f]{16}|msg_\d+)\b/gi;
 
 /** The answer without ids that were made up, and what it cites, in the order in which it does. */
 export function readCitations(answer: string, { summaries, messages, texts }: HandedOut): Cited {
   const names = new Map<string, MessageId>([...messages].map((id) => [messageName(id), id]));
   const cited = { summaries: new Set<SummaryId>(), messages: new Set<MessageId>() };
-  const isKept = (id: string): boolean => {
+  const isKept = (written: string): boolean => {
+    const id = written.toLowerCase();
     const message = names.get(id);
     if (message !== undefined) cited.messages.add(message);
     if (isSummaryId(id) && summaries.has(id)) cited.summaries.add(id);
     const isCited = message !== undefined || (isSummaryId(id) && summaries.has(id));
     // A column may be called sum_2026: what is none of our ids, and stands in what was read, is a word like any other.
-    return isCited || (!isSummaryId(id) && !id.startsWith("msg_") && texts.some((text) => text.includes(id)));
+    return isCited || (!isSummaryId(id) && !id.startsWith("msg_") && texts.some((text) => text.includes(written)));
   };
   const text = answer.replace(idLike, (id) => (isKept(id) ? id : madeUp));
   return { text: withoutMadeUp(text), summaries: [...cited.summaries], messages: [...cited.messages] };

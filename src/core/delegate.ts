@@ -16,93 +16,15 @@ import { expand, namedSummaries, partAbout, summaryToItem } from "./expand.ts";
 import { readGranted } from "./grants.ts";
 import type { ConversationId, GrantId, Json, MessageId, SummaryId } from "./model.ts";
 import { messageName } from "./model.ts";
-import type { Clock, Model, SearchCaveat, Store, ToolOffer } from "./ports.ts";
+import type { Clock, Model, SearchCaveat, Store } from "./ports.ts";
 import { delegatePrompt } from "./prompts.ts";
+import type { Answer, AskProgress, AskRequest, Delegate, DelegateTool, Read, Task } from "./question.ts";
 import { originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
 import type { Settings } from "./settings.ts";
 import { msToTimestamp, timestampToMs } from "./text.ts";
 import { runToolLoop } from "./tool-loop.ts";
 import type { LoopOutcome } from "./tool-loop.ts";
-
-export interface AskRequest {
-  /** The question. */
-  readonly prompt: string;
-  /** Words to find what speaks of it by; or the summaries to look into, which are then ranked by it. */
-  readonly query?: string;
-  readonly summaryIds?: readonly SummaryId[];
-  /** How long the answer may be. */
-  readonly maxTokens?: number;
-  /** How much may be read for it; `maxExpandTokens` if left out. */
-  readonly tokenCap?: number;
-  readonly reach: Reach;
-  /** The deadline of all of it. */
-  readonly signal?: AbortSignal;
-  /** How long the signal leaves: the grant outlives it by little. */
-  readonly timeoutMs: number;
-  /** Who answers: a host's sub-agent; null for nobody, so that excerpts are the answer; the model if left out. */
-  readonly delegate?: Delegate | null;
-  /** What a delegate may call. */
-  readonly tools?: readonly DelegateTool[];
-  readonly onProgress?: (progress: AskProgress) => void;
-  /** Of the times in excerpts; UTC if left out. */
-  readonly zone?: string;
-}
-
-export interface DelegateTool extends ToolOffer {
-  /** Reads under the grant and nothing else. What goes wrong is a result that says so. */
-  run(args: Json, held: { readonly grant: GrantId; readonly signal?: AbortSignal }): Promise<ToolReading>;
-}
-
-export interface ToolReading {
-  readonly text: string;
-  readonly isError: boolean;
-  readonly read: Read;
-}
-
-/** What was handed out, and so may be cited. */
-export interface Read {
-  readonly summaries: readonly SummaryId[];
-  readonly messages: readonly MessageId[];
-  readonly tokens: number;
-}
-
-export interface Task {
-  readonly system: string;
-  /** The question, with what was found so far. */
-  readonly prompt: string;
-  readonly grant: GrantId;
-  /** Summaries to read on from. */
-  readonly summaryIds: readonly SummaryId[];
-  readonly maxTokens: number;
-  readonly signal: AbortSignal | undefined;
-  readonly tools: readonly DelegateTool[];
-}
-
-/** Answers a task. It may fail, throw or hang: then it is done without. */
-export type Delegate = (task: Task) => Promise<LoopOutcome>;
-
-export type AskProgress =
-  | { readonly kind: "searching"; readonly query: string }
-  | { readonly kind: "found"; readonly summaries: number; readonly messages: number }
-  | { readonly kind: "reading"; readonly ids: readonly string[]; readonly tokens: number }
-  | { readonly kind: "asking"; readonly model: string; readonly step: number };
-
-export interface Answer {
-  readonly answer: string;
-  /** Summaries that were read, or that stand for messages that were, and that the answer names. */
-  readonly citedIds: readonly SummaryId[];
-  readonly citedMessages: readonly MessageId[];
-  readonly expandedSummaryCount: number;
-  /** Tokens of stored text that were read for it. */
-  readonly totalSourceTokens: number;
-  /** Whether there is more of it than `maxTokens` allow. */
-  readonly truncated: boolean;
-  readonly by: "model" | "delegate" | "excerpts";
-  /** Why it is less than was asked for; null if it is not. */
-  readonly partial: string | null;
-  readonly caveats: readonly SearchCaveat[];
-}
 
 interface AskDeps {
   readonly store: Store;
@@ -121,7 +43,7 @@ export async function expandQuery(deps: AskDeps, request: AskRequest): Promise<A
   check(request);
   const { signal, onProgress = ignore } = request;
   const isLate = (): boolean => signal?.aborted === true;
-  const inquiry = createInquiry((progress) => (isLate() ? undefined : onProgress(progress)));
+  const inquiry = createInquiry((progress) => (isLate() ? undefined : tellSafely(onProgress, progress)));
   const atDeadline = (): Answer => excerptsAnswer(inquiry, request, `the deadline passed while ${inquiry.stage}`);
   if (isLate()) return atDeadline();
   try {
@@ -152,6 +74,8 @@ interface Inquiry {
   readonly tell: (progress: AskProgress) => void;
   /** What is being done, as it would be said after "while". */
   stage: string;
+  /** Null as long as it is not known. */
+  reach: Reach | null;
   caveats: readonly SearchCaveat[];
   /** What was found or read, as excerpts are made of it. */
   pieces: readonly Piece[];
@@ -166,6 +90,15 @@ interface Inquiry {
 
 const ignore = (): void => undefined;
 
+/** Whoever watches may fail at it; the question goes on. */
+function tellSafely(onProgress: (progress: AskProgress) => void, progress: AskProgress): void {
+  try {
+    onProgress(progress);
+  } catch {
+    // It was for their eyes only.
+  }
+}
+
 /** For work that nobody waits for any more. */
 function stopIfLate({ signal }: AskRequest): void {
   if (signal?.aborted === true) throw new LcmError("unavailable", "the deadline has passed");
@@ -173,7 +106,8 @@ function stopIfLate({ signal }: AskRequest): void {
 
 const createInquiry = (tell: Inquiry["tell"]): Inquiry => ({
   tell,
-  stage: "nothing had been begun",
+  stage: "it was being looked up what may be read",
+  reach: null,
   caveats: [],
   pieces: [],
   grant: null,
@@ -218,9 +152,11 @@ interface Seeds {
 
 async function pursue(deps: AskDeps, request: AskRequest, inquiry: Inquiry): Promise<Answer> {
   const { store, model } = deps;
+  const reach = typeof request.reach === "function" ? await request.reach() : request.reach;
+  inquiry.reach = reach;
   const isNamed = (request.summaryIds ?? []).length > 0;
-  const seeds = isNamed ? await lookInto(store, request, inquiry) : await lookFor(deps, request, inquiry);
-  if (seeds.conversations.length === 0) return excerptsAnswer(inquiry, request, null);
+  const seeds = isNamed ? await lookInto(store, request, reach, inquiry) : await lookFor(deps, request, reach, inquiry);
+  if (seeds.conversations.length === 0) return excerptsAnswer(inquiry, request, unsearched(inquiry));
   const delegate = request.delegate === undefined && model !== null ? byModel(model, seeds, inquiry) : request.delegate;
   try {
     const grant = await openGrant(deps, request, inquiry, seeds);
@@ -237,7 +173,7 @@ async function pursue(deps: AskDeps, request: AskRequest, inquiry: Inquiry): Pro
       inquiry.texts.push(text);
       if (leaf !== null) inquiry.leaves.add(leaf);
     }
-    if (inquiry.pieces.length === 0) return excerptsAnswer(inquiry, request, null);
+    if (inquiry.pieces.length === 0) return excerptsAnswer(inquiry, request, unsearched(inquiry));
     if (!delegate) return excerptsAnswer(inquiry, request, "no model was asked");
     return await answerBy(delegate, grant, request, inquiry);
   } catch (error) {
@@ -249,23 +185,27 @@ async function pursue(deps: AskDeps, request: AskRequest, inquiry: Inquiry): Pro
 /** What a delegate with tools is given to begin with, of all that may be read. */
 const seedShare = 0.6;
 const hitsMax = 200;
-const promptWordsMax = 64;
+const patternWordsMax = 64;
+const shortened = (text: string): string => text.trim().split(/\s+/).slice(0, patternWordsMax).join(" ");
 const hasWords = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
 
-async function lookFor(deps: AskDeps, request: AskRequest, inquiry: Inquiry): Promise<Seeds> {
+async function lookFor(deps: AskDeps, request: AskRequest, reach: Reach, inquiry: Inquiry): Promise<Seeds> {
   const { store, settings } = deps;
-  const { reach, signal, query = "" } = request;
+  const { signal, query = "" } = request;
   // Quotes in a question are no demand for the exact words, as they are in a query.
-  const question = request.prompt.replace(/["“”]/g, " ").trim().split(/\s+/).slice(0, promptWordsMax).join(" ");
-  const patterns = [query.trim(), ...(hasWords(question) && question !== query.trim() ? [question] : [])];
+  const question = shortened(request.prompt.replace(/["“”]/g, " "));
+  const wanted = query.trim() === request.prompt.trim() ? [question] : [shortened(query), question];
+  const telling = [...new Set(wanted)].filter(hasWords);
+  // Without any word, the search says what is wrong with it.
+  const patterns = telling.length > 0 ? telling : wanted.slice(0, 1);
   inquiry.stage = "it was being searched for";
   inquiry.tell({ kind: "searching", query });
   const timeoutMs = Math.min(settings.searchTimeoutSeconds * 1_000, Math.ceil(request.timeoutMs / 2));
   const results = await Promise.all(
     patterns.map(async (pattern) => {
-      const wanted = { pattern, mode: "full_text", scope: "both", sort: "relevance", limit: hitsMax } as const;
+      const best = { pattern, mode: "full_text", scope: "both", sort: "relevance", limit: hitsMax } as const;
       const within = reach.conversations === null ? {} : { conversations: reach.conversations };
-      return await store.search({ ...wanted, ...within }, { timeoutMs, ...(signal && { signal }) });
+      return await store.search({ ...best, ...within }, { timeoutMs, ...(signal && { signal }) });
     }),
   );
   inquiry.caveats = caveatsOf(results.map(({ caveats }) => caveats));
@@ -280,6 +220,15 @@ async function lookFor(deps: AskDeps, request: AskRequest, inquiry: Inquiry): Pr
     conversations: [...new Set(found.map(({ conversation }) => conversation))],
     read: async (_, tokensMax) => await readLeads(store, leads, { query: patterns.join(" "), tokensMax }),
   };
+}
+
+/** Why nothing found does not mean that there is nothing; null if it does. */
+function unsearched({ caveats }: Inquiry): string | null {
+  const isOpen = caveats.some(({ kind }) => kind === "time" || kind === "unindexed" || kind === "newest_ranked");
+  const files = caveats.reduce((sum, caveat) => (caveat.kind === "files" ? caveat.files : sum), 0);
+  const inFiles = `the contents of ${files === 1 ? "a large text that lies in a file" : `${files} large texts that lie in files`}`;
+  if (isOpen) return "not everything could be searched";
+  return files === 0 ? null : `${inFiles} were not searched`;
 }
 
 /** Each kind once; that there is more than was asked for is no news here, nor which words of a question nobody used. */
@@ -297,8 +246,8 @@ function caveatsOf(searches: readonly (readonly SearchCaveat[])[]): readonly Sea
 /** Down to the messages, however deep they lie. */
 const depthMax = 16;
 
-async function lookInto(store: Store, request: AskRequest, inquiry: Inquiry): Promise<Seeds> {
-  const { reach, summaryIds = [] } = request;
+async function lookInto(store: Store, request: AskRequest, reach: Reach, inquiry: Inquiry): Promise<Seeds> {
+  const { summaryIds = [] } = request;
   inquiry.stage = "the summaries were being looked up";
   const named = await namedSummaries(store, summaryIds, reach);
   inquiry.tell({ kind: "found", summaries: named.length, messages: 0 });
@@ -403,13 +352,20 @@ async function answerBy(delegate: Delegate, grant: GrantId, request: AskRequest,
   };
 }
 
-/** A delegate comes from a host or calls a provider, so nothing that it does is a fault of ours. */
+/** A delegate comes from a host or calls a provider, so nothing that it does or says is a fault of ours. */
 async function attempt(delegate: Delegate, task: Task): Promise<LoopOutcome> {
   try {
-    return await delegate(task);
+    const outcome: unknown = await delegate(task);
+    return isOutcome(outcome) ? outcome : { kind: "failed", reason: "the delegate gave no answer that could be used" };
   } catch (error) {
     return { kind: "failed", reason: `the delegate failed: ${error instanceof Error ? error.message : String(error)}` };
   }
+}
+
+function isOutcome(said: unknown): said is LoopOutcome {
+  if (typeof said !== "object" || said === null || !("kind" in said)) return false;
+  if (said.kind === "answered") return "text" in said && typeof said.text === "string";
+  return said.kind === "failed" && "reason" in said && typeof said.reason === "string";
 }
 
 /** Whatever a delegate names as its grant, it reads under this one; and what it is given is noted. */
@@ -457,7 +413,7 @@ function excerptsAnswer(inquiry: Inquiry, request: AskRequest, partial: string |
   const { maxTokens = maxTokensDefault, query = "", prompt, zone } = request;
   const about = { query: `${query} ${prompt}`, maxTokens, ...(zone === undefined ? {} : { zone }) };
   const { text, shown } = excerptsOf(inquiry.pieces, about);
-  const cut = cutToTokens(shown.length === 0 ? nothingFound(request, partial) : text, maxTokens);
+  const cut = cutToTokens(shown.length === 0 ? nothingFound(request, inquiry, partial) : text, maxTokens);
   const summaries = shown.flatMap((piece) =>
     piece.kind === "summary" ? [piece.id] : piece.leaf === null ? [] : [piece.leaf],
   );
@@ -490,7 +446,10 @@ const places: Readonly<Record<Reach["kind"], string>> = {
   grant: "what was granted",
 };
 
-const nothingFound = ({ query, prompt, reach }: AskRequest, partial: string | null): string =>
-  partial === null
-    ? `Nothing in ${places[reach.kind]} speaks of it. Searched for: ${[...new Set([query ?? prompt, prompt])].join(" / ")}`
-    : `Nothing could be found out: ${partial}.`;
+const nothingFound = ({ query, prompt }: AskRequest, { reach }: Inquiry, partial: string | null): string => {
+  if (reach === null) return `Nothing could be found out: ${partial ?? "nothing was looked at"}.`;
+  const searched = `Searched for: ${[...new Set([query ?? prompt, prompt])].join(" / ")}`;
+  return partial === null
+    ? `Nothing in ${places[reach.kind]} speaks of it. ${searched}`
+    : `Nothing was found in ${places[reach.kind]}, but ${partial}. ${searched}`;
+};

@@ -9,7 +9,7 @@ import type { Expanded } from "./expand.ts";
 import { messageName } from "./model.ts";
 import type { Message, MessageId, SummaryId } from "./model.ts";
 import type { SearchHit, Store } from "./ports.ts";
-import { estimateTokens, formatTimestamp } from "./text.ts";
+import { estimateTokens, formatTimestamp, quote } from "./text.ts";
 
 /** Something that was read, or of which a search showed a snippet; the rank tells what answers best. */
 export type Piece = Expanded & {
@@ -171,10 +171,10 @@ export function excerptsOf(
   for (const [rank, piece] of bestFirst(pieces, query).entries()) {
     const least = rank === 0 ? 1 : partTokensMin;
     let part = partAbout(piece.text, query, left < roomFor.second ? left : Math.ceil((1 - nextShare) * left), least);
-    for (let over = 1; part !== null && over > 0;) {
+    while (part !== null) {
       left = maxTokens - estimateTokens(showBestFirst([...shown, { ...piece, ...part, rank }]));
-      over = -left;
-      if (over > 0) part = partAbout(piece.text, query, part.tokens - over, least);
+      if (left >= 0) break;
+      part = partAbout(piece.text, query, part.tokens + left, least);
     }
     if (part === null && rank > 0) break;
     shown.push({ ...piece, ...part, rank });
@@ -244,9 +244,6 @@ function show(stretches: readonly (readonly Piece[])[], label: Labeller): string
   });
   return blocks.join("\n\n");
 }
-
-/** After whatever a reader might take for the end of a line. */
-const quote = (text: string): string => `> ${text.replace(/\r\n|[\n\v\f\r\u0085\u2028\u2029]/g, "\n> ")}`;
 
 function labelOf(piece: Piece, hasTime: boolean, hasLeaf: boolean, zone?: string): string {
   const name = piece.kind === "message" ? messageName(piece.id) : piece.id;

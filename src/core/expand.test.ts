@@ -64,6 +64,12 @@ describe("expanding a summary", () => {
     const some = await lcm.expand({ reach, summaryIds: [top], tokenCap: 150 });
     assert.ok(some.tokens <= 150 && some.items.length >= 1);
     assert.equal(some.items.length + some.leftOut.items, all.items.length);
+    const ids = ({ items }: typeof all) => items.map(({ id }) => id);
+    for (let tokenCap = 200; tokenCap < 4_000; tokenCap += 100) {
+      const part = await lcm.expand({ reach, summaryIds: [top], tokenCap, includeMessages: true });
+      const whole = await lcm.expand({ reach, summaryIds: [top], tokenCap: 100_000, includeMessages: true });
+      assert.deepEqual(ids(part), ids(whole).slice(0, part.items.length));
+    }
   });
 
   it("reaches the messages when asked to, and only as deep as asked", async () => {
@@ -120,6 +126,42 @@ describe("expanding a summary", () => {
     assert.ok(tokens <= 300);
     const [item] = items;
     assert.ok(item?.kind === "message" && !item.isWhole && item.text.includes("vault opens at dusk"));
+  });
+
+  it("leaves out what neither speaks of what is asked for nor stands beside it, and counts it", async () => {
+    const { lcm, top } = await ground();
+    const request = { reach, summaryIds: [top], tokenCap: 100_000, includeMessages: true, maxDepth: 5 };
+    const all = await lcm.expand(request);
+    const some = await lcm.expand({ ...request, query: "ferry island" });
+    assert.ok(some.items.some(({ text }) => text.includes("pier nine")));
+    assert.ok(some.items.length < all.items.length / 4, `${some.items.length} of ${all.items.length}`);
+    assert.equal(some.items.length + some.leftOut.items, all.items.length);
+    const nothing = await lcm.expand({ ...request, query: "zeppelin" });
+    assert.deepEqual(nothing.items, all.items);
+  });
+
+  it("shows no small things instead of a part of what answers", async () => {
+    const { lcm } = await ground();
+    const { id } = await lcm.store.open({ sessionId: "small" });
+    const host = createHost("v");
+    for (const said of [
+      "continue",
+      `${"nothing of note. ".repeat(90)}the vault opens at dusk.`,
+      "/",
+      "go on",
+      "the vault",
+    ])
+      host.says(user(said));
+    await lcm.store.append(id, host.entries.map(toAppendable));
+    const text = { text: "long", tokens: 1, level: "normal", model: null, previousContext: null, fileIds: [] } as const;
+    const folded = await lcm.store.fold(id, await lcm.store.context(id), text);
+    const summary = folded.kind === "written" ? folded.summary : assert.fail("folded");
+    for (const tokenCap of [100, 5_000]) {
+      const asked = { reach, summaryIds: [summary], query: "vault dusk", tokenCap, includeMessages: true };
+      const { items } = await lcm.expand(asked);
+      assert.ok(items.every(({ text: shown }) => shown.includes("vault")) && items.length > 0, JSON.stringify(items));
+      assert.ok(items.some(({ text: shown }) => shown.includes("opens at dusk")));
+    }
   });
 
   it("shows a part of a summary, rather than nothing, where not even the first fits", async () => {

@@ -9,7 +9,7 @@ import type { Assembly } from "./assemble.ts";
 import { checkBudget, compact, due, mustFind, promptBudgetDefault } from "./compact.ts";
 import type { CompactReport, CompactRequest, Due } from "./compact.ts";
 import { expandQuery } from "./delegate.ts";
-import type { Answer, AskRequest } from "./delegate.ts";
+import type { Answer, AskRequest } from "./question.ts";
 import { describeWith } from "./describe-file.ts";
 import { describe } from "./describe.ts";
 import type { Described, DescribeRequest } from "./describe.ts";

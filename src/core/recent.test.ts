@@ -136,7 +136,8 @@ describe("what happened lately", () => {
     const text = range(-9, 0).map((hours) => `${line(hours)}\n more of it, ${"and more, ".repeat(20)}`);
     await foldPlaces(store, id, [0, 8], text.join("\n"));
     const told = await tell({ tokenCap: 300 });
-    for (const hours of range(-9, 0)) assert.ok(texts(told)[0]?.includes(line(hours)), texts(told)[0]);
+    const [shown = ""] = texts(told);
+    for (const hours of range(-9, 0)) assert.ok(shown.includes(line(hours)), shown);
     assert.deepEqual([told.items.length, told.items[0]?.isWhole], [1, false]);
   });
 
@@ -153,20 +154,66 @@ describe("what happened lately", () => {
     assert.deepEqual(texts(early), ["[2026-02-16 22:00 UTC] [user] two before\n more of two\n[23:00] one before"]);
   });
 
+  it("does not take times for those of a summary that lie before it or after it, as in another zone", async () => {
+    for (const hours of [1, 3]) {
+      const { store, tell } = await ground();
+      const { id } = await store.open({ sessionId: `zone ${hours}` });
+      await say(store, id, [-10, -9.5, -9]);
+      await foldPlaces(
+        store,
+        id,
+        [0, 2],
+        `[2026-02-17 0${hours}:00] early on\n[0${hours}:30] later ${"on ".repeat(20)}`,
+      );
+      assert.deepEqual(texts(await tell({ since: at(-9.5), before: at(-9) })), ["heard at -9.5"]);
+    }
+  });
+
   it("of a summary that does not, tells what it was made from, or names it if that does not fit", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "vague" });
     await say(store, id, range(-12, 0), `${"a long way ".repeat(8)}on`);
-    await foldPlaces(store, id, [0, 11], "12:30 is when the ferry leaves, on 2026-03-01. ".repeat(6));
+    const summary = "12:30 is when the ferry leaves, on 2026-03-01. ".repeat(5).trim();
+    await foldPlaces(store, id, [0, 11], summary);
+    const tokenCap = estimateTokens(summary);
     const half = { since: at(-6), before: at(0) };
     const whole = await tell(half);
     assert.deepEqual([whole.items.length, whole.items.every(({ kind }) => kind === "message")], [6, true]);
-    const coarse = await tell({ ...half, tokenCap: 120 });
+    const coarse = await tell({ ...half, tokenCap });
     assert.deepEqual([coarse.items.length, coarse.items[0]?.kind, coarse.items[0]?.isWhole], [1, "summary", true]);
     const other = await store.open({ sessionId: "other" });
     await say(store, other.id, range(-5, 0), "much has been said in the other place ".repeat(4));
-    const named = (await tell({ ...half, tokenCap: 120 })).items.find(({ kind }) => kind === "summary");
+    const named = (await tell({ ...half, tokenCap })).items.find(({ kind }) => kind === "summary");
     assert.deepEqual([named?.text, named?.isWhole, named?.earliestAt], ["…", false, at(-12)]);
+  });
+
+  it("goes down to where summaries are of the time, also where those take more room, and cuts them", async () => {
+    const { store, tell } = await ground();
+    const { id } = await store.open({ sessionId: "coarse" });
+    await say(store, id, range(-24, 0));
+    for (const leaf of range(0, 6))
+      await foldPlaces(store, id, [leaf, leaf + 3], `leaf ${leaf}, ${"etc. ".repeat(80)}`);
+    await foldPlaces(store, id, [0, 5], `all: ${"and so on, ".repeat(30)}`);
+    const told = await tell({ since: at(-16), before: at(-8), tokenCap: 200 });
+    assert.deepEqual(
+      told.items.map(({ text, isWhole }) => [text.slice(0, 6), isWhole]),
+      [
+        ["leaf 2", false],
+        ["leaf 3", false],
+      ],
+    );
+  });
+
+  it("tells what was said at the same instant in the order in which it was said, the last if not all fits", async () => {
+    const { store, tell } = await ground();
+    const { id } = await store.open({ sessionId: "instant" });
+    const messages = ["first", "second", "third"].map((content) => {
+      const message = messageToStore({ role: "user", content }, { key: content, at: at(-1) });
+      return { kind: "message", message } as const;
+    });
+    await store.append(id, messages);
+    assert.deepEqual(texts(await tell()), ["first", "second", "third"]);
+    assert.deepEqual(texts(await tell({ tokenCap: estimateTokens("third") })), ["third"]);
   });
 
   it("is all of the time and nothing else, but for what is left out, and more of it with more room", async () => {
@@ -178,7 +225,9 @@ describe("what happened lately", () => {
     const stamped = (from: number): string => `[${stampOf(from)}] from here on\n${"and so on, ".repeat(12)}`;
     for (let leaf = 0; leaf < 20; leaf++) {
       const from = -96 + leaf * 4;
-      const text = [from, from + 2].map(leaf % 2 === 0 ? stamped : (hour) => `vaguely ${hour}, ${"etc. ".repeat(20)}`);
+      const text = [from, from + 2].map((hour) =>
+        leaf % 2 === 0 ? stamped(hour) : `vaguely ${hour}, ${"etc. ".repeat(20)}`,
+      );
       await foldPlaces(store, id, [leaf, leaf + 3], text.join("\n"));
     }
     for (const place of [0, 1, 2, 3]) await foldPlaces(store, id, [place, place + 3], `four of ${place} `.repeat(30));
@@ -294,6 +343,24 @@ describe("what happened lately", () => {
     await refuses("invalid", async () => await tell({ tokenCap: 0 }));
   });
 
+  it("guarantee 22: finds what was said although clocks were wrong", async () => {
+    for (const [times, since, before, expected] of [
+      [[-10, -11, -9], -10, -9.5, [-10]],
+      [[-12, -11, -10, -9, 8, -7, -6, -5], -7, -4, [-7, -6, -5]],
+      [[-12, -11, -10, -9, -176, -7, -6, -5], -11, -8.5, [-11, -10, -9]],
+      // No order at all: nothing can be found by halving.
+      [Array.from({ length: 400 }, (_, n) => ((n * 173) % 400) - 400), -300, -297, [-300, -299, -298]],
+    ] as const) {
+      const { store, tell } = await ground();
+      const { id } = await store.open({ sessionId: "skewed" });
+      await say(store, id, times);
+      const told = await tell({ since: at(since), before: at(before), tokenCap: 4_000 });
+      const heard = texts(told).toSorted();
+      assert.ok(heard.length > 0, `${since} to ${before}`);
+      if (times.length < 100) assert.deepEqual(heard, expected.map((hours) => `heard at ${hours}`).toSorted());
+    }
+  });
+
   it("reads what it tells and a few places more, however long the conversation is", async () => {
     const read = { rows: 0, calls: 0 };
     const costs: { readonly rows: number; readonly calls: number }[] = [];
@@ -314,8 +381,8 @@ describe("what happened lately", () => {
     }
     const [short, long] = costs;
     assert.ok(short !== undefined && long !== undefined);
-    // Thirty-two times as long: five more halvings at each end.
-    assert.ok(long.rows - short.rows <= 30, JSON.stringify(costs));
+    // Thirty-two times as long: five more halvings at each end, each of which asks three places and reads them.
+    assert.ok(long.rows - short.rows <= 60, JSON.stringify(costs));
     assert.ok(long.calls - short.calls <= 30, JSON.stringify(costs));
   });
 

@@ -65,6 +65,9 @@ const dayMs = 86_400_000;
 const conversationsMax = 50;
 /** Items of one context that are counted, the newest ones; and rows that are read at a time. */
 const refsMax = 2_000;
+/** Items on each side of a time that are looked at for strays, and how many decide where it is. */
+const strayMax = 32;
+const votersMax = 3;
 const rowsAtOnce = 50;
 /** A raw message with more to say is told in an excerpt. */
 const messageCharactersMax = 400;
@@ -88,6 +91,10 @@ export async function recent(
   const standing: Standing[] = [];
   for (const conversation of lived.slice(0, conversationsMax)) {
     standing.push(await standingIn(store, reach, conversation.id, span, tokenCap));
+  }
+  if (standing.every(({ items, unread }) => items.length + unread === 0)) {
+    for (const [at, each] of standing.entries())
+      standing[at] = { ...each, items: await strayIn(store, span, lived[at]) };
   }
   const found = standing.flatMap(({ items }) => items).toSorted((a, b) => compare(b.latestAt, a.latestAt));
   const fitting = fit(found, span, tokenCap);
@@ -145,7 +152,12 @@ async function standingIn(
   const from = await firstPlace(store, conversation, ({ latestAt }) => latestAt >= since);
   const to = before === null ? null : await firstPlace(store, conversation, ({ earliestAt }) => earliestAt >= before);
   const window = { after: from - 1, keep: "newest", limit: refsMax } as const;
-  const refs = await store.context(conversation, to === null ? window : { ...window, before: to });
+  const within = await store.context(conversation, to === null ? window : { ...window, before: to });
+  const early = await store.context(conversation, { before: from, keep: "newest", limit: strayMax });
+  const late = to === null ? [] : await store.context(conversation, { after: to - 1, limit: strayMax });
+  const stray = await itemsOf(store, [...early, ...late], reach);
+  const ids = new Set(stray.filter((item) => isInSpan(item, span)).map(({ id }) => id));
+  const refs = [...early.filter(({ id }) => ids.has(id)), ...within, ...late.filter(({ id }) => ids.has(id))];
   const summaries = refs.filter(({ kind }) => kind === "summary");
   const messages = refs.filter(({ kind }) => kind === "message");
   const read = [
@@ -154,7 +166,7 @@ async function standingIn(
   ];
   const unread = read.flatMap((each) => each.unread);
   const items = read.flatMap((each) => each.items);
-  return { items, unread: unread.length, unreadTokens: tokensOf(unread), isBounded: refs.length === refsMax };
+  return { items, unread: unread.length, unreadTokens: tokensOf(unread), isBounded: within.length === refsMax };
 }
 
 /** One more than may be told is read, so that what is missing is known to be. */
@@ -179,9 +191,20 @@ async function readNewest(
   return { items, unread };
 }
 
+/** Where times do not rise at all, what was said in the span is looked for by its time alone, however long that takes. */
+async function strayIn(store: Store, { since, before }: Span, conversation: Conversation | undefined) {
+  if (conversation === undefined) return [];
+  const within = { conversation: conversation.id, since, limit: rowsAtOnce, keep: "newest" } as const;
+  const messages = await store.messages(before === null ? within : { ...within, before });
+  return messages
+    .filter(({ text, aside }) => text.trim() !== "" && aside === null)
+    .map(messageToItem)
+    .toReversed();
+}
+
 /**
  * The ordinal at which a context turns to being of a time, found by halving: times rise along a context, but for a few
- * messages that came late.
+ * messages that came late or from a clock that was wrong. So the majority of a few decides, and those around are looked at.
  */
 async function firstPlace(
   store: Store,
@@ -195,9 +218,10 @@ async function firstPlace(
   let [low, high] = [first?.ordinal ?? 0, (last?.ordinal ?? -1) + 1];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const [ref] = await store.context(conversation, { after: middle - 1, before: high, limit: 1 });
-    const [item] = ref === undefined ? [] : await itemsOf(store, [ref], null);
-    if (ref === undefined || (item !== undefined && isThere(item))) high = middle;
+    const refs = await store.context(conversation, { after: middle - 1, before: high, limit: votersMax });
+    const [ref] = refs;
+    const votes = (await itemsOf(store, refs, null)).map(isThere);
+    if (ref === undefined || votes.filter((vote) => vote).length * 2 > votes.length) high = middle;
     else low = ref.ordinal + 1;
   }
   return low;
@@ -381,7 +405,9 @@ async function finerOf(
   const finer = new Map<RecentItem, readonly RecentItem[]>();
   for (const item of coarse) {
     const below = item.kind === "summary" ? sources.get(item.id) : undefined;
-    const items = [...(below?.summaries ?? []), ...(below?.messages ?? [])].flatMap((id) => inSpan.get(id) ?? []);
+    const items = [...(below?.summaries ?? []), ...(below?.messages ?? [])]
+      .flatMap((id) => inSpan.get(id) ?? [])
+      .filter(({ conversation }) => conversation === item.conversation);
     if (items.length > 0) finer.set(item, items);
   }
   return finer;

@@ -14,6 +14,8 @@ import {
   formatTimestamp,
   msToTimestamp,
   parseTimestamp,
+  passage,
+  quote,
   timestampToMs,
 } from "./text.ts";
 
@@ -414,6 +416,39 @@ describe("an excerpt", () => {
       ),
       { numRuns: 500 },
     );
+  });
+});
+
+describe("a passage", () => {
+  const code =
+    "function open(door) {\r\n\tif (door.isLocked)  \n\t\tdoor.unlock();\n\n\n\n\treturn door;\u2028}\u0007\n";
+  const whole = "function open(door) {\n\tif (door.isLocked)\n\t\tdoor.unlock();\n\n\treturn door;\n}";
+
+  it("keeps lines and their indentation, and shows no other control characters", () => {
+    assert.equal(passage(code, { from: 0, to: 0 }, 200), whole);
+    const from = code.indexOf("unlock");
+    assert.equal(passage(code, { from, to: from + 6 }, 34), "…door.unlock();\n\n\treturn door;\n}");
+  });
+
+  it("is an excerpt otherwise: never wider than asked, with the match in it", () => {
+    const piece = fc.array(fc.constantFrom("rain", "漢字", "👩🏽‍💻", " ", "\n", "\r\n", "\t", "\n\n \n"));
+    fc.assert(
+      fc.property(piece, piece, fc.integer({ min: 4, max: 60 }), (before, after, width) => {
+        const start = before.join("");
+        const text = `${start}fox${after.join("")}`;
+        const match = { from: start.length, to: start.length + 3 };
+        const shown = passage(text, match, width);
+        assert.ok(widthOf(shown) <= width && shown.includes("fox"), shown);
+        assert.equal(/\r|\n\n\n/.test(shown), false);
+      }),
+    );
+  });
+});
+
+describe("a quotation", () => {
+  it("marks every line, whatever ends it", () => {
+    assert.equal(quote("a\nb\r\nc\rd\u2028e\n"), "> a\n> b\n> c\n> d\n> e\n> ");
+    assert.equal(quote(""), "> ");
   });
 });
 

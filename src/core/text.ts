@@ -168,6 +168,9 @@ function cutAround(text: string, match: Place, width: number, tidy: (piece: stri
   return start + found.shown.join("") + end;
 }
 
+/** Every line behind `> `: what somebody wrote, which cannot pass for what stands at the margin. */
+export const quote = (text: string): string => `> ${text.replace(lineEnds, "\n").replaceAll("\n", "\n> ")}`;
+
 /** The first line that says anything, cut to `width` characters: what to call a text that has no title. */
 export function firstLine(text: string, width: number): string {
   const line = /[^\s\p{Cc}].*/u.exec(text)?.[0] ?? "";

@@ -10,7 +10,7 @@ import type { Readable, Writable } from "node:stream";
 import { McpServer, ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import type { CallToolResult, ServerContext } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
-import type { AskProgress } from "../core/delegate.ts";
+import type { AskProgress } from "../core/question.ts";
 import { LcmError } from "../core/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { Reader } from "../core/scope.ts";
@@ -19,7 +19,7 @@ import { tools } from "../tools/tools.ts";
 
 interface McpOptions {
   /** Asked again after it has thrown, which it does with an `LcmError` for the client. What it opened is closed here. */
-  readonly open: () => Promise<{ readonly lcm: Lcm; readonly reader: Reader }>;
+  readonly open: () => Promise<Opened>;
   readonly version: string;
   readonly stdin: Readable;
   readonly stdout: Writable;
@@ -27,6 +27,13 @@ interface McpOptions {
   readonly signal?: AbortSignal;
   /** What nobody but the operator can do anything about. */
   readonly onError: (error: Error) => void;
+}
+
+interface Opened {
+  readonly lcm: Lcm;
+  readonly reader: Reader;
+  /** Whether the file is still the one that was opened: a restore puts another in its place. */
+  readonly isCurrent: () => boolean;
 }
 
 const instructions =
@@ -82,21 +89,28 @@ class Wire extends StdioServerTransport {
   }
 }
 
-/** One database for all calls, also for those that come while it is being opened. */
+/** One database for all calls, also for those that come while it is being opened; another once it was replaced. */
 function openOnce(open: McpOptions["open"]) {
-  let opened: ReturnType<McpOptions["open"]> | null = null;
+  let opened: Promise<Opened> | null = null;
+  // Calls may still be reading from them.
+  const replaced: Opened[] = [];
   return {
-    async get() {
+    async get(): Promise<Opened> {
       const mine = (opened ??= open());
-      try {
-        return await mine;
-      } catch (error) {
+      const found = await mine.catch((error: unknown) => {
         if (opened === mine) opened = null;
         throw error;
+      });
+      if (found.isCurrent()) return found;
+      if (opened === mine) {
+        opened = null;
+        replaced.push(found);
       }
+      return await this.get();
     },
     async close(): Promise<void> {
-      if (opened !== null) await (await opened).lcm.close();
+      if (opened !== null) replaced.push(await opened);
+      for (const { lcm } of replaced) await lcm.close();
     },
   };
 }

@@ -155,6 +155,9 @@ function show(value: unknown): string {
 
 // ── What several tools take ──────────────────────────────────────────────────────────────────────────────────────────
 
+/** More than any answer is worth, and what a host's thread can still take in without a pause. */
+export const tokenCapMax = 50_000;
+
 export const conversationId = {
   type: "integer",
   minimum: 1,

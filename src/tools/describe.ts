@@ -7,10 +7,10 @@ import type { ConversationId, FileId, JsonObject, MessageId, SummaryId } from ".
 import type { Manifest, ManifestRow } from "../core/ports.ts";
 import { reachOf } from "../core/scope.ts";
 import type { Asked } from "../core/scope.ts";
-import { firstLine, formatBytes, formatCount, formatRange } from "../core/text.ts";
-import { allConversations, conversationId } from "./arguments.ts";
+import { firstLine, formatBytes, formatCount, formatRange, quote } from "../core/text.ts";
+import { allConversations, conversationId, tokenCapMax } from "./arguments.ts";
 import { withinGrant } from "./granted.ts";
-import { count, heading, quote, quoteName } from "./show.ts";
+import { count, heading, quoteName } from "./show.ts";
 import { defineTool } from "./tool.ts";
 import type { ToolContext } from "./tool.ts";
 
@@ -36,6 +36,7 @@ export const describeTool = defineTool({
       tokenCap: {
         type: "integer",
         minimum: 1,
+        maximum: tokenCapMax,
         description: "How many tokens of stored text to show at most; the setting maxExpandTokens (4000) if left out.",
       },
     },
@@ -92,7 +93,11 @@ interface Shown {
 type Of<K extends Described["kind"]> = Extract<Described, { readonly kind: K }>;
 
 const lines = (...parts: readonly (string | false)[]): string => parts.filter((part) => part !== false).join("\n");
-const named = (what: string, ids: readonly string[]): string | false => ids.length > 0 && `${what}: ${ids.join(", ")}`;
+const idsShown = 20;
+const named = (what: string, ids: readonly string[]): string | false => {
+  const others = ids.length > idsShown ? ` and ${formatCount(ids.length - idsShown)} more` : "";
+  return ids.length > 0 && `${what}: ${ids.slice(0, idsShown).join(", ")}${others}`;
+};
 /** What was cut at tokenCap, and how to see the rest. */
 const more = (isWhole: boolean, tokens: number): string | false =>
   !isWhole && `Cut at tokenCap, of ${formatCount(tokens)} tokens in all: raise tokenCap to see the rest.`;

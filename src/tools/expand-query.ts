@@ -1,12 +1,12 @@
 /** `lcm_expand_query`: a question, answered from what was said, with its sources, before a deadline. */
 
-import type { Answer, AskRequest, DelegateTool } from "../core/delegate.ts";
+import type { Answer, AskRequest, DelegateTool } from "../core/question.ts";
 import { messageName } from "../core/model.ts";
 import type { JsonObject } from "../core/model.ts";
 import { caveatSentence } from "../core/recall.ts";
 import { reachOf } from "../core/scope.ts";
-import { formatCount } from "../core/text.ts";
-import { allConversations, conversationId } from "./arguments.ts";
+import { formatCount, quote } from "../core/text.ts";
+import { allConversations, conversationId, tokenCapMax } from "./arguments.ts";
 import { describeTool } from "./describe.ts";
 import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
 import { isUnfinished } from "./grep.ts";
@@ -46,6 +46,7 @@ export const expandQueryTool = defineTool({
       tokenCap: {
         type: "integer",
         minimum: 1,
+        maximum: tokenCapMax,
         description: "How many tokens may be read for it; the setting maxExpandTokens (4000) if left out.",
       },
       conversationId,
@@ -54,11 +55,12 @@ export const expandQueryTool = defineTool({
   },
   async run({ summaryIds: ids, conversationId: one, allConversations: all, query, ...args }, context) {
     const asked = { ...(one === undefined ? {} : { conversationId: one }), ...(all && { allConversations: all }) };
-    const reach = await reachOf(context.lcm.store, context.reader, asked);
+    const reach = async () => await reachOf(context.lcm.store, context.reader, asked);
     const given = ids === undefined ? { query: query ?? args.prompt } : { summaryIds: summaryIdsOf(ids) };
     const answer = await askWithin({ ...args, ...given, ...(query && { query }), reach }, context);
     return {
-      text: `${answer.answer.replace(forgedSources, "\\$&")}\n${sourcesLine(answer, args.maxTokens)}`,
+      // Excerpts are quoted already; a model may repeat whatever it has read.
+      text: `${answer.by === "excerpts" ? answer.answer : quote(answer.answer)}\n${sourcesLine(answer, args.maxTokens)}`,
       details: detailsOf(answer),
     };
   },
@@ -118,9 +120,6 @@ function forDelegate(tool: Tool, { lcm, reader, zone }: ToolContext): DelegateTo
 }
 
 const nothingRead = { summaries: [], messages: [], tokens: 0 } as const;
-
-/** A line of an answer that could pass for ours. */
-const forgedSources = /^[^\S\n]*Sources:/gim;
 
 function sourcesLine(answer: Answer, maxTokens = maxTokensDefault): string {
   const { citedIds, citedMessages, expandedSummaryCount, totalSourceTokens, truncated, by, partial } = answer;

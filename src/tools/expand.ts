@@ -5,10 +5,10 @@ import { readGranted } from "../core/grants.ts";
 import { LcmError } from "../core/errors.ts";
 import { isSummaryId, messageName } from "../core/model.ts";
 import type { ConversationId, JsonObject, SummaryId } from "../core/model.ts";
-import { formatCount } from "../core/text.ts";
-import { conversationId } from "./arguments.ts";
+import { formatCount, quote } from "../core/text.ts";
+import { conversationId, tokenCapMax } from "./arguments.ts";
 import { withinGrant } from "./granted.ts";
-import { count, heading, quote } from "./show.ts";
+import { count, heading } from "./show.ts";
 import { defineTool } from "./tool.ts";
 
 export const summaryIds = {
@@ -51,6 +51,7 @@ export const expandTool = defineTool({
       tokenCap: {
         type: "integer",
         minimum: 1,
+        maximum: tokenCapMax,
         description: "How many tokens of stored text to read at most; all that is left of the grant if left out.",
       },
       conversationId,

@@ -7,9 +7,9 @@ import type { SearchCaveat, SearchHit, SearchResult } from "../core/ports.ts";
 import { caveatSentence } from "../core/recall.ts";
 import { reachOf } from "../core/scope.ts";
 import type { Reach } from "../core/scope.ts";
-import { estimateTokens } from "../core/text.ts";
-import { allConversations, before, conversationId, since, spanOf } from "./arguments.ts";
-import { count, heading, quote, quoteName } from "./show.ts";
+import { estimateTokens, quote } from "../core/text.ts";
+import { allConversations, before, conversationId, since, spanOf, tokenCapMax } from "./arguments.ts";
+import { count, heading, quoteName } from "./show.ts";
 import { defineTool } from "./tool.ts";
 import type { ToolContext } from "./tool.ts";
 
@@ -60,6 +60,7 @@ export const grepTool = defineTool({
       tokenCap: {
         type: "integer",
         minimum: 200,
+        maximum: tokenCapMax,
         default: tokenCapDefault,
         description: "How many tokens the answer may take.",
       },
@@ -154,7 +155,8 @@ async function nothingFound(
   { scope = "both", since, before }: Searched,
   caveats: readonly SearchCaveat[],
 ): Promise<string> {
-  if (caveats.some(isUnfinished)) return "Nothing was found, but not everything was searched";
+  if (caveats.some((caveat) => isUnfinished(caveat) || caveat.kind === "newest_ranked"))
+    return "Nothing was found, but not everything was searched";
   const searched = await store.conversations({ includeHidden: conversations !== null });
   const within = conversations === null ? searched : searched.filter(({ id }) => conversations.includes(id));
   const sum = (of: "messages" | "summaries"): number => within.reduce((total, { totals }) => total + totals[of], 0);

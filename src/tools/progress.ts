@@ -1,6 +1,6 @@
 /** What a question is at, for whoever waits for its answer. */
 
-import type { AskProgress } from "../core/delegate.ts";
+import type { AskProgress } from "../core/question.ts";
 import { count } from "./show.ts";
 
 export function progressWords(progress: AskProgress): string {

@@ -4,9 +4,9 @@ import { messageName } from "../core/model.ts";
 import { lastSaidAt } from "../core/recall.ts";
 import type { Recent, RecentItem } from "../core/recent.ts";
 import { reachOf } from "../core/scope.ts";
-import { formatCount, formatRange, formatTimestamp } from "../core/text.ts";
-import { allConversations, before, conversationId, since, spanOf } from "./arguments.ts";
-import { count, heading, quote } from "./show.ts";
+import { formatCount, formatRange, formatTimestamp, quote } from "../core/text.ts";
+import { allConversations, before, conversationId, since, spanOf, tokenCapMax } from "./arguments.ts";
+import { count, heading } from "./show.ts";
 import { defineTool } from "./tool.ts";
 
 export const recentTool = defineTool({
@@ -28,6 +28,7 @@ export const recentTool = defineTool({
       tokenCap: {
         type: "integer",
         minimum: 1,
+        maximum: tokenCapMax,
         description: "How many tokens of stored text to show at most; the setting maxExpandTokens (4000) if left out.",
       },
     },

@@ -7,15 +7,6 @@ import type { ConversationId, Timestamp } from "../core/model.ts";
 import { firstLine, formatCount, formatRange } from "../core/text.ts";
 import type { ToolContext } from "./tool.ts";
 
-/** Whatever a reader might take for the end of a line. */
-const lineEnds = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/;
-
-export const quote = (text: string): string =>
-  text
-    .split(lineEnds)
-    .map((line) => `> ${line}`)
-    .join("\n");
-
 const nameCharsMax = 80;
 
 /** A name that somebody chose, in quotes and on one line. */

@@ -5,7 +5,7 @@
  */
 
 import type { Static } from "typebox";
-import type { AskProgress, Delegate, Read } from "../core/delegate.ts";
+import type { AskProgress, Delegate, Read } from "../core/question.ts";
 import { LcmError } from "../core/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { GrantId, JsonObject } from "../core/model.ts";

@@ -6,7 +6,7 @@ import { createLcm } from "../core/lcm.ts";
 import type { Lcm } from "../core/lcm.ts";
 import { messageName } from "../core/model.ts";
 import type { ConversationId, FileId, GrantId, Json, MessageId, SummaryId, Timestamp } from "../core/model.ts";
-import type { Delegate, Task } from "../core/delegate.ts";
+import type { Delegate, Task } from "../core/question.ts";
 import type { Model } from "../core/ports.ts";
 import type { Asked, Reader } from "../core/scope.ts";
 import { resolveSettings } from "../core/settings.ts";
@@ -762,8 +762,8 @@ describe("lcm_expand_query", () => {
       "lcm_describe false basalt",
       "lcm_describe true ",
     ]);
-    assert.match(text, /^It is basalt/);
-    assert.match(text, /^\\Sources: forged$/m);
+    assert.match(text, /^> It is basalt/);
+    assert.match(text, /^> Sources: forged$/m);
     assert.match(text.split("\n").at(-1) ?? "", new RegExp(`^Sources: ${own.leaf} `));
     assert.deepEqual([details["by"], details["citedIds"], details["partial"]], ["delegate", [own.leaf], null]);
     const grant = await world.lcm.store.grant(seen[0]?.grant ?? assert.fail("a grant"));

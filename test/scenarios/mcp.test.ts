@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { PassThrough } from "node:stream";
@@ -352,6 +352,22 @@ describe("lcm mcp without a database it can use", () => {
     });
   });
 
+  it("goes on with the one that has taken its place, and says so when there is none any more", async () => {
+    const path = join(createFolder(), "lcm.db");
+    copyFileSync(database, path);
+    await connected({ env: { LCM_DATABASE_PATH: path } }, async ({ call }) => {
+      assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /K7QX2M/);
+      for (const file of ["", "-wal", "-shm"]) rmSync(`${path}${file}`, { force: true });
+      assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /there is no database at/);
+      const other = { state: createFolder(), env: { LCM_DATABASE_PATH: path } };
+      const chat = join(other.state, "walrus.jsonl");
+      writeFileSync(chat, `${JSON.stringify({ role: "user", content: "the walrus sleeps" })}\n`);
+      ok(other, "import", chat);
+      assert.match(textIn(await call("lcm_grep", { pattern: "walrus" })), /the walrus sleeps/);
+      assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /No matches/);
+    });
+  });
+
   it("does not touch one of the older program, and says how to move it over", async () => {
     const path = join(createFolder(), "lcm.db");
     copyFileSync(fileURLToPath(new URL("../fixtures/lcm-0.15.3.db", import.meta.url)), path);
@@ -366,7 +382,7 @@ describe("lcm mcp without a database it can use", () => {
     const [stdin, stdout] = [new PassThrough(), new PassThrough()];
     const lcm = createLcm({ store: await openSqliteWorker({ path: database, readOnly: true }), clock: systemClock });
     const serving = serveMcp({
-      open: async () => ({ lcm, reader: { conversation: null, policy: "all" } }),
+      open: async () => ({ lcm, reader: { conversation: null, policy: "all" }, isCurrent: () => true }),
       version: "0",
       stdin,
       stdout,

@@ -235,7 +235,7 @@ describe("lcm ask without a model", () => {
 
   it("says that there is nothing, which is no failure", () => {
     const run = ok(place, "ask", "xyzzyplugh");
-    assert.match(run.stdout, /^Nothing .*xyzzyplugh/);
+    assert.match(run.stdout, /^Nothing .*xyzzyplugh/s);
     assert.doesNotMatch(run.stderr, /these are passages/);
   });
 

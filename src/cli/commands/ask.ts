@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { Option } from "commander";
-import type { Answer, AskProgress } from "../../core/delegate.ts";
+import type { Answer, AskProgress } from "../../core/question.ts";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
@@ -103,7 +103,8 @@ async function answerTo(session: Session, lcm: Lcm, prompt: string, options: Ask
   const { query, summary, maxTokens, tokens: tokenCap } = options;
   const question = {
     prompt,
-    reach: summary !== undefined && isAnywhere(options) ? await everywhere(lcm) : await reachFor(lcm, options),
+    reach: async () =>
+      summary !== undefined && isAnywhere(options) ? await everywhere(lcm) : await reachFor(lcm, options),
     ...(summary === undefined ? { query: query ?? prompt } : { summaryIds: summaryIdsOf(summary) }),
     ...(query === undefined ? {} : { query }),
     ...(maxTokens === undefined ? {} : { maxTokens }),

@@ -50,9 +50,10 @@ async function serve(session: Session, command: Command): Promise<number> {
   await context.serveMcp({
     async open() {
       const lcm = await database.open("search", await engineOf(context, resolved, say));
+      const opened = database.identity();
       try {
         const own = conversation === undefined ? null : (await lcm.find(conversation)).id;
-        return { lcm, reader: { conversation: own, policy } };
+        return { lcm, reader: { conversation: own, policy }, isCurrent: () => database.identity() === opened };
       } catch (error) {
         await lcm.close();
         throw error;

@@ -72,7 +72,7 @@ export interface Summariser {
 
 export interface McpService {
   /** Asked when the first call comes, and again after it has thrown. */
-  open(): Promise<{ readonly lcm: Lcm; readonly reader: Reader }>;
+  open(): Promise<{ readonly lcm: Lcm; readonly reader: Reader; readonly isCurrent: () => boolean }>;
   /** Trouble that no client can do anything about. */
   onError(error: Error): void;
 }
@@ -104,6 +104,8 @@ export interface Engine {
 /** One database file, from the outside. Methods throw `LcmError`; what is not ours is never touched. */
 export interface Database {
   readonly path: string;
+  /** Tells this file from any other that was or will be at its path; null where there is none. */
+  identity(): string | null;
   /** Whether there is a file, and whose it is. */
   kind(): "none" | "ours" | "older_program";
   /** Only an import makes a file: `not_found` where there is none. Searches can be ended at any moment. */
