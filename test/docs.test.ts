@@ -38,7 +38,7 @@ describe("the library examples of the README", () => {
     try {
       const outputs = examples.map(({ name, example }) => {
         writeFileSync(join(folder, name), example.replaceAll('"lossless-claw"', JSON.stringify(library)));
-        return execFileSync(process.execPath, [name], { cwd: folder, encoding: "utf8" });
+        return execFileSync(process.execPath, [name], { cwd: folder, encoding: "utf8", env: {} });
       });
       assert.equal(outputs.length, 2);
       assert.match(outputs[0] ?? "", /my order is late \[\]/);
