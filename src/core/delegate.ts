@@ -13,7 +13,7 @@ import { LcmError } from "./errors.ts";
 import { excerptsOf, leafOf, mergeSearches, readLeads, recordOf, snippetsOf } from "./excerpts.ts";
 import type { Leads, Piece } from "./excerpts.ts";
 import { expand, namedSummaries, partAbout, summaryToItem } from "./expand.ts";
-import { readGranted } from "./grants.ts";
+import { chargesOf, readGranted } from "./grants.ts";
 import type { ConversationId, GrantId, Json, MessageId, SummaryId } from "./model.ts";
 import { messageName } from "./model.ts";
 import type { Clock, Model, SearchCaveat, Store } from "./ports.ts";
@@ -301,12 +301,6 @@ async function openGrant(deps: AskDeps, request: AskRequest, inquiry: Inquiry, s
   if (request.signal?.aborted === true) await revoke(store, id);
   stopIfLate(request);
   return id;
-}
-
-function chargesOf(pieces: readonly Piece[]): ReadonlyMap<ConversationId, number> {
-  const charges = new Map<ConversationId, number>();
-  for (const { conversation, tokens } of pieces) charges.set(conversation, (charges.get(conversation) ?? 0) + tokens);
-  return charges;
 }
 
 const readOf = (pieces: readonly Piece[]): Read => ({

@@ -89,6 +89,18 @@ export async function describe(store: Store, request: DescribeRequest): Promise<
   });
 }
 
+/** The conversation that it is of. */
+export function conversationOf(described: Described): ConversationId {
+  switch (described.kind) {
+    case "summary":
+      return described.summary.conversation;
+    case "message":
+      return described.message.conversation;
+    case "file":
+      return described.file.conversation;
+  }
+}
+
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Summaries below one that are looked at. */

@@ -55,3 +55,12 @@ const denied = (grant: GrantId, reason: keyof typeof reasons): LcmError =>
   new LcmError("denied", `grant ${grant} ${reasons[reason]}: nothing is read`, {
     hint: reason === "exhausted" ? "answer from what was read so far" : "lcm_expand_query opens a new one",
   });
+
+/** What each conversation's part of a reading costs. */
+export function chargesOf(
+  read: readonly { readonly conversation: ConversationId; readonly tokens: number }[],
+): ReadonlyMap<ConversationId, number> {
+  const charges = new Map<ConversationId, number>();
+  for (const { conversation, tokens } of read) charges.set(conversation, (charges.get(conversation) ?? 0) + tokens);
+  return charges;
+}

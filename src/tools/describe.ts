@@ -1,9 +1,10 @@
 /** `lcm_describe`: one thing by its id, with what it was made from and what it would take to read that. */
 
+import { conversationOf } from "../core/describe.ts";
 import type { Described, DescribeRequest, FilePiece } from "../core/describe.ts";
 import { readGranted } from "../core/grants.ts";
 import { messageName } from "../core/model.ts";
-import type { ConversationId, FileId, JsonObject, MessageId, SummaryId } from "../core/model.ts";
+import type { FileId, JsonObject, MessageId, SummaryId } from "../core/model.ts";
 import type { Manifest, ManifestRow } from "../core/ports.ts";
 import { reachOf } from "../core/scope.ts";
 import type { Asked } from "../core/scope.ts";
@@ -73,17 +74,6 @@ async function look(request: Omit<DescribeRequest, "reach"> & Asked, { lcm, read
     const value = await lcm.describe({ ...request, reach: withinGrant(reach, request), tokenCap: tokensMax });
     return { value, charges: new Map([[conversationOf(value), value.tokens]]) };
   });
-}
-
-function conversationOf(described: Described): ConversationId {
-  switch (described.kind) {
-    case "summary":
-      return described.summary.conversation;
-    case "message":
-      return described.message.conversation;
-    case "file":
-      return described.file.conversation;
-  }
 }
 
 interface Shown {

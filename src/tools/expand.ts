@@ -1,10 +1,10 @@
 /** `lcm_expand`: the walk down, for the delegate that answers a question. It reads under a grant and pays for it. */
 
 import type { Expanded, Expansion } from "../core/expand.ts";
-import { readGranted } from "../core/grants.ts";
+import { chargesOf, readGranted } from "../core/grants.ts";
 import { LcmError } from "../core/errors.ts";
 import { isSummaryId, messageName } from "../core/model.ts";
-import type { ConversationId, JsonObject, SummaryId } from "../core/model.ts";
+import type { JsonObject, SummaryId } from "../core/model.ts";
 import { formatCount, quote } from "../core/text.ts";
 import { conversationId, tokenCapMax } from "./arguments.ts";
 import { withinGrant } from "./granted.ts";
@@ -86,12 +86,6 @@ export function summaryIdsOf(given: readonly string[]): readonly SummaryId[] {
   throw new LcmError("invalid", `summaryIds holds ${JSON.stringify(wrong)}, which is no id of a summary`, {
     hint: "they look like sum_0123456789abcdef; lcm_describe reads messages and files",
   });
-}
-
-function chargesOf(items: readonly Expanded[]): ReadonlyMap<ConversationId, number> {
-  const charges = new Map<ConversationId, number>();
-  for (const { conversation, tokens } of items) charges.set(conversation, (charges.get(conversation) ?? 0) + tokens);
-  return charges;
 }
 
 function headOf(item: Expanded) {

@@ -1,10 +1,11 @@
 /** `lcm describe`: one summary, message or file by its id, with what it was made from and what reading that would take. */
 
 import type { Command } from "commander";
+import { conversationOf } from "../../core/describe.ts";
 import type { Described } from "../../core/describe.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
-import type { Conversation, ConversationId, MessageId } from "../../core/model.ts";
+import type { Conversation, MessageId } from "../../core/model.ts";
 import type { Manifest, ManifestRow } from "../../core/ports.ts";
 import { formatBytes, formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
 import { textLines } from "../passages.ts";
@@ -80,17 +81,6 @@ async function print(session: Session, lcm: Lcm, described: Described): Promise<
       return printMessage(session, described, conversation);
     case "file":
       return printFile(session, described);
-  }
-}
-
-function conversationOf(described: Described): ConversationId {
-  switch (described.kind) {
-    case "summary":
-      return described.summary.conversation;
-    case "message":
-      return described.message.conversation;
-    case "file":
-      return described.file.conversation;
   }
 }
 
