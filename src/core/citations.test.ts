@@ -34,6 +34,22 @@ describe("what an answer cites", () => {
     assert.equal(textOf("msg_7 says nine"), "says nine");
   });
 
+  it("is taken out with nothing else: the rest may be code", () => {
+    for (const [said, read] of [
+      [
+        "The call `parse()` gave `[]` [msg_42] and `main()` too [msg_999].",
+        "The call `parse()` gave `[]` [msg_42] and `main()` too.",
+      ],
+      ["```py\nx = []\nmain()\n```\n[msg_99]", "```py\nx = []\nmain()\n```"],
+      ["- [ ] open task [msg_42]\n- [x] done (msg_777)", "- [ ] open task [msg_42]\n- [x] done"],
+      ["See the command msg_999 for it [msg_42].", "See the command for it [msg_42]."],
+      ["It is in Poland msg_999.", "It is in Poland."],
+      ["So say msg_42 and msg_999.", "So say msg_42."],
+      ["(see the plan, msg_999)", "(see the plan)"],
+    ] as const)
+      assert.equal(textOf(said), read);
+  });
+
   it("is no other word, though it looks like an id", () => {
     assert.equal(textOf("The column sum_2026 of sum_total"), "The column sum_2026 of sum_total");
     assert.equal(textOf("sum_2027 is not in it"), "is not in it");

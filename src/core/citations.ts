@@ -42,13 +42,24 @@ export function readCitations(answer: string, { summaries, messages, texts }: Ha
 /** In the place of an id until what stood around it is tidied. Answers are read without controls, so none holds one. */
 const madeUp = "\0";
 
+const separator = /[ \t]*(?:[,;·/&]|\band\b)[ \t]*/;
+const separatorBefore = new RegExp(`(?:${separator.source})?[ \\t]*\\0`, "g");
+
+/** Nothing but the id, what marked it, and what joined it to others is taken out: the rest may be code. */
 function withoutMadeUp(text: string): string {
   if (!text.includes(madeUp)) return text;
   return text
-    .replace(/[`*_]{0,3}\0[`*_]{0,3}/g, "\0")
-    .replace(/\0(?:[ \t]*(?:[,;·/&]|and)[ \t]*(?=\0|[\w`*]))/g, "")
-    .replace(/(?:[ \t]*(?:[,;·/&]|and))?[ \t]*\0/g, "")
-    .replace(/[ \t]*(?:\[[ \t]*\]|\([ \t]*\))/g, "")
+    .replace(/([`*_]{1,3})\0\1/g, madeUp)
+    .replace(
+      /([ \t]*[[(])([^[\]()\n]*\0[^[\]()\n]*)([\])])/g,
+      (whole: string, open: string, list: string, end: string) => {
+        const parts = list.split(separator).map((part) => part.trim());
+        const real = parts.filter((part) => part !== madeUp && part !== "");
+        const isList = real.every((part) => part.replace(/[`*]/g, "").replace(idLike, "") === "");
+        return real.length === 0 ? "" : isList ? `${open}${real.join(", ")}${end}` : whole;
+      },
+    )
+    .replace(separatorBefore, "")
     .trim();
 }
 

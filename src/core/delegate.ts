@@ -9,7 +9,7 @@
 
 import { readAnswer } from "./answer.ts";
 import { cutToTokens, readCitations } from "./citations.ts";
-import { LcmError } from "./errors.ts";
+import { LcmError, wordsOf } from "./errors.ts";
 import { excerptsOf, leafOf, mergeSearches, readLeads, recordOf, snippetsOf } from "./excerpts.ts";
 import type { Leads, Piece } from "./excerpts.ts";
 import { expand, namedSummaries, partAbout, summaryToItem } from "./expand.ts";
@@ -349,17 +349,17 @@ async function answerBy(delegate: Delegate, grant: GrantId, request: AskRequest,
 /** A delegate comes from a host or calls a provider, so nothing that it does or says is a fault of ours. */
 async function attempt(delegate: Delegate, task: Task): Promise<LoopOutcome> {
   try {
-    const outcome: unknown = await delegate(task);
-    return isOutcome(outcome) ? outcome : { kind: "failed", reason: "the delegate gave no answer that could be used" };
+    return outcomeOf(await delegate(task));
   } catch (error) {
-    return { kind: "failed", reason: `the delegate failed: ${error instanceof Error ? error.message : String(error)}` };
+    return { kind: "failed", reason: `the delegate failed: ${wordsOf(error)}` };
   }
 }
 
-function isOutcome(said: unknown): said is LoopOutcome {
-  if (typeof said !== "object" || said === null || !("kind" in said)) return false;
-  if (said.kind === "answered") return "text" in said && typeof said.text === "string";
-  return said.kind === "failed" && "reason" in said && typeof said.reason === "string";
+function outcomeOf(said: unknown): LoopOutcome {
+  const { kind, text, reason, isCut }: { readonly [field: string]: unknown } = { ...Object(said) };
+  if (kind === "answered" && typeof text === "string") return { kind, text, isCut: isCut === true };
+  const isTold = kind === "failed" && typeof reason === "string";
+  return { kind: "failed", reason: isTold ? wordsOf(reason) : "the delegate gave no answer that could be used" };
 }
 
 /** Whatever a delegate names as its grant, it reads under this one; and what it is given is noted. */
@@ -405,7 +405,11 @@ function byModel(model: Model, { conversations }: Seeds, inquiry: Inquiry): Dele
 /** The best of what was found and read so far; needs nothing of the world, so it can be had at the deadline. */
 function excerptsAnswer(inquiry: Inquiry, request: AskRequest, partial: string | null): Answer {
   const { maxTokens = maxTokensDefault, query = "", prompt, zone } = request;
-  const about = { query: `${query} ${prompt}`, maxTokens, ...(zone === undefined ? {} : { zone }) };
+  const about = {
+    query: `${shortened(query)} ${shortened(prompt)}`,
+    maxTokens,
+    ...(zone === undefined ? {} : { zone }),
+  };
   const { text, shown } = excerptsOf(inquiry.pieces, about);
   const cut = cutToTokens(shown.length === 0 ? nothingFound(request, inquiry, partial) : text, maxTokens);
   const summaries = shown.flatMap((piece) =>

@@ -100,7 +100,7 @@ describe("importing what is no transcript", () => {
     await onStore(async (_, store) => {
       for (const [line, lines] of [
         ["a line of a log", "10,000"],
-        [`{"n":"${"9".repeat(1_000_000)}"}`, "4"],
+        [`{"n":"${"9".repeat(1_000_000)}"}`, "32"],
       ] as const) {
         let given = 0;
         const endless = function* (): Generator<string> {
@@ -111,6 +111,27 @@ describe("importing what is no transcript", () => {
         assert.ok(given <= 10_000);
       }
       assert.deepEqual(await store.conversations(), []);
+    });
+  });
+
+  it("but one whose first line is long is one, and a second chat of its name is another, however late its talk begins", async () => {
+    await onStore(async (_, store) => {
+      const long = await bringLines(store, [
+        JSON.stringify({ type: "custom", data: "x".repeat(4_100_000) }),
+        '{"type":"session","id":"long"}',
+        '{"role":"user","content":"said"}',
+      ]);
+      assert.deepEqual([long.conversation?.sessionId, long.messages], ["long", 1]);
+      const chat = (words: string): readonly string[] => [
+        '{"type":"session"}',
+        ...Array.from({ length: 300 }, (_, n) => `{"type":"custom","n":${n}}`),
+        ...["a", "b", "c"].map((each) => `{"role":"user","content":"${words} ${each}"}`),
+      ];
+      const first = await bringLines(store, chat("one"));
+      const second = await bringLines(store, chat("two"));
+      assert.deepEqual([first.messages, second.messages, second.duplicates], [3, 3, 0]);
+      assert.notEqual(first.conversation?.id, second.conversation?.id);
+      assert.equal((await bringLines(store, chat("two"))).duplicates, 304);
     });
   });
 

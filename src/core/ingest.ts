@@ -110,6 +110,7 @@ export interface ImportReport {
 const linesPerBatch = 256;
 /** A file without a message or a session's header up to here is read no further. */
 const linesLookedAt = 10_000;
+const charactersLookedAt = 32_000_000;
 /** Large batches are the cheap way to index much; see the bench. */
 const rowsPerIndexing = 8_000;
 const charactersPerBatch = 4_000_000;
@@ -177,10 +178,13 @@ export async function importTranscript(
         batch.push({ item: read.item, position: line.position });
         characters += "text" in line ? line.text.length : 0;
     }
-    const isMuch = characters >= charactersPerBatch;
-    if (isTranscript && (isMuch || batch.length >= linesPerBatch)) await flush();
     const looked = batch.length + malformed.length;
-    if (!isTranscript && (isMuch || looked >= linesLookedAt)) throw noTranscript(looked, "first ");
+    const isFar = characters >= charactersLookedAt || looked >= linesLookedAt;
+    if (!isTranscript && isFar) throw noTranscript(looked, "first ");
+    // Which conversation it is of is told by its name, or by how it begins.
+    const isKnown = conversation !== null || sessionId !== null || batch.some(({ item }) => item.kind === "message");
+    const isMuch = characters >= charactersPerBatch || batch.length >= linesPerBatch;
+    if (isTranscript && isMuch && (isKnown || isFar)) await flush();
   }
   const looked = batch.length + malformed.length;
   if (!isTranscript && looked > 0) throw noTranscript(looked);

@@ -361,6 +361,30 @@ describe("what happened lately", () => {
     }
   });
 
+  it("guarantee 22: one conversation hides nothing of another, and what is beyond its bound is said", async () => {
+    const { store, tell } = await ground();
+    const skewed = await store.open({ sessionId: "skewed" });
+    await say(
+      store,
+      skewed.id,
+      Array.from({ length: 1_200 }, (_, n) => -n - 0.5),
+    );
+    const other = await store.open({ sessionId: "other" });
+    await say(store, other.id, [-100.4]);
+    const told = await tell({ since: at(-100.7), before: at(-100.2), tokenCap: 4_000 });
+    assert.deepEqual(texts(told).toSorted(), ["heard at -100.4", "heard at -100.5"]);
+    for (const [since, before] of [
+      [-350, -100],
+      [-1_100, -800],
+      [-600, -350],
+      [-1_190, -10],
+    ] as const) {
+      const many = await tell({ since: at(since), before: at(before), tokenCap: 50_000 });
+      const told = texts(many).length + many.leftOut.items;
+      assert.ok(told >= before - since || many.isBounded, `${since} to ${before}: ${told}`);
+    }
+  });
+
   it("reads what it tells and a few places more, however long the conversation is", async () => {
     const read = { rows: 0, calls: 0 };
     const costs: { readonly rows: number; readonly calls: number }[] = [];

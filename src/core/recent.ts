@@ -67,6 +67,7 @@ const conversationsMax = 50;
 const refsMax = 2_000;
 /** Items on each side of a time that are looked at for strays, and how many decide where it is. */
 const strayMax = 32;
+const strayRowsMax = 200;
 const votersMax = 3;
 const rowsAtOnce = 50;
 /** A raw message with more to say is told in an excerpt. */
@@ -90,11 +91,8 @@ export async function recent(
   const lived = (await conversationsOf(store, reach)).filter(({ lastMessageAt }) => (lastMessageAt ?? "") >= since);
   const standing: Standing[] = [];
   for (const conversation of lived.slice(0, conversationsMax)) {
-    standing.push(await standingIn(store, reach, conversation.id, span, tokenCap));
-  }
-  if (standing.every(({ items, unread }) => items.length + unread === 0)) {
-    for (const [at, each] of standing.entries())
-      standing[at] = { ...each, items: await strayIn(store, span, lived[at]) };
+    const found = await standingIn(store, reach, conversation.id, span, tokenCap);
+    standing.push(found.items.length + found.unread > 0 ? found : await strayIn(store, conversation.id, span));
   }
   const found = standing.flatMap(({ items }) => items).toSorted((a, b) => compare(b.latestAt, a.latestAt));
   const fitting = fit(found, span, tokenCap);
@@ -158,6 +156,8 @@ async function standingIn(
   const stray = await itemsOf(store, [...early, ...late], reach);
   const ids = new Set(stray.filter((item) => isInSpan(item, span)).map(({ id }) => id));
   const refs = [...early.filter(({ id }) => ids.has(id)), ...within, ...late.filter(({ id }) => ids.has(id))];
+  // Strays as far away as was looked: there may be more beyond.
+  const isUnsure = [early[0], late.at(-1)].some((ref) => ref !== undefined && ids.has(ref.id) && ids.size >= strayMax);
   const summaries = refs.filter(({ kind }) => kind === "summary");
   const messages = refs.filter(({ kind }) => kind === "message");
   const read = [
@@ -166,7 +166,12 @@ async function standingIn(
   ];
   const unread = read.flatMap((each) => each.unread);
   const items = read.flatMap((each) => each.items);
-  return { items, unread: unread.length, unreadTokens: tokensOf(unread), isBounded: within.length === refsMax };
+  return {
+    items,
+    unread: unread.length,
+    unreadTokens: tokensOf(unread),
+    isBounded: within.length === refsMax || isUnsure,
+  };
 }
 
 /** One more than may be told is read, so that what is missing is known to be. */
@@ -191,15 +196,13 @@ async function readNewest(
   return { items, unread };
 }
 
-/** Where times do not rise at all, what was said in the span is looked for by its time alone, however long that takes. */
-async function strayIn(store: Store, { since, before }: Span, conversation: Conversation | undefined) {
-  if (conversation === undefined) return [];
-  const within = { conversation: conversation.id, since, limit: rowsAtOnce, keep: "newest" } as const;
+/** Where times do not rise at all, what was said in the span is looked for by its time alone. */
+async function strayIn(store: Store, conversation: ConversationId, { since, before }: Span): Promise<Standing> {
+  const within = { conversation, since, limit: strayRowsMax, keep: "newest" } as const;
   const messages = await store.messages(before === null ? within : { ...within, before });
-  return messages
-    .filter(({ text, aside }) => text.trim() !== "" && aside === null)
-    .map(messageToItem)
-    .toReversed();
+  const said = messages.filter(({ text, aside }) => text.trim() !== "" && aside === null);
+  const isBounded = messages.length === strayRowsMax;
+  return { items: said.map(messageToItem).toReversed(), unread: 0, unreadTokens: 0, isBounded };
 }
 
 /**

@@ -4,7 +4,7 @@
  * database share one purse, and a restart forgets nothing.
  */
 
-import { LcmError } from "./errors.ts";
+import { LcmError, wordsOf } from "./errors.ts";
 import { refusals } from "./model.ts";
 import type { Refusal, Timestamp } from "./model.ts";
 import type { Clock, Completion, CompletionRequest, Model, OpenBreaker, Refused, Store, UsageTotals } from "./ports.ts";
@@ -84,8 +84,8 @@ async function safely<T>(work: () => Promise<T>): Promise<T | Refused> {
   try {
     return await work();
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { kind: "refused", refusal: error instanceof LcmError ? refusalOf(error) : "unreachable", message };
+    const refusal = error instanceof LcmError ? refusalOf(error) : "unreachable";
+    return { kind: "refused", refusal, message: wordsOf(error) };
   }
 }
 

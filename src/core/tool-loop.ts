@@ -3,6 +3,7 @@
  * sense is told so and is no end of it, and a model that only ever calls is asked for an answer without any.
  */
 
+import { wordsOf } from "./errors.ts";
 import type { ConversationId, Json } from "./model.ts";
 import type { Model, ToolCall, ToolOffer, ToolStep } from "./ports.ts";
 import { lastDelegatePrompt } from "./prompts.ts";
@@ -77,6 +78,6 @@ async function runCall(
     return await tool.run(args);
   } catch (error) {
     // Told to the model like any other result: it can ask in another way, or answer from what it has.
-    return { text: error instanceof Error ? error.message : String(error), isError: true };
+    return { text: wordsOf(error), isError: true };
   }
 }

@@ -102,7 +102,7 @@ export function messagesOfDocument(document: Json): readonly Json[] {
 export const noTranscript = (lines: number, which = ""): LcmError =>
   new LcmError(
     "invalid",
-    `this is no transcript: ${lines === 1 ? "its only line is no message" : `none of its ${which}${formatCount(lines)} lines is a message`}`,
+    `this is no transcript: ${lines === 1 ? `its ${which || "only "}line is no message` : `none of its ${which}${formatCount(lines)} lines is a message`}`,
     { hint: formats },
   );
 
