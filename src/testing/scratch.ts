@@ -1,10 +1,20 @@
 /** Folders for tests. In memory where the system has such a place: what is tested is not how fast a disk syncs. */
 
-import { accessSync, constants, mkdtempSync } from "node:fs";
+import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-export const makeScratch = (name: string): string => mkdtempSync(join(inMemory() ?? tmpdir(), `lcm-${name}-`));
+const made: string[] = [];
+process.on("exit", () => {
+  for (const folder of made) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Gone with the process, if not before. */
+export function makeScratch(name: string): string {
+  const folder = mkdtempSync(join(inMemory() ?? tmpdir(), `lcm-${name}-`));
+  made.push(folder);
+  return folder;
+}
 
 function inMemory(): string | null {
   const shared = "/dev/shm";
