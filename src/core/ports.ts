@@ -47,6 +47,13 @@ export interface SessionIdentity {
   readonly agentId?: string | null;
 }
 
+export interface SegmentOptions {
+  /** The place in the host's transcript from which on it is this segment; stored in the same transaction. */
+  readonly hostCursor?: string;
+  /** The texts of the previous context's summaries of at least this depth are carried over; none if left out. */
+  readonly carryDepth?: number;
+}
+
 export interface ConversationFilter {
   readonly sessionId?: string;
   readonly sessionKey?: string;
@@ -363,8 +370,8 @@ export interface Store {
   open(session: SessionIdentity): Promise<Conversation>;
   /** The newest segment of exactly this session id (and key, if one is given), active or not; made if there is none. */
   openSession(session: SessionIdentity): Promise<Conversation>;
-  /** A new, empty segment of this session; the previous one is no longer active. */
-  openSegment(session: SessionIdentity): Promise<Conversation>;
+  /** A new segment of this session, empty but for what it carries over; the previous one is no longer active. */
+  openSegment(session: SessionIdentity, options?: SegmentOptions): Promise<Conversation>;
   setTitle(conversation: ConversationId, title: string | null): Promise<void>;
   /** Hides a conversation from recall, or shows it again. Deletes nothing. */
   setHidden(conversation: ConversationId, hidden: boolean): Promise<void>;

@@ -68,7 +68,8 @@ export const summaries = createCorpus({
   coalesce(latest_at, created_at) AS at`,
   earliest: "coalesce(earliest_at, created_at)",
   latest: "coalesce(latest_at, created_at)",
-  isContent: "true",
+  // A copy says nothing that its original does not say.
+  isContent: "carried_from IS NULL",
   latestFirst: "",
 });
 

@@ -3,7 +3,7 @@
  * hold this list and the port together: an operation missing here, or with another signature, does not compile.
  */
 
-import type { Store } from "../core/ports.ts";
+import type { SegmentOptions, Store } from "../core/ports.ts";
 import { dissolve } from "./dissolve.ts";
 import { forget, planForget } from "./forget.ts";
 import * as ledger from "./ledger.ts";
@@ -61,7 +61,7 @@ const writesWith = (deps: ScriptDeps) =>
   ({
     open: (session) => write.open(deps, session),
     openSession: (session) => write.openSession(deps, session),
-    openSegment: (session) => write.openSegment(deps, session),
+    openSegment: (session, options?: SegmentOptions) => write.openSegment(deps, session, options),
     setTitle: (id, title) => write.setTitle(deps, id, title),
     setHidden: (id, hidden) => write.setHidden(deps, id, hidden),
     setPromptBudget: write.setPromptBudget,

@@ -18,12 +18,12 @@ import type {
   SummaryId,
   Timestamp,
 } from "../core/model.ts";
-import type { Appendable, Appended, AppendOptions, SessionIdentity, Written } from "../core/ports.ts";
+import type { Appendable, Appended, AppendOptions, SegmentOptions, SessionIdentity, Written } from "../core/ports.ts";
 import { rewind } from "./branch.ts";
 import { fillGap, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late.ts";
 import { itemsBetween, mustHave } from "./read.ts";
 import { asMessage, asSummary, toConversation } from "./rows.ts";
-import { count, first, int, sql, text } from "./script.ts";
+import { all, count, first, int, sql, text } from "./script.ts";
 import type { Script } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
@@ -45,13 +45,46 @@ export function* openSession(deps: ScriptDeps, session: SessionIdentity): Script
   return known ?? (yield* openSegment(deps, session));
 }
 
-export function* openSegment(deps: ScriptDeps, session: SessionIdentity): Script<Conversation> {
+export function* openSegment(
+  deps: ScriptDeps,
+  session: SessionIdentity,
+  { hostCursor, carryDepth }: SegmentOptions = {},
+): Script<Conversation> {
   const previous = yield* findActive(session);
   if (previous !== null) {
     yield sql`UPDATE conversations SET active = 0, updated_at = ${deps.now()}, revision = revision + 1
               WHERE conversation_id = ${previous.id}`;
   }
-  return yield* insertConversation(deps, { ...session, agentId: session.agentId ?? previous?.agentId ?? null });
+  const made = yield* insertConversation(deps, { ...session, agentId: session.agentId ?? previous?.agentId ?? null });
+  if (hostCursor !== undefined)
+    yield sql`UPDATE conversations SET host_cursor = ${hostCursor} WHERE conversation_id = ${made.id}`;
+  if (previous !== null && carryDepth !== undefined) yield* carryOver(deps, previous.id, made.id, carryDepth);
+  return yield* mustHave(made.id);
+}
+
+/**
+ * The text of a summary goes on standing in front, as a row of its own that names the original; what lies below it stays
+ * where it is. Costs what is carried.
+ */
+function* carryOver(deps: ScriptDeps, from: ConversationId, to: ConversationId, depth: number): Script<void> {
+  const shown = yield* all(
+    sql`SELECT c.summary_id, s.token_count FROM context_items c JOIN summaries s USING (summary_id)
+        WHERE c.conversation_id = ${from} AND c.item_type = 'summary' AND s.depth >= ${depth} ORDER BY c.ordinal`,
+    (row) => ({ id: asSummary(text(row, "summary_id")), tokens: int(row, "token_count") }),
+  );
+  for (const [at, { id }] of shown.entries()) {
+    const copy = yield* freshSummaryId(deps);
+    yield sql`INSERT INTO summaries (summary_id, conversation_id, kind, depth, content, token_count, earliest_at, latest_at,
+                descendant_count, created_at, updated_at, file_ids, model, level, carried_from, rewrite_reason, search_id)
+              SELECT ${copy}, ${to}, kind, depth, content, token_count, earliest_at, latest_at, descendant_count,
+                created_at, ${deps.now()}, file_ids, model, level, coalesce(carried_from, summary_id), rewrite_reason,
+                (SELECT coalesce(max(search_id), 0) + 1 FROM summaries)
+              FROM summaries WHERE summary_id = ${id}`;
+    yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id)
+              VALUES (${to}, ${at + 1}, 'summary', ${copy})`;
+  }
+  const contextTokens = shown.reduce((sum, { tokens }) => sum + tokens, 0);
+  yield* adjustTotals(deps, to, { summaries: shown.length, contextItems: shown.length, contextTokens });
 }
 
 function* findActive({ sessionId, sessionKey, agentId }: SessionIdentity): Script<Conversation | null> {

@@ -342,7 +342,10 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     if (other !== segment && random.chance(0.3))
       return { name: "transplant", script: writes.transplant(other.conversation, segment.conversation) };
     if (random.chance(0.2)) return { name: "index", script: writes.index(64) };
-    if (random.chance(0.1)) return { name: "reset", script: writes.openSegment(segment.session) };
+    if (random.chance(0.1)) {
+      const carried = random.chance(0.5) ? { carryDepth: random.below(3) } : {};
+      return { name: "reset", script: writes.openSegment(segment.session, carried) };
+    }
     const word = random.chance(0.2) ? aStoredWord(segment) : null;
     if (word !== null) {
       const plan = await store.planForget(null, { kind: "secret", text: word });
@@ -458,7 +461,8 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     },
     async reset() {
       const { session } = aSegment();
-      const { id } = await store.openSegment(session);
+      const carried = random.chance(0.5) ? { carryDepth: random.below(3) } : {};
+      const { id } = await store.openSegment(session, carried);
       const host = createHost(`${session.sessionId}.${segments.length}`);
       segments.push({ conversation: id, session, host, delivered: 0, inherited: [] });
       const family = await store.conversations({ familyOf: id });

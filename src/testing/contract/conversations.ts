@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createHost, user } from "../scripted-host.ts";
-import { deliver, nowhere, onStore, refuses } from "./ground.ts";
+import { deliver, foldPlaces, nowhere, onStore, refuses } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 export function testConversations(subject: StoreUnderTest): void {
@@ -89,6 +89,51 @@ export function testConversations(subject: StoreUnderTest): void {
         }),
       );
     }
+
+    it(
+      "a new segment carries over what it is told to, as texts that name their originals, and begins at its cursor",
+      onStore(subject, async ({ store }) => {
+        const session = { sessionId: "a", sessionKey: "k" };
+        const before = await store.open(session);
+        const host = createHost("h");
+        for (let n = 1; n <= 9; n++) host.says(user(`the harbour, part ${n}`));
+        await deliver(store, before, host);
+        for (const place of [0, 1, 2, 3]) await foldPlaces(store, before.id, [place, place + 1], `leaf ${place}`);
+        const deep = await foldPlaces(store, before.id, [0, 1], "of the cranes");
+        const told = await store.context(before.id);
+
+        const after = await store.openSegment(session, { hostCursor: "17", carryDepth: 1 });
+        assert.deepEqual([after.hostCursor, after.active, after.totals.messages], ["17", true, 0]);
+        const [item, ...more] = await store.context(after.id);
+        assert.deepEqual([item?.kind, more], ["summary", []]);
+        const [copy] = await store.summaries({ conversation: after.id });
+        assert.deepEqual([copy?.id, copy?.text, copy?.carriedFrom, copy?.depth], [item?.id, "of the cranes", deep, 1]);
+        assert.equal(after.totals.contextTokens, copy?.tokens);
+        assert.deepEqual(await store.context(before.id), told);
+        const grep = { pattern: "cranes", mode: "full_text", scope: "summaries", sort: "recency", limit: 9 } as const;
+        assert.deepEqual(
+          (await store.search(grep)).hits.map(({ id }) => id),
+          [deep],
+        );
+
+        // Carried twice, it still names the first; and new messages stand behind it.
+        const last = await store.openSegment(session, { carryDepth: 0 });
+        const again = await store.summaries({ conversation: last.id });
+        assert.deepEqual(
+          again.map(({ carriedFrom }) => carriedFrom),
+          [deep],
+        );
+        const later = createHost("later");
+        later.says(user("and now"));
+        await deliver(store, last, later);
+        assert.deepEqual(
+          (await store.context(last.id)).map(({ kind }) => kind),
+          ["summary", "message"],
+        );
+        const empty = await store.openSegment(session);
+        assert.deepEqual([await store.context(empty.id), empty.hostCursor], [[], null]);
+      }),
+    );
 
     it(
       "two agents with the same session key have two conversations, and two families",
