@@ -210,6 +210,8 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     }
     const chosen = random.pick(summaries);
     const [known] = await store.summaries({ ids: [chosen.id] });
+    const isCarried = typeof known?.carriedFrom === "string";
+    if (kind === "dissolve" && isCarried) return `${chosen.id} was carried over: there is nothing to dissolve it into`;
     for (let planners = hasRival() ? 2 : 1; planners > 0; planners--) {
       if (kind === "dissolve")
         plans.push({ kind, plan: { conversation, summary: chosen.id, ordinal: chosen.ordinal } });

@@ -110,6 +110,8 @@ export function testConversations(subject: StoreUnderTest): void {
         assert.deepEqual([copy?.id, copy?.text, copy?.carriedFrom, copy?.depth], [item?.id, "of the cranes", deep, 1]);
         assert.equal(after.totals.contextTokens, copy?.tokens);
         assert.deepEqual(await store.context(before.id), told);
+        const plan = { conversation: after.id, summary: copy?.id ?? deep, ordinal: item?.ordinal ?? 0 };
+        await refuses("invalid", () => store.dissolve(plan));
         const grep = { pattern: "cranes", mode: "full_text", scope: "summaries", sort: "recency", limit: 9 } as const;
         assert.deepEqual(
           (await store.search(grep)).hits.map(({ id }) => id),
