@@ -343,6 +343,22 @@ describe("what happened lately", () => {
     await refuses("invalid", async () => await tell({ tokenCap: 0 }));
   });
 
+  it("guarantee 25: follows no link into another conversation, though the database is damaged", async () => {
+    const { store, path, tell } = await ground();
+    const { id } = await aDay(store);
+    const foreign = await store.open({ sessionId: "foreign" });
+    await say(store, foreign.id, [-20, -19], "diamond");
+    const leaf = await foldPlaces(store, foreign.id, [0, 1], "the diamond is in the safe");
+    const db = new DatabaseSync(path);
+    db.prepare("UPDATE OR IGNORE summary_parents SET parent_summary_id = ? WHERE ordinal = 1").run(leaf);
+    db.close();
+    for (const tokenCap of [60, 300, 4_000]) {
+      const told = await tell({ reach: { kind: "conversation", conversations: [id] }, since: at(-27), tokenCap });
+      assert.ok(told.items.length > 0);
+      assert.doesNotMatch(texts(told).join(" "), /diamond/);
+    }
+  });
+
   it("guarantee 22: finds what was said although clocks were wrong", async () => {
     for (const [times, since, before, expected] of [
       [[-10, -11, -9], -10, -9.5, [-10]],

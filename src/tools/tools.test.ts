@@ -469,6 +469,13 @@ describe("lcm_grep", () => {
   });
 
   describe("guarantee 22: what was not searched is said", () => {
+    it("that the newest matches hold nothing of that time is not that there is nothing", async () => {
+      const grep = async () => ({ hits: [], caveats: [{ kind: "newest_ranked", ranked: 9 } as const] });
+      const { text } = await call("lcm_grep", { pattern: "x" }, { ...here(), lcm: { ...world.lcm, grep } });
+      assert.match(text, /^Nothing was found, but not everything was searched/);
+      assert.doesNotMatch(text, /No matches/);
+    });
+
     it("an invalid pattern is an error that says what is wrong with it", async () => {
       const result = await call("lcm_grep", { pattern: "(unclosed" }, here());
       assert.equal(codeOf(result), "invalid");
@@ -584,6 +591,21 @@ describe("lcm_describe", () => {
       [top, "summary", "condensed", 2, middle, [], 10, id, false],
     );
     assert.equal(details["content"], "All of\nmsg_1 · user\nit.");
+  });
+
+  it("names no more ids than are of use, and how many there are beyond", async () => {
+    const { leaves, context, lcm } = await pyramid();
+    const scattered = Array.from({ length: 380 }, (_, at) => (2 * at + 1) as MessageId);
+    const describeAll: typeof lcm.describe = async (request) => {
+      const described = await lcm.describe(request);
+      return described.kind === "summary"
+        ? { ...described, sources: { messages: scattered, summaries: [] } }
+        : described;
+    };
+    const apart = { ...context, lcm: { ...lcm, describe: describeAll } };
+    const { text } = await call("lcm_describe", { id: leaves[0], tokenCap: 1 }, apart);
+    assert.match(text, /^Made from: msg_1, msg_3, .*msg_39 and 360 more$/m);
+    assert.ok(estimateTokens(text) < 400);
   });
 
   it("tells a leaf's messages as ranges, and what was made from it", async () => {
