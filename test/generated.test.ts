@@ -6,6 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
+import packageJson from "../package.json" with { type: "json" };
+import { tools } from "../src/tools/tools.ts";
 import { generate, staleFiles } from "../tools/generate.ts";
 
 const repository = join(import.meta.dirname, "..");
@@ -22,9 +24,14 @@ describe("generated files", () => {
     assert.doesNotMatch(readFileSync(join(repository, "docs/tools.md"), "utf8"), /^Details: none$/m);
   });
 
-  it("hold JSON where they are named so", () => {
-    const schema: unknown = JSON.parse(readFileSync(join(repository, "docs/settings.schema.json"), "utf8"));
-    assert.ok(typeof schema === "object" && schema !== null && "properties" in schema);
+  it("let the plugin's manifest name the package, its tools and its version", () => {
+    const manifest = JSON.parse(readFileSync(join(repository, "openclaw.plugin.json"), "utf8"));
+    assert.deepEqual([manifest.id, manifest.version], [packageJson.name, packageJson.version]);
+    assert.deepEqual(
+      manifest.contracts.tools,
+      tools.map(({ name }) => name),
+    );
+    assert.equal(manifest.configSchema.additionalProperties, true);
   });
 });
 
@@ -42,7 +49,7 @@ describe("the generator", () => {
   }
 
   it("finds missing and stale files, writes exactly those, and then finds nothing", () => {
-    const paths = ["docs/settings.md", "docs/settings.schema.json", "docs/schema.md", "docs/tools.md"];
+    const paths = ["docs/settings.md", "docs/schema.md", "docs/tools.md", "openclaw.plugin.json"];
     const missing = run(true);
     assert.equal(missing.status, 1);
     assert.deepEqual(

@@ -9,7 +9,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-import { settingsJsonSchema, settingsMarkdown } from "../src/core/settings-pages.ts";
+import packageJson from "../package.json" with { type: "json" };
+import { settingsJsonSchema, settingsMarkdown, settingsUiHints } from "../src/core/settings-pages.ts";
 import { applicationId, indexes, schemaVersion, searchTables, tables } from "../src/store/schema.ts";
 import { expectation } from "../src/tools/arguments.ts";
 import type { Parameter } from "../src/tools/arguments.ts";
@@ -19,9 +20,9 @@ import { tools } from "../src/tools/tools.ts";
 /** Every generated file, by its path from the root of the repository. A new one is a line here. */
 const generators: Readonly<Record<string, () => string>> = {
   "docs/settings.md": () => page("src/core/settings.ts", settingsMarkdown()),
-  "docs/settings.schema.json": () => `${JSON.stringify(settingsJsonSchema(), null, 2)}\n`,
   "docs/schema.md": () => page("src/store/schema.ts", schemaMarkdown()),
   "docs/tools.md": () => page("src/tools", toolsMarkdown()),
+  "openclaw.plugin.json": () => `${JSON.stringify(pluginManifest(), null, 2)}\n`,
 };
 
 /** Generates, or checks, under a root; tells the exit status. */
@@ -64,6 +65,36 @@ function readIfThere(path: string): string | null {
 
 const page = (source: string, text: string): string =>
   `<!-- Made by tools/generate.ts from ${source}. Edit that, then run \`npm run generate\`. -->\n\n${text}`;
+
+// ── The plugin ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What OpenClaw reads before it runs any of our code; its docs/plugins/manifest.md tells what each field does. */
+function pluginManifest(): object {
+  const { name, version, description } = packageJson;
+  return {
+    id: name,
+    name: "Lossless Claw",
+    version,
+    description,
+    kind: "context-engine",
+    categories: ["context"],
+    activation: { onStartup: true },
+    // A tool that is registered and not named here is dropped.
+    contracts: { tools: tools.map((tool) => tool.name) },
+    cliCommands: [
+      { name: "lcm", description: "Browse, search and look after stored conversations", hasSubcommands: true },
+    ],
+    commandAliases: ["lcm", "lossless"].map((alias) => ({ name: alias, kind: "runtime-slash", cliCommand: "lcm" })),
+    // So `openclaw backup` takes a snapshot of the database, and not the bytes of a file that is being written.
+    backupResources: ["lcm.db", "lcm-files", "lcm-prompts"].map((relativePath) => ({
+      disposition: "include",
+      scope: "state",
+      relativePath,
+    })),
+    uiHints: settingsUiHints(),
+    configSchema: settingsJsonSchema(),
+  };
+}
 
 // ── The database ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

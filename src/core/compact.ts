@@ -13,7 +13,7 @@ import { createPasses } from "./passes.ts";
 import type { PassDeps, PassReport, Passes } from "./passes.ts";
 import { depthMaxBetweenTurns, rulesOf, strictRules } from "./plan.ts";
 import type { Rules } from "./plan.ts";
-import type { Clock, Store } from "./ports.ts";
+import type { Clock, Model, Store } from "./ports.ts";
 import { promptTokens } from "./render-summary.ts";
 import type { Settings } from "./settings.ts";
 import { formatCount, timestampToMs } from "./text.ts";
@@ -39,6 +39,8 @@ export interface CompactRequest {
   /** What a refusing model leads to. Only `until_under` goes on without it by default. */
   readonly onRefusal?: "wait" | "extract";
   readonly customInstructions?: string | null;
+  /** Who writes the summaries instead of the usual one. Its calls should be counted and bounded already. */
+  readonly model?: Model;
   /** The one deadline. */
   readonly signal?: AbortSignal;
   /** From here on the model is no longer asked. */
@@ -123,7 +125,8 @@ async function tailTokens(store: Store, conversation: ConversationId, count: num
 // ── Compacting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Throws only for a wrong request; everything else is an outcome. */
-export async function compact(deps: CompactDeps, request: CompactRequest): Promise<CompactReport> {
+export async function compact(given: CompactDeps, request: CompactRequest): Promise<CompactReport> {
+  const deps = request.model === undefined ? given : { ...given, model: request.model };
   const { store, clock } = deps;
   const started = clock.now();
   let work: Passes | null = null;

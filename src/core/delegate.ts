@@ -151,7 +151,8 @@ interface Seeds {
 }
 
 async function pursue(deps: AskDeps, request: AskRequest, inquiry: Inquiry): Promise<Answer> {
-  const { store, model } = deps;
+  const { store } = deps;
+  const model = request.model ?? deps.model;
   const reach = typeof request.reach === "function" ? await request.reach() : request.reach;
   inquiry.reach = reach;
   const isNamed = (request.summaryIds ?? []).length > 0;

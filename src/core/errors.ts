@@ -7,8 +7,12 @@ export const errorCodes = ["invalid", "not_found", "conflict", "denied", "unavai
 
 export type ErrorCode = (typeof errorCodes)[number];
 
+/** One for all copies of this module: a host may load a plugin more than once into one process. */
+const brand: unique symbol = Symbol.for("lossless-claw.error") as never;
+
 export class LcmError extends Error {
   override readonly name = "LcmError";
+  readonly [brand] = true;
   readonly code: ErrorCode;
   /** What to do about it, as a sentence a person can act on. */
   readonly hint: string | undefined;
@@ -17,6 +21,10 @@ export class LcmError extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.hint = options.hint;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && brand in value;
   }
 }
 

@@ -54,6 +54,7 @@ const sound: Skeleton = {
     revision: 1,
     hostCursor: null,
     promptBudget: null,
+    caughtUp: 0,
     forgets: 0,
   },
   recounted: totals,

@@ -73,6 +73,8 @@ export interface Lcm {
   planCompaction(request: CompactRequest): Promise<CompactionPlan>;
   /** One at a time in a conversation; the way out of an overflow does not wait. Never throws for a model or a disk. */
   compact(request: CompactRequest): Promise<CompactReport>;
+  /** The model with every call counted, and bounded by the settings, as those of the façade's own are. */
+  metered(model: Model): Model;
   /** Model calls of the present window, and providers that refuse our credential. */
   spend(): Promise<Spend>;
   grep(request: GrepRequest, limits?: SearchLimits): Promise<SearchResult>;
@@ -95,10 +97,9 @@ export interface Lcm {
 export function createLcm(given: LcmDeps): Lcm {
   const { store, clock, templates = builtInTemplates } = given;
   const settings = given.settings ?? resolveSettings({ env: {}, config: {} }).values;
-  const model =
-    given.model === undefined || given.model === null
-      ? null
-      : meter({ store, clock, settings }, given.model, { breaker: given.breaker ?? "heeded" });
+  const metered = (model: Model): Model =>
+    meter({ store, clock, settings }, model, { breaker: given.breaker ?? "heeded" });
+  const model = given.model === undefined || given.model === null ? null : metered(given.model);
   const { describeFilesUntil } = given;
   const isDescribing = describeFilesUntil !== undefined && model !== null;
   const describing = isDescribing ? { explore: describeWith(model, describeFilesUntil) } : {};
@@ -129,6 +130,7 @@ export function createLcm(given: LcmDeps): Lcm {
         endTurn();
       }
     },
+    metered,
     spend: async () => await spendOf({ store, clock, settings }),
     grep: async (request, limits) => await grep(store, request, limits),
     describe: async (request) => await describe(store, request),

@@ -60,6 +60,8 @@ export interface Conversation {
   readonly hostCursor: string | null;
   /** Grows whenever something is forgotten: what was read before may hold it. */
   readonly forgets: number;
+  /** Messages of users that came outside a committed turn: one that failed, or that another engine served. */
+  readonly caughtUp: number;
   /** Tokens that the host last gave a prompt of it; null as long as none was named. */
   readonly promptBudget: number | null;
 }

@@ -52,6 +52,8 @@ export interface SegmentOptions {
   readonly hostCursor?: string;
   /** The texts of the previous context's summaries of at least this depth are carried over; none if left out. */
   readonly carryDepth?: number;
+  /** The line of the transcript that begins it, its first entry. A segment that begins with it already is returned. */
+  readonly begins?: NewEntry;
 }
 
 export interface ConversationFilter {
@@ -71,6 +73,8 @@ export interface AppendOptions {
   readonly hostCursor?: string;
   /** The host's key of a whole turn. An append that names one already stored writes nothing. */
   readonly turnKey?: string;
+  /** What users said in it came outside a turn that the host committed, and is counted as such. */
+  readonly isCatchingUp?: boolean;
 }
 
 export interface Appended {
@@ -366,7 +370,10 @@ export interface Store {
   planForget(conversation: ConversationId | null, target: ForgetPlan["target"]): Promise<ForgetPlan>;
 
   // Writes.
-  /** The active segment of this session, made if there is none. */
+  /**
+   * The active segment of this session, made if there is none. One of its id that had no key yet is given the key, and
+   * one of its key that no host has written to is given the id.
+   */
   open(session: SessionIdentity): Promise<Conversation>;
   /** The newest segment of exactly this session id (and key, if one is given), active or not; made if there is none. */
   openSession(session: SessionIdentity): Promise<Conversation>;

@@ -1,7 +1,7 @@
 /** What can be asked of what was said, who may answer, what they are told meanwhile, and what an answer tells. */
 
 import type { GrantId, Json, MessageId, SummaryId } from "./model.ts";
-import type { SearchCaveat, ToolOffer } from "./ports.ts";
+import type { Model, SearchCaveat, ToolOffer } from "./ports.ts";
 import type { Reach } from "./scope.ts";
 import type { LoopOutcome } from "./tool-loop.ts";
 
@@ -23,6 +23,8 @@ export interface AskRequest {
   readonly timeoutMs: number;
   /** Who answers: a host's sub-agent; null for nobody, so that excerpts are the answer; the model if left out. */
   readonly delegate?: Delegate | null;
+  /** The model that answers instead of the usual one. Its calls should be counted and bounded already. */
+  readonly model?: Model;
   /** What a delegate may call. */
   readonly tools?: readonly DelegateTool[];
   readonly onProgress?: (progress: AskProgress) => void;

@@ -11,6 +11,8 @@ export interface Reader {
   /** The conversation that the reader is in; null for one outside, such as an operator. */
   readonly conversation: ConversationId | null;
   readonly policy: "own" | "agent" | "all";
+  /** The agent that a reader is, whose own session is not stored, or not yet; its family is empty. */
+  readonly agentId?: string;
 }
 
 /** What a reader asks for beyond its own session, in the words of the tools. */
@@ -34,14 +36,14 @@ export async function reachOf(store: Store, reader: Reader, asked: Asked): Promi
       hint: "name one conversation, or ask for all of them",
     });
   }
-  if (reader.conversation === null && reader.policy !== "all") {
+  if (reader.conversation === null && reader.policy !== "all" && reader.agentId === undefined) {
     throw new LcmError("denied", `a reader outside any session reads nothing (scopePolicy ${reader.policy})`, {
       hint: "scopePolicy all lets it read every session",
     });
   }
   if (allConversations) return await widest(store, reader);
   if (conversationId !== undefined) return await one(store, reader, conversationId);
-  if (reader.conversation === null) return everything;
+  if (reader.conversation === null && reader.agentId === undefined) return everything;
   return { kind: "family", conversations: idsOf(await familyOf(store, reader.conversation)) };
 }
 
@@ -71,15 +73,15 @@ export async function originOf(store: Store, reach: Reach, carried: Summary): Pr
   return reach.kind === "grant" && !(await isWithin(store, reach, origin.conversation)) ? null : origin;
 }
 
-async function widest(store: Store, { conversation, policy }: Reader): Promise<Reach> {
-  if (policy === "all") return everything;
-  if (policy === "own" || conversation === null) {
+async function widest(store: Store, reader: Reader): Promise<Reach> {
+  if (reader.policy === "all") return everything;
+  if (reader.policy === "own") {
     throw new LcmError("denied", "recall is kept to this session (scopePolicy own)", {
       hint: "leave allConversations out",
     });
   }
-  const family = await familyOf(store, conversation);
-  const agentId = family.find(({ id }) => id === conversation)?.agentId ?? null;
+  const family = await familyOf(store, reader.conversation);
+  const agentId = agentOf(reader, family);
   // A conversation of which no agent is known is nobody's, so it widens nobody's reach.
   const others = agentId === null ? [] : await store.conversations({ agentId });
   return { kind: "agent", conversations: [...new Set([...idsOf(family), ...idsOf(others)])] };
@@ -95,17 +97,20 @@ async function one(store: Store, reader: Reader, asked: number): Promise<Reach> 
   return { kind: "conversation", conversations: [found.id] };
 }
 
-async function mayRead(store: Store, { conversation, policy }: Reader, asked: Conversation): Promise<boolean> {
-  const family = conversation === null ? [] : await familyOf(store, conversation);
+async function mayRead(store: Store, reader: Reader, asked: Conversation): Promise<boolean> {
+  const family = await familyOf(store, reader.conversation);
   if (family.some(({ id }) => id === asked.id)) return true;
-  if (policy === "own" || asked.hidden) return false;
-  if (policy === "all") return true;
-  const own = family.find(({ id }) => id === conversation);
-  return asked.agentId !== null && asked.agentId === own?.agentId;
+  if (reader.policy === "own" || asked.hidden) return false;
+  if (reader.policy === "all") return true;
+  return asked.agentId !== null && asked.agentId === agentOf(reader, family);
 }
 
+const agentOf = ({ conversation, agentId }: Reader, family: readonly Conversation[]): string | null =>
+  family.find(({ id }) => id === conversation)?.agentId ?? (conversation === null ? (agentId ?? null) : null);
+
 /** The segments that are not hidden, and in any case the conversation itself: who speaks in it sees it anyway. */
-async function familyOf(store: Store, conversation: ConversationId): Promise<readonly Conversation[]> {
+async function familyOf(store: Store, conversation: ConversationId | null): Promise<readonly Conversation[]> {
+  if (conversation === null) return [];
   const segments = await store.conversations({ familyOf: conversation, includeHidden: true });
   const agentId = segments.find(({ id }) => id === conversation)?.agentId;
   // The store takes a conversation of no known agent for a relative of everybody's; here it is nobody's.

@@ -1,17 +1,60 @@
-/** What is made from the table of settings: the JSON schema of the plugin's config, and the page for operators. */
+/** What is made from the table of settings: the plugin's config for the host, and the page for operators. */
 
 import { assertNever } from "./errors.ts";
 import type { Json, JsonObject } from "./model.ts";
 import { expectation, rows } from "./settings.ts";
-import type { Setting } from "./settings.ts";
+import type { Setting, SettingKey } from "./settings.ts";
 
-/** For the plugin's manifest. Unknown keys are allowed, because configs written for the older program hold some. */
+/**
+ * For the plugin's manifest. Unknown keys are allowed, because configs written for the older program hold some. What a
+ * host finds as a default it writes into the config, where it would pass for what the operator wants: so a default is
+ * only told.
+ */
 export function settingsJsonSchema(): JsonObject {
-  const properties = rows.map(([key, setting]): [string, Json] => [
-    key,
-    { description: setting.sentence, ...shape(setting), default: setting.default },
-  ]);
-  return { type: "object", additionalProperties: true, properties: Object.fromEntries(properties) };
+  return { type: "object", additionalProperties: true, properties: perSetting(schemaOf) };
+}
+
+/** How a host's form shows each setting. */
+export function settingsUiHints(): JsonObject {
+  return perSetting((setting, key) => ({
+    label: labelOf(key),
+    help: withDefault(setting),
+    placeholder: placeholderOf(setting),
+    ...(everyday.has(key) ? {} : { advanced: true }),
+  }));
+}
+
+/** What an operator may well want to change without having read much. */
+const everyday: ReadonlySet<string> = new Set<SettingKey>([
+  "enabled",
+  "contextThreshold",
+  "freshTailCount",
+  "incrementalMaxDepth",
+  "customInstructions",
+  "timezone",
+  "scopePolicy",
+  "ignoreSessionPatterns",
+  "statelessSessionPatterns",
+  "spendCeilingCalls",
+]);
+
+const perSetting = (make: (setting: Setting, key: string) => Json): JsonObject =>
+  Object.fromEntries(rows.map(([key, setting]) => [key, make(setting, key)]));
+
+const schemaOf = (setting: Setting): Json => ({ description: withDefault(setting), ...shape(setting) });
+
+/** Where there is none, the sentence says what holds then. */
+const withDefault = ({ sentence, default: preset }: Setting): string =>
+  preset === null || isEmptyList(preset) ? sentence : `${sentence} Default: ${String(preset)}.`;
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+
+const placeholderOf = (setting: Setting): string => String("example" in setting ? setting.example : setting.default);
+
+/** `summaryBaseUrl` is "Summary base URL". */
+function labelOf(key: string): string {
+  const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/ url$/, " URL");
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function shape(setting: Setting): JsonObject {

@@ -5,7 +5,7 @@ import * as fc from "fast-check";
 
 import { LcmError } from "./errors.ts";
 import { resolveSettings, settings } from "./settings.ts";
-import { settingsJsonSchema, settingsMarkdown } from "./settings-pages.ts";
+import { settingsJsonSchema, settingsMarkdown, settingsUiHints } from "./settings-pages.ts";
 import type { Setting } from "./settings.ts";
 
 /** Copied from the specification by hand, so that a slip in the table cannot agree with itself. */
@@ -38,6 +38,7 @@ const added = {
   timezone: ["LCM_TIMEZONE", "UTC"],
   scopePolicy: ["LCM_SCOPE_POLICY", "agent"],
   ignoreSessionPatterns: ["LCM_IGNORE_SESSION_PATTERNS", []],
+  statelessSessionPatterns: ["LCM_STATELESS_SESSION_PATTERNS", []],
   spendCeilingCalls: ["LCM_SPEND_CEILING_CALLS", 120],
   spendWindowMinutes: ["LCM_SPEND_WINDOW_MINUTES", 60],
   expandTimeoutSeconds: ["LCM_EXPAND_TIMEOUT_SECONDS", 120],
@@ -437,15 +438,16 @@ describe("any value within bounds", () => {
 describe("the JSON schema of the settings", () => {
   const schema = settingsJsonSchema();
 
-  it("describes every setting, with its default", () => {
+  it("describes every setting, and tells its default without setting it", () => {
     const { properties } = schema;
     assert.ok(isRecord(properties));
     assert.deepEqual(Object.keys(properties), Object.keys(settings));
     for (const [key, setting] of rows) {
       const property: unknown = properties[key];
       assert.ok(isRecord(property));
-      assert.equal(property["description"], setting.sentence);
-      assert.deepEqual(property["default"], setting.default);
+      const told = setting.default === null || setting.kind === "list" ? "" : ` Default: ${setting.default}.`;
+      assert.equal(property["description"], `${setting.sentence}${told}`);
+      assert.ok(!("default" in property), key);
     }
   });
 
@@ -490,6 +492,25 @@ describe("the JSON schema of the settings", () => {
   };
 });
 
+describe("the settings in a form", () => {
+  const hints = settingsUiHints();
+
+  it("have a label, a text and a placeholder each, and most are for those who know", () => {
+    assert.deepEqual(Object.keys(hints), Object.keys(settings));
+    assert.deepEqual(hints["summaryBaseUrl"], {
+      label: "Summary base URL",
+      help: settings.summaryBaseUrl.sentence,
+      placeholder: "http://127.0.0.1:11434/v1",
+      advanced: true,
+    });
+    assert.deepEqual(hints["freshTailCount"], {
+      label: "Fresh tail count",
+      help: `${settings.freshTailCount.sentence} Default: 32.`,
+      placeholder: "32",
+    });
+  });
+});
+
 describe("the page of the settings", () => {
   it("names every key and variable in one row", () => {
     const lines = settingsMarkdown().split("\n");
@@ -517,7 +538,6 @@ function accepts(schema: unknown, value: unknown): boolean {
   return Object.entries(schema).every(([keyword, rule]) => {
     switch (keyword) {
       case "description":
-      case "default":
         return true;
       case "type":
         return [rule].flat().some((type) => isOfType(type, value));

@@ -199,6 +199,15 @@ export const settings = {
       "Sessions whose key matches one of these, `*` standing for any characters, are left to the host entirely.",
     why: "Which sessions are noise, or too private to keep, depends on how an operator names and uses them.",
   },
+  statelessSessionPatterns: {
+    env: "LCM_STATELESS_SESSION_PATTERNS",
+    kind: "list",
+    default: [],
+    example: ["agent:*:subagent:*"],
+    sentence:
+      "Sessions whose key matches one of these only read: they have the tools, and nothing of them is stored or folded.",
+    why: "Which sessions come and go by the hundred, and are worth nothing afterwards, depends on what they are used for.",
+  },
   spendCeilingCalls: {
     env: "LCM_SPEND_CEILING_CALLS",
     kind: "integer",

@@ -69,6 +69,7 @@ export const toConversation = (row: Row): Conversation => ({
   revision: int(row, "revision"),
   hostCursor: textOrNull(row, "host_cursor"),
   forgets: int(row, "forgets"),
+  caughtUp: int(row, "caught_up"),
   promptBudget: row["prompt_budget"] === null ? null : int(row, "prompt_budget"),
 });
 

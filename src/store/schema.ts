@@ -35,6 +35,7 @@ export const tables = {
       head_key TEXT,
       host_cursor TEXT,
       prompt_budget INTEGER,
+      caught_up INTEGER NOT NULL DEFAULT 0,
       forgets INTEGER NOT NULL DEFAULT 0,
       revision INTEGER NOT NULL DEFAULT 0
     )`,

@@ -31,8 +31,23 @@ import type { ScriptDeps } from "./totals.ts";
 // ── Opening ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export function* open(deps: ScriptDeps, session: SessionIdentity): Script<Conversation> {
-  const active = yield* findActive(session);
-  return active ?? (yield* insertConversation(deps, session));
+  const active = (yield* findActive(session)) ?? (yield* giveKey(deps, session));
+  if (active === null) return yield* insertConversation(deps, session);
+  // One that no host has written to yet is of whichever session of its key comes first.
+  if (active.hostCursor !== null || active.sessionId === session.sessionId || session.sessionId === "") return active;
+  yield sql`UPDATE conversations SET session_id = ${session.sessionId} WHERE conversation_id = ${active.id}`;
+  return yield* mustHave(active.id);
+}
+
+/** What was stored under the session's id alone, by the older program's first versions or an import, goes on under its key. */
+function* giveKey(deps: ScriptDeps, { sessionId, sessionKey, agentId }: SessionIdentity): Script<Conversation | null> {
+  if (typeof sessionKey !== "string") return null;
+  const nameless = yield* findActive({ sessionId });
+  if (nameless === null) return null;
+  yield sql`UPDATE conversations SET session_key = ${sessionKey}, updated_at = ${deps.now()}, revision = revision + 1,
+              agent_id = coalesce(agent_id, ${agentId ?? agentOf(sessionKey)})
+            WHERE conversation_id = ${nameless.id}`;
+  return yield* mustHave(nameless.id);
 }
 
 export function* openSession(deps: ScriptDeps, session: SessionIdentity): Script<Conversation> {
@@ -48,8 +63,10 @@ export function* openSession(deps: ScriptDeps, session: SessionIdentity): Script
 export function* openSegment(
   deps: ScriptDeps,
   session: SessionIdentity,
-  { hostCursor, carryDepth }: SegmentOptions = {},
+  { hostCursor, carryDepth, begins }: SegmentOptions = {},
 ): Script<Conversation> {
+  const known = begins === undefined ? null : yield* findBegunWith(session, begins.key);
+  if (known !== null) return known;
   const previous = yield* findActive(session);
   if (previous !== null) {
     yield sql`UPDATE conversations SET active = 0, updated_at = ${deps.now()}, revision = revision + 1
@@ -58,8 +75,21 @@ export function* openSegment(
   const made = yield* insertConversation(deps, { ...session, agentId: session.agentId ?? previous?.agentId ?? null });
   if (hostCursor !== undefined)
     yield sql`UPDATE conversations SET host_cursor = ${hostCursor} WHERE conversation_id = ${made.id}`;
+  if (begins !== undefined) {
+    yield* insertEntry(made.id, begins, 0);
+    // What was said before is of another segment: the next message hangs on this line, whatever that hung on.
+    yield sql`UPDATE conversations SET head_key = ${begins.key} WHERE conversation_id = ${made.id}`;
+  }
   if (previous !== null && carryDepth !== undefined) yield* carryOver(deps, previous.id, made.id, carryDepth);
   return yield* mustHave(made.id);
+}
+
+function* findBegunWith({ sessionId, sessionKey = null }: SessionIdentity, key: string): Script<Conversation | null> {
+  return yield* first(
+    sql`SELECT c.* FROM conversations c JOIN transcript_entries e USING (conversation_id)
+        WHERE c.session_id = ${sessionId} AND c.session_key IS ${sessionKey} AND e.entry_key = ${key} AND e.after_seq = 0`,
+    toConversation,
+  );
 }
 
 /**
@@ -171,7 +201,7 @@ export function* append(
   }
   const known = yield* storedKeys(id, appended);
   const now = deps.now();
-  const totals = { messages: 0, messageTokens: 0, contextItems: 0, contextTokens: 0 };
+  const totals = { messages: 0, messageTokens: 0, contextItems: 0, contextTokens: 0, userMessages: 0 };
   const stored: MessageId[] = [];
   const differing: string[] = [];
   let entryCount = 0;
@@ -207,6 +237,7 @@ export function* append(
     stored.push(messageId);
     totals.messages += 1;
     totals.messageTokens += message.tokens;
+    totals.userMessages += message.role === "user" ? 1 : 0;
     if (message.at > place.latest) place.latest = message.at;
     if (message.aside !== undefined) continue;
     const ordinal = gap === null ? place.ordinal + 1 : yield* placeLate(id, gap, messageId);
@@ -230,6 +261,7 @@ export function* append(
       next_seq = ${place.seq}, head_key = ${place.head},
       last_message_at = ${place.latest === "" ? null : place.latest},
       host_cursor = coalesce(${options.hostCursor ?? null}, host_cursor),
+      caught_up = caught_up + ${options.isCatchingUp === true ? totals.userMessages : 0},
       updated_at = ${now}, revision = revision + 1
     WHERE conversation_id = ${id}`;
   return {

@@ -70,7 +70,7 @@ type Question = Pick<AskRequest, "prompt" | "query" | "summaryIds" | "maxTokens"
 
 /** Asks with the tools that a delegate may use, and answers before the time that the settings give it. */
 export async function askWithin(question: Question, context: Omit<ToolContext, "grant">): Promise<Answer> {
-  const { lcm, delegate, onProgress, zone } = context;
+  const { lcm, delegate, model, onProgress, zone } = context;
   const { clear, ...deadline } = createDeadline(lcm.settings.expandTimeoutSeconds * 1_000, context.signal);
   try {
     return await lcm.expandQuery({
@@ -79,6 +79,7 @@ export async function askWithin(question: Question, context: Omit<ToolContext, "
       tools: [expandTool, describeTool].map((tool) => forDelegate(tool, context)),
       ...(zone === undefined ? {} : { zone }),
       ...(delegate === undefined ? {} : { delegate }),
+      ...(model === undefined ? {} : { model }),
       ...(onProgress === undefined ? {} : { onProgress }),
     });
   } finally {

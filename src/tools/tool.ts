@@ -9,6 +9,7 @@ import type { AskProgress, Delegate, Read } from "../core/question.ts";
 import { LcmError } from "../core/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { GrantId, JsonObject } from "../core/model.ts";
+import type { Model } from "../core/ports.ts";
 import type { Reader } from "../core/scope.ts";
 import { checkArguments } from "./arguments.ts";
 import type { Parameters } from "./arguments.ts";
@@ -23,6 +24,8 @@ export interface ToolContext {
   readonly signal?: AbortSignal;
   /** Who answers lcm_expand_query instead of the model of `lcm`. */
   readonly delegate?: Delegate;
+  /** The model that does, with its calls counted already; a delegate comes before it. */
+  readonly model?: Model;
   readonly onProgress?: (progress: AskProgress) => void;
 }
 

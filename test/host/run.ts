@@ -8,12 +8,13 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { globSync, rmSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { makeScratch } from "../../src/testing/scratch.ts";
 import { hostBin } from "./install.ts";
+import { stagePlugin } from "./plugin.ts";
 
 /** A test file that takes longer hangs. */
 const fileTimeoutMs = 20 * 60_000;
@@ -58,6 +59,7 @@ async function isolate(command: readonly string[], isKept: boolean): Promise<num
   const isAllowed = spawnSync("unshare", [...isolated, "true"], { cwd: repository }).status === 0;
   if (!isAllowed) say("host: no namespaces without root: on loopback, but not cut off from the network");
   const [first = "", ...rest] = isAllowed ? ["unshare", ...isolated, ...command] : command;
+  stagePlugin(join(privateTmp, "plugin"), join(isAllowed ? "/tmp" : privateTmp, "plugin"));
   const child = spawn(first, rest, {
     cwd: repository,
     env: { ...process.env, TMPDIR: isAllowed ? "/tmp" : privateTmp, ...(isKept ? { LCM_HOST_KEEP: "1" } : {}) },

@@ -1,0 +1,320 @@
+/**
+ * The context engine, as the host calls it. It stores what the host's transcript holds, shows what the store holds, and
+ * has old parts folded where nobody waits for it.
+ *
+ * Storing and showing never ask a model. What goes wrong is noted and told in the status, and the host gets an answer
+ * all the same: its own messages, if ours cannot be read. Only a turn that could not be stored is an error to the host,
+ * because it then brings the turn again.
+ */
+
+import { messageToStore } from "../core/content.ts";
+import type { HostMessage } from "../core/content.ts";
+import { wordsOf } from "../core/errors.ts";
+import type { CompactReport } from "../core/compact.ts";
+import type { Lcm } from "../core/lcm.ts";
+import type { Conversation } from "../core/model.ts";
+import { pair, safeCuts, tiesOf } from "../core/pairing.ts";
+import type { Appendable, Model } from "../core/ports.ts";
+import { tokensOf } from "../core/present.ts";
+import { recallGuidance } from "../core/prompts.ts";
+import { estimateTokens, parseTimestamp } from "../core/text.ts";
+import { beginAttempt, budgetOf, isFirstCall, learnFromOverflow, learnFromTurn } from "./budget.ts";
+import type { Attempt } from "./budget.ts";
+import { endChild, grantFork } from "./children.ts";
+import type {
+  AssembleCall,
+  AssembleResult,
+  CommitCall,
+  CompactCall,
+  CompactResult,
+  ContextEngine,
+  DelegateCompaction,
+  ReadTranscript,
+  SessionCall,
+} from "./host.ts";
+import { createHostModel } from "./model.ts";
+import type { Runtime } from "./runtime.ts";
+import { placeOf, serviceOf } from "./sessions.ts";
+import { drain, findActive } from "./transcript.ts";
+
+export interface EngineDeps {
+  readonly id: string;
+  readonly version: string;
+  readonly runtime: Runtime;
+  readonly readTranscript: ReadTranscript;
+  readonly delegateCompaction: DelegateCompaction;
+}
+
+/** For one turn, one compaction or one hook. */
+export function createEngine(deps: EngineDeps): ContextEngine {
+  const { runtime, readTranscript } = deps;
+  const isServed = ({ sessionKey }: SessionCall): boolean =>
+    serviceOf(runtime.settings.values, sessionKey) === "served";
+  /** What this turn was shown: it stays as it is, whatever is folded meanwhile, as long as it fits. */
+  let shown: AssembleResult | null = null;
+  let attempt: Attempt | null = null;
+  /** Why the store does not hold what came before this turn; null if it does. */
+  let behind: string | null = null;
+
+  return {
+    info: {
+      id: deps.id,
+      name: "lossless-claw",
+      version: deps.version,
+      transcriptSemantics: {
+        currentTurnFence: "before-current-turn-entry-v1",
+        turnAdvancementIdempotency: "atomic-idempotent-v1",
+      },
+      ownsCompaction: true,
+      turnMaintenanceMode: "background",
+    },
+
+    async bootstrap(call) {
+      if (!isServed(call)) return { bootstrapped: false, reason: "this session is left to the host" };
+      const place = placeOf(call);
+      shown = null;
+      behind = null;
+      try {
+        const { messages } = await runtime.inOrder(place.sessionKey, async () =>
+          drain(await runtime.open(), readTranscript, place),
+        );
+        return { bootstrapped: true, importedMessages: messages };
+      } catch (error) {
+        behind = wordsOf(error);
+        runtime.note(`${place.sessionKey} was caught up`, error);
+        return { bootstrapped: false, reason: behind };
+      }
+    },
+
+    async commitTurn(call) {
+      if (!isServed(call)) return { status: "committed" };
+      const place = placeOf(call);
+      const turn = { key: call.advancementKey, lastKey: call.terminal.entryId };
+      try {
+        const lcm = await runtime.open();
+        const status = await runtime.inOrder(place.sessionKey, async () => {
+          const drained = await drain(lcm, readTranscript, place, turn);
+          return drained.isKept ? drained.turn : await storeUnkept(lcm, call);
+        });
+        if (attempt !== null) learnFromTurn(runtime.memoryOf(place.sessionKey), attempt, call);
+        return { status: status === "duplicate" ? "duplicate" : "committed" };
+      } catch (error) {
+        runtime.note(`a turn of ${place.sessionKey} was stored`, error);
+        throw error;
+      }
+    },
+
+    async assemble(call) {
+      if (!isServed(call)) return passOn(call);
+      const memory = runtime.memoryOf(placeOf(call).sessionKey);
+      if (attempt === null || isFirstCall(call)) {
+        attempt = beginAttempt(call);
+        shown = null;
+      }
+      if (shown !== null && shown.estimatedTokens <= budgetOf(attempt, call, memory, addedBy(shown))) return shown;
+      try {
+        shown = behind === null ? await assembleFor(await runtime.open(), call, attempt) : null;
+      } catch (error) {
+        runtime.note(`a prompt of ${call.sessionKey} was assembled`, error);
+        shown = null;
+      }
+      // Without what came last the model would answer to an old state of things: the host has that.
+      shown ??= fitted(call, budgetOf(attempt, call, memory, 0));
+      attempt.shownTokens = shown.estimatedTokens + addedBy(shown);
+      return shown;
+    },
+
+    async maintain(call) {
+      // The host waits for this before the next turn. So what takes a model is only begun here.
+      if (isServed(call) && call.runtimeContext?.allowDeferredCompactionExecution === true) await beginFolding(call);
+      return { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
+    },
+
+    async compact(call) {
+      try {
+        if (!isServed(call)) return await deps.delegateCompaction(call);
+        const result = await compactNow(call);
+        shown = null;
+        return result;
+      } catch (error) {
+        runtime.note(`${call.sessionKey} was compacted`, error);
+        return { ok: false, compacted: false, reason: wordsOf(error) };
+      }
+    },
+
+    async ingest(call) {
+      return { ingested: isServed(call) && (await storeStandalone(call, [call.message])) > 0 };
+    },
+    async ingestBatch(call) {
+      return { ingestedCount: isServed(call) ? await storeStandalone(call, call.messages) : 0 };
+    },
+    async afterTurn(call) {
+      if (!isServed(call)) return;
+      shown = null;
+      await storeStandalone(call, call.messages.slice(call.prePromptMessageCount));
+    },
+
+    prepareSubagentSpawn: async (call) => await grantFork(runtime, call),
+    onSubagentEnded: async ({ childSessionKey }) => await endChild(runtime, childSessionKey),
+    dispose: async () => await Promise.resolve(),
+  };
+
+  async function assembleFor(lcm: Lcm, call: AssembleCall, current: Attempt): Promise<AssembleResult | null> {
+    const conversation = await findActive(lcm.store, placeOf(call));
+    if (conversation === null) return null;
+    const guidance = await guidanceFor(lcm, conversation);
+    const memory = runtime.memoryOf(placeOf(call).sessionKey);
+    const budget = budgetOf(current, call, memory, guidance === null ? 0 : estimateTokens(guidance));
+    const { messages, report } = await lcm.assemble(conversation.id, { budget });
+    const addition = guidance === null ? {} : { systemPromptAddition: guidance };
+    return { messages, estimatedTokens: report.tokens, ...addition };
+  }
+
+  async function beginFolding(call: SessionCall): Promise<void> {
+    const place = placeOf(call);
+    try {
+      const lcm = await runtime.open();
+      const conversation = await findActive(lcm.store, place);
+      if (conversation === null) return;
+      const { promptBudget } = runtime.memoryOf(place.sessionKey);
+      if (promptBudget !== null && promptBudget > 0) await lcm.store.setPromptBudget(conversation.id, promptBudget);
+      if ((await lcm.due(conversation.id)).kind !== "nothing") runtime.compactSoon(conversation.id, modelOf(call));
+    } catch (error) {
+      runtime.note(`${place.sessionKey} was looked after`, error);
+    }
+  }
+
+  async function compactNow(call: CompactCall): Promise<CompactResult> {
+    const lcm = await runtime.open();
+    const place = placeOf(call);
+    const isOverflow = call.compactionTarget === "budget";
+    // Between turns it may be the first thing that is asked of a session. Within one, what is new is the turn itself.
+    if (!isOverflow) await runtime.inOrder(place.sessionKey, async () => drain(lcm, readTranscript, place));
+    const conversation = await findActive(lcm.store, place);
+    if (conversation === null) return { ok: true, compacted: false, reason: "nothing is stored of this session yet" };
+    const memory = runtime.memoryOf(place.sessionKey);
+    if (isOverflow && call.tokenBudget !== undefined)
+      learnFromOverflow(memory, call.tokenBudget, call.currentTokenCount);
+    return toResult(await lcm.compact(compactionFor(lcm, conversation, call)));
+  }
+
+  function compactionFor(lcm: Lcm, { id, promptBudget, totals }: Conversation, call: CompactCall) {
+    const model = modelOf(call);
+    const { contextThreshold } = lcm.settings;
+    const budget = promptBudget ?? call.tokenBudget;
+    const common = {
+      conversation: id,
+      force: true,
+      ...deadlinesOf(call),
+      ...(model === null ? {} : { model: lcm.metered(model) }),
+      ...(budget === undefined ? {} : { budget }),
+      ...(call.customInstructions ? { customInstructions: call.customInstructions } : {}),
+    };
+    if (call.compactionTarget !== "budget") return { ...common, mode: "sweep" as const };
+    // A prompt that was too long must become shorter, also where it is within what we took for its budget.
+    const within = Math.floor((budget ?? totals.contextTokens) * contextThreshold);
+    const targetTokens = Math.min(within, Math.floor(totals.contextTokens / 2));
+    return { ...common, mode: "until_under" as const, targetTokens };
+  }
+
+  function modelOf({ runtimeContext, runtimeSettings }: SessionCall): Model | null {
+    const llm = runtimeContext?.llm;
+    if (llm === undefined) return null;
+    const { values: settings } = runtime.settings;
+    return createHostModel(llm, { settings, runtimeSettings, sayOnce: (message) => runtime.sayOnce(message) });
+  }
+
+  /** A run that no transcript is kept of: its messages have no ids, but each has its time. */
+  async function storeStandalone(call: SessionCall, messages: readonly HostMessage[]): Promise<number> {
+    const place = placeOf(call);
+    const lcm = await runtime.open();
+    return await runtime.inOrder(place.sessionKey, async () => {
+      const conversation = await lcm.store.open(place);
+      const appended = await lcm.ingest(conversation.id, itemsOf(lcm, messages, timeKeys()));
+      return appended.messages.length;
+    });
+  }
+}
+
+const addedBy = ({ systemPromptAddition }: AssembleResult): number =>
+  systemPromptAddition === undefined ? 0 : estimateTokens(systemPromptAddition);
+
+/** What an agent is told about its memory; nothing as long as it sees all there is. */
+async function guidanceFor({ store }: Lcm, { id, totals }: Conversation): Promise<string | null> {
+  const isBegunAnew = (await store.conversations({ familyOf: id, limit: 2 })).length > 1;
+  const isFolded = totals.summaries > 0;
+  return isFolded || isBegunAnew ? recallGuidance({ isFolded, isBegunAnew }) : null;
+}
+
+const passOn = ({ messages }: AssembleCall): AssembleResult => ({
+  messages,
+  estimatedTokens: messages.reduce((sum, message) => sum + tokensOf(message), 0),
+});
+
+/** The newest of the host's own messages that fit, calls with their results. */
+function fitted({ messages }: AssembleCall, budget: number): AssembleResult {
+  const costs = messages.map(tokensOf);
+  const costFrom = (at: number): number => costs.slice(at).reduce((sum, cost) => sum + cost, 0);
+  if (costFrom(0) <= budget) return { messages, estimatedTokens: costFrom(0) };
+  const cuts = [...safeCuts(messages.map(tiesOf)), messages.length];
+  const cut = cuts.find((each) => costFrom(each) <= budget) ?? messages.length;
+  const kept = pair(messages.slice(cut)).messages.map(({ message }) => message);
+  return { messages: kept, estimatedTokens: kept.reduce((sum, message) => sum + tokensOf(message), 0) };
+}
+
+// ── Compaction that is waited for ────────────────────────────────────────────────────────────────────────────────────
+
+/** The host gives a compaction three minutes unless its config says otherwise. */
+const hostSecondsDefault = 180;
+
+/** Two thirds of the time for the model, and most of the rest for going on without one. */
+function deadlinesOf({ abortSignal, runtimeContext }: CompactCall) {
+  const seconds = runtimeContext?.config?.agents?.defaults?.compaction?.timeoutSeconds ?? hostSecondsDefault;
+  const ms = Math.max(1, seconds) * 1_000;
+  const own = AbortSignal.timeout(0.9 * ms);
+  return {
+    signal: abortSignal === undefined ? own : AbortSignal.any([own, abortSignal]),
+    patience: AbortSignal.timeout((2 / 3) * ms),
+  };
+}
+
+function toResult({ outcome, compacted, tokensBefore, tokensAfter, message, passes }: CompactReport): CompactResult {
+  return {
+    ok: outcome.kind !== "failed",
+    compacted,
+    ...(compacted ? {} : { reason: message }),
+    result: { tokensBefore, tokensAfter, details: { outcome: outcome.kind, passes: passes.length, message } },
+  };
+}
+
+// ── Messages without a transcript ────────────────────────────────────────────────────────────────────────────────────
+
+/** A session that the host keeps no transcript of: the turn's own key and the place in it stand for an id. */
+async function storeUnkept(lcm: Lcm, call: CommitCall): Promise<"new" | "duplicate" | "unnamed"> {
+  const conversation = await lcm.store.open(placeOf(call));
+  const items = itemsOf(lcm, call.messages, (_, at) => `turn:${call.advancementKey}:${at}`);
+  return (await lcm.ingest(conversation.id, items, { turnKey: call.advancementKey })).turn;
+}
+
+function itemsOf(
+  { clock }: Lcm,
+  messages: readonly HostMessage[],
+  keyOf: (message: HostMessage, at: number) => string,
+): readonly Appendable[] {
+  return messages.map((raw, index) => {
+    const { timestamp } = raw;
+    const time = typeof timestamp === "number" || typeof timestamp === "string" ? parseTimestamp(timestamp) : null;
+    return { kind: "message", message: messageToStore(raw, { key: keyOf(raw, index), at: time ?? clock.now() }) };
+  });
+}
+
+/** What says who said it when; several of one moment are counted. */
+function timeKeys(): (message: HostMessage) => string {
+  const met = new Map<string, number>();
+  return ({ role, timestamp, toolCallId = null }) => {
+    const moment = `standalone:${JSON.stringify([timestamp, role, toolCallId])}`;
+    const count = (met.get(moment) ?? 0) + 1;
+    met.set(moment, count);
+    return count === 1 ? moment : `${moment}#${count}`;
+  };
+}

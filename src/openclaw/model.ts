@@ -1,0 +1,114 @@
+/**
+ * The host's model behind our port. Which model it is, is the host's affair; asking for another one needs the operator's
+ * leave, and without it the host's own is asked. It takes text and gives text: what wants tools gets an answer at once.
+ */
+
+import type { Refusal } from "../core/model.ts";
+import type { Completion, CompletionRequest, Model, Refused } from "../core/ports.ts";
+import type { Settings } from "../core/settings.ts";
+import { wordsOf } from "../core/errors.ts";
+import type { Llm, LlmAnswer, RuntimeSettings } from "./host.ts";
+
+interface ModelOptions {
+  readonly settings: Pick<Settings, "summaryModel" | "summaryProvider" | "summaryTimeoutSeconds">;
+  readonly runtimeSettings?: RuntimeSettings | undefined;
+  /** Told when the operator asked for a model that the host does not let us ask. */
+  readonly sayOnce: (message: string) => void;
+}
+
+export function createHostModel(llm: Llm, { settings, runtimeSettings, sayOnce }: ModelOptions): Model {
+  const wished = wishOf(settings);
+  const ask = async (request: CompletionRequest, model: string | null): Promise<LlmAnswer> =>
+    await llm.complete({
+      messages: [{ role: "user", content: request.prompt }],
+      systemPrompt: request.system,
+      maxTokens: request.maxOutputTokens,
+      temperature: request.temperature,
+      signal: withTimeout(request.signal, settings.summaryTimeoutSeconds * 1_000),
+      purpose: `lossless-claw.${request.purpose}`,
+      ...(model === null ? {} : { model }),
+    });
+  return {
+    provider: runtimeSettings?.model?.provider ?? "openclaw",
+    name: wished ?? runtimeSettings?.model?.resolved ?? "the host's model",
+    async complete(request) {
+      try {
+        if (wished === null) return toCompletion(await ask(request, null));
+        try {
+          return toCompletion(await ask(request, wished));
+        } catch (error) {
+          if (!isForbidden(error)) throw error;
+          sayOnce(
+            `summaryModel ${wished} is not asked, but the session's own model: OpenClaw allows a plugin another one ` +
+              "only with plugins.entries.lossless-claw.llm.allowModelOverride set to true",
+          );
+          return toCompletion(await ask(request, null));
+        }
+      } catch (error) {
+        return refusedFor(error, request.signal);
+      }
+    },
+  };
+}
+
+function wishOf({ summaryModel, summaryProvider }: ModelOptions["settings"]): string | null {
+  if (summaryModel === null) return null;
+  return summaryModel.includes("/") || summaryProvider === null ? summaryModel : `${summaryProvider}/${summaryModel}`;
+}
+
+const withTimeout = (signal: AbortSignal | undefined, ms: number): AbortSignal =>
+  signal === undefined ? AbortSignal.timeout(ms) : AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+
+function toCompletion({ text, stopReason, usage = {} }: LlmAnswer): Completion {
+  const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
+  return {
+    kind: "text",
+    text,
+    finish: stopReason === "length" ? "length" : "stop",
+    inputTokens: inputTokens + cacheReadTokens + cacheWriteTokens,
+    outputTokens,
+  };
+}
+
+const isForbidden = (error: unknown): boolean => fieldOf(error, "code") === "LLM_COMPLETION_NOT_AUTHORIZED";
+
+function refusedFor(error: unknown, signal: AbortSignal | undefined): Refused {
+  return { kind: "refused", refusal: refusalOf(error, signal), message: wordsOf(error) };
+}
+
+/** By what the host says a failure is, or by the provider's status; never by the words of a message. */
+function refusalOf(error: unknown, signal: AbortSignal | undefined): Refusal {
+  if (signal?.aborted === true) return "cancelled";
+  if (fieldOf(error, "name") === "TimeoutError" || fieldOf(error, "name") === "AbortError") return "timeout";
+  const reason = fieldOf(error, "reason");
+  const named = typeof reason === "string" ? reasons.get(reason) : undefined;
+  if (named !== undefined) return named;
+  const status = fieldOf(error, "status") ?? fieldOf(error, "statusCode");
+  if (typeof status !== "number") return isForbidden(error) ? "rejected" : "unreachable";
+  if (status === 401 || status === 403) return "auth";
+  if (status === 408) return "timeout";
+  if (status === 413) return "too_long";
+  if (status === 429) return "rate_limit";
+  return status >= 500 ? "overloaded" : "rejected";
+}
+
+const reasons: ReadonlyMap<string, Refusal> = new Map([
+  ["auth", "auth"],
+  ["auth_permanent", "auth"],
+  ["billing", "auth"],
+  ["rate_limit", "rate_limit"],
+  ["overloaded", "overloaded"],
+  ["timeout", "timeout"],
+  ["context_overflow", "too_long"],
+  ["model_not_found", "unknown_model"],
+  ["format", "rejected"],
+]);
+
+/** Of an error, or of what caused it. */
+function fieldOf(error: unknown, field: string): unknown {
+  for (let each: unknown = error, depth = 0; typeof each === "object" && each !== null && depth < 4; depth++) {
+    if (field in each) return (each as Readonly<Record<string, unknown>>)[field];
+    each = "cause" in each ? each.cause : null;
+  }
+  return undefined;
+}

@@ -1,0 +1,107 @@
+/**
+ * The plugin, and its composition root: what the host loads. Registering opens nothing and loads little, since the host
+ * does it several times in a process, also where it only wants to know what there is. What stands behind a name is
+ * loaded when it is first used.
+ */
+
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import type { Timestamp } from "../core/model.ts";
+import { resolveSettings } from "../core/settings.ts";
+import { tools } from "../tools/tools.ts";
+import type { ContextEngine, HostConfig, PluginApi } from "./host.ts";
+import { runtimeOf } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
+import { createTool } from "./tools.ts";
+
+/** Of the plugin and of its engine: the host takes one for the other. */
+const id = "lossless-claw";
+
+export default {
+  id,
+  name: "Lossless Claw",
+  description: "Keeps every message, shows old ones as summaries, and leads from each summary back to what was said.",
+  register(api: PluginApi): void {
+    const runtime = (): Runtime => findRuntime(api);
+    api.registerContextEngine(id, async () => await createEngineFor(runtime()));
+    for (const tool of tools) {
+      api.registerTool((context) => createTool(tool, context, { runtime, host: () => api.runtime }), {
+        name: tool.name,
+      });
+    }
+    for (const name of ["lcm", "lossless"]) {
+      api.registerCommand({
+        name,
+        description: "What is stored of this session, and what becomes of it: status, doctor, compact, help",
+        acceptsArgs: true,
+        requireAuth: true,
+        handler: async (call) => await (await import("./commands.ts")).runCommand(runtime(), call),
+      });
+    }
+    api.registerCli(
+      async ({ program, config }) => (await import("./cli.ts")).mount(program, { config: configIn(config) }),
+      {
+        descriptors: [
+          { name: "lcm", description: "Browse, search and look after stored conversations", hasSubcommands: true },
+        ],
+      },
+    );
+    api.registerService({ id, start: () => undefined, stop: async () => await runtime().close() });
+    api.on("session_end", async (event, context) => {
+      if (event.reason === "deleted") await (await import("./deletion.ts")).hideDeleted(runtime(), event, context);
+    });
+  },
+};
+
+function findRuntime(api: PluginApi): Runtime {
+  const settings = resolveSettings({ env: process.env, config: configIn(api.config) });
+  const path = resolve(fromHome(settings.values.databasePath ?? join(stateDirectory(), "lcm.db")));
+  return runtimeOf({
+    path,
+    settings,
+    clock: { now: () => new Date().toISOString() as Timestamp },
+    logger: api.logger,
+    async openStore() {
+      const { openOrAdopt } = await import("../store/open-or-adopt.ts");
+      return await openOrAdopt(path, (message) => api.logger.info(message));
+    },
+    async templates() {
+      const { loadTemplates } = await import("../llm/templates.ts");
+      const dir = resolve(fromHome(settings.values.promptDir ?? join(stateDirectory(), "lcm-prompts")));
+      const { templates, problems } = await loadTemplates(dir);
+      for (const problem of problems.values()) api.logger.warn(`${problem.message}; the built-in text is used instead`);
+      return templates;
+    },
+  });
+}
+
+async function createEngineFor(runtime: Runtime): Promise<ContextEngine> {
+  const [{ createEngine }, { readSessionTranscriptRawDelta }] = await Promise.all([
+    import("./engine.ts"),
+    import("openclaw/plugin-sdk/session-transcript-runtime"),
+  ]);
+  return createEngine({
+    id,
+    version: version(),
+    runtime,
+    readTranscript: readSessionTranscriptRawDelta,
+    async delegateCompaction(call) {
+      const { delegateCompactionToRuntime } = await import("openclaw/plugin-sdk/core");
+      return await delegateCompactionToRuntime(call);
+    },
+  });
+}
+
+/** As the operator wrote it: in what the host hands over, defaults look as if they had been written. */
+const configIn = ({ plugins }: HostConfig): Readonly<Record<string, unknown>> => plugins?.entries?.[id]?.config ?? {};
+
+const stateDirectory = (): string => fromHome(process.env["OPENCLAW_STATE_DIR"]?.trim() || "~/.openclaw");
+
+const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? join(homedir(), path.slice(1)) : path);
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8"));
+  const isNamed = typeof manifest === "object" && manifest !== null && "version" in manifest;
+  return isNamed ? String(manifest.version) : "unknown";
+}

@@ -1,0 +1,203 @@
+/**
+ * What outlives a turn. The host makes an engine for every turn, and evaluates the plugin's modules several times in one
+ * process: so the store with its threads, what is queued and what was noticed lie here, once per database file, and
+ * every copy of the plugin finds them through a name that all of them know.
+ *
+ * Nothing is opened before somebody needs it. Opening that fails is tried again by whoever comes next.
+ */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { LcmError, wordsOf } from "../core/errors.ts";
+import { createLcm } from "../core/lcm.ts";
+import type { Lcm } from "../core/lcm.ts";
+import type { ConversationId, GrantId, Timestamp } from "../core/model.ts";
+import type { Clock, Model, Store } from "../core/ports.ts";
+import type { Templates } from "../core/prompts.ts";
+import type { ResolvedSettings } from "../core/settings.ts";
+import type { Logger } from "./host.ts";
+
+export interface RuntimeDeps {
+  readonly path: string;
+  readonly settings: ResolvedSettings;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Adopts a database of the older program first; tells what it did about it. */
+  openStore(): Promise<Store>;
+  templates(): Promise<Templates>;
+}
+
+/** What is remembered of a session between its turns. Losing it costs a little precision and nothing else. */
+export interface SessionMemory {
+  /** Tokens of a prompt that the host does not count: schemas of tools, and where its estimate or ours was low. */
+  allowance: number | null;
+  /** The smallest budget of the last turn, less the allowance; what compaction works towards. */
+  promptBudget: number | null;
+}
+
+/** Something that an operator may want to know of. */
+export interface Trouble {
+  readonly at: Timestamp;
+  /** What was being done, as said after "while". */
+  readonly during: string;
+  readonly message: string;
+}
+
+export interface Runtime {
+  readonly path: string;
+  readonly settings: ResolvedSettings;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Whether the database has been opened, without opening it. */
+  isOpen(): boolean;
+  open(): Promise<Lcm>;
+  /** Work of one session, one after the other; sessions do not wait for each other. */
+  inOrder<T>(session: string, work: () => Promise<T>): Promise<T>;
+  /** What is due for a conversation is folded, without anybody waiting; nothing if that is under way already. */
+  compactSoon(conversation: ConversationId, model: Model | null): void;
+  /** Resolves when nothing is being folded. */
+  settled(): Promise<void>;
+  memoryOf(session: string): SessionMemory;
+  /** What a child session may read of its parent's, by the child's key. */
+  readonly grants: Map<string, GrantId>;
+  /** The newest last. */
+  readonly troubles: readonly Trouble[];
+  note(during: string, error: unknown): void;
+  /** Says something once in the life of the process. */
+  sayOnce(message: string): void;
+  /** Ends what is under way. Whoever comes afterwards opens it again. */
+  close(): Promise<void>;
+}
+
+const name = Symbol.for("lossless-claw.runtimes");
+
+/** The runtime of this database file; made on first use, and with other settings made anew over the same store. */
+export function runtimeOf(deps: RuntimeDeps): Runtime {
+  const shared = globalThis as { [name]?: Map<string, Runtime & { configure(deps: RuntimeDeps): void }> };
+  const runtimes = (shared[name] ??= new Map());
+  const known = runtimes.get(deps.path);
+  if (known === undefined) {
+    const made = createRuntime(deps);
+    runtimes.set(deps.path, made);
+    return made;
+  }
+  known.configure(deps);
+  return known;
+}
+
+const troublesKept = 20;
+const sessionsRemembered = 1_000;
+/** A background compaction ends by itself after this long; what it has folded stays. */
+const backgroundMs = 30 * 60_000;
+
+function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeDeps): void } {
+  // What runs in the background must not count as part of the turn that started it.
+  const detached = AsyncLocalStorage.snapshot();
+  let deps = first;
+  let store: Promise<Store> | null = null;
+  let lcm: Promise<Lcm> | null = null;
+  let stop = new AbortController();
+  const queues = new Map<string, Promise<unknown>>();
+  const compacting = new Map<ConversationId, Promise<void>>();
+  const memories = new Map<string, SessionMemory>();
+  const troubles: Trouble[] = [];
+  const said = new Set<string>();
+
+  const openStore = async (): Promise<Store> => {
+    const mine = (store ??= detached(async () => await deps.openStore()));
+    return await mine.catch((error: unknown) => {
+      if (store === mine) store = null;
+      throw error;
+    });
+  };
+
+  const self: Runtime & { configure(deps: RuntimeDeps): void } = {
+    get path() {
+      return deps.path;
+    },
+    get settings() {
+      return deps.settings;
+    },
+    get clock() {
+      return deps.clock;
+    },
+    get logger() {
+      return deps.logger;
+    },
+    configure(next) {
+      if (JSON.stringify(next.settings) !== JSON.stringify(deps.settings)) lcm = null;
+      // The host's own logger of the copy that was loaded first goes on working.
+      deps = { ...next, logger: deps.logger };
+    },
+    isOpen: () => store !== null,
+    async open() {
+      const { clock, settings } = deps;
+      const mine = (lcm ??= Promise.all([openStore(), deps.templates()]).then(([opened, templates]) =>
+        createLcm({ store: opened, clock, settings: settings.values, templates }),
+      ));
+      return await mine.catch((error: unknown) => {
+        if (lcm === mine) lcm = null;
+        throw error;
+      });
+    },
+    async inOrder(session, work) {
+      const before = queues.get(session) ?? Promise.resolve();
+      const mine = before.then(work, work);
+      const end = mine.catch(() => undefined);
+      queues.set(session, end);
+      void end.then(() => queues.get(session) === end && queues.delete(session));
+      return await mine;
+    },
+    compactSoon(conversation, model) {
+      if (compacting.has(conversation)) return;
+      const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(backgroundMs)]);
+      const work = detached(async () => {
+        try {
+          const opened = await self.open();
+          const written = model === null ? {} : { model: opened.metered(model) };
+          const report = await opened.compact({ conversation, mode: "due", signal, ...written });
+          if (report.outcome.kind === "failed") self.note(`conversation ${conversation} was compacted`, report.message);
+          else if (report.passes.length > 0) deps.logger.info(`conversation ${conversation}: ${report.message}`);
+        } catch (error) {
+          self.note(`conversation ${conversation} was compacted`, error);
+        } finally {
+          compacting.delete(conversation);
+        }
+      });
+      compacting.set(conversation, work);
+    },
+    async settled() {
+      while (compacting.size > 0) await Promise.all(compacting.values());
+    },
+    memoryOf(session) {
+      const memory = memories.get(session) ?? { allowance: null, promptBudget: null };
+      memories.delete(session);
+      memories.set(session, memory);
+      const [oldest] = memories.keys();
+      if (memories.size > sessionsRemembered && oldest !== undefined) memories.delete(oldest);
+      return memory;
+    },
+    grants: new Map(),
+    troubles,
+    note(during, error) {
+      const hint = error instanceof LcmError && error.hint !== undefined ? ` (${error.hint})` : "";
+      const message = `${wordsOf(error)}${hint}`;
+      deps.logger.warn(`while ${during}: ${message}`);
+      troubles.push({ at: deps.clock.now(), during, message });
+      if (troubles.length > troublesKept) troubles.shift();
+    },
+    sayOnce(message) {
+      if (said.has(message)) return;
+      said.add(message);
+      deps.logger.warn(message);
+    },
+    async close() {
+      stop.abort();
+      await self.settled();
+      stop = new AbortController();
+      const opened = store;
+      [store, lcm] = [null, null];
+      if (opened !== null) await (await opened).close();
+    },
+  };
+  return self;
+}

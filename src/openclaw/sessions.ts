@@ -1,0 +1,49 @@
+/**
+ * Which sessions are served, and how far: wholly, only to read, or not at all. A session is told by its key, which stays
+ * when it is reset; its agent is part of the key.
+ */
+
+import type { Settings } from "../core/settings.ts";
+import type { SessionCall, TranscriptPlace } from "./host.ts";
+
+/** `served`: stored, folded, assembled. `reader`: has the tools, nothing of it is stored. `left`: the host's alone. */
+export type Service = "served" | "reader" | "left";
+
+export function serviceOf(settings: Settings, sessionKey: string | undefined): Service {
+  // What has no key cannot be found again; a child that answers a question is read from and not kept.
+  if (!settings.enabled || sessionKey === undefined || isDelegateKey(sessionKey)) return "left";
+  if (matchesAny(settings.ignoreSessionPatterns, sessionKey)) return "left";
+  return matchesAny(settings.statelessSessionPatterns, sessionKey) ? "reader" : "served";
+}
+
+const delegateName = "lcm-question-";
+
+/** The key of a child session that answers a question of this agent's. */
+export const delegateKey = (agentId: string, name: string): string =>
+  `agent:${agentId}:subagent:${delegateName}${name}`;
+
+export const isDelegateKey = (sessionKey: string): boolean => sessionKey.includes(`:subagent:${delegateName}`);
+
+/** `*` stands for any characters, also none. */
+const matchesAny = (patterns: readonly string[], key: string): boolean =>
+  patterns.some((pattern) =>
+    new RegExp(
+      `^${pattern
+        .split("*")
+        .map((text) => RegExp.escape(text))
+        .join(".*")}$`,
+      "s",
+    ).test(key),
+  );
+
+/** Where the host keeps the transcript of the session that a call is about. */
+export function placeOf({ sessionId, sessionKey, sessionTarget }: SessionCall): TranscriptPlace {
+  const key = sessionTarget?.sessionKey ?? sessionKey ?? "";
+  return {
+    agentId: sessionTarget?.agentId ?? agentOf(key),
+    sessionKey: key,
+    sessionId: sessionTarget?.sessionId ?? sessionId,
+  };
+}
+
+export const agentOf = (sessionKey: string): string => /^agent:([^:]+)/.exec(sessionKey)?.[1] ?? "main";

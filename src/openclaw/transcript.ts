@@ -1,0 +1,229 @@
+/**
+ * The one way in: the host's transcript, read on from where we stopped. The committed turn comes along it, and so does
+ * whatever never was a turn of ours: one that failed, one that another engine served, a slash command, a reset. Every
+ * row has the host's id for its key, and is stored with the place that was reached in one transaction. So it does not
+ * matter who reads, how often, or where a process dies.
+ *
+ * A reset begins a new segment. It is read by itself, so that the place behind it is stored with what it begins.
+ */
+
+import { isObject } from "../core/content.ts";
+import { assert, LcmError } from "../core/errors.ts";
+import type { Lcm } from "../core/lcm.ts";
+import type { Conversation, Json } from "../core/model.ts";
+import type { Appendable, Appended, SessionIdentity, Store } from "../core/ports.ts";
+import { readTranscriptValue } from "../core/transcript.ts";
+import type { ReadTranscript, TranscriptPage, TranscriptPlace } from "./host.ts";
+import { alignOlder } from "./moving-over.ts";
+
+export interface Turn {
+  /** The host's key of the whole turn. */
+  readonly key: string;
+  /** The id of its last row. */
+  readonly lastKey: string;
+}
+
+export interface Drained {
+  /** The segment that the host is writing to; null if nothing was ever said. */
+  readonly conversation: Conversation | null;
+  /** How many messages were new. */
+  readonly messages: number;
+  readonly turn: Appended["turn"];
+  /** False where the host keeps no transcript of the session. */
+  readonly isKept: boolean;
+}
+
+type Page = Extract<TranscriptPage, { readonly kind: "page" }>;
+
+const eventsPerPage = 500;
+const bytesPerPage = 4_000_000;
+const bytesMax = 67_108_864;
+
+/** Stores what is new. With a turn, under its key; throws if the transcript does not hold the turn's end. */
+export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPlace, turn?: Turn): Promise<Drained> {
+  const { store } = lcm;
+  const readFrom = createReader(read, place);
+  let conversation = await findActive(store, place);
+  let cursor = conversation?.hostCursor ?? null;
+  let messages = 0;
+  let named: Appended["turn"] = "unnamed";
+  let keep = await createFilter(lcm, conversation, readFrom);
+  for (;;) {
+    const page = await readFrom(cursor, eventsPerPage);
+    if (page.kind === "missing") return { conversation, messages, turn: named, isKept: false };
+    if (page.kind === "reset") {
+      // The host has written its transcript anew. It is read again from its start, and what is stored stays as it is.
+      assert(page.cursor !== cursor, "the start of a transcript is a place in it");
+      conversation = await findOldest(store, place);
+      cursor = page.cursor;
+      continue;
+    }
+    if (page.events.length === 0) break;
+    conversation ??= await begin(store, place);
+    const at = page.events.findIndex(({ event }) => beginsSegment(event));
+    const upto = at < 0 ? page : await mustRead(readFrom, cursor, Math.max(1, at));
+    const isLast = at < 0 && !page.hasMore;
+    if (at === 0) {
+      conversation = await openSegment(lcm, place, upto);
+      keep = keepAll;
+    } else {
+      const items = itemsOf(lcm, upto);
+      const appended = await append(lcm, conversation, items.flatMap(keep.item), {
+        ...(keep.isCertain || isLast ? { hostCursor: upto.cursor } : {}),
+        ...(turn === undefined ? { isCatchingUp: true } : items.some(isEndOf(turn)) ? { turnKey: turn.key } : {}),
+      });
+      messages += appended.messages.length;
+      if (appended.turn !== "unnamed") named = appended.turn;
+    }
+    cursor = upto.cursor;
+    if (isLast) break;
+  }
+  if (turn !== undefined && named === "unnamed") named = await nameStored(store, place, turn);
+  return { conversation, messages, turn: named, isKept: true };
+}
+
+/** A turn that is known already may come with rows that are not: they are stored without it. */
+async function append(
+  lcm: Lcm,
+  { id }: Conversation,
+  items: readonly Appendable[],
+  options: NonNullable<Parameters<Store["append"]>[2]>,
+): Promise<Appended> {
+  const appended = await lcm.ingest(id, items, options);
+  if (appended.turn !== "duplicate") return appended;
+  const { turnKey: _, ...unnamed } = options;
+  return { ...(await lcm.ingest(id, items, unnamed)), turn: "duplicate" };
+}
+
+/** For a turn whose rows were stored before it was committed: a bootstrap came first, or a commit broke off. */
+async function nameStored(
+  store: Store,
+  { sessionKey, agentId }: TranscriptPlace,
+  turn: Turn,
+): Promise<Appended["turn"]> {
+  for (const { id } of await store.conversations({ sessionKey, agentId, includeHidden: true })) {
+    const held = await store.messages({ conversation: id, keys: [turn.lastKey] });
+    if (held.length > 0) return (await store.append(id, [], { turnKey: turn.key })).turn;
+  }
+  throw new LcmError("unavailable", `the transcript of ${sessionKey} does not hold the end of the turn ${turn.key}`, {
+    hint: "the host commits it again before the next turn",
+  });
+}
+
+// ── Segments ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const sessionOf = ({ sessionId, sessionKey, agentId }: TranscriptPlace): SessionIdentity => ({
+  sessionId,
+  sessionKey,
+  agentId,
+});
+
+/** The segment that the session goes on in, without touching it; null if there is none of it yet. */
+export async function findActive(store: Store, place: TranscriptPlace): Promise<Conversation | null> {
+  const { sessionKey, agentId, sessionId } = place;
+  const [active] = await store.conversations({ sessionKey, agentId, active: true, includeHidden: true, limit: 1 });
+  return active === undefined || isOther(active, sessionId) ? null : active;
+}
+
+/** Under the same key the host has begun another session, since that one was deleted. */
+const isOther = (active: Conversation, sessionId: string): boolean =>
+  active.hostCursor !== null && active.sessionId !== sessionId;
+
+async function findOldest(
+  store: Store,
+  { sessionKey, agentId, sessionId }: TranscriptPlace,
+): Promise<Conversation | null> {
+  const family = await store.conversations({ sessionKey, agentId, includeHidden: true });
+  const [oldest] = family.filter((each) => each.sessionId === sessionId).toSorted((a, b) => a.id - b.id);
+  return oldest ?? null;
+}
+
+async function begin(store: Store, place: TranscriptPlace): Promise<Conversation> {
+  const { sessionKey, agentId, sessionId } = place;
+  const [active] = await store.conversations({ sessionKey, agentId, active: true, includeHidden: true, limit: 1 });
+  const isNew = active !== undefined && isOther(active, sessionId);
+  return isNew ? await store.openSegment(sessionOf(place)) : await store.open(sessionOf(place));
+}
+
+/**
+ * What a person asked for with `/new` or `/reset`. When a session is only old, the host goes on with its newest
+ * messages: there we go on with all of it, since nothing of it is in the way.
+ */
+const beginsSegment = (event: Json): boolean =>
+  isObject(event) && event["type"] === "reset" && event["firstKeptEntryId"] === undefined;
+
+async function openSegment(lcm: Lcm, place: TranscriptPlace, { events, cursor }: Page): Promise<Conversation> {
+  const [event] = events;
+  assert(event !== undefined && isObject(event.event), "a segment begins with a row of the transcript");
+  const line = readTranscriptValue(event.event, event.seq, lcm.clock.now());
+  assert(line.kind === "item" && line.item.kind === "entry", "a reset is no message");
+  const { newSessionRetainDepth: depth } = lcm.settings;
+  const isCarrying = event.event["reason"] === "new" && depth >= 0;
+  return await lcm.store.openSegment(sessionOf(place), {
+    begins: line.item.entry,
+    hostCursor: cursor,
+    ...(isCarrying ? { carryDepth: depth } : {}),
+  });
+}
+
+// ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What becomes of each row: nothing, if the older program has stored it. `isCertain` once that needs no more looking. */
+interface Filter {
+  readonly isCertain: boolean;
+  readonly item: (item: Appendable) => readonly Appendable[];
+}
+
+const keepAll: Filter = { isCertain: true, item: (item) => [item] };
+
+/** A conversation that was adopted holds a part of the transcript under keys of its own. */
+async function createFilter(lcm: Lcm, conversation: Conversation | null, readFrom: ReadFrom): Promise<Filter> {
+  if (conversation === null || conversation.hostCursor !== null || conversation.totals.messages === 0) return keepAll;
+  const aligned = await alignOlder(lcm.store, conversation, () => pagesOf(lcm, readFrom));
+  return aligned === null ? keepAll : { isCertain: false, item: aligned };
+}
+
+/** The transcript from its start, up to where another segment begins. */
+async function* pagesOf(lcm: Lcm, readFrom: ReadFrom): AsyncGenerator<readonly Appendable[]> {
+  for (let cursor: string | null = null; ;) {
+    const page = await readFrom(cursor, eventsPerPage);
+    if (page.kind !== "page" || page.events.length === 0) return;
+    const at = page.events.findIndex(({ event }) => beginsSegment(event));
+    yield itemsOf(lcm, at < 0 ? page : { ...page, events: page.events.slice(0, at) });
+    if (at >= 0 || !page.hasMore) return;
+    cursor = page.cursor;
+  }
+}
+
+function itemsOf({ clock }: Lcm, { events }: Page): readonly Appendable[] {
+  const now = clock.now();
+  return events.flatMap(({ event, seq }) => {
+    const line = readTranscriptValue(event, seq, now);
+    return line.kind === "item" ? [line.item] : [];
+  });
+}
+
+const isEndOf =
+  ({ lastKey }: Turn) =>
+  (item: Appendable): boolean =>
+    (item.kind === "message" ? item.message.key : item.entry.key) === lastKey;
+
+// ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type ReadFrom = (cursor: string | null, maxEvents: number) => Promise<TranscriptPage>;
+
+/** A row larger than a page is read by itself. */
+function createReader(read: ReadTranscript, place: TranscriptPlace): ReadFrom {
+  return async (cursor, maxEvents) => {
+    const from = { ...place, ...(cursor === null ? {} : { cursor }), maxEvents };
+    const page = await read({ ...from, maxBytes: bytesPerPage });
+    if (page.kind !== "page" || page.requiredBytes === undefined) return page;
+    return await read({ ...from, maxEvents: 1, maxBytes: Math.min(bytesMax, page.requiredBytes) });
+  };
+}
+
+async function mustRead(readFrom: ReadFrom, cursor: string | null, maxEvents: number): Promise<Page> {
+  const page = await readFrom(cursor, maxEvents);
+  if (page.kind === "page") return page;
+  throw new LcmError("unavailable", "the host's transcript was replaced while it was read");
+}

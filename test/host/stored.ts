@@ -1,0 +1,59 @@
+/** What our store holds, held against what the host has written down: the oracle of every host test. */
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createLcm } from "../../src/core/lcm.ts";
+import type { Lcm } from "../../src/core/lcm.ts";
+import type { Conversation, Timestamp } from "../../src/core/model.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { flattened } from "../../src/testing/lossless.ts";
+import type { Gateway } from "./gateway.ts";
+
+type Json = ReturnType<typeof JSON.parse>;
+
+/** Our database beside the running gateway, to read. */
+export async function withStore<T>(gateway: Gateway, use: (lcm: Lcm) => Promise<T>): Promise<T> {
+  const store = await openSqlite({ path: join(gateway.state, "lcm.db"), readOnly: true });
+  const lcm = createLcm({ store, clock: { now: () => new Date().toISOString() as Timestamp } });
+  try {
+    return await use(lcm);
+  } finally {
+    await lcm.close();
+  }
+}
+
+export const hasStore = (gateway: Gateway): boolean => existsSync(join(gateway.state, "lcm.db"));
+
+/** The segments of a session, oldest first. */
+export async function segmentsOf(lcm: Lcm, sessionKey: string): Promise<readonly Conversation[]> {
+  const segments = await lcm.store.conversations({ sessionKey, includeHidden: true });
+  return segments.toSorted((a, b) => a.id - b.id);
+}
+
+/**
+ * Every row of the host's transcript is stored once and reads back equal, each in the segment between the resets that
+ * it stands between; each context stands for exactly the messages of its segment, in order; and nothing is unsound.
+ */
+export async function assertStored(gateway: Gateway, sessionKey: string): Promise<readonly Conversation[]> {
+  const transcript = gateway.transcript(sessionKey);
+  const expected: Json[][] = [[]];
+  for (const event of transcript) {
+    if (event.type === "reset" && event.firstKeptEntryId === undefined) expected.push([]);
+    expected.at(-1)?.push(event);
+  }
+  return await withStore(gateway, async (lcm) => {
+    const segments = await segmentsOf(lcm, sessionKey);
+    const lines = await Promise.all(
+      segments.map(async ({ id }) => (await Array.fromAsync(lcm.export(id))).map((line) => JSON.parse(line))),
+    );
+    assert.deepEqual(lines, expected, `${sessionKey}: the store and the transcript differ`);
+    for (const [at, { id }] of segments.entries()) {
+      const shown = (await flattened(lcm.store, id)).map(({ key }) => key);
+      const said = expected[at]?.filter(({ type }) => type === "message").map((event) => event.id);
+      assert.deepEqual(shown, said, `${sessionKey}: the context of segment ${at + 1} stands for other messages`);
+      assert.deepEqual(await lcm.inspect(id), []);
+    }
+    return segments;
+  });
+}
