@@ -45,7 +45,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The composition roots choose the store, the model and the surface; they alone read the environment. */
-const roots = ["cli/main.ts", "cli/open.ts", "openclaw/plugin.ts"];
+const roots = ["cli/main.ts", "cli/context.ts", "cli/open.ts", "openclaw/plugin.ts", "openclaw/cli.ts"];
 const openers = ["cli/open.ts", "openclaw/plugin.ts"];
 const surfaces = ["openclaw", "mcp", "cli", "tui", "web"];
 const linesMax = 500;

@@ -5,6 +5,7 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import packageJson from "../package.json" with { type: "json" };
 
 rmSync("dist", { recursive: true, force: true });
 const { status } = spawnSync("tsc -p tsconfig.build.json", { shell: true, stdio: "inherit" });
@@ -14,7 +15,7 @@ const modules = globSync("dist/**/*.js");
 for (const path of modules) writeFileSync(path, withBuiltUrls(readFileSync(path, "utf8")));
 
 const wrong = [
-  ...promisedFiles(JSON.parse(readFileSync("package.json", "utf8")))
+  ...promisedFiles(packageJson)
     .filter((path) => !existsSync(path))
     .map((path) => `package.json names ${path}, which is not there`),
   ...modules
@@ -31,9 +32,10 @@ function withBuiltUrls(source: string): string {
   return source.replaceAll(/\b(new URL|import\.meta\.resolve)\((["'`])(\.[^"'`]+)\.ts\2/g, "$1($2$3.js$2");
 }
 
-/** The files under bin and exports, whatever conditions they are listed under, and the command line's main. */
-function promisedFiles({ bin, exports }: { readonly bin: unknown; readonly exports: unknown }): readonly string[] {
+/** What is under bin, exports and the host's entries, however it is listed there, and the command line's main. */
+function promisedFiles(manifest: typeof packageJson): readonly string[] {
   const leaves = (value: unknown): readonly string[] =>
     typeof value === "object" && value !== null ? Object.values(value).flatMap(leaves) : [String(value)];
-  return ["dist/cli/main.js", ...leaves(bin), ...leaves(exports)];
+  const { bin, exports, openclaw } = manifest;
+  return ["dist/cli/main.js", ...[bin, exports, openclaw.extensions].flatMap(leaves)];
 }

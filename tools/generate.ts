@@ -85,12 +85,6 @@ function pluginManifest(): object {
       { name: "lcm", description: "Browse, search and look after stored conversations", hasSubcommands: true },
     ],
     commandAliases: ["lcm", "lossless"].map((alias) => ({ name: alias, kind: "runtime-slash", cliCommand: "lcm" })),
-    // So `openclaw backup` takes a snapshot of the database, and not the bytes of a file that is being written.
-    backupResources: ["lcm.db", "lcm-files", "lcm-prompts"].map((relativePath) => ({
-      disposition: "include",
-      scope: "state",
-      relativePath,
-    })),
     uiHints: settingsUiHints(),
     configSchema: settingsJsonSchema(),
   };

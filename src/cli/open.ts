@@ -11,8 +11,10 @@ import { setFlagsFromString } from "node:v8";
 import { LcmError } from "../core/errors.ts";
 import { createLcm } from "../core/lcm.ts";
 import type { Clock } from "../core/ports.ts";
-import { resolveSettings } from "../core/settings.ts";
+import { resolveSettings, settings as settingTable } from "../core/settings.ts";
 import type { ResolvedSettings } from "../core/settings.ts";
+import { readOpenclawConfig } from "../llm/openclaw-files.ts";
+import { fieldsOf, valueAt } from "../llm/reading.ts";
 import { adopt } from "../store/adopt.ts";
 import { backUp, backupPath, pruneBackups, restore, unusedPath } from "../store/backup.ts";
 import { identify } from "../store/migrate.ts";
@@ -22,16 +24,38 @@ import type { Backup, Database, DatabaseFacts, PromptFiles, Summariser } from ".
 
 export const systemClock: Clock = { now: systemNow };
 
-/** The command line reads no plugin config: a host that mounts these commands gives its own. */
-export const readSettings = (): ResolvedSettings => resolveSettings({ env: process.env, config: {} });
+/** `given`: the plugin's config, where a host runs us. Else it is read as the host would, so that both do the same. */
+export async function readSettings(given: PluginConfig | null): Promise<ResolvedSettings> {
+  return resolveSettings({ env: process.env, config: given ?? (await readPluginConfig()) });
+}
 
-/** `--db`, then `LCM_DATABASE_PATH`, then `lcm.db` in the state directory. */
-export function databasePath(given: string | undefined): string {
+type PluginConfig = Readonly<Record<string, unknown>>;
+
+async function readPluginConfig(): Promise<PluginConfig> {
+  // Whoever mends a config that cannot be read must be able to go on working meanwhile; it is told where a model is sought.
+  const whole = await readOpenclawConfig(stateDirectory(), process.env).catch(() => null);
+  const config = fieldsOf(valueAt(whole, "plugins", "entries", "lossless-claw", "config"));
+  return Object.fromEntries(Object.entries(config).map(([key, value]) => [key, filledIn(value)]));
+}
+
+/** The host lets a text of its config name variables, and writes `$${…}` where none is meant. */
+const filledIn = (value: unknown): unknown =>
+  typeof value !== "string"
+    ? value
+    : value.replace(/\$(\$?)\{([A-Z_][A-Z0-9_]*)\}/g, (found: string, escape: string, name: string) =>
+        escape === "" ? process.env[name] || found : found.slice(1),
+      );
+
+/** `--db`, then the settings, then `lcm.db` in the state directory. Touches nothing yet. */
+export async function findDatabase(
+  given: string | undefined,
+  settings: () => Promise<ResolvedSettings>,
+): Promise<Database> {
   if (given?.trim() === "") {
     throw new LcmError("invalid", "--db names no file", { hint: "name one, or leave --db out for your own database" });
   }
-  const path = given ?? readSettings().values.databasePath ?? join(stateDirectory(), "lcm.db");
-  return resolve(fromHome(path));
+  const path = given ?? (await settings()).values.databasePath ?? join(stateDirectory(), "lcm.db");
+  return createDatabase(resolve(fromHome(path)), settings);
 }
 
 const stateDirectory = (): string => fromHome(process.env["OPENCLAW_STATE_DIR"]?.trim() || "~/.openclaw");
@@ -42,7 +66,11 @@ const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? join(ho
 const backupsKept = 3;
 
 /** Touches nothing before one of its methods is called. */
-export function createDatabase(path: string, clock: Clock = systemClock): Database {
+export function createDatabase(
+  path: string,
+  settings: () => Promise<ResolvedSettings> = async () => await readSettings(null),
+  clock: Clock = systemClock,
+): Database {
   const filesDir = defaultFilesDir(path);
   const missing = (): LcmError =>
     new LcmError("not_found", `there is no database at ${path}`, {
@@ -60,14 +88,15 @@ export function createDatabase(path: string, clock: Clock = systemClock): Databa
       const found = statSync(path, { throwIfNoEntry: false });
       return found === undefined ? null : `${found.dev}:${found.ino}`;
     },
-    async open(purpose, { settings = readSettings().values, ...engine } = {}) {
+    async open(purpose, { settings: given, ...engine } = {}) {
       const writes = purpose === "write" || purpose === "import";
       if (purpose !== "import" && kind() === "none") throw missing();
+      const values = given ?? (await settings()).values;
       if (purpose === "import") boundMemory();
       const options = { path, filesDir, readOnly: !writes && !isWritable(path), housekeeping: purpose !== "import" };
       const store = await (purpose === "search" ? openSqliteWorker(options) : openSqlite(options));
       // Whoever sits at a terminal has perhaps just mended the key, and wants to see it work.
-      return createLcm({ clock, store, settings, breaker: "ignored", ...engine });
+      return createLcm({ clock, store, settings: values, breaker: "ignored", ...engine });
     },
     async adopt() {
       if (kind() === "none") throw missing();
@@ -107,22 +136,23 @@ function boundMemory(): void {
 }
 
 /** The flag, then the settings, then OpenClaw's config. */
-export async function findSummariser(named?: string): Promise<Summariser | null> {
-  const [{ chooseModel }, { variablesOf }, { readOpenclawConfig }] = await Promise.all([
+export async function findSummariser(
+  { values: settings, sources }: ResolvedSettings,
+  named?: string,
+): Promise<Summariser | null> {
+  const [{ chooseModel }, { variablesOf }] = await Promise.all([
     import("../llm/choice.ts"),
     import("../llm/credentials.ts"),
-    import("../llm/openclaw-files.ts"),
   ]);
-  const { values: settings } = readSettings();
   const stateDir = stateDirectory();
   const openclawConfig = await readOpenclawConfig(stateDir, process.env);
   const choice = chooseModel({ settings, openclawConfig, ...(named === undefined ? {} : { flag: named }) });
   if (choice === null) return null;
-  const set = settings.summaryModel !== null ? "LCM_SUMMARY_MODEL" : "LCM_SUMMARY_PROVIDER";
-  const isSet = settings.summaryModel !== null || settings.summaryProvider !== null;
+  const key = settings.summaryModel !== null ? "summaryModel" : "summaryProvider";
+  const setBy = { environment: settingTable[key].env, "plugin config": "plugin config", default: "OpenClaw's config" };
   return {
     name: `${choice.provider}/${choice.model}`,
-    from: named !== undefined ? "--model" : isSet ? set : "OpenClaw's config",
+    from: named !== undefined ? "--model" : setBy[sources[key]],
     keyVariables: variablesOf(choice.provider),
     async check() {
       const { checkModel } = await import("../llm/model.ts");
@@ -135,9 +165,9 @@ export async function findSummariser(named?: string): Promise<Summariser | null>
   };
 }
 
-export async function readPrompts(): Promise<PromptFiles> {
+export async function readPrompts({ values }: ResolvedSettings): Promise<PromptFiles> {
   const { loadTemplates } = await import("../llm/templates.ts");
-  const dir = resolve(fromHome(readSettings().values.promptDir ?? join(stateDirectory(), "lcm-prompts")));
+  const dir = resolve(fromHome(values.promptDir ?? join(stateDirectory(), "lcm-prompts")));
   return { dir, ...(await loadTemplates(dir)) };
 }
 

@@ -21,6 +21,7 @@ const step = 512;
 
 /** What is known of one attempt to answer: of a turn there is one more after each overflow. */
 export interface Attempt {
+  readonly session: string | undefined;
   /** As the host named it first. */
   readonly named: number;
   /** The output's reserve that it has left out. */
@@ -35,19 +36,20 @@ export interface Attempt {
 export const isFirstCall = ({ runtimeSettings }: AssembleCall): boolean =>
   typeof runtimeSettings?.limits?.maxOutputTokens === "number";
 
-export const beginAttempt = ({ tokenBudget, runtimeSettings }: AssembleCall): Attempt => ({
+export const beginAttempt = ({ sessionKey, tokenBudget, runtimeSettings }: AssembleCall): Attempt => ({
+  session: sessionKey,
   named: tokenBudget ?? budgetDefault,
   reserve: runtimeSettings?.limits?.maxOutputTokens ?? 0,
   loop: null,
   shownTokens: 0,
 });
 
-/** What may be shown in this call, of which `added` tokens go to the system prompt. */
+/** What may be shown in this call beside `added` tokens of the system prompt; negative if not even they fit. */
 export function budgetOf(attempt: Attempt, call: AssembleCall, memory: SessionMemory, added: number): number {
   const given = call.tokenBudget ?? attempt.named;
   if (!isFirstCall(call)) attempt.loop = Math.max(attempt.loop ?? given, given);
   const grown = attempt.loop === null || isFirstCall(call) ? 0 : attempt.loop - given;
-  const budget = Math.max(0, Math.floor(attempt.named - grown - allowanceOf(memory, attempt.named) - added));
+  const budget = Math.floor(attempt.named - grown - allowanceOf(memory, attempt.named) - added);
   memory.promptBudget = attempt.loop === null ? budget : Math.min(memory.promptBudget ?? budget, budget);
   return budget;
 }

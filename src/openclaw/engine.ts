@@ -72,34 +72,41 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     async bootstrap(call) {
       if (!isServed(call)) return { bootstrapped: false, reason: "this session is left to the host" };
       const place = placeOf(call);
+      const during = `${place.sessionKey} was caught up`;
       shown = null;
       behind = null;
       try {
-        const { messages } = await runtime.inOrder(place.sessionKey, async () =>
+        const drained = await runtime.inTurn(place.sessionKey, during, async () =>
           drain(await runtime.open(), readTranscript, place),
         );
-        return { bootstrapped: true, importedMessages: messages };
+        if (drained !== null) return { bootstrapped: true, importedMessages: drained.value.messages };
+        behind = "the session is still being caught up";
       } catch (error) {
         behind = wordsOf(error);
-        runtime.note(`${place.sessionKey} was caught up`, error);
-        return { bootstrapped: false, reason: behind };
+        runtime.note(during, error);
       }
+      return { bootstrapped: false, reason: behind };
     },
 
     async commitTurn(call) {
       if (!isServed(call)) return { status: "committed" };
       const place = placeOf(call);
       const turn = { key: call.advancementKey, lastKey: call.terminal.entryId };
+      const during = `a turn of ${place.sessionKey} was stored`;
       try {
-        const lcm = await runtime.open();
-        const status = await runtime.inOrder(place.sessionKey, async () => {
+        const status = await runtime.inTurn(place.sessionKey, during, async () => {
+          const lcm = await runtime.open();
           const drained = await drain(lcm, readTranscript, place, turn);
           return drained.isKept ? drained.turn : await storeUnkept(lcm, call);
         });
-        if (attempt !== null) learnFromTurn(runtime.memoryOf(place.sessionKey), attempt, call);
-        return { status: status === "duplicate" ? "duplicate" : "committed" };
+        // The host also brings turns of other sessions that it has queued.
+        if (attempt !== null && attempt.session === call.sessionKey)
+          learnFromTurn(runtime.memoryOf(place.sessionKey), attempt, call);
+        // The answer of the turn waits for this. What is not stored in time is in the transcript, and the next turn
+        // begins with looking there; an error would only have the host serve that one, and all it has queued, itself.
+        return { status: status?.value === "duplicate" ? "duplicate" : "committed" };
       } catch (error) {
-        runtime.note(`a turn of ${place.sessionKey} was stored`, error);
+        runtime.note(during, error);
         throw error;
       }
     },
@@ -112,10 +119,13 @@ export function createEngine(deps: EngineDeps): ContextEngine {
         shown = null;
       }
       if (shown !== null && shown.estimatedTokens <= budgetOf(attempt, call, memory, addedBy(shown))) return shown;
+      const during = `a prompt of ${call.sessionKey} was assembled`;
+      const current = attempt;
+      const assembled = async () => await assembleFor(await runtime.open(), call, current);
       try {
-        shown = behind === null ? await assembleFor(await runtime.open(), call, attempt) : null;
+        shown = behind === null ? ((await runtime.inTurn(during, during, assembled))?.value ?? null) : null;
       } catch (error) {
-        runtime.note(`a prompt of ${call.sessionKey} was assembled`, error);
+        runtime.note(during, error);
         shown = null;
       }
       // Without what came last the model would answer to an old state of things: the host has that.
@@ -126,7 +136,10 @@ export function createEngine(deps: EngineDeps): ContextEngine {
 
     async maintain(call) {
       // The host waits for this before the next turn. So what takes a model is only begun here.
-      if (isServed(call) && call.runtimeContext?.allowDeferredCompactionExecution === true) await beginFolding(call);
+      if (isServed(call) && call.runtimeContext?.allowDeferredCompactionExecution === true) {
+        const during = `${call.sessionKey} was looked after`;
+        await runtime.inTurn(during, during, async () => await beginFolding(call, during));
+      }
       return { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
     },
 
@@ -165,12 +178,12 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     const guidance = await guidanceFor(lcm, conversation);
     const memory = runtime.memoryOf(placeOf(call).sessionKey);
     const budget = budgetOf(current, call, memory, guidance === null ? 0 : estimateTokens(guidance));
-    const { messages, report } = await lcm.assemble(conversation.id, { budget });
-    const addition = guidance === null ? {} : { systemPromptAddition: guidance };
+    const { messages, report } = await lcm.assemble(conversation.id, { budget: Math.max(0, budget) });
+    const addition = guidance === null || budget < 0 ? {} : { systemPromptAddition: guidance };
     return { messages, estimatedTokens: report.tokens, ...addition };
   }
 
-  async function beginFolding(call: SessionCall): Promise<void> {
+  async function beginFolding(call: SessionCall, during: string): Promise<void> {
     const place = placeOf(call);
     try {
       const lcm = await runtime.open();
@@ -180,7 +193,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
       if (promptBudget !== null && promptBudget > 0) await lcm.store.setPromptBudget(conversation.id, promptBudget);
       if ((await lcm.due(conversation.id)).kind !== "nothing") runtime.compactSoon(conversation.id, modelOf(call));
     } catch (error) {
-      runtime.note(`${place.sessionKey} was looked after`, error);
+      runtime.note(during, error);
     }
   }
 
@@ -256,7 +269,10 @@ function fitted({ messages }: AssembleCall, budget: number): AssembleResult {
   const costs = messages.map(tokensOf);
   const costFrom = (at: number): number => costs.slice(at).reduce((sum, cost) => sum + cost, 0);
   if (costFrom(0) <= budget) return { messages, estimatedTokens: costFrom(0) };
-  const cuts = [...safeCuts(messages.map(tiesOf)), messages.length];
+  // Providers want a user's message first.
+  const cuts = [...safeCuts(messages.map(tiesOf)), messages.length].filter(
+    (at) => messages[at]?.["role"] !== "assistant",
+  );
   const cut = cuts.find((each) => costFrom(each) <= budget) ?? messages.length;
   const kept = pair(messages.slice(cut)).messages.map(({ message }) => message);
   return { messages: kept, estimatedTokens: kept.reduce((sum, message) => sum + tokensOf(message), 0) };
@@ -271,10 +287,10 @@ const hostSecondsDefault = 180;
 function deadlinesOf({ abortSignal, runtimeContext }: CompactCall) {
   const seconds = runtimeContext?.config?.agents?.defaults?.compaction?.timeoutSeconds ?? hostSecondsDefault;
   const ms = Math.max(1, seconds) * 1_000;
-  const own = AbortSignal.timeout(0.9 * ms);
+  const own = AbortSignal.timeout(Math.floor(0.9 * ms));
   return {
     signal: abortSignal === undefined ? own : AbortSignal.any([own, abortSignal]),
-    patience: AbortSignal.timeout((2 / 3) * ms),
+    patience: AbortSignal.timeout(Math.floor((2 / 3) * ms)),
   };
 }
 

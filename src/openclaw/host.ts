@@ -38,9 +38,16 @@ export interface Logger {
 
 export interface HostConfig {
   readonly plugins?: {
+    readonly slots?: { readonly contextEngine?: string };
     readonly entries?: Readonly<Record<string, { readonly config?: Readonly<Record<string, unknown>> } | undefined>>;
   };
-  readonly agents?: { readonly defaults?: { readonly compaction?: { readonly timeoutSeconds?: number } } };
+  readonly agents?: {
+    readonly defaults?: {
+      readonly compaction?: { readonly timeoutSeconds?: number };
+      /** The zone that its people live in; the machine's own if left out. */
+      readonly userTimezone?: string;
+    };
+  };
 }
 
 export interface HostRuntime {
@@ -48,11 +55,12 @@ export interface HostRuntime {
   readonly subagent: Subagents;
 }
 
-/** Of `session_end`; others have more. */
+/** Of `session_end` and `before_tool_call`; others have more. */
 export interface HookEvent {
   readonly sessionId?: string;
   readonly sessionKey?: string;
   readonly reason?: string;
+  readonly toolName?: string;
 }
 
 export interface HookContext {
@@ -92,6 +100,7 @@ export interface CommandContext {
   readonly sessionKey?: string;
   readonly sessionId?: string;
   readonly args?: string;
+  readonly config?: HostConfig;
   readonly runtimeContext?: { readonly llm?: Llm };
 }
 
@@ -112,7 +121,7 @@ export interface HostTool {
   readonly catalogMode: "direct-only";
   execute(
     callId: string,
-    args: unknown,
+    args: Json,
     signal?: AbortSignal,
     onUpdate?: (update: ToolOutput) => void,
   ): Promise<ToolOutput>;
@@ -308,6 +317,8 @@ export interface CompactResult {
 
 export interface SpawnCall {
   readonly parentSessionKey: string;
+  /** Given where the context is forked. */
+  readonly parentSessionId?: string;
   readonly childSessionKey: string;
   readonly contextMode?: "isolated" | "fork";
   readonly ttlMs?: number;

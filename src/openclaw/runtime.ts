@@ -7,12 +7,14 @@
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
 import { LcmError, wordsOf } from "../core/errors.ts";
 import { createLcm } from "../core/lcm.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { ConversationId, GrantId, Timestamp } from "../core/model.ts";
 import type { Clock, Model, Store } from "../core/ports.ts";
 import type { Templates } from "../core/prompts.ts";
+import type { DelegateTool } from "../core/question.ts";
 import type { ResolvedSettings } from "../core/settings.ts";
 import type { Logger } from "./host.ts";
 
@@ -21,6 +23,8 @@ export interface RuntimeDeps {
   readonly settings: ResolvedSettings;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** How long a turn waits for the store; a few seconds unless said otherwise. */
+  readonly patienceMs?: number;
   /** Adopts a database of the older program first; tells what it did about it. */
   openStore(): Promise<Store>;
   templates(): Promise<Templates>;
@@ -42,6 +46,13 @@ export interface Trouble {
   readonly message: string;
 }
 
+/** What a child session holds of its parent's, as long as it lives. */
+export interface Held {
+  readonly grant: GrantId;
+  /** Of one that answers a question: what is read through these is noted, so that it may be cited. */
+  readonly tools?: readonly DelegateTool[];
+}
+
 export interface Runtime {
   readonly path: string;
   readonly settings: ResolvedSettings;
@@ -52,13 +63,18 @@ export interface Runtime {
   open(): Promise<Lcm>;
   /** Work of one session, one after the other; sessions do not wait for each other. */
   inOrder<T>(session: string, work: () => Promise<T>): Promise<T>;
+  /**
+   * The same for a turn, which does not wait for long, as when another process holds the database: it gets null then, and
+   * the work goes on. As long as it does, no other of that session is waited for.
+   */
+  inTurn<T>(session: string, during: string, work: () => Promise<T>): Promise<{ readonly value: T } | null>;
   /** What is due for a conversation is folded, without anybody waiting; nothing if that is under way already. */
   compactSoon(conversation: ConversationId, model: Model | null): void;
   /** Resolves when nothing is being folded. */
   settled(): Promise<void>;
   memoryOf(session: string): SessionMemory;
-  /** What a child session may read of its parent's, by the child's key. */
-  readonly grants: Map<string, GrantId>;
+  /** What child sessions read under, by their keys. */
+  readonly grants: Map<string, Held>;
   /** The newest last. */
   readonly troubles: readonly Trouble[];
   note(during: string, error: unknown): void;
@@ -68,16 +84,25 @@ export interface Runtime {
   close(): Promise<void>;
 }
 
+interface Shared {
+  readonly runtimes: Map<string, Runtime & { configure(deps: RuntimeDeps): void }>;
+  /** Runs work outside whatever is going on: the host ends all that was begun within a turn when the turn ends. */
+  readonly detached: ReturnType<typeof AsyncLocalStorage.snapshot>;
+}
+
 const name = Symbol.for("lossless-claw.runtimes");
+// The first copy is loaded while the host starts, and so outside any turn.
+const shared = ((globalThis as { [name]?: Shared })[name] ??= {
+  runtimes: new Map(),
+  detached: AsyncLocalStorage.snapshot(),
+});
 
 /** The runtime of this database file; made on first use, and with other settings made anew over the same store. */
 export function runtimeOf(deps: RuntimeDeps): Runtime {
-  const shared = globalThis as { [name]?: Map<string, Runtime & { configure(deps: RuntimeDeps): void }> };
-  const runtimes = (shared[name] ??= new Map());
-  const known = runtimes.get(deps.path);
+  const known = shared.runtimes.get(deps.path);
   if (known === undefined) {
     const made = createRuntime(deps);
-    runtimes.set(deps.path, made);
+    shared.runtimes.set(deps.path, made);
     return made;
   }
   known.configure(deps);
@@ -88,15 +113,16 @@ const troublesKept = 20;
 const sessionsRemembered = 1_000;
 /** A background compaction ends by itself after this long; what it has folded stays. */
 const backgroundMs = 30 * 60_000;
+const patienceMsDefault = 5_000;
 
 function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeDeps): void } {
-  // What runs in the background must not count as part of the turn that started it.
-  const detached = AsyncLocalStorage.snapshot();
+  const { detached } = shared;
   let deps = first;
   let store: Promise<Store> | null = null;
   let lcm: Promise<Lcm> | null = null;
   let stop = new AbortController();
   const queues = new Map<string, Promise<unknown>>();
+  const late = new Set<string>();
   const compacting = new Map<ConversationId, Promise<void>>();
   const memories = new Map<string, SessionMemory>();
   const troubles: Trouble[] = [];
@@ -144,8 +170,24 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
       const mine = before.then(work, work);
       const end = mine.catch(() => undefined);
       queues.set(session, end);
-      void end.then(() => queues.get(session) === end && queues.delete(session));
+      void end.then(() => queues.get(session) === end && queues.delete(session) && late.delete(session));
       return await mine;
+    },
+    async inTurn(session, during, work) {
+      const mine = self.inOrder(session, work);
+      const { patienceMs = patienceMsDefault } = deps;
+      const ended = new AbortController();
+      try {
+        const patience = sleep(late.has(session) ? 0 : patienceMs, null, { signal: ended.signal });
+        const done = await Promise.race([mine.then((value) => ({ value })), patience]);
+        if (done !== null) return done;
+        if (!late.has(session)) self.note(during, `it takes more than ${patienceMs} ms, and goes on without the turn`);
+        late.add(session);
+        mine.catch((error: unknown) => self.note(during, error));
+        return null;
+      } finally {
+        ended.abort();
+      }
     },
     compactSoon(conversation, model) {
       if (compacting.has(conversation)) return;

@@ -1,31 +1,143 @@
-/** Stub: see the contract. */
+/**
+ * Our tools as the host offers them to a model: which session gets which, and for whom each one reads. The host makes
+ * them anew for every run, in a copy of the plugin that is not the engine's, so whatever they share is the runtime's.
+ *
+ * A refusal is returned and not thrown: of what is thrown the host shows the model one line inside of JSON, and what is
+ * returned with an `error` in its details it takes for a failure too, and shows as it is.
+ */
+
+import { LcmError, wordsOf } from "../core/errors.ts";
+import type { Lcm } from "../core/lcm.ts";
+import type { Json, JsonObject } from "../core/model.ts";
+import type { Reader } from "../core/scope.ts";
+import { progressWords } from "../tools/progress.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { HostRuntime, HostTool, ToolContext } from "./host.ts";
+import { createDelegate, delegateTools } from "./delegate.ts";
+import type { HookContext, HookEvent, HostRuntime, HostTool, Logger, ToolContext, ToolOutput } from "./host.ts";
 import type { Runtime } from "./runtime.ts";
+import { agentOf, isDelegateKey, serviceOf } from "./sessions.ts";
+import { findActive } from "./transcript.ts";
 
 export interface ToolDeps {
+  /** Throws for settings that are wrong. */
   readonly runtime: () => Runtime;
   readonly host: () => HostRuntime;
+  readonly logger?: Logger;
 }
 
+/** Null hides it from the session. Never throws. */
 export function createTool(tool: Tool, context: ToolContext, deps: ToolDeps): HostTool | null {
-  if (tool.audience === "delegate") return null;
+  const { sessionKey } = context;
+  const runtime = runtimeIn(deps);
+  if (runtime === null || sessionKey === undefined || !isOffered(tool, sessionKey, runtime)) return null;
+  const session = { ...context, sessionKey, agentId: context.agentId ?? agentOf(sessionKey) };
   return {
     name: tool.name,
     label: tool.label,
     description: tool.description,
-    parameters: JSON.parse(JSON.stringify(tool.parameters)),
+    parameters: tool.parameters,
     catalogMode: "direct-only",
-    async execute(_id, args, signal) {
-      const lcm = await deps.runtime().open();
-      const [active] = await lcm.store.conversations({ sessionKey: context.sessionKey ?? "", active: true, limit: 1 });
-      const reader = {
-        conversation: active?.id ?? null,
-        policy: lcm.settings.scopePolicy,
-        agentId: context.agentId ?? "main",
-      };
-      const { text, details } = await tool.run(args, { lcm, reader, ...(signal ? { signal } : {}) });
-      return { content: [{ type: "text", text }], details };
+    async execute(_callId, args, signal, onUpdate) {
+      try {
+        if (isDelegateKey(sessionKey)) return await readForQuestion(tool, runtime, sessionKey, args);
+        return await run(tool, { ...session, runtime, host: deps.host }, args, { signal, onUpdate });
+      } catch (error) {
+        runtime.note(`${tool.name} was at work for ${sessionKey}`, error);
+        return failed(tool, error);
+      }
     },
   };
+}
+
+/** Said once in a process: the host asks for every tool in every run, and settings stay wrong until somebody mends them. */
+function runtimeIn({ runtime, logger }: ToolDeps): Runtime | null {
+  try {
+    return runtime();
+  } catch (error) {
+    const shared = globalThis as { [told]?: Set<string> };
+    const words = `the tools are hidden: ${wordsOf(error)}`;
+    if (!(shared[told] ??= new Set()).has(words)) logger?.error(words);
+    shared[told].add(words);
+    return null;
+  }
+}
+
+const told = Symbol.for("lossless-claw.told");
+
+function isOffered({ audience }: Tool, sessionKey: string, { settings, grants }: Runtime): boolean {
+  const isGranted = grants.has(sessionKey);
+  if (isDelegateKey(sessionKey)) return isGranted && audience !== "agent";
+  if (serviceOf(settings.values, sessionKey) === "left") return false;
+  return isGranted || audience !== "delegate";
+}
+
+/** Through the question's own tools: they read under its grant, and note what is read. */
+async function readForQuestion({ name }: Tool, { grants }: Runtime, sessionKey: string, args: Json) {
+  const held = grants.get(sessionKey);
+  const tool = held?.tools?.find((each) => each.name === name);
+  if (held === undefined || tool === undefined) {
+    const hint = "end here: nobody waits for an answer any more";
+    return refused(name, new LcmError("denied", "the question is over, and nothing is read for it", { hint }));
+  }
+  const { text, isError } = await tool.run(args, { grant: held.grant });
+  return toOutput(text, isError ? { error: text } : {});
+}
+
+/** For the host's `before_tool_call`: it offers a child its own tools too, and with those it could do anything. */
+export function keepToQuestion({ toolName = "" }: HookEvent, { sessionKey = "" }: HookContext) {
+  if (!isDelegateKey(sessionKey) || delegateTools.includes(toolName)) return undefined;
+  return { block: true, blockReason: `${toolName} is not for answering a question: read with lcm_expand, or answer` };
+}
+
+interface Session {
+  readonly sessionKey: string;
+  readonly sessionId?: string;
+  readonly agentId: string;
+  readonly runtime: Runtime;
+  readonly host: () => HostRuntime;
+}
+
+type Call = Parameters<HostTool["execute"]>;
+
+async function run(
+  tool: Tool,
+  session: Session,
+  args: Json,
+  { signal, onUpdate }: { readonly signal: Call[2]; readonly onUpdate: Call[3] },
+): Promise<ToolOutput> {
+  const { runtime } = session;
+  const lcm = await runtime.open();
+  const reader = await readerOf(lcm, session);
+  const { conversation } = reader;
+  const grant = tool.audience === "delegate" ? runtime.grants.get(session.sessionKey)?.grant : undefined;
+  const { text, details } = await tool.run(args, {
+    lcm,
+    reader,
+    ...(grant === undefined ? {} : { grant }),
+    ...(signal === undefined ? {} : { signal }),
+    delegate: createDelegate({ ...session, lcm, conversation }),
+    onProgress: (progress) => onUpdate?.(toOutput(progressWords(progress), {})),
+  });
+  return toOutput(text, details);
+}
+
+/** The session's own conversation is where it begins to read; one of which nothing is stored is only its agent's. */
+async function readerOf({ store, settings }: Lcm, session: Session): Promise<Reader> {
+  const { agentId, sessionKey, sessionId = "" } = session;
+  const isStored = serviceOf(settings, sessionKey) === "served";
+  const active = isStored ? await findActive(store, { agentId, sessionKey, sessionId }) : null;
+  return { conversation: active?.id ?? null, policy: settings.scopePolicy, agentId };
+}
+
+const toOutput = (text: string, details: JsonObject): ToolOutput => ({ content: [{ type: "text", text }], details });
+
+function failed({ name }: Tool, error: unknown): ToolOutput {
+  const known = error instanceof LcmError ? error : new LcmError("unavailable", wordsOf(error), { cause: error });
+  return refused(name, known);
+}
+
+function refused(name: string, { code, message, hint }: LcmError): ToolOutput {
+  const hinted = hint === undefined ? {} : { hint };
+  const text = [`${name}: ${message}.`, ...(hint === undefined ? [] : [`Hint: ${hint}.`])].join("\n");
+  return toOutput(text, { error: { code, message, ...hinted } });
 }

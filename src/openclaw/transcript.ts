@@ -29,7 +29,7 @@ export interface Drained {
   /** How many messages were new. */
   readonly messages: number;
   readonly turn: Appended["turn"];
-  /** False where the host keeps no transcript of the session. */
+  /** False where the host keeps no transcript of the session, and nothing was stored of the turn. */
   readonly isKept: boolean;
 }
 
@@ -39,7 +39,10 @@ const eventsPerPage = 500;
 const bytesPerPage = 4_000_000;
 const bytesMax = 67_108_864;
 
-/** Stores what is new. With a turn, under its key; throws if the transcript does not hold the turn's end. */
+/**
+ * Stores what is new. With a turn, under its key and up to its end: one that comes again comes when the next is written
+ * already, and that one is shown by the host. Throws if the transcript does not hold the turn's end.
+ */
 export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPlace, turn?: Turn): Promise<Drained> {
   const { store } = lcm;
   const readFrom = createReader(read, place);
@@ -47,22 +50,29 @@ export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPla
   let cursor = conversation?.hostCursor ?? null;
   let messages = 0;
   let named: Appended["turn"] = "unnamed";
+  const stored = turn === undefined || conversation === null ? null : await nameIn(store, [conversation], turn);
+  if (stored !== null) return { conversation, messages, turn: stored, isKept: true };
   let keep = await createFilter(lcm, conversation, readFrom);
   for (;;) {
     const page = await readFrom(cursor, eventsPerPage);
-    if (page.kind === "missing") return { conversation, messages, turn: named, isKept: false };
+    if (page.kind === "missing") {
+      const known = turn === undefined ? null : await nameIn(store, await familyOf(store, place), turn);
+      return { conversation, messages, turn: known ?? named, isKept: known !== null };
+    }
     if (page.kind === "reset") {
       // The host has written its transcript anew. It is read again from its start, and what is stored stays as it is.
       assert(page.cursor !== cursor, "the start of a transcript is a place in it");
-      conversation = await findOldest(store, place);
       cursor = page.cursor;
+      conversation = await findStart(store, place, readFrom, cursor);
       continue;
     }
     if (page.events.length === 0) break;
     conversation ??= await begin(store, place);
     const at = page.events.findIndex(({ event }) => beginsSegment(event));
-    const upto = at < 0 ? page : await mustRead(readFrom, cursor, Math.max(1, at));
-    const isLast = at < 0 && !page.hasMore;
+    const end = turn === undefined ? 0 : endOf(turn, at < 0 ? page.events : page.events.slice(0, at));
+    const stop = end > 0 ? end : at < 0 ? page.events.length : Math.max(1, at);
+    const upto = stop === page.events.length ? page : await mustRead(readFrom, cursor, stop);
+    const isLast = end > 0 || (at < 0 && !page.hasMore);
     if (at === 0) {
       conversation = await openSegment(lcm, place, upto);
       keep = keepAll;
@@ -70,7 +80,7 @@ export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPla
       const items = itemsOf(lcm, upto);
       const appended = await append(lcm, conversation, items.flatMap(keep.item), {
         ...(keep.isCertain || isLast ? { hostCursor: upto.cursor } : {}),
-        ...(turn === undefined ? { isCatchingUp: true } : items.some(isEndOf(turn)) ? { turnKey: turn.key } : {}),
+        ...(turn === undefined ? { isCatchingUp: true } : end > 0 ? { turnKey: turn.key } : {}),
       });
       messages += appended.messages.length;
       if (appended.turn !== "unnamed") named = appended.turn;
@@ -96,18 +106,28 @@ async function append(
 }
 
 /** For a turn whose rows were stored before it was committed: a bootstrap came first, or a commit broke off. */
-async function nameStored(
+async function nameStored(store: Store, place: TranscriptPlace, turn: Turn): Promise<Appended["turn"]> {
+  const stored = await nameIn(store, await familyOf(store, place), turn);
+  if (stored !== null) return stored;
+  throw new LcmError(
+    "unavailable",
+    `the transcript of ${place.sessionKey} does not hold the end of the turn ${turn.key}`,
+    {
+      hint: "the host commits it again before the next turn",
+    },
+  );
+}
+
+async function nameIn(
   store: Store,
-  { sessionKey, agentId }: TranscriptPlace,
-  turn: Turn,
-): Promise<Appended["turn"]> {
-  for (const { id } of await store.conversations({ sessionKey, agentId, includeHidden: true })) {
-    const held = await store.messages({ conversation: id, keys: [turn.lastKey] });
-    if (held.length > 0) return (await store.append(id, [], { turnKey: turn.key })).turn;
+  conversations: readonly Conversation[],
+  { key, lastKey }: Turn,
+): Promise<Appended["turn"] | null> {
+  for (const { id } of conversations) {
+    const held = await store.messages({ conversation: id, keys: [lastKey] });
+    if (held.length > 0) return (await store.append(id, [], { turnKey: key })).turn;
   }
-  throw new LcmError("unavailable", `the transcript of ${sessionKey} does not hold the end of the turn ${turn.key}`, {
-    hint: "the host commits it again before the next turn",
-  });
+  return null;
 }
 
 // ── Segments ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -129,14 +149,34 @@ export async function findActive(store: Store, place: TranscriptPlace): Promise<
 const isOther = (active: Conversation, sessionId: string): boolean =>
   active.hostCursor !== null && active.sessionId !== sessionId;
 
-async function findOldest(
+/**
+ * The segment that a transcript begins in: that of its first message, since its oldest rows may be gone; the newest if
+ * that message is new; the oldest if nothing was said before the first reset.
+ */
+async function findStart(
   store: Store,
-  { sessionKey, agentId, sessionId }: TranscriptPlace,
+  place: TranscriptPlace,
+  readFrom: ReadFrom,
+  start: string,
 ): Promise<Conversation | null> {
-  const family = await store.conversations({ sessionKey, agentId, includeHidden: true });
-  const [oldest] = family.filter((each) => each.sessionId === sessionId).toSorted((a, b) => a.id - b.id);
-  return oldest ?? null;
+  const family = (await familyOf(store, place)).filter(({ sessionId }) => sessionId === place.sessionId);
+  const newest = family.find(({ active }) => active) ?? null;
+  for (let cursor = start; ;) {
+    const page = await readFrom(cursor, eventsPerPage);
+    if (page.kind !== "page" || page.events.length === 0) return newest;
+    for (const { event } of page.events) {
+      if (beginsSegment(event)) return family.toSorted((a, b) => a.id - b.id)[0] ?? null;
+      if (!isObject(event) || event["type"] !== "message" || typeof event["id"] !== "string") continue;
+      for (const each of family)
+        if ((await store.messages({ conversation: each.id, keys: [event["id"]] })).length > 0) return each;
+      return newest;
+    }
+    cursor = page.cursor;
+  }
 }
+
+const familyOf = async (store: Store, { sessionKey, agentId }: TranscriptPlace): Promise<readonly Conversation[]> =>
+  await store.conversations({ sessionKey, agentId, includeHidden: true });
 
 async function begin(store: Store, place: TranscriptPlace): Promise<Conversation> {
   const { sessionKey, agentId, sessionId } = place;
@@ -147,10 +187,15 @@ async function begin(store: Store, place: TranscriptPlace): Promise<Conversation
 
 /**
  * What a person asked for with `/new` or `/reset`. When a session is only old, the host goes on with its newest
- * messages: there we go on with all of it, since nothing of it is in the way.
+ * messages, if it has any: there we go on with all of it, since nothing of it is in the way.
  */
 const beginsSegment = (event: Json): boolean =>
-  isObject(event) && event["type"] === "reset" && event["firstKeptEntryId"] === undefined;
+  isObject(event) &&
+  event["type"] === "reset" &&
+  event["firstKeptEntryId"] === undefined &&
+  !(typeof event["reason"] === "string" && agedReasons.has(event["reason"]));
+
+const agedReasons: ReadonlySet<string> = new Set(["idle", "daily", "cron-stale"]);
 
 async function openSegment(lcm: Lcm, place: TranscriptPlace, { events, cursor }: Page): Promise<Conversation> {
   const [event] = events;
@@ -203,10 +248,12 @@ function itemsOf({ clock }: Lcm, { events }: Page): readonly Appendable[] {
   });
 }
 
-const isEndOf =
-  ({ lastKey }: Turn) =>
-  (item: Appendable): boolean =>
-    (item.kind === "message" ? item.message.key : item.entry.key) === lastKey;
+/** How many rows it is to the turn's end, with what the host has noted down behind it; 0 if it does not end here. */
+function endOf({ lastKey }: Turn, events: Page["events"]): number {
+  const last = events.findIndex(({ event }) => isObject(event) && event["id"] === lastKey);
+  const next = events.findIndex(({ event }, at) => at > last && isObject(event) && event["type"] === "message");
+  return last < 0 ? 0 : next < 0 ? events.length : next;
+}
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

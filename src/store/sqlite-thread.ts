@@ -1,6 +1,7 @@
 /**
  * The other end of sqlite-worker.ts: a thread that owns one SQLite store and answers calls by name. Two kinds are
- * started from this file: the store itself, and a read-only one that only searches and may be ended at any moment.
+ * started from this file: the store itself, and a read-only one that only searches and may be ended at any moment. The
+ * store's thread can adopt a database of the older program before it opens it.
  */
 
 import { parentPort, workerData } from "node:worker_threads";
@@ -8,7 +9,9 @@ import type { MessagePort } from "node:worker_threads";
 import { LcmError } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import type { Store } from "../core/ports.ts";
-import { openSqlite } from "./sqlite.ts";
+import { formatCount } from "../core/text.ts";
+import { identify } from "./migrate.ts";
+import { openSqlite, retryWhileBusy, systemNow } from "./sqlite.ts";
 import type { SqliteOptions } from "./sqlite.ts";
 
 export const threadUrl = new URL(import.meta.url);
@@ -19,6 +22,8 @@ export type ThreadOptions = Omit<SqliteOptions, "now" | "hex16">;
 export interface ThreadStart {
   readonly lcmThread: true;
   readonly options: ThreadOptions;
+  /** A database of the older program is adopted before it is opened. */
+  readonly isAdopting: boolean;
 }
 
 export interface Call {
@@ -29,7 +34,9 @@ export interface Call {
 
 export type Answer =
   | { readonly id: number; readonly kind: "value"; readonly value: unknown }
-  | { readonly id: number; readonly kind: "error"; readonly error: Failure };
+  | { readonly id: number; readonly kind: "error"; readonly error: Failure }
+  /** Nobody asked, but somebody may want to know. */
+  | { readonly kind: "told"; readonly message: string };
 
 export interface Failure {
   readonly code: ErrorCode | null;
@@ -38,13 +45,17 @@ export interface Failure {
   readonly stack: string | undefined;
 }
 
+/** How long to wait for another process that is adopting the same database. */
+const adoptionMsMax = 30 * 60_000;
+
 const isThreadStart = (data: unknown): data is ThreadStart =>
   typeof data === "object" && data !== null && "lcmThread" in data;
 
-if (parentPort !== null && isThreadStart(workerData)) serve(parentPort, workerData.options);
+if (parentPort !== null && isThreadStart(workerData)) serve(parentPort, workerData);
 
-function serve(port: MessagePort, options: ThreadOptions): void {
-  const opened = openSqlite(options);
+function serve(port: MessagePort, { options, isAdopting }: ThreadStart): void {
+  const tell = (message: string): void => port.postMessage({ kind: "told", message } satisfies Answer);
+  const opened = isAdopting ? adoptAndOpen(options, tell) : openSqlite(options);
   opened.catch(() => undefined); // Told to whoever calls first; here it would only end the thread without a word.
   port.on("message", (call: Call) => void answer(call));
 
@@ -57,6 +68,21 @@ function serve(port: MessagePort, options: ThreadOptions): void {
       port.postMessage({ id, kind: "error", error: failureOf(error) } satisfies Answer);
     }
   };
+}
+
+async function adoptAndOpen(options: ThreadOptions, tell: (message: string) => void): Promise<Store> {
+  const { path } = options;
+  if ((await retryWhileBusy(adoptionMsMax, () => identify(path))) === "older_program") {
+    tell(`${path} was made by an older lossless-claw, and is moved over now; this is done once`);
+    const { adopt } = await import("./adopt.ts");
+    const adopted = await adopt(path, systemNow(), { busyTimeoutMs: adoptionMsMax });
+    tell(
+      adopted.kind === "unchanged"
+        ? `${path} was moved over by another process meanwhile`
+        : `adopted ${path}: ${formatCount(adopted.messages)} messages and ${formatCount(adopted.summaries)} summaries; what it was is kept as ${adopted.backup}`,
+    );
+  }
+  return await openSqlite(options);
 }
 
 const failureOf = (error: unknown): Failure => ({

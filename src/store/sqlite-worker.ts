@@ -72,8 +72,9 @@ type Missing = Exclude<keyof Store, "search" | "close" | (typeof methods)[number
 /** Does not compile while a method of the port is missing above. */
 true satisfies Missing extends never ? true : never;
 
-export async function openSqliteWorker(options: ThreadOptions): Promise<Store> {
-  const thread = startThread(options);
+/** With somebody to tell about it, a database of the older program is adopted first, in the same thread. */
+export async function openSqliteWorker(options: ThreadOptions, tell?: (message: string) => void): Promise<Store> {
+  const thread = startThread(options, tell);
   const searcher = createSearcher({ ...options, readOnly: true });
   const forwarded = Object.fromEntries(
     methods.map((method) => [method, async (...args: readonly unknown[]) => await thread.call(method, args)]),
@@ -105,8 +106,9 @@ interface Thread {
   end(): Promise<void>;
 }
 
-function startThread(options: ThreadOptions): Thread {
-  const worker = new Worker(threadUrl, { workerData: { lcmThread: true, options } satisfies ThreadStart });
+function startThread(options: ThreadOptions, tell?: (message: string) => void): Thread {
+  const start: ThreadStart = { lcmThread: true, options, isAdopting: tell !== undefined };
+  const worker = new Worker(threadUrl, { workerData: start });
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   let lastId = 0;
   let fate: LcmError | null = null;
@@ -119,6 +121,7 @@ function startThread(options: ThreadOptions): Thread {
     worker.unref();
   };
   worker.on("message", (answer: Answer) => {
+    if (answer.kind === "told") return tell?.(answer.message);
     const asked = waiting.get(answer.id);
     waiting.delete(answer.id);
     if (waiting.size === 0) worker.unref();

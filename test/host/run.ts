@@ -72,8 +72,10 @@ async function isolate(command: readonly string[], isKept: boolean): Promise<num
 
 /** A line for every file; what fails is shown as it fails. */
 async function runTests(words: readonly string[]): Promise<boolean> {
-  const files = globSync("*.test.ts", { cwd: import.meta.dirname })
-    .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
+  const isBench = words.includes("--bench");
+  const wanted = words.filter((word) => word !== "--bench");
+  const files = globSync(isBench ? "*.bench.ts" : "*.test.ts", { cwd: import.meta.dirname })
+    .filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)))
     .toSorted();
   if (files.length === 0) say("host: no test file is named like that");
   const broken = new AbortController();
@@ -86,6 +88,9 @@ async function runTests(words: readonly string[]): Promise<boolean> {
     if (file === undefined) return;
     const seconds = `${(duration_ms / 1000).toFixed(1)} s`.padStart(8);
     say(`${success ? "✓" : "✗"} ${basename(file, ".test.ts").padEnd(20)}${seconds} ${counts.tests} tests`);
+  });
+  events.on("test:diagnostic", ({ message, nesting }) => {
+    if (nesting > 0) say(`  ${message}`);
   });
   const shown = new Set(["test:fail", "test:stderr", "test:stdout"]);
   for await (const text of events.filter(({ type }) => shown.has(type)).compose(new spec())) process.stderr.write(text);

@@ -31,15 +31,19 @@ export async function segmentsOf(lcm: Lcm, sessionKey: string): Promise<readonly
   return segments.toSorted((a, b) => a.id - b.id);
 }
 
+/** By a person, who wants nothing of before; not one that the host makes by itself because a session is old. */
+const isAskedFor = ({ type, reason, firstKeptEntryId }: Json): boolean =>
+  type === "reset" && (reason === "new" || reason === "reset") && firstKeptEntryId === undefined;
+
 /**
  * Every row of the host's transcript is stored once and reads back equal, each in the segment between the resets that
  * it stands between; each context stands for exactly the messages of its segment, in order; and nothing is unsound.
+ * What the host notes down after a turn's last message is read with the next turn.
  */
 export async function assertStored(gateway: Gateway, sessionKey: string): Promise<readonly Conversation[]> {
-  const transcript = gateway.transcript(sessionKey);
-  const expected: Json[][] = [[]];
-  for (const event of transcript) {
-    if (event.type === "reset" && event.firstKeptEntryId === undefined) expected.push([]);
+  const expected: Json[][] = [];
+  for (const event of gateway.transcript(sessionKey)) {
+    if (expected.length === 0 || event.type === "session" || isAskedFor(event)) expected.push([]);
     expected.at(-1)?.push(event);
   }
   return await withStore(gateway, async (lcm) => {
@@ -47,12 +51,21 @@ export async function assertStored(gateway: Gateway, sessionKey: string): Promis
     const lines = await Promise.all(
       segments.map(async ({ id }) => (await Array.fromAsync(lcm.export(id))).map((line) => JSON.parse(line))),
     );
-    assert.deepEqual(lines, expected, `${sessionKey}: the store and the transcript differ`);
+    const read = expected.map((rows, at) => {
+      const isTranscriptsEnd = at + 1 === expected.length || expected[at + 1]?.[0].type === "session";
+      const said = rows.findLastIndex(({ type }) => type === "message") + 1;
+      return isTranscriptsEnd ? rows.slice(0, Math.max(said, lines[at]?.length ?? 0)) : rows;
+    });
+    assert.deepEqual(lines, read, `${sessionKey}: the store and the transcript differ`);
     for (const [at, { id }] of segments.entries()) {
       const shown = (await flattened(lcm.store, id)).map(({ key }) => key);
       const said = expected[at]?.filter(({ type }) => type === "message").map((event) => event.id);
       assert.deepEqual(shown, said, `${sessionKey}: the context of segment ${at + 1} stands for other messages`);
-      assert.deepEqual(await lcm.inspect(id), []);
+      const findings = await lcm.inspect(id);
+      assert.deepEqual(
+        findings.filter(({ severity }) => severity !== "info"),
+        [],
+      );
     }
     return segments;
   });

@@ -36,7 +36,11 @@ interface Checked {
   readonly summaries: number;
 }
 
+/** What is told of a database, and of what is set for it. */
+type Told = Omit<Finding, "code"> & { readonly code: Finding["code"] | "unknown_setting" };
+
 async function examine(session: Session, command: Command, name?: string): Promise<number> {
+  const { unknownKeys } = await session.context.settings();
   return await withLcm(session, "read", async (lcm) => {
     const only = name === undefined ? null : await lcm.find(name);
     const progress = session.progress("checking");
@@ -46,9 +50,10 @@ async function examine(session: Session, command: Command, name?: string): Promi
     const checked = await checkedIn(lcm, only);
     const sound = isSound(findings);
     const offered = findings.map((finding) => ({ ...finding, remedy: offeredRemedy(command.parent, finding.remedy) }));
-    if (session.json) session.printJson({ sound, checked, findings: offered });
+    const told: readonly Told[] = only === null ? [...offered, ...unknownSettings(unknownKeys)] : offered;
+    if (session.json) session.printJson({ sound, checked, findings: told });
     else {
-      const groups = await groupsOf(lcm, offered);
+      const groups = await groupsOf(lcm, told);
       const verbose = command.opts<{ readonly verbose?: boolean }>().verbose === true;
       for (const line of toLines(session, groups, checked, verbose)) session.print(line);
     }
@@ -60,6 +65,15 @@ async function checkedIn(lcm: Lcm, only: Conversation | null): Promise<Checked> 
   if (only !== null) return { conversations: 1, messages: only.totals.messages, summaries: only.totals.summaries };
   const { conversations, messages, summaries } = await lcm.store.status();
   return { conversations, messages, summaries };
+}
+
+/** Older versions had other settings, and configs outlive them: told in one line, and nothing that has to be mended. */
+function unknownSettings(keys: readonly string[]): readonly Told[] {
+  if (keys.length === 0) return [];
+  const message = `the plugin's config sets what is not known here, and it is passed over: ${keys.join(", ")}`;
+  return [
+    { severity: "info", code: "unknown_setting", conversation: null, subject: "plugin config", message, remedy: null },
+  ];
 }
 
 /** A remedy is shown only if this program can do it: its command is there, and knows its options. */
@@ -76,15 +90,15 @@ export function offeredRemedy(program: Command | null, remedy: string | null): s
 /** Findings of one kind, with one sentence for all of them where there is one. */
 interface Group {
   readonly severity: Finding["severity"];
-  readonly code: Finding["code"];
-  readonly findings: readonly Finding[];
+  readonly code: Told["code"];
+  readonly findings: readonly Told[];
   readonly sentence: string | null;
 }
 
-async function groupsOf(lcm: Lcm, findings: readonly Finding[]): Promise<readonly Group[]> {
+export async function groupsOf(lcm: Lcm, findings: readonly Told[]): Promise<readonly Group[]> {
   const below = findings.filter(({ code }) => code === "summary_below_normal").map(({ subject }) => subject);
   const levels = await levelsOf(lcm, below.filter(isSummaryId));
-  const levelOf = ({ subject }: Finding): Level => (isSummaryId(subject) ? levels.get(subject) : undefined) ?? "normal";
+  const levelOf = ({ subject }: Told): Level => (isSummaryId(subject) ? levels.get(subject) : undefined) ?? "normal";
   const kinds = Map.groupBy(findings, (each) => `${each.severity} ${each.code} ${levelOf(each)}`);
   return [...kinds.values()].flatMap((of) => {
     const [first] = of;
@@ -106,7 +120,7 @@ async function levelsOf({ store }: Lcm, ids: readonly SummaryId[]): Promise<Read
   return levels;
 }
 
-function levelSentence(level: Level, count: number): string | null {
+export function levelSentence(level: Level, count: number): string | null {
   const are = plural(count, "summary was", "summaries were");
   switch (level) {
     case "normal":
@@ -193,7 +207,7 @@ function groupLines(session: Session, { code, findings, sentence }: Group): read
 }
 
 /** Most messages name their subject; the rest get it in front. Where all is said already, the subject is enough. */
-function findingLines(session: Session, finding: Finding, isWhole = false): readonly string[] {
+function findingLines(session: Session, finding: Told, isWhole = false): readonly string[] {
   const { conversation, subject, message } = finding;
   const place = conversation === null ? [] : [`conversation ${conversation}`];
   if (!isWhole) return [`    ${session.paint.soft([...place, subject].join(", "))}`];

@@ -1,10 +1,12 @@
 /**
  * All commands, on any commander program: `lcm` itself, or a group of a host's own (`openclaw lcm …`). Whoever mounts
- * them gives the context; the program decides how a wrong usage ends.
+ * them gives the context, and ends the program where commander wants it to end.
  */
 
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
+import { exitInvalid } from "../failure.ts";
+import { breakText, createPaint } from "../render.ts";
 import { addAdopt } from "./adopt.ts";
 import { addAsk } from "./ask.ts";
 import { addBackup } from "./backup.ts";
@@ -40,9 +42,11 @@ const groups = [
   { heading: "Look after:", adders: [addDoctor, addBackup, addRestore, addForget, addAdopt] },
 ] as const;
 
-export function addCommands(program: Command, context: CommandContext): void {
+/** `json`: whether a program asks. It cannot be asked of commander, which may not have understood the command line. */
+export function addCommands(program: Command, context: CommandContext, json: boolean): void {
+  const { stdout, stderr } = context;
   program
-    .option("--db <path>", "the database file (default: LCM_DATABASE_PATH, then lcm.db in the state directory)")
+    .option("--db <path>", "the database file (default: as set, else lcm.db in the state directory)")
     .option("--json", "answer as JSON, for programs")
     .option("--no-color", "no colours; NO_COLOR=1 does the same")
     .configureHelp({
@@ -53,12 +57,32 @@ export function addCommands(program: Command, context: CommandContext): void {
       subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(" "),
     })
     .addHelpText("after", paragraph(exitStatuses))
-    .addHelpText("after", zoneWords);
+    .addHelpText("after", zoneWords)
+    .helpOption("-h, --help", "show help; after a command, help for it with examples")
+    .showHelpAfterError("hint: add --help to see what is possible")
+    .configureOutput({
+      writeOut: (text) => void stdout.stream.write(text),
+      writeErr: (text) => void (json || stderr.stream.write(text)),
+      getOutHelpWidth: () => Math.min(stdout.columns ?? 100, 100),
+      getErrHelpWidth: () => Math.min(stderr.columns ?? 100, 100),
+      getOutHasColors: () => stdout.colour,
+      getErrHasColors: () => stderr.colour,
+      outputError: (text, write) =>
+        write(breakText(text.trimEnd().replace(/^error:/, createPaint(stderr.colour).bad("error:")), stderr.columns)),
+    });
   for (const { heading, adders } of groups) {
     program.commandsGroup(heading);
     for (const add of adders) add(program, context);
   }
   addTui(program, context);
+  program.commandsGroup("Help:").helpCommand("help [command]", "show help for a command");
+}
+
+/** Commander did not understand the command line, and has told people so; programs are told here. The exit status. */
+export function reportUsage({ stdout }: CommandContext, json: boolean, said: string): number {
+  const message = said.replace(/^error: /, "");
+  if (json) stdout.stream.write(`${JSON.stringify({ error: { code: "invalid", message } }, null, 2)}\n`);
+  return exitInvalid;
 }
 
 const isFor = (command: string, option: string | undefined): boolean =>

@@ -13,10 +13,15 @@ const helpWidth = (command: Command): number => command.configureOutput().getOut
 
 /** What an example does stands beside it, or below where there is no room for that. */
 export function examples(...lines: readonly (readonly [command: string, what: string])[]): HelpText {
-  const width = Math.max(...lines.map(([command]) => widthOf(command)));
   return ({ command }) => {
+    // `openclaw lcm grep`, where a host has mounted it.
+    const host = command.parent?.parent?.name();
+    const typed = lines.map(
+      ([line, what]) => [host === undefined ? line : line.replace(/^lcm /, `${host} $&`), what] as const,
+    );
+    const width = Math.max(...typed.map(([line]) => widthOf(line)));
     const room = helpWidth(command) - width - "  $    ".length;
-    const shown = lines.flatMap(([line, what]) => {
+    const shown = typed.flatMap(([line, what]) => {
       if (room < besideMin) return [`  $ ${line}`, `      ${what}`];
       const beside = breakLines(what, room);
       return beside.map((words, at) => `${padEnd(at === 0 ? `  $ ${line}` : "", width + 4)}   ${words}`);

@@ -123,7 +123,7 @@ interface ChangedSetting {
   readonly source: string;
 }
 
-function changedSettings({ values, sources }: ResolvedSettings): readonly ChangedSetting[] {
+export function changedSettings({ values, sources }: ResolvedSettings): readonly ChangedSetting[] {
   const keys = Object.keys(settingTable) as readonly (keyof typeof settingTable)[];
   return keys
     .filter((key) => sources[key] !== "default")

@@ -72,6 +72,24 @@ export function testAppend(subject: StoreUnderTest): void {
     );
 
     it(
+      "what users said outside a turn of ours is counted, once, and nothing else is",
+      onStore(subject, async ({ store }) => {
+        const conversation = await store.open(session);
+        const caughtUp = async (): Promise<number | undefined> => (await store.conversation(conversation.id))?.caughtUp;
+        const host = livedHost(4);
+        const entries = host.entries.map(toAppendable);
+        await store.append(conversation.id, entries.slice(0, 4), { turnKey: "t1" });
+        assert.equal(await caughtUp(), 0);
+        for (let times = 0; times < 2; times++) {
+          await store.append(conversation.id, entries.slice(0, 13), { isCatchingUp: true, hostCursor: "13" });
+          assert.equal(await caughtUp(), 2);
+        }
+        await store.append(conversation.id, entries.slice(13));
+        assert.equal(await caughtUp(), 2);
+      }),
+    );
+
+    it(
       "an append that fails anywhere leaves nothing of itself, cursor and turn included",
       onStore(subject, async ({ store }) => {
         const conversation = await store.open(session);

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createHost, user } from "../scripted-host.ts";
-import { deliver, foldPlaces, nowhere, onStore, refuses } from "./ground.ts";
+import { messageToStore } from "../../core/content.ts";
+import { createHost, toAppendable, user } from "../scripted-host.ts";
+import { at, deliver, foldPlaces, nowhere, onStore, refuses, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 export function testConversations(subject: StoreUnderTest): void {
@@ -43,6 +44,79 @@ export function testConversations(subject: StoreUnderTest): void {
         assert.notEqual(bare.id, keyed.id);
         assert.equal((await store.open({ sessionId: "s" })).id, bare.id);
         assert.equal(bare.sessionKey, null);
+      }),
+    );
+
+    it(
+      "what was stored under a session's id alone goes on under its key once that is known",
+      onStore(subject, async ({ store }) => {
+        const nameless = await store.open({ sessionId: "s" });
+        const host = createHost("h");
+        host.says(user("before there were keys"));
+        await deliver(store, nameless, host);
+        const other = await store.open({ sessionId: "other", sessionKey: "agent:main:cli" });
+        assert.notEqual(other.id, nameless.id);
+
+        const named = await store.open({ sessionId: "s", sessionKey: "agent:ops:cli" });
+        assert.deepEqual([named.id, named.sessionKey, named.agentId], [nameless.id, "agent:ops:cli", "ops"]);
+        assert.deepEqual(await shownTexts(store, named.id), ["before there were keys"]);
+        assert.ok(named.revision > nameless.revision);
+        assert.deepEqual(await store.open({ sessionId: "s", sessionKey: "agent:ops:cli" }), named);
+        // One that has its own conversation takes no other; nor does one of another id.
+        const bare = await store.open({ sessionId: "s" });
+        assert.equal((await store.open({ sessionId: "s", sessionKey: "agent:ops:cli" })).id, named.id);
+        assert.equal((await store.conversation(bare.id))?.sessionKey, null);
+      }),
+    );
+
+    it(
+      "one that no host has written to is given the id of the session that goes on with it, any other keeps its own",
+      onStore(subject, async ({ store }) => {
+        const session = { sessionId: "old", sessionKey: "agent:main:cli" };
+        const { id } = await store.open(session);
+        const renamed = await store.open({ ...session, sessionId: "new" });
+        assert.deepEqual([renamed.id, renamed.sessionId], [id, "new"]);
+        await store.append(id, [], { hostCursor: "5" });
+        const kept = await store.open({ ...session, sessionId: "newer" });
+        assert.deepEqual([kept.id, kept.sessionId], [id, "new"]);
+      }),
+    );
+
+    it(
+      "a segment that begins with a line is made once, and what follows the line leaves no gap",
+      onStore(subject, async ({ store }) => {
+        const session = { sessionId: "a", sessionKey: "agent:main:cli" };
+        const host = createHost("h");
+        host.says(user("before"));
+        const first = await store.open(session);
+        await deliver(store, first, host);
+        const reset = toAppendable(host.notes("reset", { reason: "new" }));
+        assert.ok(reset.kind === "entry");
+        const options = { begins: reset.entry, hostCursor: "2" };
+        const second = await store.openSegment(session, options);
+        assert.notEqual(second.id, first.id);
+        assert.deepEqual(await store.openSegment(session, options), second);
+        assert.equal((await store.conversations()).length, 2);
+
+        const after = [host.says(user("after")), host.says(user("and after that"))].map(toAppendable);
+        await store.append(second.id, after, { hostCursor: "4" });
+        assert.deepEqual(await store.entries(second.id, 0, 9), [{ ...reset.entry, afterSeq: 0 }]);
+        assert.deepEqual(await shownTexts(store, second.id), ["after", "and after that"]);
+        assert.deepEqual(await shownTexts(store, first.id), ["before"]);
+        // Whoever opens it again finds it as it is now; the line is of this segment alone.
+        assert.equal((await store.openSegment(session, options)).hostCursor, "4");
+        assert.deepEqual(await store.entries(first.id, 0, 9), []);
+        // What hangs on nothing would be taken for what is missing, if anything were.
+        const root = messageToStore(user("out of nowhere"), {
+          key: "root",
+          at: at("2026-02-17T09:00:00.000Z"),
+          parentKey: null,
+        });
+        await store.append(second.id, [{ kind: "message", message: root }]);
+        assert.deepEqual(await shownTexts(store, second.id), ["after", "and after that", "out of nowhere"]);
+
+        const another = await store.openSegment({ ...session, sessionKey: "agent:main:other" }, options);
+        assert.notEqual(another.id, second.id);
       }),
     );
 

@@ -1,0 +1,105 @@
+/**
+ * What this process gives to the commands that run in it: its streams and what they can show, its signals, and through
+ * open.ts its settings and databases. That is the same in `lcm` and in a host that has mounted the commands.
+ */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Timestamp } from "../core/model.ts";
+import type { ResolvedSettings } from "../core/settings.ts";
+import type { CommandContext, Output } from "./commands/session.ts";
+import { isBrokenPipe } from "./failure.ts";
+
+interface ContextOptions {
+  /** The plugin's config, from the host that runs the commands. Outside of one it is read when a command needs it. */
+  readonly config?: Readonly<Record<string, unknown>> | null;
+  /** Called once, with the exit status. */
+  readonly finish: (status: number) => void;
+}
+
+/** Of this package. */
+export function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8"));
+  return typeof manifest === "object" && manifest !== null && "version" in manifest
+    ? String(manifest.version)
+    : "unknown";
+}
+
+export function createContext({ config = null, finish }: ContextOptions): CommandContext {
+  const { stdin, stdout, stderr, env } = process;
+  const settings = async (): Promise<ResolvedSettings> => await (await opening()).readSettings(config);
+  const output = (stream: NodeJS.WriteStream): Output => ({
+    stream,
+    isTerminal: stream.isTTY,
+    columns: stream.isTTY ? stream.columns : wholeNumber(env["COLUMNS"]),
+    colour: isColourful(stream),
+  });
+  return {
+    stdin,
+    stdout: output(stdout),
+    stderr: output(stderr),
+    isInteractive: stdin.isTTY && stderr.isTTY,
+    zone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
+    clock: { now: () => new Date().toISOString() as Timestamp },
+    debug: isSet(env["LCM_DEBUG"]),
+    settings,
+    database: async (path) => await (await opening()).findDatabase(path, settings),
+    summariser: async (named) => (await opening()).findSummariser(await settings(), named),
+    prompts: async () => (await opening()).readPrompts(await settings()),
+    interruptible,
+    async serveMcp(service) {
+      const { serveMcp } = await import("../mcp/server.ts");
+      await interruptible(async (signal) => {
+        await serveMcp({ ...service, version: version(), stdin, stdout, signal });
+      }, endings);
+    },
+    async confirm(question) {
+      const { confirm } = await import("@clack/prompts");
+      const answer = await confirm({ message: question, initialValue: false, output: stderr });
+      return answer === true;
+    },
+    finish,
+  };
+}
+
+/** The database's engine is loaded by the first command that needs it: `--help` answers at once. */
+const opening = async () => await import("./open.ts");
+
+/** Ways to tell a program that nobody sits at to end. */
+const endings: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+async function interruptible<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  signals: readonly NodeJS.Signals[] = ["SIGINT"],
+): Promise<T> {
+  const interruption = new AbortController();
+  const interrupt = (): void => interruption.abort();
+  for (const signal of signals) process.once(signal, interrupt);
+  try {
+    return await work(interruption.signal);
+  } finally {
+    for (const signal of signals) process.off(signal, interrupt);
+  }
+}
+
+const isSet = (variable: string | undefined): boolean => variable !== undefined && variable !== "" && variable !== "0";
+
+const wholeNumber = (text: string | undefined): number | null =>
+  text !== undefined && /^[1-9]\d{0,4}$/.test(text) ? Number(text) : null;
+
+/** https://no-color.org, and its opposite. */
+function isColourful(stream: NodeJS.WriteStream): boolean {
+  const { env } = process;
+  if ((env["NO_COLOR"] ?? "") !== "") return false;
+  if (isSet(env["FORCE_COLOR"])) return true;
+  return stream.isTTY && env["TERM"] !== "dumb";
+}
+
+/** A reader that went away is no failure, and there is nobody left to tell. */
+export function survivePipes(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error) => {
+      if (!isBrokenPipe(error)) throw error;
+    });
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * The real gateway refused by its provider, and killed in the middle of its work. One kill strikes several sessions, each
+ * at another moment of its turn. Which moments those are is partly for chance to say; the seed is in every message.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { after, before, describe, it } from "node:test";
+import { createRandom } from "../../src/testing/random.ts";
+import { makeScratch } from "../../src/testing/scratch.ts";
+import { startGateway } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
+import { echo, startModelServer } from "./model-server.ts";
+import type { ModelServer } from "./model-server.ts";
+import { recordedPlugin } from "./plugin.ts";
+import { assertStored } from "./stored.ts";
+
+const session = (name: string): string => `agent:main:${name}`;
+
+/** Folds soon, so that something is being folded when the gateway dies. */
+const settings = { freshTailCount: 4, leafChunkTokens: 600, leafTargetTokens: 100 };
+const long = (word: string): string => Array.from({ length: 120 }, (_, at) => `${word}${at}`).join(" ");
+
+describe("guarantees 1 and 2: nothing is lost, nothing is doubled, on the host", () => {
+  let server: ModelServer;
+  let gateway: Gateway;
+  let recorded: ReturnType<typeof recordedPlugin>;
+
+  before(async () => {
+    server = await startModelServer();
+    recorded = recordedPlugin(makeScratch("crash"), settings);
+    gateway = await startGateway({ server, plugins: recorded.plugins });
+  });
+  after(async () => await server.close());
+
+  it("stores a turn that the provider refused with the next one, and counts it", async () => {
+    const key = session("refused");
+    await gateway.turn(key, "the first");
+    for (const text of ["refused once", "refused twice"]) {
+      server.script(() => ({ kind: "error", status: 400, error: { message: "not today" } }));
+      assert.equal((await gateway.turn(key, text)).status, 400);
+    }
+    server.script(echo);
+    assert.equal((await gateway.turn(key, "and now?")).text, "You said: and now?");
+    const said = gateway.transcript(key).flatMap(({ message }) => (message?.role === "user" ? [message.content] : []));
+    assert.deepEqual(said, ["the first", "refused once", "refused twice", "and now?"]);
+    const [segment] = await assertStored(gateway, key);
+    assert.equal(segment?.caughtUp, 2);
+    await gateway.turn(key, "thank you");
+    const [later] = await assertStored(gateway, key);
+    assert.equal(later?.caughtUp, 2, "and only once");
+  });
+
+  /** After a kill: the host takes up what it was doing, everybody says one thing more, and all of it is stored. */
+  const recover = async (keys: readonly string[]): Promise<void> => {
+    recorded.fault({});
+    server.script((asked) => (asked.kind === "completion" ? "They counted words." : echo(asked)));
+    await gateway.start();
+    for (const key of keys) {
+      const turn = await gateway.turn(key, "still there?");
+      assert.equal(turn.text, "You said: still there?");
+      await assertStored(gateway, key);
+    }
+  };
+
+  const until = async (isSo: () => boolean | Promise<boolean>): Promise<void> => {
+    const deadline = AbortSignal.timeout(60_000);
+    while (!(await isSo())) {
+      deadline.throwIfAborted();
+      await sleep(5);
+    }
+  };
+
+  it("survives a kill while a model thinks, between two tools, while old messages are folded, and before a turn is stored", async () => {
+    const keys = ["thinking", "tools", "folding", "unstored"].map(session);
+    const [thinking = "", tools = "", folding = "", unstored = ""] = keys;
+    const hung = new Set<string>();
+    for (const key of [thinking, tools]) await gateway.turn(key, "a quiet day");
+    server.script((asked) => {
+      const { kind, session: key, results } = asked;
+      if (key === folding || key === unstored) return echo(asked);
+      if (key === tools && results.length === 0)
+        return { kind: "answer", text: "I look.", calls: [{ name: "lcm_grep", args: { pattern: "quiet" } }] };
+      hung.add(kind === "completion" ? "a summary" : key);
+      return { kind: "hang" };
+    });
+    for (let turn = 0; turn < 4; turn++) await gateway.turn(folding, long(`word${turn}-`));
+    await until(() => hung.has("a summary"));
+    recorded.fault({ commitTurn: "hang" });
+    const turns = [thinking, tools, unstored].map((key) => assert.rejects(gateway.turn(key, "until it dies")));
+    await until(() => hung.size === 3 && gateway.transcript(unstored).at(-1)?.message?.role === "assistant");
+    await gateway.kill9();
+    await Promise.all(turns);
+    await recover(keys);
+    for (const key of [thinking, tools, unstored]) {
+      const said = gateway.transcript(key).filter(({ message }) => message?.content === "until it dies");
+      assert.equal(said.length, 1);
+    }
+    // The fold that died is made again.
+    await until(async () => (await assertStored(gateway, folding)).some(({ totals }) => totals.summaries > 0));
+  });
+
+  const countTurns = (): number => {
+    const db = new DatabaseSync(join(gateway.state, "lcm.db"), { readOnly: true });
+    try {
+      return Number(db.prepare("SELECT count(*) AS turns FROM turns").get()?.["turns"]);
+    } finally {
+      db.close();
+    }
+  };
+
+  const seed = 1;
+  const random = createRandom(seed);
+  for (const moment of ["at any moment", "just when a turn has been stored"] as const) {
+    it(`survives a kill ${moment}, with four sessions talking (seed ${seed})`, async () => {
+      const keys = [1, 2, 3, 4].map((nth) => session(`${moment.replaceAll(" ", "-")}-${nth}`));
+      server.script(async (asked) => {
+        await sleep(random.below(300));
+        return echo(asked);
+      });
+      const turns = keys.map(async (key) => {
+        for (let turn = 0; ; turn++) await gateway.turn(key, `turn ${turn}`);
+      });
+      const broken = turns.map((turn) => assert.rejects(turn));
+      const before = countTurns();
+      await until(() => countTurns() >= before + 6);
+      await sleep(moment === "at any moment" ? random.below(1_000) : random.below(5));
+      await gateway.kill9();
+      await Promise.all(broken);
+      await recover(keys);
+    });
+  }
+});

@@ -1,0 +1,224 @@
+/** Prompts that a provider refuses for their length, and compaction on demand: the host asks, we fold, it goes on. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { makeScratch } from "../../src/testing/scratch.ts";
+import { models, startGateway } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
+import { startModelServer } from "./model-server.ts";
+import type { Asked, ModelServer, Reply } from "./model-server.ts";
+import { recordedPlugin } from "./plugin.ts";
+import type { EngineCall } from "./plugin.ts";
+import { assertStored } from "./stored.ts";
+import { assertLiveOnce, assertValid, requestsOf } from "./wire.ts";
+
+/** How long the host waits for a compaction. */
+const timeoutSeconds = 6;
+
+/** Folded only on demand: nothing here is as much as a leaf takes, or as fills the window. */
+const small = { freshTailCount: 4, leafTargetTokens: 150, condensedTargetTokens: 150 };
+
+const long = (at: number): string =>
+  `Line ${at} of the ledger: ${`copper ${at} is sold for ${3 * at} coins. `.repeat(15)}`;
+
+describe("overflow on the host", () => {
+  const key = (name: string): string => `agent:main:${name}`;
+  let server: ModelServer;
+  let gateway: Gateway;
+  let calls: () => readonly EngineCall[];
+  /** What the provider refuses: by the characters of a prompt's messages, or the next request whatever it is. */
+  let charactersMax = Infinity;
+  let refusals = 0;
+  let summarise: () => Reply;
+  const account = (): Reply =>
+    "Account: they went through the ledger line by line, and wrote down what copper is sold for.";
+
+  const reply = ({ kind, prompt, messages, results }: Asked): Reply => {
+    if (kind === "completion") return summarise();
+    const characters = messages.reduce((sum, { text }) => sum + text.length, 0);
+    if (refusals-- > 0 || characters > charactersMax) return { kind: "overflow" };
+    if (!prompt.includes("Look up") || results.length > 0) return `Noted${results.length > 0 ? " and found" : ""}.`;
+    refusals = 1;
+    return { kind: "answer", text: "One moment.", calls: [{ name: "lcm_grep", args: { pattern: "ledger" } }] };
+  };
+  const say = async (session: string, text: string, model?: string): Promise<readonly Asked[]> => {
+    const before = requests(session).length;
+    const { status, text: answer } = await gateway.turn(session, text, model === undefined ? {} : { model });
+    assert.equal(status, 200, answer);
+    return requests(session).slice(before);
+  };
+  const requests = (session: string): readonly Asked[] => requestsOf(server.asked, session);
+  const fill = async (session: string, turns = 8): Promise<void> => {
+    for (let turn = 0; turn < turns; turn++) await say(session, long(turn));
+  };
+  const compactions = (session: string): readonly EngineCall[] =>
+    calls().filter((each) => each.call === "compact" && each.session === session);
+  const sizeOf = ({ messages }: Asked): number => messages.reduce((sum, { text }) => sum + text.length, 0);
+  /** The turn was refused once, and is answered with less; it stands in every prompt once, and in the store. */
+  const assertRecovered = async (session: string, text: string, asked: readonly Asked[]): Promise<void> => {
+    const [refused, answered] = [asked[0], asked.at(-1)];
+    assert(refused && answered && refused !== answered);
+    for (const each of asked) {
+      assertLiveOnce(each, text);
+      assertValid(each);
+    }
+    assert(sizeOf(answered) < sizeOf(refused), "the prompt is shorter");
+    const { result } = compactions(session).at(-1) ?? {};
+    assert.equal(result?.compacted, true);
+    assert(result.result.tokensAfter < result.result.tokensBefore);
+    await assertStored(gateway, session);
+    const [next] = await say(session, "Thank you.");
+    assert(next);
+    assertLiveOnce(next, "Thank you.");
+    assert.equal(next.messages.filter((message) => message.text.includes(text)).length, 1, "and is not said again");
+    await assertStored(gateway, session);
+  };
+
+  before(async () => {
+    server = await startModelServer();
+    server.script(reply);
+    const recorded = recordedPlugin(makeScratch("overflow"), small);
+    calls = recorded.calls;
+    const { openai, anthropic } = models;
+    const defaults = {
+      model: { primary: openai },
+      models: { [openai]: {}, [anthropic]: {} },
+      compaction: { timeoutSeconds },
+    };
+    gateway = await startGateway({ server, plugins: recorded.plugins, config: { agents: { defaults } } });
+  });
+  after(async () => await server.close());
+
+  describe("guarantee 14: the live turn appears exactly once, on the host", () => {
+    for (const [format, model] of Object.entries(models)) {
+      it(`in every prompt of a turn that the ${format} provider refuses once`, async () => {
+        const session = key(`once-${format}`);
+        summarise = account;
+        await fill(session);
+        refusals = 1;
+        await assertRecovered(session, "Does it fit?", await say(session, "Does it fit?", model));
+        assert.equal(compactions(session).length, 1);
+      });
+
+      it(`also when a tool of it has answered already, with the ${format} provider`, async () => {
+        const session = key(`tool-${format}`);
+        summarise = account;
+        await fill(session);
+        const asked = await say(session, "Look up the ledger.", model);
+        const [first, , last] = asked;
+        assert.equal(asked.length, 3);
+        assert(first && last);
+        assert.equal(last.messages.filter(({ calls: made }) => made.some(({ name }) => name === "lcm_grep")).length, 1);
+        await assertRecovered(session, "Look up the ledger.", asked);
+      });
+    }
+  });
+
+  it("is met by as many rounds as it takes for what the provider really accepts", async () => {
+    const session = key("really");
+    summarise = account;
+    await fill(session, 16);
+    charactersMax = 5_000;
+    const asked = await say(session, "Does it fit?");
+    const after = await say(session, "And this?");
+    charactersMax = Infinity;
+    await assertRecovered(session, "Does it fit?", asked);
+    assert.equal(after.length, 1, "the next prompt is within it from the start");
+  });
+
+  describe("guarantee 20: overflow rescue always has a path without a model, on the host", () => {
+    const troubles: Readonly<Record<string, Reply>> = {
+      refuses: { kind: "error", status: 500 },
+      "is not let in": { kind: "error", status: 401 },
+      "does not answer": { kind: "hang" },
+      "says nothing": "",
+    };
+    for (const [trouble, answer] of Object.entries(troubles)) {
+      it(`when the summariser ${trouble}`, async () => {
+        const session = key(trouble.replaceAll(" ", "-"));
+        summarise = () => answer;
+        await fill(session);
+        refusals = 1;
+        await assertRecovered(session, "Does it fit?", await say(session, "Does it fit?"));
+      });
+    }
+  });
+
+  describe("guarantee 17: compact() tells the truth, on the host", () => {
+    it("when there is nothing to fold, and the turn fails by its own cause", async () => {
+      const session = key("nothing");
+      summarise = account;
+      charactersMax = 1;
+      const { status, text } = await gateway.turn(session, "All at once.");
+      assert.notEqual(status, 200);
+      assert.match(text, /overflow|too large/i);
+      const [compaction] = compactions(session);
+      assert.equal(compaction?.result.compacted, false);
+      assert.match(compaction?.result.reason, /nothing is stored/);
+      charactersMax = Infinity;
+      await say(session, "And now?");
+      await assertStored(gateway, session);
+      charactersMax = 1;
+      assert.notEqual((await gateway.turn(session, "Again.")).status, 200);
+      charactersMax = Infinity;
+      const last = compactions(session).at(-1)?.result;
+      assert.equal(last?.compacted, false);
+      assert.match(last.reason, /nothing/);
+      const [asked] = await say(session, "And now?");
+      assert(asked);
+      assertLiveOnce(asked, "And now?");
+      await assertStored(gateway, session);
+    });
+
+    it("to a person, whose wishes reach the summariser", async () => {
+      const session = key("asked");
+      summarise = account;
+      await fill(session);
+      const before = server.asked.length;
+      assert.match(await gateway.chat(session, "/compact keep the numbers"), /Compacted \(\S+ → \S+\)/);
+      const prompts = server.asked.slice(before).filter(({ kind }) => kind === "completion");
+      assert(prompts.length > 0);
+      for (const { prompt } of prompts) assert.match(prompt, /keep the numbers/);
+      const before2 = server.asked.length;
+      assert.match(await gateway.chat(session, "/compact"), /skipped: nothing was folded/);
+      assert.equal(server.asked.length, before2);
+      await say(session, "Thank you.");
+      await assertStored(gateway, session);
+    });
+
+    it("to the gateway's protocol", async () => {
+      const session = key("protocol");
+      summarise = account;
+      await fill(session);
+      const first = await gateway.rpc("sessions.compact", { key: session });
+      assert.equal(first.compacted, true);
+      assert(first.result.tokensAfter < first.result.tokensBefore);
+      const second = await gateway.rpc("sessions.compact", { key: session });
+      assert.deepEqual([second.ok, second.compacted], [true, false]);
+      assert.match(second.reason, /nothing/);
+      await assertStored(gateway, session);
+    });
+
+    it("when the summariser refuses and nobody is in need: it is waited for", async () => {
+      const session = key("waiting");
+      summarise = () => ({ kind: "error", status: 500 });
+      await fill(session);
+      const refused = await gateway.rpc("sessions.compact", { key: session });
+      assert.equal(refused.compacted, false);
+      assert.match(refused.reason, /waiting for the model/);
+      summarise = account;
+      assert.equal((await gateway.rpc("sessions.compact", { key: session })).compacted, true);
+      await assertStored(gateway, session);
+    });
+
+    it("and has not got the engine put aside", async () => {
+      assert.deepEqual(
+        calls().flatMap(({ error }) => error ?? []),
+        [],
+      );
+      const { stdout } = await gateway.cli("health");
+      assert.match(stdout, /Gateway/);
+      assert.doesNotMatch(stdout, /quarantined|downgraded/);
+    });
+  });
+});

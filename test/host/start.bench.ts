@@ -1,0 +1,138 @@
+/**
+ * What the plugin adds to the start of the gateway and to the first turn after it, against the host's own engine, and
+ * what it weighs once it is installed.
+ *
+ * Both gateways have lived before: a first round, which is not counted, makes their homes and the host's caches. Then
+ * they start in turns, so that a noisy minute hits both. Beside the time on the clock stands the processor time of all
+ * processes of the gateway, which tells more on a machine that has other things to do.
+ */
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { makeScratch } from "../../src/testing/scratch.ts";
+import { createGateway, enginePlugin } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
+import { startModelServer } from "./model-server.ts";
+import type { ModelServer } from "./model-server.ts";
+import { pluginFolder } from "./plugin.ts";
+import { pack, startRegistry } from "./registry.ts";
+
+/** One start: until the gateway is ready, and then until its first answer. */
+interface Start {
+  readonly readyMs: number;
+  readonly readyCpuMs: number;
+  readonly turnMs: number;
+  readonly turnCpuMs: number;
+  readonly memoryMb: number;
+  /** The host runs a plugin from copies, which it removes when it ends. */
+  readonly copied: string;
+}
+
+const id = "lossless-claw";
+const rounds = 5;
+
+describe("the start of the gateway", () => {
+  const scratch = makeScratch("start");
+  const modules = join(scratch, "project", "node_modules");
+  let models: ModelServer;
+
+  before(async () => {
+    models = await startModelServer();
+  });
+  after(async () => await models.close());
+
+  it("installed", async (t) => {
+    mkdirSync(join(scratch, "project"));
+    writeFileSync(join(scratch, "project", "package.json"), "{}");
+    const tarball = pack(pluginFolder(), scratch);
+    const registry = await startRegistry();
+    await registry.install(join(scratch, "project"), tarball);
+    await registry.close();
+    const { packages } = JSON.parse(readFileSync(join(modules, ".package-lock.json"), "utf8"));
+    t.diagnostic(`the tarball: ${(statSync(tarball).size / 1e6).toFixed(1)} MB`);
+    t.diagnostic(`unpacked: ${weigh(join(modules, id))}`);
+    t.diagnostic(`with what it depends on: ${weigh(modules)} of ${Object.keys(packages).length} packages`);
+  });
+
+  it("started", async (t) => {
+    const legacy = await createGateway({ server: models, plugins: { allow: [id], slots: { memory: "none" } } });
+    const ours = await createGateway({ server: models, plugins: enginePlugin(id, join(modules, id)) });
+    const starts: (readonly [Start, Start])[] = [];
+    for (let round = 0; round <= rounds; round++) {
+      const both = [await measure(legacy), await measure(ours)] as const;
+      if (round > 0) starts.push(both);
+    }
+    for (const [what, unit, figure] of figures) {
+      const [before, now, added] = [
+        ([start]: readonly [Start, Start]) => figure(start),
+        ([, start]: readonly [Start, Start]) => figure(start),
+        ([one, other]: readonly [Start, Start]) => figure(other) - figure(one),
+      ].map((value) => median(starts.map(value)).toFixed(unit === "s" ? 1 : 0));
+      t.diagnostic(`${what}: ${before} ${unit} with legacy, ${now} ${unit} with ours, ${added} ${unit} more in a pair`);
+    }
+    t.diagnostic(`copied by the host for its plugins in a start and a turn: ${starts.at(-1)?.[1].copied}`);
+  });
+});
+
+const figures: readonly (readonly [what: string, unit: string, figure: (start: Start) => number])[] = [
+  ["until ready", "s", (start) => start.readyMs / 1000],
+  ["until ready, processor time", "s", (start) => start.readyCpuMs / 1000],
+  ["first turn", "s", (start) => start.turnMs / 1000],
+  ["first turn, processor time", "s", (start) => start.turnCpuMs / 1000],
+  ["memory after it", "MB", (start) => start.memoryMb],
+];
+
+async function measure(gateway: Gateway): Promise<Start> {
+  const began = performance.now();
+  await gateway.start();
+  const [ready, usedReady] = [performance.now(), usage()];
+  const { status, text } = await gateway.turn("agent:main:start", "hello", { timeoutMs: 180_000 });
+  const [answered, usedAnswered] = [performance.now(), usage()];
+  assert.equal(status, 200, text);
+  const copied = weigh(join(gateway.state, "tmp", "plugin-captures"));
+  await gateway.stop();
+  return {
+    readyMs: ready - began,
+    readyCpuMs: usedReady.cpuMs,
+    turnMs: answered - ready,
+    turnCpuMs: usedAnswered.cpuMs - usedReady.cpuMs,
+    memoryMb: usedAnswered.memoryMb,
+    copied,
+  };
+}
+
+/** Of what this process has started and what that has started, ended or not; the memory is the largest one's. */
+function usage(): { readonly cpuMs: number; readonly memoryMb: number } {
+  const tree = (pid: string): readonly string[] => [pid, ...childrenOf(pid).flatMap(tree)];
+  const stats = childrenOf(String(process.pid))
+    .flatMap(tree)
+    .map((pid) =>
+      readFileSync(`/proc/${pid}/stat`, "utf8")
+        .replace(/^.*\) /, "")
+        .split(" ")
+        .map(Number),
+    );
+  // Ticks of 10 ms: user, system, and both of the children that have ended. Then, pages of 4 KiB.
+  const cpuMs = stats.flatMap((fields) => fields.slice(11, 15).map((ticks) => ticks * 10));
+  const memoryMb = stats.map((fields) => ((fields[21] ?? 0) * 4096) / 1e6);
+  return { cpuMs: cpuMs.reduce((sum, ms) => sum + ms, 0), memoryMb: Math.max(...memoryMb) };
+}
+
+const childrenOf = (pid: string): readonly string[] =>
+  readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8")
+      .split(" ")
+      .filter((child) => child !== ""),
+  );
+
+function weigh(folder: string): string {
+  if (!existsSync(folder)) return "nothing";
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const bytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+  return `${(bytes / 1e6).toFixed(1)} MB in ${files.length} files`;
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
