@@ -22,6 +22,7 @@ const stages: readonly Stage[] = [
   { name: "unused", check: () => command("knip") },
   { name: "generated", check: () => command("node tools/generate.ts --check") },
   { name: "tests", check: runTests },
+  { name: "host", check: () => command("node test/host/run.ts") },
 ];
 
 /** A test file that takes longer hangs. */
@@ -41,16 +42,17 @@ for (const { name, check } of stages) {
   console.log(`✓ ${[name.padEnd(10), `${seconds} s`.padStart(8), good].join(" ").trimEnd()}`);
 }
 
+/** What a command says last, if it ends well. */
 function command(line: string): string | null {
-  const { status, stdout, stderr } = spawnSync(line, { shell: true, encoding: "utf8" });
-  if (status === 0) return "";
+  const { status, stdout, stderr } = spawnSync(line, { shell: true, encoding: "utf8", maxBuffer: 1e9 });
+  if (status === 0) return line.startsWith("node test/") ? (stdout.trimEnd().split("\n").at(-1) ?? "") : "";
   process.stderr.write(`$ ${line}\n${stdout}${stderr}`);
   return null;
 }
 
 /** Shows what fails as it fails, and which tests were skipped and why; what passes is only counted. */
 async function runTests(): Promise<string | null> {
-  // Those of the host need the host, and run by themselves.
+  // Those of the host need the host, and come last.
   const files = globSync(["src/**/*.test.ts", "test/**/*.test.ts"], { exclude: ["test/host/**"] }).toSorted();
   const events = run({ files, concurrency: availableParallelism(), timeout: fileTimeoutMs });
   let summary = "";

@@ -2,10 +2,9 @@
  * What a model passes to a tool, against what the tool takes. Models err in harmless ways (a number as a string, one id
  * where a list is wanted, null for nothing), and where the meaning is clear they get what they meant; everything else
  * is told with the argument's name, what is wrong and a call that works. The schemas are plain JSON Schema, so that
- * every host and provider takes them; typebox gives them their types, and is loaded when the first call is checked.
+ * every host and provider takes them; typebox, which checks them, is loaded with the first call.
  */
 
-import type { Static } from "typebox";
 import { LcmError } from "../core/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
 import { parseSpan } from "../core/when.ts";
@@ -28,11 +27,31 @@ export type Parameters = {
   readonly properties: Readonly<Record<string, Parameter>>;
 };
 
+/** What a call holds that fits the schema. */
+export type ArgumentsOf<P extends Parameters> = {
+  readonly [K in keyof P["properties"] & P["required"][number]]: ValueOf<P["properties"][K]>;
+} & {
+  readonly [K in Exclude<keyof P["properties"], P["required"][number]>]?: ValueOf<P["properties"][K]>;
+};
+
+type ValueOf<Q extends Parameter> = Q extends { readonly enum: readonly (infer Choice)[] }
+  ? Choice
+  : {
+      readonly string: string;
+      readonly integer: number;
+      readonly boolean: boolean;
+      readonly array: string[];
+    }[Q["type"]];
+
 /** What the tool takes, as its types say; throws `invalid` for what cannot be meant. */
-export async function checkArguments<const P extends Parameters>(parameters: P, given: unknown): Promise<Static<P>> {
+export async function checkArguments<const P extends Parameters>(
+  parameters: P,
+  given: unknown,
+): Promise<ArgumentsOf<P>> {
   const { args, unknown } = mend(parameters, given);
   const { Check, Errors } = await import("typebox/schema");
-  if (unknown.length === 0 && Check(parameters, args)) return args;
+  const fits = (values: unknown): values is ArgumentsOf<P> => Check(parameters, values);
+  if (unknown.length === 0 && fits(args)) return args;
   const wrong = Errors(parameters, args)[1].flatMap((error) =>
     error.keyword === "required" ? error.params.requiredProperties : (error.instancePath.split("/")[1] ?? []),
   );

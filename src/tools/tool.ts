@@ -4,7 +4,6 @@
  * world that refuses is an answer with a hint and no exception.
  */
 
-import type { Static } from "typebox";
 import type { AskProgress, Delegate, Read } from "../core/question.ts";
 import { LcmError } from "../core/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
@@ -12,7 +11,7 @@ import type { GrantId, JsonObject } from "../core/model.ts";
 import type { Model } from "../core/ports.ts";
 import type { Reader } from "../core/scope.ts";
 import { checkArguments } from "./arguments.ts";
-import type { Parameters } from "./arguments.ts";
+import type { ArgumentsOf, Parameters } from "./arguments.ts";
 
 export interface ToolContext {
   readonly lcm: Lcm;
@@ -58,7 +57,7 @@ export interface Tool extends Described {
 
 interface Definition<P extends Parameters> extends Described {
   readonly parameters: P;
-  run(args: Static<P>, context: ToolContext): Promise<Omit<ToolResult, "isError">>;
+  run(args: ArgumentsOf<P>, context: ToolContext): Promise<Omit<ToolResult, "isError">>;
 }
 
 export function defineTool<const P extends Parameters>(definition: Definition<P>): Tool {

@@ -24,7 +24,7 @@ export function stagePlugin(folder: string, seenAs: string): void {
   symlinkSync(join(repository, "node_modules"), join(folder, "node_modules"));
   const { status, stdout, stderr } = spawnSync("npm", ["run", "build"], { cwd: folder, encoding: "utf8" });
   assert.equal(status, 0, `the build failed: ${stdout}${stderr}`);
-  for (const path of ofBuild) rmSync(join(folder, path), { recursive: true });
+  for (const path of [...ofBuild, "node_modules"]) rmSync(join(folder, path), { recursive: true });
   process.env[pluginVariable] = seenAs;
 }
 
