@@ -113,6 +113,15 @@ describe("what is set aside", () => {
     assert.ok((steps[0] ?? 0) > 6_000 && (steps.at(-1) ?? 0) < 2_100, steps.join(" "));
   });
 
+  it("does not follow small differences, which would move the cut of every prompt", () => {
+    const learned = [23_900, 23_870, 23_950, 24_001].map((input) => {
+      const memory = fresh();
+      learnFromTurn(memory, shown(10_000), committed(user, answer(input)));
+      return memory.allowance;
+    });
+    assert.equal(new Set(learned).size, 1, learned.join(" "));
+  });
+
   it("is never more than half, and nothing is learned from a turn that says nothing", () => {
     const memory = fresh();
     learnFromTurn(memory, shown(10), committed(user, answer(10_000_000)));

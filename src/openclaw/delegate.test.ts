@@ -70,9 +70,12 @@ describe("a question in a host", () => {
   it("offers the sub-agent lcm_expand and lcm_describe, which read under the question's grant", async () => {
     const offered: string[] = [];
     const said: string[] = [];
-    const { world } = await asking({
+    const world = await createRecallWorld({
+      ...long,
       async child({ request, tools, call }: ChildRun) {
-        offered.push(...tools.map(({ name }) => name));
+        offered.push(...world.toolsFor(request).map(({ name }) => name));
+        const failed = await tools[0]?.execute("1", { id: "msg_0" });
+        assert(failed?.details["error"], "the host takes it for a failure");
         const [leaf = ""] = /sum_[0-9a-f]{16}/.exec(request.message) ?? [];
         said.push(await call("lcm_expand", { summaryIds: [leaf], includeMessages: true }));
         said.push(await call("lcm_grep", { pattern: "secret" }));
@@ -81,6 +84,7 @@ describe("a question in a host", () => {
         return "That is all.";
       },
     });
+    await ask(world);
     assert.deepEqual(offered, ["lcm_describe", "lcm_expand"]);
     assert.match(said[0] ?? "", /The secret is (basalt|amber)/);
     assert.deepEqual(said.slice(1, 3), ["Tool lcm_grep not found", "Tool lcm_expand_query not found"]);
@@ -92,6 +96,16 @@ describe("a question in a host", () => {
     const { world } = await asking({ child: async () => await Promise.resolve("None.") });
     const { calls, failures, open, inputTokens, outputTokens } = await usageOf(world);
     assert.deepEqual([calls, failures, open, inputTokens, outputTokens], [1, 0, 0, 642, 60]);
+  });
+
+  it("stands if only what it took cannot be read, and is read from the session if the run does not tell it", async () => {
+    const child = async (): Promise<string> => await Promise.resolve("It is basalt.");
+    const getSessionMessages = async (): Promise<never> => await Promise.reject(new Error("busy"));
+    const waitForRun = async () => await Promise.resolve({ status: "ok" } as const);
+    for (const subagent of [{ getSessionMessages }, { waitForRun }])
+      assert.match((await asking({ child, subagent })).answer.text, /It is basalt/);
+    const { answer } = await asking({ child, subagent: { getSessionMessages, waitForRun } });
+    assert.equal(answer.details["partial"], "the delegate gave no answer that could be used");
   });
 
   it("guarantee 20: asks no sub-agent beyond the ceiling", async () => {
@@ -136,8 +150,18 @@ describe("afterwards", () => {
     assert.match(slow.answer.text, /It is basalt/);
     const deleteSession = async (): Promise<never> => await Promise.reject(new Error("the session is busy"));
     const { world } = await asking({ child, subagent: { deleteSession } });
-    await settled();
+    while (world.warnings.length === 0) await settled();
     assert.match(world.warnings.join(), /was deleted, which had answered a question: the session is busy/);
+  });
+
+  it("a run that was broken off is deleted again when it has ended, since it may have written until then", async () => {
+    const end = Promise.withResolvers<string>();
+    const { world } = await asking({ ...short, child: async () => await end.promise });
+    await settled();
+    assert.equal(world.deleted.length, 1);
+    end.resolve("Too late.");
+    while (world.deleted.length < 2) await settled();
+    assert.deepEqual(new Set(world.deleted), new Set(world.runs.map(({ sessionKey }) => sessionKey)));
   });
 
   it("what the host does for such a session, the engine keeps nothing of", async () => {
@@ -276,7 +300,8 @@ describe("several questions of one session", () => {
   });
 
   it("one that waits in vain says so, and is never asked", async () => {
-    const world = await createRecallWorld({ ...short, child: never });
+    const first = Promise.withResolvers<string>();
+    const world = await createRecallWorld({ ...short, child: async () => await first.promise });
     const lcm = await world.runtime.open();
     const { own, host, runtime } = world;
     const delegate = () => createDelegate({ ...own.context, runtime, lcm, host: () => host, conversation: own.id });
@@ -289,9 +314,12 @@ describe("several questions of one session", () => {
       signal: undefined,
       tools: [],
     };
-    void delegate()(task);
+    const one = delegate()(task);
     const reason = "another question of this session was still being answered";
     assert.deepEqual(await delegate()(task), { kind: "failed", reason });
+    first.resolve("At last.");
+    assert.equal((await one).kind, "answered");
+    await settled();
     assert.equal(world.runs.length, 1);
   });
 });

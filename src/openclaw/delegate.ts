@@ -8,6 +8,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { isObject } from "../core/content.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { ConversationId, Json } from "../core/model.ts";
@@ -90,19 +91,22 @@ async function askHost(
   const { runtime, lcm, host, agentId } = deps;
   const child = delegateKey(agentId, randomUUID());
   runtime.grants.set(child, { grant: task.grant, tools: task.tools });
-  const run = await begin(deps, child, request);
-  if (run === null) {
+  const runId = await begin(deps, child, request);
+  if (runId === null) {
     runtime.grants.delete(child);
     const model = createHostModel(host().llm, { settings: lcm.settings, sayOnce: (words) => runtime.sayOnce(words) });
     // It has no tools, so it must not be told to use them.
     return await model.complete({ ...request, prompt: lastDelegatePrompt(request.prompt, []) });
   }
   const { subagent } = host();
+  let isOver = false;
   try {
-    return await answerOf(subagent, child, run, { signal: request.signal, timeoutMs: leftMs() });
+    const ended = await untilAborted(request.signal, subagent.waitForRun({ runId, timeoutMs: leftMs() }));
+    isOver = ended?.status === "ok" || ended?.status === "error";
+    return await answerOf(subagent, child, ended);
   } finally {
     runtime.grants.delete(child);
-    void detached(remove, deps, subagent, child);
+    void detached(remove, runtime, subagent, { child, runId, isOver });
   }
 }
 
@@ -131,18 +135,17 @@ async function begin(
   }
 }
 
-async function answerOf(
-  subagent: Subagents,
-  child: string,
-  runId: string,
-  { signal, timeoutMs }: { readonly signal: AbortSignal | undefined; readonly timeoutMs: number },
-): Promise<Completion> {
-  const ended = await untilAborted(signal, subagent.waitForRun({ runId, timeoutMs }));
+type Ended = Awaited<ReturnType<Subagents["waitForRun"]>>;
+
+async function answerOf(subagent: Subagents, child: string, ended: Ended | null): Promise<Completion> {
   if (ended === null || ended.status === "timeout" || ended.status === "pending")
     return { kind: "refused", refusal: "timeout", message: "the sub-agent was still at work" };
   if (ended.status === "error")
     return { kind: "refused", refusal: "unreachable", message: ended.error ?? "the sub-agent failed" };
-  const { messages } = await subagent.getSessionMessages({ sessionKey: child, limit: messagesMax });
+  // Without them an answer stands all the same; only what it took is not known.
+  const { messages } = await subagent
+    .getSessionMessages({ sessionKey: child, limit: messagesMax })
+    .catch((): { readonly messages: readonly Json[] } => ({ messages: [] }));
   const said = messages.filter(isObject).filter(({ role }) => role === "assistant");
   const used = said.map(({ usage = {} }) => (isObject(usage) ? usage : {}));
   const sum = (...fields: readonly string[]): number =>
@@ -182,11 +185,25 @@ async function untilAborted<T>(signal: AbortSignal | undefined, work: Promise<T>
 /** What a tool call may do, the host allows as long as the call's turn goes on; this outlives it. */
 const detached = AsyncLocalStorage.snapshot();
 
-/** Nobody waits for it: it takes seconds, and ends the run if that goes on. */
-async function remove({ runtime }: DelegateDeps, subagent: Subagents, child: string): Promise<void> {
-  try {
-    await subagent.deleteSession({ sessionKey: child, deleteTranscript: true });
-  } catch (error) {
-    runtime.note(`the session ${child} was deleted, which had answered a question`, error);
+const removalsMax = 3;
+const pauseMs = 500;
+const endMs = 60_000;
+
+/** Nobody waits for it: it takes seconds. It ends a run that goes on, which may write once more before it has ended. */
+async function remove(
+  runtime: Runtime,
+  subagent: Subagents,
+  { child, runId, isOver }: { readonly child: string; readonly runId: string; readonly isOver: boolean },
+): Promise<void> {
+  for (let removals = 1, isLast = isOver; ; removals++) {
+    try {
+      await subagent.deleteSession({ sessionKey: child, deleteTranscript: true });
+      if (isLast) return;
+      isLast = true;
+    } catch (error) {
+      if (removals >= removalsMax)
+        return runtime.note(`the session ${child} was deleted, which had answered a question`, error);
+    }
+    await Promise.allSettled([subagent.waitForRun({ runId, timeoutMs: endMs }), pause(pauseMs, null, { ref: false })]);
   }
 }

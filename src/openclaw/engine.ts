@@ -53,6 +53,9 @@ export function createEngine(deps: EngineDeps): ContextEngine {
   /** What this turn was shown: it stays as it is, whatever is folded meanwhile, as long as it fits. */
   let shown: AssembleResult | null = null;
   let attempt: Attempt | null = null;
+  /** What the host had to show when the turn began, and what has come of the turn since if it is tried anew. */
+  let begun: readonly HostMessage[] | null = null;
+  let live: readonly HostMessage[] = [];
   /** Why the store does not hold what came before this turn; null if it does. */
   let behind: string | null = null;
 
@@ -76,10 +79,12 @@ export function createEngine(deps: EngineDeps): ContextEngine {
       shown = null;
       behind = null;
       try {
-        const drained = await runtime.inTurn(place.sessionKey, during, async () =>
-          drain(await runtime.open(), readTranscript, place),
-        );
-        if (drained !== null) return { bootstrapped: true, importedMessages: drained.value.messages };
+        // What begins when the turn has begun already would take it for one that came without a commit.
+        const drained = await runtime.inTurn(place.sessionKey, during, async (left) => {
+          const lcm = await runtime.open();
+          return left.aborted ? null : await drain(lcm, readTranscript, place);
+        });
+        if (drained?.value) return { bootstrapped: true, importedMessages: drained.value.messages };
         behind = "the session is still being caught up";
       } catch (error) {
         behind = wordsOf(error);
@@ -116,6 +121,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
       const memory = runtime.memoryOf(placeOf(call).sessionKey);
       if (attempt === null || isFirstCall(call)) {
         attempt = beginAttempt(call);
+        live = liveIn(call, (begun ??= call.messages));
         shown = null;
       }
       if (shown !== null && shown.estimatedTokens <= budgetOf(attempt, call, memory, addedBy(shown))) return shown;
@@ -163,7 +169,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     },
     async afterTurn(call) {
       if (!isServed(call)) return;
-      shown = null;
+      [shown, begun] = [null, null];
       await storeStandalone(call, call.messages.slice(call.prePromptMessageCount));
     },
 
@@ -178,9 +184,10 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     const guidance = await guidanceFor(lcm, conversation);
     const memory = runtime.memoryOf(placeOf(call).sessionKey);
     const budget = budgetOf(current, call, memory, guidance === null ? 0 : estimateTokens(guidance));
-    const { messages, report } = await lcm.assemble(conversation.id, { budget: Math.max(0, budget) });
+    const liveTokens = live.reduce((sum, message) => sum + tokensOf(message), 0);
+    const { messages, report } = await lcm.assemble(conversation.id, { budget: Math.max(0, budget - liveTokens) });
     const addition = guidance === null || budget < 0 ? {} : { systemPromptAddition: guidance };
-    return { messages, estimatedTokens: report.tokens, ...addition };
+    return { messages: [...messages, ...live], estimatedTokens: report.tokens + liveTokens, ...addition };
   }
 
   async function beginFolding(call: SessionCall, during: string): Promise<void> {
@@ -247,6 +254,17 @@ export function createEngine(deps: EngineDeps): ContextEngine {
       return appended.messages.length;
     });
   }
+}
+
+/**
+ * A turn that has used tools already and is tried anew, after an overflow: the host then counts what has come of it as
+ * told before, and only asks to go on. None of that is stored yet. The host joins messages of a user, so that the last
+ * one of before may have become the first one of the turn.
+ */
+function liveIn({ messages }: AssembleCall, begun: readonly HostMessage[]): readonly HostMessage[] {
+  const last = begun.at(-1);
+  const isJoined = last?.["role"] === "user" && JSON.stringify(messages[begun.length - 1]) !== JSON.stringify(last);
+  return messages.slice(isJoined ? begun.length - 1 : begun.length);
 }
 
 const addedBy = ({ systemPromptAddition }: AssembleResult): number =>

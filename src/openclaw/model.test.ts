@@ -150,6 +150,19 @@ describe("guarantee 21: a failure of the host's model is told by its status, not
     });
   }
 
+  for (const [stopReason, refusal] of [
+    ["error", "unreachable"],
+    ["aborted", "timeout"],
+  ] as const) {
+    it(`an answer of the host that ended with "${stopReason}": ${refusal}`, async () => {
+      const { model } = createWorld(async () => await Promise.resolve({ text: "", stopReason }));
+      const answer = await model.complete(request);
+      assert.equal(answer.kind === "refused" && answer.refusal, refusal);
+      const withdrawn = await model.complete({ ...request, signal: AbortSignal.abort() });
+      assert.equal(withdrawn.kind === "refused" && withdrawn.refusal, "cancelled");
+    });
+  }
+
   it("an error whose causes go round in a circle: unreachable", async () => {
     const round: Error & { cause?: unknown } = new Error("round");
     round.cause = round;
@@ -176,8 +189,11 @@ describe("guarantee 21: a failure of the host's model is told by its status, not
   it("one call took too long: timeout", async () => {
     // A timer that only a signal waits for does not keep a process alive.
     const alive = setInterval(() => undefined, 1_000);
-    const answer = await createWorld(untilAborted, { seconds: 0.02 }).model.complete(request);
+    const { model } = createWorld(untilAborted, { seconds: 0.02 });
+    for (const signal of [undefined, new AbortController().signal]) {
+      const answer = await model.complete(signal === undefined ? request : { ...request, signal });
+      assert.equal(answer.kind === "refused" && answer.refusal, "timeout");
+    }
     clearInterval(alive);
-    assert.equal(answer.kind === "refused" && answer.refusal, "timeout");
   });
 });

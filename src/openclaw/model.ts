@@ -33,16 +33,16 @@ export function createHostModel(llm: Llm, { settings, runtimeSettings, sayOnce }
     name: wished ?? runtimeSettings?.model?.resolved ?? "the host's model",
     async complete(request) {
       try {
-        if (wished === null) return toCompletion(await ask(request, null));
+        if (wished === null) return toCompletion(await ask(request, null), request.signal);
         try {
-          return toCompletion(await ask(request, wished));
+          return toCompletion(await ask(request, wished), request.signal);
         } catch (error) {
           if (!isForbidden(error)) throw error;
           sayOnce(
             `summaryModel ${wished} is not asked, but the session's own model: OpenClaw allows a plugin another one ` +
               "only with plugins.entries.lossless-claw.llm.allowModelOverride set to true",
           );
-          return toCompletion(await ask(request, null));
+          return toCompletion(await ask(request, null), request.signal);
         }
       } catch (error) {
         return refusedFor(error, request.signal);
@@ -59,7 +59,13 @@ function wishOf({ summaryModel, summaryProvider }: ModelOptions["settings"]): st
 const withTimeout = (signal: AbortSignal | undefined, ms: number): AbortSignal =>
   signal === undefined ? AbortSignal.timeout(ms) : AbortSignal.any([signal, AbortSignal.timeout(ms)]);
 
-function toCompletion({ text, stopReason, usage = {} }: LlmAnswer): Completion {
+/** A provider that fails is an answer to the host, too: one without a text, and without the provider's status. */
+function toCompletion({ text, stopReason, usage = {} }: LlmAnswer, signal: AbortSignal | undefined): Completion {
+  const failure = failures.get(stopReason ?? "");
+  if (failure !== undefined) {
+    const refusal = signal?.aborted === true ? "cancelled" : failure;
+    return { kind: "refused", refusal, message: "the model's provider failed; OpenClaw's log tells how" };
+  }
   const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
   return {
     kind: "text",
@@ -69,6 +75,11 @@ function toCompletion({ text, stopReason, usage = {} }: LlmAnswer): Completion {
     outputTokens,
   };
 }
+
+const failures: ReadonlyMap<string, Refusal> = new Map([
+  ["error", "unreachable"],
+  ["aborted", "timeout"],
+]);
 
 const isForbidden = (error: unknown): boolean => fieldOf(error, "code") === "LLM_COMPLETION_NOT_AUTHORIZED";
 

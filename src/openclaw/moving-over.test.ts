@@ -7,7 +7,7 @@ import type { HostMessage } from "../core/content.ts";
 import { createLcm } from "../core/lcm.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { Conversation, JsonObject, Message, Timestamp } from "../core/model.ts";
-import type { Appendable, Store } from "../core/ports.ts";
+import type { Appendable, SessionIdentity, Store } from "../core/ports.ts";
 import { readTranscriptValue } from "../core/transcript.ts";
 import { adopt } from "../store/adopt.ts";
 import { openSqlite } from "../store/sqlite.ts";
@@ -115,7 +115,11 @@ async function onStore(work: (ground: Ground) => Promise<void>): Promise<void> {
 const placeOf = (name: string) => ({ sessionId: name, sessionKey: `agent:main:${name}`, agentId: "main" });
 
 /** A conversation as it is after adopting. */
-async function hold(store: Store, kept: readonly Kept[], place = placeOf(`s${++sessions}`)): Promise<Conversation> {
+async function hold(
+  store: Store,
+  kept: readonly Kept[],
+  place: SessionIdentity = placeOf(`s${++sessions}`),
+): Promise<Conversation> {
   const { id } = await store.open(place);
   await store.append(id, kept.map(keptToStore));
   const conversation = await store.conversation(id);
@@ -133,7 +137,7 @@ async function fatesOf(store: Store, conversation: Conversation, lines: readonly
   const aligned = await alignOlder(store, conversation, () => pagesOf(lines));
   assert.ok(aligned !== null);
   return lines.map((line) => {
-    const [item, ...more] = aligned(itemOf(line));
+    const [item, ...more] = aligned.item(itemOf(line));
     assert.deepEqual(more, []);
     return item === undefined ? "held" : item.kind === "message" && item.message.aside === "branch" ? "aside" : "new";
   });
@@ -265,6 +269,50 @@ describe("a conversation that the older program kept", () => {
     });
   });
 
+  it("is not led astray where everything was stored at once, and texts come again", async () => {
+    await onStore(async ({ store }) => {
+      const at = (line: Line | undefined): Kept => ({
+        line: line ?? assert.fail(),
+        how: "blocks",
+        storedMs: beganMs + 30 * minutes,
+      });
+      const only = (text: string): Kept => at({ id: "", event: {}, atMs: 0, raw: user(text) });
+      for (const [texts, kept, expected] of [
+        // What only the older program knows says the same as something before it.
+        ["a ok b ok c", "a ok b ok +ok c", "hhhhh"],
+        ["a b c a b c a b c", "a b c a b c a b c +a", "hhhhhhhhh"],
+        // What is missed lies between equal texts.
+        ["p q p v u q", "q p", "ahhnnn"],
+        ["ok a ok b c", "a b +ok c", "ahahh"],
+        // What was changed stands where a text comes again before it.
+        ["x a b c x a b c", "x a b c +y a b c", "hhhhahhh"],
+      ] as const) {
+        const lines = transcriptOf(texts.split(" ").map(user));
+        let from = 0;
+        const held = kept.split(" ").map((text) => {
+          if (text.startsWith("+")) return only(text.slice(1));
+          const found = texts.split(" ").indexOf(text, from);
+          from = found + 1;
+          return at(lines[found]);
+        });
+        assert.deepEqual(await fatesOf(store, await hold(store, held), lines), fates(expected), `${texts}: ${kept}`);
+      }
+    });
+  });
+
+  it("does not take for its own what was stored from the transcript before", async () => {
+    await onStore(async ({ store }) => {
+      const [first, second] = transcriptOf([user("ping"), user("ping")]);
+      assert.ok(first !== undefined && second !== undefined);
+      const { id } = await hold(store, [soon(first, "text", 3 * minutes)]);
+      const [item] = [itemOf(second)];
+      await store.append(id, [item]);
+      const conversation = await store.conversation(id);
+      assert.ok(conversation !== null);
+      assert.deepEqual(await fatesOf(store, conversation, [first, second]), fates("hn"));
+    });
+  });
+
   it("of another session under the same key takes nothing away from this one", async () => {
     await onStore(async ({ store }) => {
       const lines = transcriptOf([user("hi"), said("hello"), user("thanks"), said("you are welcome")]);
@@ -313,6 +361,105 @@ describe("a conversation that the older program kept", () => {
       }
     });
   }
+});
+
+describe("draining the transcript of a session that the older program kept", () => {
+  const said6 = [user("one"), said("two"), "reset", user("three"), said("four"), user("five")];
+  const textsIn = async (store: Store, { id }: Conversation): Promise<readonly string[]> =>
+    (await flattened(store, id)).map(({ text }) => text);
+  const familyOf = async (store: Store, sessionKey: string): Promise<readonly Conversation[]> =>
+    (await store.conversations({ sessionKey })).toSorted((a, b) => a.id - b.id);
+
+  it("goes on with what was kept under the session's id alone, and stores nothing of it again", async () => {
+    await onStore(async ({ store, lcm }) => {
+      const place = placeOf("nameless");
+      const lines = transcriptOf([user("one"), said("two"), user("three")]);
+      const { id } = await hold(
+        store,
+        lines.slice(0, 2).map((line) => soon(line, "text")),
+        { sessionId: place.sessionId },
+      );
+      const { conversation, messages } = await drain(lcm, readerOf(lines, 2), place);
+      assert.deepEqual([conversation?.id, conversation?.sessionKey, messages], [id, place.sessionKey, 1]);
+      assert.deepEqual(await textsIn(store, conversation ?? assert.fail()), ["one", "two", "three"]);
+    });
+  });
+
+  it("begins no segment where the older program had begun its own, nor where it had gone on", async () => {
+    await onStore(async ({ store, lcm }) => {
+      const lines = transcriptOf([...said6, "reset", user("six")]);
+      const keep = async (name: string, places: readonly number[]): Promise<Conversation> =>
+        await hold(
+          store,
+          places.map((at) => soon(lines[at] ?? assert.fail())),
+          placeOf(name),
+        );
+      await keep("own", [0, 1]);
+      await store.openSegment(placeOf("own"));
+      await keep("own", [3, 4]);
+      await keep("on", [0, 1, 3, 4]);
+      await keep("missed", [3, 4]);
+      await keep("nothing", [4]);
+      for (const [name, expected, asides] of [
+        ["own", ["one two", "three four five", "six"], ""],
+        ["on", ["one two three four five", "six"], ""],
+        ["missed", ["three four five", "six"], "one two"],
+        ["nothing", ["four five", "six"], "one two three"],
+      ] as const) {
+        const { sessionKey } = placeOf(name);
+        for (let times = 0; times < 2; times++) await drain(lcm, readerOf(lines, 4), placeOf(name));
+        const family = await familyOf(store, sessionKey);
+        const texts = await Promise.all(family.map(async (each) => (await textsIn(store, each)).join(" ")));
+        assert.deepEqual(texts, expected, name);
+        const all = (await Promise.all(family.map(({ id }) => store.messages({ conversation: id })))).flat();
+        const aside = all.filter(({ aside: why }) => why !== null).map(({ text }) => text);
+        assert.equal(aside.join(" "), asides, name);
+        assert.equal(all.length, lines.filter(({ raw }) => raw !== null).length, name);
+      }
+      await checkSound(store);
+    });
+  });
+
+  it("stores nothing twice when the host writes the transcript anew, also after another segment has begun", async () => {
+    await onStore(async ({ store, lcm }) => {
+      const place = placeOf("anew");
+      const lines = transcriptOf([...said6, "reset", user("six"), said("seven")]);
+      const held = [0, 3, 4].map((at) => soon(lines[at] ?? assert.fail()));
+      await hold(store, held.slice(0, 1), place);
+      await store.openSegment(place);
+      await hold(store, held.slice(1), place);
+      const texts = async (): Promise<readonly string[]> =>
+        await Promise.all(
+          (await familyOf(store, place.sessionKey)).map(async (each) => (await textsIn(store, each)).join(" ")),
+        );
+      for (const [upto, expected] of [
+        [6, ["one", "three four five"]],
+        [9, ["one", "three four five", "six seven"]],
+      ] as const) {
+        const read = readerOf(lines.slice(0, upto), 3);
+        await drain(lcm, read, place);
+        assert.deepEqual(await texts(), expected);
+        const { messages } = await store.status();
+        const anew: ReadTranscript = async (request) =>
+          request.cursor?.startsWith("anew") === true || request.cursor === undefined
+            ? await read({ ...request, cursor: request.cursor?.slice(4) ?? "0" }).then((page) =>
+                page.kind === "page" ? { ...page, cursor: `anew${page.cursor}` } : page,
+              )
+            : { kind: "reset", cursor: "anew0" };
+        assert.equal((await drain(lcm, anew, place)).messages, 0);
+        assert.deepEqual(await texts(), expected);
+        assert.equal((await store.status()).messages, messages);
+        // Back to plain cursors, as if it had not happened.
+        await drain(
+          lcm,
+          async (request) =>
+            request.cursor?.startsWith("anew") === true ? { kind: "reset", cursor: "0" } : await read(request),
+          place,
+        );
+      }
+      await checkSound(store);
+    });
+  });
 });
 
 /** The host's own lines of what a fixture holds: blocks where the older program kept text, calls where it kept none. */
@@ -365,9 +512,15 @@ const utterances = fc.oneof(
   fc.tuple(callIds, words).map(([id, text]) => calling(id, text)),
   fc.tuple(callIds, words).map(([id, text]) => result(id, text)),
 );
+interface Past {
+  readonly raw: HostMessage | string;
+  readonly isKept: boolean;
+  readonly how: Kept["how"];
+  readonly delayMs: number;
+}
 const pasts = fc.array(
-  fc.oneof(
-    { weight: 1, arbitrary: fc.constant({ raw: "model_change", isKept: false, how: "text", delayMs: 0 } as const) },
+  fc.oneof<fc.MaybeWeightedArbitrary<Past>[]>(
+    { weight: 1, arbitrary: fc.constant({ raw: "model_change", isKept: false, how: "text", delayMs: 0 }) },
     {
       weight: 6,
       arbitrary: fc.record({
@@ -393,10 +546,7 @@ interface Life {
 }
 
 /** What was said, what the older program kept of it, and what must become of every line. */
-function lifeOf(
-  past: typeof pasts extends fc.Arbitrary<infer T> ? T : never,
-  tail: readonly (HostMessage | string)[],
-): Life {
+function lifeOf(past: readonly Past[], tail: readonly (HostMessage | string)[]): Life {
   const lines = transcriptOf([...past.map(({ raw }) => raw), ...tail]);
   const kept = past.flatMap(({ isKept, how, delayMs }, at) =>
     isKept ? [soon(lines[at] ?? assert.fail(), how, delayMs)] : [],
@@ -422,19 +572,23 @@ describe("guarantee 1, moving over: whatever the older program kept of whatever 
     });
   });
 
-  it("also where all was stored at once, if no two messages say the same", async () => {
+  it("also where all was stored at once: each message is found once, and in its place if no two say the same", async () => {
     await onStore(async ({ store }) => {
+      const atOnce = ({ kept }: Life): readonly Kept[] => kept.map((each) => ({ ...each, storedMs: nowMs }));
+      const distinct = (raw: HostMessage | string, n: number): HostMessage | string =>
+        typeof raw === "string" ? raw : user(`message ${n}`);
       await fc.assert(
         fc.asyncProperty(pasts, tails, async (past, tail) => {
-          const distinct = (raw: HostMessage | string, n: number): HostMessage | string =>
-            typeof raw === "string" ? raw : user(`message ${n}`);
-          const life = lifeOf(
-            past.map((each, n) => ({ ...each, raw: distinct(each.raw, n) })) as typeof past,
+          const any = lifeOf(past, tail);
+          fc.pre(any.kept.length > 0);
+          const found = await fatesOf(store, await hold(store, atOnce(any)), any.lines);
+          assert.equal(found.filter((fate) => fate === "held").length, any.kept.length);
+
+          const apart = lifeOf(
+            past.map((each, n) => ({ ...each, raw: distinct(each.raw, n) })),
             tail.map((raw, n) => distinct(raw, 100 + n)),
           );
-          fc.pre(life.kept.length > 0);
-          const kept = life.kept.map((each) => ({ ...each, storedMs: nowMs }));
-          assert.deepEqual(await fatesOf(store, await hold(store, kept), life.lines), life.expected);
+          assert.deepEqual(await fatesOf(store, await hold(store, atOnce(apart)), apart.lines), apart.expected);
         }),
         runs,
       );

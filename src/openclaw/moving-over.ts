@@ -12,6 +12,7 @@
  */
 
 import { hash } from "node:crypto";
+import { setImmediate as breathe } from "node:timers/promises";
 import { entryFromStore, messageFromStore, textOfParts } from "../core/content.ts";
 import type { Conversation, Message, NewMessage } from "../core/model.ts";
 import { tiesOf } from "../core/pairing.ts";
@@ -25,28 +26,44 @@ const clockMs = 60_000;
 /** How many stored messages that are not found are passed over at a time, for one behind them that is. */
 const reach = 32;
 
-/**
- * What becomes of each line of the transcript: nothing of what is held, and what comes behind that is new. A message from
- * before the last that is held is kept outside the context, since its place there is gone. Null if nothing is held under
- * keys of its own.
- */
+/** The host has other things to do. */
+const stepsAtATime = 1_000;
+
+export interface Aligned {
+  /**
+   * What becomes of a line of the transcript: nothing of what is held, and what comes behind that is new. A message from
+   * before the last that is held is kept outside the context, since its place there is gone.
+   */
+  readonly item: (item: Appendable) => readonly Appendable[];
+  /** Whether a line comes before the last that is held. A reset there begins no segment: the older program had its own. */
+  readonly isPast: (key: string) => boolean;
+}
+
+/** Null if nothing is held under keys of its own. */
 export async function alignOlder(
   store: Store,
   conversation: Conversation,
   pages: () => AsyncIterable<readonly Appendable[]>,
-): Promise<((item: Appendable) => readonly Appendable[]) | null> {
+): Promise<Aligned | null> {
   const { older, known } = await readHeld(store, conversation);
-  if (older.length === 0) return null;
-  const said = await readSaid(pages(), known);
-  const found = match(older, said);
-  const held = new Set(found.map((at) => said[at]?.key));
-  const before = new Set(said.slice(0, found.at(-1) ?? 0).map(({ key }) => key));
-  return (item) => {
-    const { key, parentKey } = item.kind === "message" ? item.message : item.entry;
-    if (held.has(key)) return [];
-    const placed = typeof parentKey === "string" && held.has(parentKey) ? withoutParent(item) : item;
-    const isMissed = placed.kind === "message" && before.has(key);
-    return [isMissed ? { kind: "message", message: { ...placed.message, aside: "branch" } } : placed];
+  if (older.traces.length === 0) return null;
+  const { said, others } = await readSaid(pages(), known);
+  const found = await match(older, said);
+  const last = found.at(-1) ?? -1;
+  const held = new Set(found.map((at) => said.traces[at]?.key));
+  const past = new Set([
+    ...said.traces.slice(0, last + 1).map(({ key }) => key),
+    ...others.filter(({ before }) => before <= last).map(({ key }) => key),
+  ]);
+  return {
+    item: (item) => {
+      const { key, parentKey } = item.kind === "message" ? item.message : item.entry;
+      if (held.has(key)) return [];
+      const placed = typeof parentKey === "string" && held.has(parentKey) ? withoutParent(item) : item;
+      const isMissed = placed.kind === "message" && past.has(key);
+      return [isMissed ? { kind: "message", message: { ...placed.message, aside: "branch" } } : placed];
+    },
+    isPast: (key) => past.has(key),
   };
 }
 
@@ -72,23 +89,48 @@ interface Trace {
   readonly marks: readonly string[];
 }
 
+/** Messages in their order, and where each mark is among them. */
+interface Side {
+  readonly traces: readonly Trace[];
+  readonly places: ReadonlyMap<string, readonly number[]>;
+  add(message: Message | NewMessage): void;
+}
+
+function createSide(): Side {
+  const traces: Trace[] = [];
+  const places = new Map<string, number[]>();
+  return {
+    traces,
+    places,
+    add(message) {
+      const trace = traceOf(message);
+      const at = traces.push(trace) - 1;
+      for (const mark of trace.marks) {
+        const known = places.get(mark);
+        if (known === undefined) places.set(mark, [at]);
+        else known.push(at);
+      }
+    },
+  };
+}
+
 interface Held {
   /** What came without a line of the host's transcript, of all segments of the session, oldest first. */
-  readonly older: readonly Trace[];
+  readonly older: Side;
   /** Keys of what came with one: read before, by a run that broke off. */
   readonly known: ReadonlySet<string>;
 }
 
 async function readHeld(store: Store, { id }: Conversation): Promise<Held> {
   const family = await store.conversations({ familyOf: id, includeHidden: true });
-  const older: Trace[] = [];
+  const older = createSide();
   const known = new Set<string>();
   for (const segment of family.toSorted((a, b) => a.id - b.id)) {
     for (let afterSeq = 0; ;) {
       const page = await store.messages({ conversation: segment.id, afterSeq, limit: messagesPerPage });
       for (const message of page) {
         if (message.entry !== null) known.add(message.key);
-        else if (message.aside !== "note") older.push(traceOf(message));
+        else older.add(message);
       }
       const last = page.at(-1);
       if (last === undefined) break;
@@ -98,32 +140,37 @@ async function readHeld(store: Store, { id }: Conversation): Promise<Held> {
   return { older, known };
 }
 
-async function readSaid(
-  pages: AsyncIterable<readonly Appendable[]>,
-  known: ReadonlySet<string>,
-): Promise<readonly Trace[]> {
-  const said: Trace[] = [];
+interface Said {
+  readonly said: Side;
+  /** Lines that are no messages, and which message comes next. */
+  readonly others: readonly { readonly key: string; readonly before: number }[];
+}
+
+async function readSaid(pages: AsyncIterable<readonly Appendable[]>, known: ReadonlySet<string>): Promise<Said> {
+  const said = createSide();
+  const others: { readonly key: string; readonly before: number }[] = [];
   for await (const page of pages) {
+    await breathe(); // A host that reads its transcript without waiting for anything would be held up by all of it.
     for (const item of page) {
-      if (item.kind === "message" && !known.has(item.message.key)) said.push(traceOf(item.message));
+      if (item.kind === "entry") others.push({ key: item.entry.key, before: said.traces.length });
+      else if (!known.has(item.message.key)) said.add(item.message);
     }
   }
-  return said;
+  return { said, others };
 }
 
 function traceOf(message: Message | NewMessage): Trace {
   const { key, role, parts, at } = message;
-  const { calls, answers } = tiesOf(messageFromStore(message));
-  const ids = [...calls.map(({ id }) => id), ...answers].map((id) => id.replace(/[^\p{L}\p{N}]/gu, ""));
+  const named = role === "tool" ? tiesOf(messageFromStore(message)).answers : parts.map(({ toolCallId }) => toolCallId);
+  const ids = named.flatMap((id) => id?.replace(/[^\p{L}\p{N}]/gu, "") ?? []);
   const text = textOfParts(role === "assistant" ? parts.filter(({ type }) => type !== "tool") : parts);
-  const mark = (sort: string, value: string): string => hash("sha256", `${sort} ${role} ${value}`, "base64url");
   return {
     key,
     atMs: Date.parse(at),
     marks: [
-      mark("key", key),
-      ...(ids.length === 0 ? [] : [mark("ids", ids.join())]),
-      mark("text", text.replace(/\s+/g, "")),
+      `key ${key}`,
+      ...(ids.length === 0 ? [] : [`ids ${role} ${ids.join()}`]),
+      `text ${role} ${hash("sha256", text.replace(/\s+/g, ""), "base64url")}`,
     ],
   };
 }
@@ -133,21 +180,20 @@ function traceOf(message: Message | NewMessage): Trace {
 /** A stored message and the line it is, by their places. */
 type Pair = readonly [older: number, said: number];
 
-/** The places of the lines that are held, in order. In the usual case linear in both. */
-function match(older: readonly Trace[], said: readonly Trace[]): readonly number[] {
-  const places = placesByMark(said);
-  const olderPlaces = placesByMark(older);
-  const isSingle = (mark: string): boolean => places.get(mark)?.length === 1 && olderPlaces.get(mark)?.length === 1;
-  const marks = older.map((trace) => trace.marks.find(isSingle) ?? trace.marks.at(-1) ?? "");
+/** The places of the lines that are held, in order. In the usual case linear in both, and never for long at a time. */
+async function match(older: Side, said: Side): Promise<readonly number[]> {
+  const isSingle = (mark: string): boolean =>
+    said.places.get(mark)?.length === 1 && older.places.get(mark)?.length === 1;
+  const marks: string[] = [];
 
   /** The last line between two others that a stored message can be. */
   const findLast = (at: number, above: number, below: number): number | null => {
-    const found = places.get(marks[at] ?? "") ?? [];
-    const latestMs = (older[at]?.atMs ?? 0) + clockMs;
+    const found = said.places.get(marks[at] ?? "") ?? [];
+    const latestMs = (older.traces[at]?.atMs ?? 0) + clockMs;
     for (let index = countBelow(found, below) - 1; index >= 0; index--) {
       const place = found[index] ?? -1;
       if (place <= above) return null;
-      if ((said[place]?.atMs ?? 0) <= latestMs) return place;
+      if ((said.traces[place]?.atMs ?? 0) <= latestMs) return place;
     }
     return null;
   };
@@ -168,31 +214,27 @@ function match(older: readonly Trace[], said: readonly Trace[]): readonly number
     return found.reverse();
   };
 
-  const singles = marks.flatMap((mark, at): readonly Pair[] => {
-    const place = isSingle(mark) ? findLast(at, -1, said.length) : null;
-    return place === null ? [] : [[at, place]];
-  });
-  const ends: readonly Pair[] = [...longestRising(singles), [older.length, said.length]];
+  const singles: Pair[] = [];
+  for (const [at, trace] of older.traces.entries()) {
+    if (at % stepsAtATime === 0) await breathe();
+    const single = trace.marks.find(isSingle);
+    marks.push(single ?? trace.marks.at(-1) ?? "");
+    const place = single === undefined ? null : findLast(at, -1, said.traces.length);
+    if (place !== null) singles.push([at, place]);
+  }
+  const end: Pair = [older.traces.length, said.traces.length];
+  const found: number[] = [];
   let from: Pair = [-1, -1];
-  return ends.flatMap((to) => {
+  for (const [at, to] of [...longestRising(singles), end].entries()) {
+    if (at % stepsAtATime === 0) await breathe();
     // All of it, one after the other, if that is possible.
     const whole = fill(from, to, 1);
     const between = whole.length === to[0] - from[0] - 1 ? whole : fill(from, to, reach);
+    for (const place of between) found.push(place);
+    if (to !== end) found.push(to[1]);
     from = to;
-    return to[1] === said.length ? between : [...between, to[1]];
-  });
-}
-
-function placesByMark(traces: readonly Trace[]): ReadonlyMap<string, readonly number[]> {
-  const places = new Map<string, number[]>();
-  for (const [at, { marks }] of traces.entries()) {
-    for (const mark of marks) {
-      const known = places.get(mark);
-      if (known === undefined) places.set(mark, [at]);
-      else known.push(at);
-    }
   }
-  return places;
+  return found;
 }
 
 /** How many of these rising numbers are smaller. */

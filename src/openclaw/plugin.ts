@@ -7,6 +7,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { wordsOf } from "../core/errors.ts";
 import type { Timestamp } from "../core/model.ts";
 import { resolveSettings } from "../core/settings.ts";
 import { tools } from "../tools/tools.ts";
@@ -36,7 +37,14 @@ export default {
         description: "What is stored of this session, and what becomes of it: status, doctor, compact, help",
         acceptsArgs: true,
         requireAuth: true,
-        handler: async (call) => await (await import("./commands.ts")).runCommand(runtime(), call),
+        async handler(call) {
+          const { runCommand } = await import("./commands.ts");
+          try {
+            return await runCommand(runtime(), call);
+          } catch (error) {
+            return { text: `⚠️ ${wordsOf(error)}` }; // A wrong setting: there is nothing to ask yet.
+          }
+        },
       });
     }
     api.registerCli(

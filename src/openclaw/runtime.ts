@@ -65,9 +65,13 @@ export interface Runtime {
   inOrder<T>(session: string, work: () => Promise<T>): Promise<T>;
   /**
    * The same for a turn, which does not wait for long, as when another process holds the database: it gets null then, and
-   * the work goes on. As long as it does, no other of that session is waited for.
+   * the work goes on. As long as it does, no other of that session is waited for. The signal says that nobody waits.
    */
-  inTurn<T>(session: string, during: string, work: () => Promise<T>): Promise<{ readonly value: T } | null>;
+  inTurn<T>(
+    session: string,
+    during: string,
+    work: (left: AbortSignal) => Promise<T>,
+  ): Promise<{ readonly value: T } | null>;
   /** What is due for a conversation is folded, without anybody waiting; nothing if that is under way already. */
   compactSoon(conversation: ConversationId, model: Model | null): void;
   /** Resolves when nothing is being folded. */
@@ -174,11 +178,11 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
       return await mine;
     },
     async inTurn(session, during, work) {
-      const mine = self.inOrder(session, work);
       const { patienceMs = patienceMsDefault } = deps;
-      const ended = new AbortController();
+      const left = new AbortController();
+      const mine = self.inOrder(session, async () => await work(left.signal));
       try {
-        const patience = sleep(late.has(session) ? 0 : patienceMs, null, { signal: ended.signal });
+        const patience = sleep(late.has(session) ? 0 : patienceMs, null, { signal: left.signal });
         const done = await Promise.race([mine.then((value) => ({ value })), patience]);
         if (done !== null) return done;
         if (!late.has(session)) self.note(during, `it takes more than ${patienceMs} ms, and goes on without the turn`);
@@ -186,7 +190,7 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
         mine.catch((error: unknown) => self.note(during, error));
         return null;
       } finally {
-        ended.abort();
+        left.abort();
       }
     },
     compactSoon(conversation, model) {

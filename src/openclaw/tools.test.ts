@@ -164,6 +164,19 @@ describe("guarantee 25: the tools of a host read for the session that calls them
     }
   });
 
+  it("a session that only reads has no session of its own, whatever was stored under its key before", async () => {
+    const { call, own } = await createRecallWorld({ config: { statelessSessionPatterns: ["agent:ada:main"] } });
+    assert.doesNotMatch(textOf(await call(own.context, "lcm_grep", { pattern: "secret" })), /amber|basalt/);
+  });
+
+  it("a child with a grant uses it to walk down, and reads as anybody with its other tools", async () => {
+    const world = await createRecallWorld();
+    await grant(world);
+    assert.match(textOf(await world.call(child, "lcm_grep", { pattern: "secret" })), /^No match/);
+    const described = await world.call(child, "lcm_describe", { id: world.own.leaf });
+    assert.match(JSON.stringify(described.details), /"code":"not_found"/);
+  });
+
   it("a session that was deleted and begun anew under its key does not read as the old one", async () => {
     const { call, store, own } = await createRecallWorld();
     await store.append(own.id, [], { hostCursor: "here" });

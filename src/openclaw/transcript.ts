@@ -52,7 +52,7 @@ export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPla
   let named: Appended["turn"] = "unnamed";
   const stored = turn === undefined || conversation === null ? null : await nameIn(store, [conversation], turn);
   if (stored !== null) return { conversation, messages, turn: stored, isKept: true };
-  let keep = await createFilter(lcm, conversation, readFrom);
+  let keep = cursor === null ? await createFilter(lcm, conversation, readFrom) : keepAll;
   for (;;) {
     const page = await readFrom(cursor, eventsPerPage);
     if (page.kind === "missing") {
@@ -63,12 +63,17 @@ export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPla
       // The host has written its transcript anew. It is read again from its start, and what is stored stays as it is.
       assert(page.cursor !== cursor, "the start of a transcript is a place in it");
       cursor = page.cursor;
-      conversation = await findStart(store, place, readFrom, cursor);
+      keep = await createFilter(lcm, conversation, readFrom);
+      conversation = await findStart(lcm, place, readFrom, cursor, keep);
       continue;
     }
     if (page.events.length === 0) break;
-    conversation ??= await begin(store, place);
-    const at = page.events.findIndex(({ event }) => beginsSegment(event));
+    if (conversation === null) {
+      conversation = await begin(store, place);
+      // It may be one that the older program kept under the session's id alone.
+      keep = await createFilter(lcm, conversation, readFrom);
+    }
+    const at = page.events.findIndex(({ event }) => beginsSegment(event, keep));
     const end = turn === undefined ? 0 : endOf(turn, at < 0 ? page.events : page.events.slice(0, at));
     const stop = end > 0 ? end : at < 0 ? page.events.length : Math.max(1, at);
     const upto = stop === page.events.length ? page : await mustRead(readFrom, cursor, stop);
@@ -154,10 +159,11 @@ const isOther = (active: Conversation, sessionId: string): boolean =>
  * that message is new; the oldest if nothing was said before the first reset.
  */
 async function findStart(
-  store: Store,
+  { store }: Lcm,
   place: TranscriptPlace,
   readFrom: ReadFrom,
   start: string,
+  keep: Filter,
 ): Promise<Conversation | null> {
   const family = (await familyOf(store, place)).filter(({ sessionId }) => sessionId === place.sessionId);
   const newest = family.find(({ active }) => active) ?? null;
@@ -165,8 +171,9 @@ async function findStart(
     const page = await readFrom(cursor, eventsPerPage);
     if (page.kind !== "page" || page.events.length === 0) return newest;
     for (const { event } of page.events) {
-      if (beginsSegment(event)) return family.toSorted((a, b) => a.id - b.id)[0] ?? null;
+      if (beginsSegment(event, keep)) return family.toSorted((a, b) => a.id - b.id)[0] ?? null;
       if (!isObject(event) || event["type"] !== "message" || typeof event["id"] !== "string") continue;
+      if (keep.isPast(event["id"])) continue;
       for (const each of family)
         if ((await store.messages({ conversation: each.id, keys: [event["id"]] })).length > 0) return each;
       return newest;
@@ -189,8 +196,9 @@ async function begin(store: Store, place: TranscriptPlace): Promise<Conversation
  * What a person asked for with `/new` or `/reset`. When a session is only old, the host goes on with its newest
  * messages, if it has any: there we go on with all of it, since nothing of it is in the way.
  */
-const beginsSegment = (event: Json): boolean =>
+const beginsSegment = (event: Json, { isPast }: Filter): boolean =>
   isObject(event) &&
+  !isPast(event["id"]) &&
   event["type"] === "reset" &&
   event["firstKeptEntryId"] === undefined &&
   !(typeof event["reason"] === "string" && agedReasons.has(event["reason"]));
@@ -217,25 +225,26 @@ async function openSegment(lcm: Lcm, place: TranscriptPlace, { events, cursor }:
 interface Filter {
   readonly isCertain: boolean;
   readonly item: (item: Appendable) => readonly Appendable[];
+  /** Whether a row comes before the last that the older program has stored: its resets were the older program's. */
+  readonly isPast: (id: Json | undefined) => boolean;
 }
 
-const keepAll: Filter = { isCertain: true, item: (item) => [item] };
+const keepAll: Filter = { isCertain: true, item: (item) => [item], isPast: () => false };
 
 /** A conversation that was adopted holds a part of the transcript under keys of its own. */
 async function createFilter(lcm: Lcm, conversation: Conversation | null, readFrom: ReadFrom): Promise<Filter> {
-  if (conversation === null || conversation.hostCursor !== null || conversation.totals.messages === 0) return keepAll;
-  const aligned = await alignOlder(lcm.store, conversation, () => pagesOf(lcm, readFrom));
-  return aligned === null ? keepAll : { isCertain: false, item: aligned };
+  const pages = (): AsyncIterable<readonly Appendable[]> => pagesOf(lcm, readFrom);
+  const aligned = conversation === null ? null : await alignOlder(lcm.store, conversation, pages);
+  if (aligned === null) return keepAll;
+  return { isCertain: false, item: aligned.item, isPast: (id) => typeof id === "string" && aligned.isPast(id) };
 }
 
-/** The transcript from its start, up to where another segment begins. */
 async function* pagesOf(lcm: Lcm, readFrom: ReadFrom): AsyncGenerator<readonly Appendable[]> {
   for (let cursor: string | null = null; ;) {
     const page = await readFrom(cursor, eventsPerPage);
     if (page.kind !== "page" || page.events.length === 0) return;
-    const at = page.events.findIndex(({ event }) => beginsSegment(event));
-    yield itemsOf(lcm, at < 0 ? page : { ...page, events: page.events.slice(0, at) });
-    if (at >= 0 || !page.hasMore) return;
+    yield itemsOf(lcm, page);
+    if (!page.hasMore) return;
     cursor = page.cursor;
   }
 }
@@ -244,8 +253,22 @@ function itemsOf({ clock }: Lcm, { events }: Page): readonly Appendable[] {
   const now = clock.now();
   return events.flatMap(({ event, seq }) => {
     const line = readTranscriptValue(event, seq, now);
-    return line.kind === "item" ? [line.item] : [];
+    if (line.kind !== "item") return [];
+    const { item } = line;
+    return item.kind === "message" && isForEyesOnly(event) ? [asNote(item)] : [item];
   });
+}
+
+const asNote = ({ kind, message }: Extract<Appendable, { readonly kind: "message" }>): Appendable => ({
+  kind,
+  message: { ...message, aside: "note" },
+});
+
+/** What the host itself has said in the assistant's name: the answer to a slash command, the mirror of a delivery. */
+function isForEyesOnly(event: Json): boolean {
+  const message = isObject(event) ? event["message"] : null;
+  if (!isObject(message) || message["role"] !== "assistant" || message["provider"] !== "openclaw") return false;
+  return message["model"] === "gateway-injected" || message["model"] === "delivery-mirror";
 }
 
 /** How many rows it is to the turn's end, with what the host has noted down behind it; 0 if it does not end here. */

@@ -38,6 +38,8 @@ export interface OpenClawOptions {
   readonly schemaTokens?: number;
   /** How many tokens the provider finds in a message. */
   readonly counts?: (message: HostMessage) => number;
+  /** What else happens while a tool runs. */
+  readonly whileTool?: () => Promise<void>;
 }
 
 export interface Turn {
@@ -254,7 +256,10 @@ export function createOpenClaw(options: OpenClawOptions): ScriptedOpenClaw {
       if (ends === "failed" && step === tools.length) return await fail(session, engine, compactions);
       const text = tools[step];
       if (text === undefined) live.push(session.say(answer(`answer to ${says}`, inputTokens)));
-      else live.push(...callTool(session, step, text, ends === "broken_off" && step === tools.length - 1, inputTokens));
+      else {
+        await options.whileTool?.();
+        live.push(...callTool(session, step, text, ends === "broken_off" && step === tools.length - 1, inputTokens));
+      }
       step += 1;
       if (ends === "broken_off" && step >= tools.length) {
         await engine.dispose();
@@ -402,7 +407,7 @@ export function createOpenClaw(options: OpenClawOptions): ScriptedOpenClaw {
     slash(key, command) {
       const session = sessionOf(key);
       session.say({ role: "user", content: command });
-      session.say({ ...answer(`did ${command}`, 0), model: "gateway-injected" });
+      session.say({ ...answer(`did ${command}`, 0), provider: "openclaw", model: "gateway-injected" });
     },
     reset: (key, reason) => sessionOf(key).reset(reason),
     note: (key, type) => void sessionOf(key).note({ type }),

@@ -21,7 +21,7 @@ export interface Transcript {
   say(message: HostMessage): HostMessage;
   /** A line that is no message. */
   note(event: JsonObject): Row;
-  /** What a person asks for, or what time brings: then the newest user's message is kept in the host's own prompts. */
+  /** What a person asks for, or what time brings: then the newest message of a user is kept in the host's own prompts. */
   reset(reason: "new" | "reset" | "idle"): void;
   /** The same rows, perhaps with other contents; all cursors are void. */
   rewrite(change?: (message: HostMessage) => HostMessage): void;
@@ -82,7 +82,6 @@ export function createTranscript(sessionId: string, now: () => number): Transcri
     reset(reason) {
       const isUser = ({ event: { message } }: Row): boolean => isObject(message) && message["role"] === "user";
       const first = reason === "idle" ? rows.findLast(isUser) : undefined;
-      if (reason === "idle" && first === undefined) return;
       note({ type: "reset", reason, ...(first === undefined ? {} : { firstKeptEntryId: first.id }) });
     },
     rewrite(change = (message) => message) {
@@ -132,7 +131,7 @@ export function createTranscript(sessionId: string, now: () => number): Transcri
     segments() {
       const segments: HostEntry[][] = [];
       for (const { id, event } of written) {
-        const isNew = event["type"] === "reset" && event["firstKeptEntryId"] === undefined;
+        const isNew = event["type"] === "reset" && event["reason"] !== "idle";
         if (isNew || segments.length === 0) segments.push([]);
         segments.at(-1)?.push(entryOf(id, event));
       }

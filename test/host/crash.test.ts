@@ -21,6 +21,7 @@ const session = (name: string): string => `agent:main:${name}`;
 
 /** Folds soon, so that something is being folded when the gateway dies. */
 const settings = { freshTailCount: 4, leafChunkTokens: 600, leafTargetTokens: 100 };
+const summary = "They said a great many words, one after the other, and all of them were counted and written down.";
 const long = (word: string): string => Array.from({ length: 120 }, (_, at) => `${word}${at}`).join(" ");
 
 describe("guarantees 1 and 2: nothing is lost, nothing is doubled, on the host", () => {
@@ -56,7 +57,7 @@ describe("guarantees 1 and 2: nothing is lost, nothing is doubled, on the host",
   /** After a kill: the host takes up what it was doing, everybody says one thing more, and all of it is stored. */
   const recover = async (keys: readonly string[]): Promise<void> => {
     recorded.fault({});
-    server.script((asked) => (asked.kind === "completion" ? "They counted words." : echo(asked)));
+    server.script((asked) => (asked.kind === "completion" ? summary : echo(asked)));
     await gateway.start();
     for (const key of keys) {
       const turn = await gateway.turn(key, "still there?");

@@ -142,7 +142,10 @@ describe("recall on the host", () => {
       return { kind: "hang" };
     });
     assert.match(answer, /heliotrope-77/);
-    assert.match(answer, /Partial: the deadline passed while the delegate was at work/);
+    assert.match(
+      answer,
+      /Partial: (the deadline passed while the delegate was at work|OpenClaw did not answer \(timeout\))/,
+    );
     // On a slow machine the deadline may pass before the sub-agent has come to ask.
     const list = async (): Promise<string> => JSON.stringify(await gateway.rpc("sessions.list"));
     await until(async () => !(await list()).includes("lcm-question-"), "the sub-agent is gone");

@@ -34,7 +34,10 @@ interface Session {
   readonly isNamed: boolean;
 }
 
-const sessions: readonly Session[] = [{ key: "agent:main:moving", isNamed: true }];
+const sessions: readonly Session[] = [
+  { key: "agent:main:moving", isNamed: true },
+  { key: "agent:main:nameless", isNamed: false },
+];
 
 interface Older {
   readonly sessionId: string;

@@ -88,7 +88,7 @@ async function giveAPast(gateway: Gateway, sessionKey: string, size: number): Pr
         key: `past-${n + at}`,
         at: new Date(1_700_000_000_000 + (n + at) * 1_000).toISOString() as Timestamp,
       };
-      return { kind: "message" as const, message: messageToStore(message as never, origin) };
+      return { kind: "message" as const, message: messageToStore(message, origin) };
     });
     await store.append(conversation.id, items);
     await store.index(8_000);

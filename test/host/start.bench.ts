@@ -128,11 +128,16 @@ const childrenOf = (pid: string): readonly string[] =>
   );
 
 function weigh(folder: string): string {
-  if (!existsSync(folder)) return "nothing";
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const bytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
-  return `${(bytes / 1e6).toFixed(1)} MB in ${files.length} files`;
+  const sizes = existsSync(folder) ? sizesIn(folder) : [];
+  return `${(sizes.reduce((sum, size) => sum + size, 0) / 1e6).toFixed(1)} MB in ${sizes.length} files`;
 }
+
+/** Each file once: `readdir` by itself would follow the links between packages. */
+const sizesIn = (folder: string): readonly number[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? sizesIn(path) : entry.isFile() ? [statSync(path).size] : [];
+  });
 
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
