@@ -3,7 +3,6 @@
  * short lines, and what needs somebody comes first. Nothing here is an error to the host: what goes wrong is said.
  */
 
-import { setImmediate } from "node:timers/promises";
 import { groupsOf, levelSentence } from "../cli/commands/doctor.ts";
 import { changedSettings } from "../cli/commands/status.ts";
 import type { CompactReport, Due } from "../core/compact.ts";
@@ -252,7 +251,7 @@ async function sessionLines(asked: Asked, state: State | null): Promise<readonly
     `Not folded: ${count(totals.contextMessages, "message")}, ${formatCount(totals.contextMessageTokens)} tokens; ` +
       `the newest ${newest} always stay`,
     `${count(totals.summaries, "summary", "summaries")}${totals.summaries === 0 ? "" : ` (in context: ${inContext})`}`,
-    `${dueWords(due)}, ${(await isFolding(runtime)) ? "folding is under way" : "none under way"}`,
+    `${dueWords(due)}, ${runtime.isCompacting(conversation.id) ? "folding is under way" : "none under way"}`,
     ...(last === null ? [] : [`Last compaction: ${wordsOf(last.message)} (${clock(last.at)})`]),
     ...(caughtUp === 0
       ? []
@@ -273,10 +272,6 @@ function dueWords({ kind, rawTokens }: Due): string {
       return "Compaction due";
   }
 }
-
-/** Of any session: what is due is folded in the background, and who waits for that waits longer than a moment. */
-const isFolding = async (runtime: Runtime): Promise<boolean> =>
-  await Promise.race([runtime.settled().then(() => false), setImmediate(true)]);
 
 function databaseLines({
   messages,

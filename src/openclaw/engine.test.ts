@@ -696,14 +696,20 @@ describe("guarantee 17: compact() tells the truth, and never throws", () => {
 
   it("ends before the host's deadline with a model that hangs, and after an overflow goes on without it", async () => {
     const config = { agents: { defaults: { compaction: { timeoutSeconds: 1 } } } };
-    const world = await lived({ config, model: async () => await new Promise<never>(() => undefined) });
+    const hangs = async (): Promise<never> => await new Promise<never>(() => undefined);
+    // More than one pass is needed, and nothing was begun in the background.
+    const world = createWorld({ settings: eager, window: 100_000, config, model: hangs });
+    for (let turn = 0; turn < 12; turn++)
+      await world.host.turn(key, { by: "legacy", says: words(150, `turn ${turn}`) });
+    await world.host.bootstrap(key);
     const rescued = await checkTruth(world, async () => await world.host.compact(key, overflow));
-    assert.deepEqual([rescued.ok, rescued.compacted], [true, true], JSON.stringify(rescued));
+    assert.deepEqual([rescued.ok, rescued.compacted], [true, true]);
     assert.equal(rescued.result?.details?.["outcome"], "under", "and there was time for it");
-    const hung = await lived({ config, model: async () => await new Promise<never>(() => undefined) });
+    await world.end();
+
+    const hung = await lived({ config, model: hangs });
     const result = await checkTruth(hung, async () => await hung.host.compact(key));
     assert.equal(result.compacted, false);
-    await world.end();
     await hung.end();
   });
 

@@ -9,7 +9,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LcmError, wordsOf } from "../core/errors.ts";
-import { createLcm } from "../core/lcm.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { ConversationId, GrantId, Timestamp } from "../core/model.ts";
 import type { Clock, Model, Store } from "../core/ports.ts";
@@ -74,6 +73,7 @@ export interface Runtime {
   ): Promise<{ readonly value: T } | null>;
   /** What is due for a conversation is folded, without anybody waiting; nothing if that is under way already. */
   compactSoon(conversation: ConversationId, model: Model | null): void;
+  isCompacting(conversation: ConversationId): boolean;
   /** Resolves when nothing is being folded. */
   settled(): Promise<void>;
   memoryOf(session: string): SessionMemory;
@@ -161,7 +161,9 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
     isOpen: () => store !== null,
     async open() {
       const { clock, settings } = deps;
-      const mine = (lcm ??= Promise.all([openStore(), deps.templates()]).then(([opened, templates]) =>
+      // Loaded here: most copies of the plugin are only asked what there is.
+      const parts = () => Promise.all([openStore(), deps.templates(), import("../core/lcm.ts")]);
+      const mine = (lcm ??= parts().then(([opened, templates, { createLcm }]) =>
         createLcm({ store: opened, clock, settings: settings.values, templates }),
       ));
       return await mine.catch((error: unknown) => {
@@ -211,6 +213,7 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
       });
       compacting.set(conversation, work);
     },
+    isCompacting: (conversation) => compacting.has(conversation),
     async settled() {
       while (compacting.size > 0) await Promise.all(compacting.values());
     },

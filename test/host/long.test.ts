@@ -41,7 +41,7 @@ describe("a long session on the host", () => {
     askedIn.push(turn);
     if (turn >= hangs.from && turn < hangs.to) return { kind: "hang" };
     const facts = new Set(prompt.match(/The locker of week \d+ opens with \d+\./g));
-    return `They spoke of lockers, ${facts.size} in all. ${prose(facts.size, 60)}`;
+    return `They spoke of lockers, ${facts.size} in all. ${prose(facts.size, 220)}`;
   };
   const grep = (args: object) => ({ name: "lcm_grep", args });
   const requests = (): readonly Asked[] => requestsOf(server.asked, session);

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -33,6 +33,13 @@ export function pluginFolder(): string {
   const folder = process.env[pluginVariable];
   assert(folder, "host tests are run by `npm run test:host`");
   return folder;
+}
+
+/** Packs a folder that has been built, and tells the tarball. */
+export function pack(folder: string, into: string): string {
+  const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", into, folder];
+  const [{ filename }] = JSON.parse(execFileSync("npm", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }));
+  return join(into, filename);
 }
 
 /** `plugins` of openclaw.json with ours for the context engine. */

@@ -8,7 +8,8 @@
  */
 
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { makeScratch } from "../../src/testing/scratch.ts";
@@ -16,8 +17,7 @@ import { createGateway, enginePlugin } from "./gateway.ts";
 import type { Gateway } from "./gateway.ts";
 import { startModelServer } from "./model-server.ts";
 import type { ModelServer } from "./model-server.ts";
-import { pluginFolder } from "./plugin.ts";
-import { pack, startRegistry } from "./registry.ts";
+import { pack, pluginFolder } from "./plugin.ts";
 
 /** One start: until the gateway is ready, and then until its first answer. */
 interface Start {
@@ -35,7 +35,7 @@ const rounds = 5;
 
 describe("the start of the gateway", () => {
   const scratch = makeScratch("start");
-  const modules = join(scratch, "project", "node_modules");
+  const installed = join(scratch, "package");
   let models: ModelServer;
 
   before(async () => {
@@ -43,22 +43,16 @@ describe("the start of the gateway", () => {
   });
   after(async () => await models.close());
 
-  it("installed", async (t) => {
-    mkdirSync(join(scratch, "project"));
-    writeFileSync(join(scratch, "project", "package.json"), "{}");
+  it("installed", (t) => {
     const tarball = pack(pluginFolder(), scratch);
-    const registry = await startRegistry();
-    await registry.install(join(scratch, "project"), tarball);
-    await registry.close();
-    const { packages } = JSON.parse(readFileSync(join(modules, ".package-lock.json"), "utf8"));
-    t.diagnostic(`the tarball: ${(statSync(tarball).size / 1e6).toFixed(1)} MB`);
-    t.diagnostic(`unpacked: ${weigh(join(modules, id))}`);
-    t.diagnostic(`with what it depends on: ${weigh(modules)} of ${Object.keys(packages).length} packages`);
+    execFileSync("tar", ["-xzf", tarball, "-C", scratch]);
+    t.diagnostic(`the tarball: ${(statSync(tarball).size / 1e6).toFixed(1)} MB; it depends on nothing`);
+    t.diagnostic(`unpacked: ${weigh(installed)}`);
   });
 
   it("started", async (t) => {
     const legacy = await createGateway({ server: models, plugins: { allow: [id], slots: { memory: "none" } } });
-    const ours = await createGateway({ server: models, plugins: enginePlugin(id, join(modules, id)) });
+    const ours = await createGateway({ server: models, plugins: enginePlugin(id, installed) });
     const starts: (readonly [Start, Start])[] = [];
     for (let round = 0; round <= rounds; round++) {
       const both = [await measure(legacy), await measure(ours)] as const;
