@@ -695,10 +695,10 @@ describe("guarantee 17: compact() tells the truth, and never throws", () => {
   });
 
   it("ends before the host's deadline with a model that hangs, and after an overflow goes on without it", async () => {
-    const config = { agents: { defaults: { compaction: { timeoutSeconds: 1 } } } };
+    const configOf = (timeoutSeconds: number) => ({ agents: { defaults: { compaction: { timeoutSeconds } } } });
     const hangs = async (): Promise<never> => await new Promise<never>(() => undefined);
     // More than one pass is needed, and nothing was begun in the background.
-    const world = createWorld({ settings: eager, window: 100_000, config, model: hangs });
+    const world = createWorld({ settings: eager, window: 100_000, config: configOf(5), model: hangs });
     for (let turn = 0; turn < 12; turn++)
       await world.host.turn(key, { by: "legacy", says: words(150, `turn ${turn}`) });
     await world.host.bootstrap(key);
@@ -707,7 +707,7 @@ describe("guarantee 17: compact() tells the truth, and never throws", () => {
     assert.equal(rescued.result?.details?.["outcome"], "under", "and there was time for it");
     await world.end();
 
-    const hung = await lived({ config, model: hangs });
+    const hung = await lived({ config: configOf(1), model: hangs });
     const result = await checkTruth(hung, async () => await hung.host.compact(key));
     assert.equal(result.compacted, false);
     await hung.end();

@@ -225,7 +225,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     const common = {
       conversation: id,
       force: true,
-      ...deadlinesOf(call),
+      ...deadlinesOf(call, patienceMsOf(call, runtime.isCompacting(id))),
       ...(model === null ? {} : { model: lcm.metered(model) }),
       ...(budget === undefined ? {} : { budget }),
       ...(call.customInstructions ? { customInstructions: call.customInstructions } : {}),
@@ -301,14 +301,23 @@ function fitted({ messages }: AssembleCall, budget: number): AssembleResult {
 /** The host gives a compaction three minutes unless its config says otherwise. */
 const hostSecondsDefault = 180;
 
-/** Two thirds of the time for the model, and most of the rest for going on without one. */
-function deadlinesOf({ abortSignal, runtimeContext }: CompactCall) {
+/**
+ * How long the model is waited for. Whoever has asked for a compaction can wait; a turn that needs one to go on cannot,
+ * least of all when the model has been asked already, in the background, and has not answered.
+ */
+function patienceMsOf({ compactionTarget }: CompactCall, isUnderWay: boolean): number {
+  if (compactionTarget !== "budget") return Infinity;
+  return isUnderWay ? 5_000 : 30_000;
+}
+
+/** At most two thirds of the time for the model, and most of the rest for going on without one. */
+function deadlinesOf({ abortSignal, runtimeContext }: CompactCall, patienceMs: number) {
   const seconds = runtimeContext?.config?.agents?.defaults?.compaction?.timeoutSeconds ?? hostSecondsDefault;
   const ms = Math.max(1, seconds) * 1_000;
   const own = AbortSignal.timeout(Math.floor(0.9 * ms));
   return {
     signal: abortSignal === undefined ? own : AbortSignal.any([own, abortSignal]),
-    patience: AbortSignal.timeout(Math.floor((2 / 3) * ms)),
+    patience: AbortSignal.timeout(Math.floor(Math.min(patienceMs, (2 / 3) * ms))),
   };
 }
 

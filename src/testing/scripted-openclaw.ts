@@ -73,7 +73,7 @@ export interface Request {
   readonly inputTokens: number;
 }
 
-export interface TurnEnd {
+interface TurnEnd {
   readonly kind: "answered" | "failed";
   readonly commit: "committed" | "duplicate" | "queued" | null;
   readonly compactions: readonly CompactResult[];

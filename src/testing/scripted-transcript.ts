@@ -10,7 +10,7 @@ import type { JsonObject, Timestamp } from "../core/model.ts";
 import type { ReadTranscript, TranscriptPage } from "../openclaw/host.ts";
 import type { HostEntry } from "./scripted-host.ts";
 
-export interface Row {
+interface Row {
   readonly id: string;
   readonly event: JsonObject;
 }
