@@ -89,8 +89,7 @@ export function settingsMarkdown(): string {
 
 Each setting can be given as an environment variable or in the plugin's config: the variable wins, then the config, then
 the default. An empty variable counts as not set. A wrong value is an error that names the setting, the value and what
-it may be. Keys that are not listed here are tolerated.
-Settings that speak of summaries, tools or the plugin take effect with those parts.
+it may be. Keys that are not listed here are tolerated, and reported by \`lcm doctor\`.
 
 \`\`\`json
 { "plugins": { "entries": { "lossless-claw": { "config": { "incrementalMaxDepth": 1 } } } } }

@@ -116,7 +116,8 @@ export const settings = {
     kind: "string",
     default: null,
     example: "anthropic/claude-sonnet-4-20250514",
-    sentence: "The model that writes summaries outside of a host; when not set, the one in OpenClaw's config.",
+    sentence:
+      "The model that writes summaries; when not set, the session's own (another needs `allowModelOverride` there), and outside of a host the one in OpenClaw's config.",
   },
   summaryProvider: {
     env: "LCM_SUMMARY_PROVIDER",

@@ -32,7 +32,7 @@ export interface DelegateDeps {
 }
 
 /** Of our tools a child gets exactly these: it can ask no questions in its turn. */
-export const delegateTools: readonly string[] = ["lcm_expand", "lcm_describe"];
+const delegateTools: readonly string[] = ["lcm_expand", "lcm_describe"];
 
 /** So much of a question's time it waits for another one of its session; the rest would hardly do for an answer. */
 const waitingShare = 0.8;

@@ -60,7 +60,6 @@ export interface HookEvent {
   readonly sessionId?: string;
   readonly sessionKey?: string;
   readonly reason?: string;
-  readonly toolName?: string;
 }
 
 export interface HookContext {

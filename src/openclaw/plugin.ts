@@ -14,7 +14,7 @@ import { tools } from "../tools/tools.ts";
 import type { ContextEngine, HostConfig, PluginApi } from "./host.ts";
 import { runtimeOf } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
-import { createTool, keepToQuestion } from "./tools.ts";
+import { createTool } from "./tools.ts";
 
 /** Of the plugin and of its engine: the host takes one for the other. */
 const id = "lossless-claw";
@@ -30,7 +30,6 @@ export default {
       const deps = { runtime, host: () => api.runtime, logger: api.logger };
       api.registerTool((context) => createTool(tool, context, deps), { name: tool.name });
     }
-    api.on("before_tool_call", keepToQuestion);
     for (const name of ["lcm", "lossless"]) {
       api.registerCommand({
         name,

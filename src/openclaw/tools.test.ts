@@ -8,7 +8,7 @@ import { msToTimestamp, timestampToMs } from "../core/text.ts";
 import { createRecallWorld, textOf } from "../testing/recall-world.ts";
 import type { Place, RecallWorld } from "../testing/recall-world.ts";
 import { tools } from "../tools/tools.ts";
-import { createTool, keepToQuestion } from "./tools.ts";
+import { createTool } from "./tools.ts";
 
 const ordinary = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent"];
 const namesIn = (offered: readonly { readonly name: string }[]): readonly string[] => offered.map(({ name }) => name);
@@ -228,14 +228,5 @@ describe("a session that answers a question", () => {
   it("is offered nothing without a question", async () => {
     const { toolsFor } = await createRecallWorld();
     assert.deepEqual(toolsFor({ sessionKey: key, agentId: "ada" }), []);
-  });
-
-  it("may call nothing but what reads under its grant, whatever the host has", () => {
-    for (const toolName of ["exec", "write", "tool_call", "sessions_spawn", "lcm_grep", "lcm_expand_query"]) {
-      assert.equal(keepToQuestion({ toolName }, { sessionKey: key })?.block, true);
-      assert.equal(keepToQuestion({ toolName }, { sessionKey: "agent:ada:subagent:one" }), undefined);
-    }
-    for (const toolName of ["lcm_expand", "lcm_describe"])
-      assert.equal(keepToQuestion({ toolName }, { sessionKey: key }), undefined);
   });
 });

@@ -12,8 +12,8 @@ import type { Json, JsonObject } from "../core/model.ts";
 import type { Reader } from "../core/scope.ts";
 import { progressWords } from "../tools/progress.ts";
 import type { Tool } from "../tools/tool.ts";
-import { createDelegate, delegateTools } from "./delegate.ts";
-import type { HookContext, HookEvent, HostRuntime, HostTool, Logger, ToolContext, ToolOutput } from "./host.ts";
+import { createDelegate } from "./delegate.ts";
+import type { HostRuntime, HostTool, Logger, ToolContext, ToolOutput } from "./host.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, isDelegateKey, serviceOf } from "./sessions.ts";
 import { findActive } from "./transcript.ts";
@@ -81,12 +81,6 @@ async function readForQuestion({ name }: Tool, { grants }: Runtime, sessionKey: 
   }
   const { text, isError } = await tool.run(args, { grant: held.grant });
   return toOutput(text, isError ? { error: text } : {});
-}
-
-/** For the host's `before_tool_call`: it offers a child its own tools too, and with those it could do anything. */
-export function keepToQuestion({ toolName = "" }: HookEvent, { sessionKey = "" }: HookContext) {
-  if (!isDelegateKey(sessionKey) || delegateTools.includes(toolName)) return undefined;
-  return { block: true, blockReason: `${toolName} is not for answering a question: read with lcm_expand, or answer` };
 }
 
 interface Session {
