@@ -382,6 +382,8 @@ export interface Store {
   setTitle(conversation: ConversationId, title: string | null): Promise<void>;
   /** Hides a conversation from recall, or shows it again. Deletes nothing. */
   setHidden(conversation: ConversationId, hidden: boolean): Promise<void>;
+  /** The host goes on with it under another session id. */
+  setSession(conversation: ConversationId, sessionId: string): Promise<void>;
   /** Remembers what a prompt of it may take. Writes nothing if that is known already, and no revision changes. */
   setPromptBudget(conversation: ConversationId, tokens: number): Promise<void>;
   /** Idempotent by key. What is new is stored, appears in the context, and counts in the totals, or nothing is. */

@@ -19,7 +19,7 @@ import { count } from "../tools/show.ts";
 import type { CommandContext, TranscriptPlace } from "./host.ts";
 import { createHostModel } from "./model.ts";
 import type { Runtime } from "./runtime.ts";
-import { agentOf, serviceOf } from "./sessions.ts";
+import { agentOf, isIncognito, serviceOf } from "./sessions.ts";
 import type { Service } from "./sessions.ts";
 import { findActive } from "./transcript.ts";
 
@@ -112,6 +112,7 @@ function leftWords({ service, runtime, call }: Asked): string | null {
   if (service === "served") return null;
   if (!values.enabled) return `All is switched off (\`enabled: false\`, ${sources.enabled}).`;
   if (call.sessionKey === undefined) return "This chat belongs to no session, so nothing of it is stored.";
+  if (isIncognito(call.sessionKey)) return "It is incognito: nothing of it is stored or folded.";
   return service === "reader"
     ? "It only reads (`statelessSessionPatterns`): nothing of it is stored or folded."
     : "It is left to OpenClaw (`ignoreSessionPatterns`): nothing of it is stored or folded.";

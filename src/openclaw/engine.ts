@@ -31,10 +31,12 @@ import type {
   DelegateCompaction,
   ReadTranscript,
   SessionCall,
+  TranscriptPlace,
 } from "./host.ts";
 import { createHostModel } from "./model.ts";
-import type { Runtime } from "./runtime.ts";
+import type { Runtime, SessionMemory } from "./runtime.ts";
 import { placeOf, serviceOf } from "./sessions.ts";
+import { standalonePrefix } from "./moving-over.ts";
 import { drain, findActive } from "./transcript.ts";
 
 export interface EngineDeps {
@@ -50,6 +52,9 @@ export function createEngine(deps: EngineDeps): ContextEngine {
   const { runtime, readTranscript } = deps;
   const isServed = ({ sessionKey }: SessionCall): boolean =>
     serviceOf(runtime.settings.values, sessionKey) === "served";
+  /** Agents may have sessions of one key. */
+  const memoryIn = ({ agentId, sessionKey }: TranscriptPlace): SessionMemory =>
+    runtime.memoryOf(JSON.stringify([agentId, sessionKey]));
   /** What this turn was shown: it stays as it is, whatever is folded meanwhile, as long as it fits. */
   let shown: AssembleResult | null = null;
   let attempt: Attempt | null = null;
@@ -58,6 +63,10 @@ export function createEngine(deps: EngineDeps): ContextEngine {
   let live: readonly HostMessage[] = [];
   /** Why the store does not hold what came before this turn; null if it does. */
   let behind: string | null = null;
+  /** The host names the agent when it begins a turn, and not when it assembles: not every key tells whose it is. */
+  let target: SessionCall["sessionTarget"];
+  const placeIn = (call: AssembleCall): TranscriptPlace =>
+    placeOf(target?.sessionKey === call.sessionKey && target !== undefined ? { ...call, sessionTarget: target } : call);
 
   return {
     info: {
@@ -76,6 +85,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
       if (!isServed(call)) return { bootstrapped: false, reason: "this session is left to the host" };
       const place = placeOf(call);
       const during = `${place.sessionKey} was caught up`;
+      target = call.sessionTarget;
       shown = null;
       behind = null;
       try {
@@ -105,8 +115,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
           return drained.isKept ? drained.turn : await storeUnkept(lcm, call);
         });
         // The host also brings turns of other sessions that it has queued.
-        if (attempt !== null && attempt.session === call.sessionKey)
-          learnFromTurn(runtime.memoryOf(place.sessionKey), attempt, call);
+        if (attempt !== null && attempt.session === call.sessionKey) learnFromTurn(memoryIn(place), attempt, call);
         // The answer of the turn waits for this. What is not stored in time is in the transcript, and the next turn
         // begins with looking there; an error would only have the host serve that one, and all it has queued, itself.
         return { status: status?.value === "duplicate" ? "duplicate" : "committed" };
@@ -118,7 +127,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
 
     async assemble(call) {
       if (!isServed(call)) return passOn(call);
-      const memory = runtime.memoryOf(placeOf(call).sessionKey);
+      const memory = memoryIn(placeIn(call));
       if (attempt === null || isFirstCall(call)) {
         attempt = beginAttempt(call);
         live = liveIn(call, (begun ??= call.messages));
@@ -179,10 +188,10 @@ export function createEngine(deps: EngineDeps): ContextEngine {
   };
 
   async function assembleFor(lcm: Lcm, call: AssembleCall, current: Attempt): Promise<AssembleResult | null> {
-    const conversation = await findActive(lcm.store, placeOf(call));
+    const conversation = await findActive(lcm.store, placeIn(call));
     if (conversation === null) return null;
     const guidance = await guidanceFor(lcm, conversation);
-    const memory = runtime.memoryOf(placeOf(call).sessionKey);
+    const memory = memoryIn(placeIn(call));
     const budget = budgetOf(current, call, memory, guidance === null ? 0 : estimateTokens(guidance));
     const liveTokens = live.reduce((sum, message) => sum + tokensOf(message), 0);
     const { messages, report } = await lcm.assemble(conversation.id, { budget: Math.max(0, budget - liveTokens) });
@@ -196,7 +205,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
       const lcm = await runtime.open();
       const conversation = await findActive(lcm.store, place);
       if (conversation === null) return;
-      const { promptBudget } = runtime.memoryOf(place.sessionKey);
+      const { promptBudget } = memoryIn(place);
       if (promptBudget !== null && promptBudget > 0) await lcm.store.setPromptBudget(conversation.id, promptBudget);
       if ((await lcm.due(conversation.id)).kind !== "nothing") runtime.compactSoon(conversation.id, modelOf(call));
     } catch (error) {
@@ -212,7 +221,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     if (!isOverflow) await runtime.inOrder(place.sessionKey, async () => drain(lcm, readTranscript, place));
     const conversation = await findActive(lcm.store, place);
     if (conversation === null) return { ok: true, compacted: false, reason: "nothing is stored of this session yet" };
-    const memory = runtime.memoryOf(place.sessionKey);
+    const memory = memoryIn(place);
     if (isOverflow && call.tokenBudget !== undefined)
       learnFromOverflow(memory, call.tokenBudget, call.currentTokenCount);
     return toResult(await lcm.compact(compactionFor(lcm, conversation, call)));
@@ -247,12 +256,18 @@ export function createEngine(deps: EngineDeps): ContextEngine {
   /** A run that no transcript is kept of: its messages have no ids, but each has its time. */
   async function storeStandalone(call: SessionCall, messages: readonly HostMessage[]): Promise<number> {
     const place = placeOf(call);
-    const lcm = await runtime.open();
-    return await runtime.inOrder(place.sessionKey, async () => {
-      const conversation = await lcm.store.open(place);
-      const appended = await lcm.ingest(conversation.id, itemsOf(lcm, messages, timeKeys()));
-      return appended.messages.length;
-    });
+    const during = `a run of ${place.sessionKey} was stored`;
+    try {
+      const stored = await runtime.inTurn(place.sessionKey, during, async () => {
+        const lcm = await runtime.open();
+        const conversation = await lcm.store.open(place);
+        return (await lcm.ingest(conversation.id, itemsOf(lcm, messages, timeKeys()))).messages.length;
+      });
+      return stored?.value ?? 0;
+    } catch (error) {
+      runtime.note(during, error);
+      return 0;
+    }
   }
 }
 
@@ -263,6 +278,10 @@ export function createEngine(deps: EngineDeps): ContextEngine {
  */
 function liveIn({ messages }: AssembleCall, begun: readonly HostMessage[]): readonly HostMessage[] {
   const last = begun.at(-1);
+  // With a limit to its history the host may show less of what was before than it did first.
+  const words = JSON.stringify(last);
+  const at = messages.slice(0, begun.length).findLastIndex((message) => JSON.stringify(message) === words);
+  if (at >= 0) return messages.slice(at + 1);
   const isJoined = last?.["role"] === "user" && JSON.stringify(messages[begun.length - 1]) !== JSON.stringify(last);
   return messages.slice(isJoined ? begun.length - 1 : begun.length);
 }
@@ -285,7 +304,9 @@ const passOn = ({ messages }: AssembleCall): AssembleResult => ({
 /** The newest of the host's own messages that fit, calls with their results. */
 function fitted({ messages }: AssembleCall, budget: number): AssembleResult {
   const costs = messages.map(tokensOf);
-  const costFrom = (at: number): number => costs.slice(at).reduce((sum, cost) => sum + cost, 0);
+  const sums = [0];
+  for (const cost of costs.toReversed()) sums.push((sums.at(-1) ?? 0) + cost);
+  const costFrom = (at: number): number => sums[messages.length - at] ?? 0;
   if (costFrom(0) <= budget) return { messages, estimatedTokens: costFrom(0) };
   // Providers want a user's message first.
   const cuts = [...safeCuts(messages.map(tiesOf)), messages.length].filter(
@@ -334,7 +355,12 @@ function toResult({ outcome, compacted, tokensBefore, tokensAfter, message, pass
 
 /** A session that the host keeps no transcript of: the turn's own key and the place in it stand for an id. */
 async function storeUnkept(lcm: Lcm, call: CommitCall): Promise<"new" | "duplicate" | "unnamed"> {
-  const conversation = await lcm.store.open(placeOf(call));
+  const place = placeOf(call);
+  const { sessionKey, agentId } = place;
+  // It may be a session that was deleted, and its key begun anew since.
+  const family = await lcm.store.conversations({ sessionKey, agentId, includeHidden: true });
+  const own = family.filter(({ sessionId }) => sessionId === place.sessionId).toSorted((a, b) => b.id - a.id)[0];
+  const conversation = own ?? (await lcm.store.open(place));
   const items = itemsOf(lcm, call.messages, (_, at) => `turn:${call.advancementKey}:${at}`);
   return (await lcm.ingest(conversation.id, items, { turnKey: call.advancementKey })).turn;
 }
@@ -355,7 +381,7 @@ function itemsOf(
 function timeKeys(): (message: HostMessage) => string {
   const met = new Map<string, number>();
   return ({ role, timestamp, toolCallId = null }) => {
-    const moment = `standalone:${JSON.stringify([timestamp, role, toolCallId])}`;
+    const moment = `${standalonePrefix}${JSON.stringify([timestamp, role, toolCallId])}`;
     const count = (met.get(moment) ?? 0) + 1;
     met.set(moment, count);
     return count === 1 ? moment : `${moment}#${count}`;

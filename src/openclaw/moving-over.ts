@@ -20,6 +20,9 @@ import type { Appendable, Store } from "../core/ports.ts";
 
 const messagesPerPage = 500;
 
+/** Of keys of what was said in runs that the host keeps no transcript of: no line of one is any of it. */
+export const standalonePrefix = "standalone:";
+
 /** How much later than it was said a clock may say that something was stored: whole seconds, and a clock set right. */
 const clockMs = 60_000;
 
@@ -130,7 +133,7 @@ async function readHeld(store: Store, { id }: Conversation): Promise<Held> {
       const page = await store.messages({ conversation: segment.id, afterSeq, limit: messagesPerPage });
       for (const message of page) {
         if (message.entry !== null) known.add(message.key);
-        else older.add(message);
+        else if (!message.key.startsWith(standalonePrefix)) older.add(message);
       }
       const last = page.at(-1);
       if (last === undefined) break;

@@ -245,7 +245,7 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
       stop = new AbortController();
       const opened = store;
       [store, lcm] = [null, null];
-      if (opened !== null) await (await opened).close();
+      await (await opened?.catch(() => null))?.close(); // What could not be opened is closed.
     },
   };
   return self;

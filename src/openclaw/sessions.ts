@@ -13,8 +13,13 @@ export function serviceOf(settings: Settings, sessionKey: string | undefined): S
   // What has no key cannot be found again; a child that answers a question is read from and not kept.
   if (!settings.enabled || sessionKey === undefined || isDelegateKey(sessionKey)) return "left";
   if (matchesAny(settings.ignoreSessionPatterns, sessionKey)) return "left";
+  if (isIncognito(sessionKey)) return "reader";
   return matchesAny(settings.statelessSessionPatterns, sessionKey) ? "reader" : "served";
 }
+
+/** As the host tells them: it keeps such a session in memory alone, so that nothing of it is ever on a disk. */
+export const isIncognito = (sessionKey: string): boolean =>
+  /^agent:[^:]+:(?:dashboard|subagent|internal-session-effects):incognito-[^:]+$/iu.test(sessionKey);
 
 const delegateName = "lcm-question-";
 

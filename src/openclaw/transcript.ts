@@ -46,7 +46,7 @@ const bytesMax = 67_108_864;
 export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPlace, turn?: Turn): Promise<Drained> {
   const { store } = lcm;
   const readFrom = createReader(read, place);
-  let conversation = await findActive(store, place);
+  let conversation = (await findActive(store, place)) ?? (await goOn(store, place, readFrom));
   let cursor = conversation?.hostCursor ?? null;
   let messages = 0;
   let named: Appended["turn"] = "unnamed";
@@ -68,7 +68,8 @@ export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPla
       continue;
     }
     if (page.events.length === 0) break;
-    if (conversation === null) {
+    // One that no host has written to yet may be of another session of its key: it is this one's from now on.
+    if (conversation === null || (conversation.hostCursor === null && conversation.sessionId !== place.sessionId)) {
       conversation = await begin(store, place);
       // It may be one that the older program kept under the session's id alone.
       keep = await createFilter(lcm, conversation, readFrom);
@@ -152,7 +153,30 @@ export async function findActive(store: Store, place: TranscriptPlace): Promise<
 
 /** Under the same key the host has begun another session, since that one was deleted. */
 const isOther = (active: Conversation, sessionId: string): boolean =>
-  active.hostCursor !== null && active.sessionId !== sessionId;
+  sessionId !== "" && active.sessionId !== sessionId && (active.hostCursor !== null || active.hidden);
+
+/**
+ * When a person goes back in a session, or to another branch of it, the host copies all its rows to a session of another
+ * id under the same key. That is no other session: what is stored goes on under the new id.
+ */
+async function goOn(store: Store, place: TranscriptPlace, readFrom: ReadFrom): Promise<Conversation | null> {
+  const family = await familyOf(store, place);
+  const active = family.find((each) => each.active);
+  if (active === undefined || family.some(({ sessionId }) => sessionId === place.sessionId)) return null;
+  const page = await readFrom(null, eventsPerPage);
+  const first = page.kind === "page" ? page.events.map(({ event }) => event).find(isMessageRow) : undefined;
+  if (first === undefined) return null;
+  const own = family.filter(({ sessionId }) => sessionId === active.sessionId);
+  for (const { id } of own) {
+    if ((await store.messages({ conversation: id, keys: [first.id] })).length === 0) continue;
+    for (const each of own) await store.setSession(each.id, place.sessionId);
+    return await findActive(store, place);
+  }
+  return null;
+}
+
+const isMessageRow = (event: Json): event is { readonly id: string } =>
+  isObject(event) && event["type"] === "message" && typeof event["id"] === "string";
 
 /**
  * The segment that a transcript begins in: that of its first message, since its oldest rows may be gone; the newest if
@@ -255,8 +279,16 @@ function itemsOf({ clock }: Lcm, { events }: Page): readonly Appendable[] {
     const line = readTranscriptValue(event, seq, now);
     if (line.kind !== "item") return [];
     const { item } = line;
-    return item.kind === "message" && isForEyesOnly(event) ? [asNote(item)] : [item];
+    if (item.kind === "entry") return [{ kind: "entry", entry: { ...item.entry, ...leafIn(event) } }];
+    return isForEyesOnly(event) ? [asNote(item)] : [item];
   });
+}
+
+/** Where a person has gone back to: the row is written behind the newest, and what comes next hangs on its target. */
+function leafIn(event: Json): { readonly parentKey?: string } {
+  if (!isObject(event) || event["type"] !== "leaf") return {};
+  const to = event["appendParentId"] ?? event["targetId"];
+  return typeof to === "string" ? { parentKey: to } : {};
 }
 
 const asNote = ({ kind, message }: Extract<Appendable, { readonly kind: "message" }>): Appendable => ({
@@ -288,7 +320,9 @@ function createReader(read: ReadTranscript, place: TranscriptPlace): ReadFrom {
     const from = { ...place, ...(cursor === null ? {} : { cursor }), maxEvents };
     const page = await read({ ...from, maxBytes: bytesPerPage });
     if (page.kind !== "page" || page.requiredBytes === undefined) return page;
-    return await read({ ...from, maxEvents: 1, maxBytes: Math.min(bytesMax, page.requiredBytes) });
+    const row = await read({ ...from, maxEvents: 1, maxBytes: Math.min(bytesMax, page.requiredBytes) });
+    if (row.kind !== "page" || row.requiredBytes === undefined) return row;
+    throw new LcmError("unavailable", `a row of ${row.requiredBytes} bytes is more than the host hands over`);
   };
 }
 

@@ -64,6 +64,7 @@ const writesWith = (deps: ScriptDeps) =>
     openSegment: (session, options?: SegmentOptions) => write.openSegment(deps, session, options),
     setTitle: (id, title) => write.setTitle(deps, id, title),
     setHidden: (id, hidden) => write.setHidden(deps, id, hidden),
+    setSession: (id, sessionId) => write.setSession(deps, id, sessionId),
     setPromptBudget: write.setPromptBudget,
     append: (id, entries, options) => write.append(deps, id, entries, options),
     fold: (id, run, summary, forgets?: number) => write.fold(deps, id, run, summary, forgets),

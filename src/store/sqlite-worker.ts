@@ -49,6 +49,7 @@ const methods = [
   "openSegment",
   "setTitle",
   "setHidden",
+  "setSession",
   "setPromptBudget",
   "append",
   "fold",

@@ -162,6 +162,13 @@ export function* setHidden(deps: ScriptDeps, id: ConversationId, hidden: boolean
             WHERE conversation_id = ${id}`;
 }
 
+/** The host goes on with it under another id. */
+export function* setSession(deps: ScriptDeps, id: ConversationId, sessionId: string): Script<void> {
+  yield* mustHave(id);
+  yield sql`UPDATE conversations SET session_id = ${sessionId}, updated_at = ${deps.now()}, revision = revision + 1
+            WHERE conversation_id = ${id}`;
+}
+
 /** What it may take is no change of what it holds: neither its revision nor its time moves. */
 export function* setPromptBudget(id: ConversationId, tokens: number): Script<void> {
   if (!Number.isSafeInteger(tokens) || tokens < 1) {

@@ -173,6 +173,7 @@ function everyWrite(
     openSegment: async (store) => await store.openSegment(session),
     setTitle: async (store) => await store.setTitle(talk.id, "title"),
     setHidden: async (store) => await store.setHidden(talk.id, true),
+    setSession: async (store) => await store.setSession(talk.id, "another-session"),
     setPromptBudget: async (store) => await store.setPromptBudget(talk.id, 10_000),
     saveFile: async (store) =>
       await store.saveFile({
