@@ -31,7 +31,7 @@ interface Start {
 }
 
 const id = "lossless-claw";
-const rounds = 5;
+const rounds = 3;
 
 describe("the start of the gateway", () => {
   const scratch = makeScratch("start");
