@@ -80,7 +80,7 @@ describe("child sessions on the host", () => {
   });
   after(async () => await server.close());
 
-  describe("one that begins with nothing", () => {
+  describe("guarantee 25: scope holds, on the host, for one that begins with nothing", () => {
     const parent = "agent:main:isolated";
     let child: string;
 
@@ -117,7 +117,7 @@ describe("child sessions on the host", () => {
     });
   });
 
-  describe("one that goes on with its parent's context", () => {
+  describe("guarantee 25: scope holds, on the host, for one that goes on with its parent's context", () => {
     const parent = "agent:main:fork";
     let child: string;
 

@@ -37,7 +37,7 @@ describe("chat commands", () => {
     assert.match(text, /\*\*This session\*\*: Nothing is stored of it yet/);
   });
 
-  it("tell what is stored after some turns", async () => {
+  it("guarantee 27: one status tells what is stored, waiting and set, on the host", async () => {
     for (let turn = 0; turn < 4; turn++)
       assert.equal((await gateway.turn(session, `${turn}: ${"the quay is green. ".repeat(60)}`)).status, 200);
     const [conversation] = await segments();
@@ -59,7 +59,7 @@ describe("chat commands", () => {
     assert.match(await gateway.chat(session, "/lcm doctor"), /^✅ \*\*All is well\*\*: 10 messages and 0 summaries/);
   });
 
-  it("compact with the session's model and the person's own words, and tell what that saved", async () => {
+  it("guarantee 27: one status tells of the last compaction and of model calls, on the host, after one by hand", async () => {
     const summary = `The quay is green. ${"It was said again. ".repeat(8)}\nExpand for details about: the colour`;
     server.script(({ kind, prompt }) => (kind === "completion" ? summary : `You said: ${prompt}`));
     const text = await gateway.chat(session, "/lcm compact keep all colours");
