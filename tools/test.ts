@@ -42,10 +42,10 @@ for (const { name, check } of stages) {
   console.log(`✓ ${[name.padEnd(10), `${seconds} s`.padStart(8), good].join(" ").trimEnd()}`);
 }
 
-/** What a command says last, if it ends well. */
+/** What a command has to say in one line, if it ends well. */
 function command(line: string): string | null {
   const { status, stdout, stderr } = spawnSync(line, { shell: true, encoding: "utf8", maxBuffer: 1e9 });
-  if (status === 0) return line.startsWith("node test/") ? (stdout.trimEnd().split("\n").at(-1) ?? "") : "";
+  if (status === 0) return stdout.split("\n").findLast((said) => /OpenClaw\b/.test(said)) ?? "";
   process.stderr.write(`$ ${line}\n${stdout}${stderr}`);
   return null;
 }
