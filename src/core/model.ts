@@ -325,14 +325,33 @@ export interface CompactionRecord {
   readonly durationMs: number;
 }
 
-/** One applied change with what it was before, so that it can be shown and undone. */
+export const operations = [
+  "rewrite",
+  "repair",
+  "dissolve",
+  "transplant",
+  "fix",
+  "undo",
+  /** These two cannot be taken back: whoever wants that has a backup, or an archive. */
+  "forget",
+  "prune",
+] as const;
+/** What an operator does to what is stored. */
+export type Operation = (typeof operations)[number];
+
+/** One step of a change with what was there before, so that it can be shown and undone. */
 export interface JournalEntry {
   readonly id: number;
+  /** The change that it is a step of: everything that one command has done. It is the number of its first step. */
+  readonly change: number;
   readonly at: Timestamp;
-  readonly operation: string;
+  readonly operation: Operation;
   readonly conversation: ConversationId | null;
+  /** What it was done to: a summary's id, or a few words. */
   readonly subject: string;
-  /** JSON text, in the shape the operation needs to revert itself. */
+  /** JSON text: the rows that were changed, as they were and as they became. */
   readonly before: string;
   readonly after: string;
+  /** The change that took it back; null while it holds. */
+  readonly undoneBy: number | null;
 }

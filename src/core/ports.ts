@@ -4,6 +4,22 @@
  */
 
 import type {
+  Changed,
+  DissolvePlan,
+  Extent,
+  ForgetPlan,
+  JournalFilter,
+  Mending,
+  PartOf,
+  RemovePlan,
+  RewritePlan,
+  Transplanted,
+  TransplantPlan,
+  Undone,
+  UndoPlan,
+  Written,
+} from "./changes.ts";
+import type {
   CallResult,
   CompactionRecord,
   ContextItem,
@@ -31,7 +47,11 @@ import type {
   Totals,
 } from "./model.ts";
 
+import type { SearchLimits, SearchRequest, SearchResult } from "./searching.ts";
+
+export type * from "./changes.ts";
 export type * from "./completion.ts";
+export type * from "./searching.ts";
 
 export interface Clock {
   /** The current time. Never goes backwards within a process. */
@@ -95,11 +115,6 @@ export type Appendable =
   | { readonly kind: "message"; readonly message: NewMessage }
   | { readonly kind: "entry"; readonly entry: NewEntry };
 
-/** A write planned from a read that no longer holds is stale, and has changed nothing. */
-export type Written<T = unknown> =
-  | ({ readonly kind: "written" } & T)
-  | { readonly kind: "stale"; readonly reason: string };
-
 export interface ContextWindow {
   /** Only items with a smaller (larger) ordinal. */
   readonly before?: number;
@@ -129,39 +144,6 @@ export type MessageSelection =
 export type SummarySelection =
   | { readonly ids: readonly SummaryId[] }
   | { readonly conversation: ConversationId; readonly depth?: number; readonly limit?: number };
-
-export interface DissolvePlan {
-  readonly conversation: ConversationId;
-  readonly summary: SummaryId;
-  readonly ordinal: number;
-}
-
-export interface RewritePlan {
-  readonly summary: SummaryId;
-  readonly revision: number;
-  /** `forgets` of the conversation when the sources were read: what was forgotten since must not come back. */
-  readonly forgets?: number;
-}
-
-export type Transplanted =
-  | Written<{ readonly contextItems: number; readonly summaries: number; readonly messages: number }>
-  /** The target already holds these summaries' texts. */
-  | { readonly kind: "duplicate"; readonly existing: readonly SummaryId[] }
-  /** The source's context has no summary. */
-  | { readonly kind: "empty" };
-
-/** What a removal would touch. Computed by the store, shown to the operator, and checked again when applied. */
-export interface ForgetPlan {
-  readonly target:
-    | { readonly kind: "message"; readonly id: MessageId }
-    | { readonly kind: "secret"; readonly text: string };
-  readonly messages: readonly MessageId[];
-  /** Summaries whose text holds the secret or that stand for a forgotten message; they are marked for rewrite. */
-  readonly summaries: readonly SummaryId[];
-  readonly files: readonly FileId[];
-  readonly journal: readonly number[];
-  readonly entries: number;
-}
 
 export interface NewFile {
   readonly conversation: ConversationId;
@@ -309,6 +291,15 @@ export interface StoreStatus {
   readonly unindexed: number;
 }
 
+export interface Merged {
+  readonly conversations: readonly { readonly from: ConversationId; readonly to: ConversationId }[];
+  /** Of the other database: they are here already. */
+  readonly known: readonly ConversationId[];
+  readonly messages: number;
+  readonly summaries: number;
+  readonly files: number;
+}
+
 /** What a look at the whole file finds, beyond any one conversation. */
 export interface Integrity {
   /** Sentences of the database engine itself; none when the file is sound. */
@@ -362,7 +353,13 @@ export interface Store {
   /** Newest first. */
   compactions(conversation: ConversationId | null, limit: number): Promise<readonly CompactionRecord[]>;
   /** Newest first. */
-  journal(conversation: ConversationId | null, limit: number): Promise<readonly JournalEntry[]>;
+  journal(filter: JournalFilter): Promise<readonly JournalEntry[]>;
+  /** What taking back a change would revert, and what stands in its way. `not_found` if there is no such change. */
+  planUndo(change: number, summary?: SummaryId): Promise<UndoPlan>;
+  /** A draft kept for exactly this basis: what the model was asked, and the text it was to replace. */
+  draft(summary: SummaryId, basis: string): Promise<NewSummary | null>;
+  /** What these conversations take. */
+  extents(conversations: readonly ConversationId[]): Promise<readonly Extent[]>;
   status(): Promise<StoreStatus>;
   /** Reads the whole file. */
   integrity(): Promise<Integrity>;
@@ -398,12 +395,28 @@ export interface Store {
     summary: NewSummary,
     forgets?: number,
   ): Promise<Written<{ readonly summary: SummaryId }>>;
-  /** Puts a summary's sources back in its place. The summary's row stays. */
-  dissolve(plan: DissolvePlan): Promise<Written<{ readonly items: number; readonly shifted: number }>>;
+  /** Puts a summary's sources back in its place. The summary's row stays, unless it is purged. */
+  dissolve(
+    plan: DissolvePlan,
+    partOf?: PartOf,
+  ): Promise<Written<Changed & { readonly items: number; readonly shifted: number }>>;
   /** New text for a summary, its id, sources and place unchanged. */
-  rewrite(plan: RewritePlan, text: NewSummary): Promise<Written<{ readonly revision: number }>>;
+  rewrite(
+    plan: RewritePlan,
+    text: NewSummary,
+    partOf?: PartOf,
+  ): Promise<Written<Changed & { readonly revision: number }>>;
   /** Deep copy of the source's summaries, and all below them, in front of the target's context. */
-  transplant(source: ConversationId, target: ConversationId): Promise<Transplanted>;
+  transplant(plan: TransplantPlan): Promise<Transplanted>;
+  mend(plan: Mending, partOf?: PartOf): Promise<Written<Changed>>;
+  /** Rows that belong to nothing, and search entries without a row, in all of the file; null if there were none. */
+  sweepOrphans(partOf?: PartOf): Promise<{ readonly change: number | null; readonly removed: number }>;
+  /** Takes back a change, all of it or what it did to one summary, if nothing stands on it. Can be taken back itself. */
+  undo(change: number, summary?: SummaryId): Promise<Undone>;
+  /** Keeps a draft until it is applied, replaced, or something is forgotten; one for each summary. */
+  saveDraft(summary: SummaryId, basis: string, draft: NewSummary): Promise<void>;
+  /** Deletes conversations with all that is theirs. What others still name of their files stays. */
+  remove(plan: RemovePlan): Promise<Written<Changed & { readonly bytes: number }>>;
   /** Removes what the plan names; stale if the rows have changed since. */
   forget(conversation: ConversationId | null, plan: ForgetPlan): Promise<Written<{ readonly removed: number }>>;
   /** Idempotent by content: the same in the same conversation is the file that is there already, unchanged. */
@@ -423,69 +436,12 @@ export interface Store {
 
   /** A consistent copy of the database and its files, made while others write. The copy's path and size. */
   backup(to: string): Promise<{ readonly path: string; readonly bytes: number; readonly files: number }>;
+  /** A database of its own with nothing but these conversations, and their files beside it. */
+  archive(
+    conversations: readonly ConversationId[],
+    to: string,
+  ): Promise<{ readonly path: string; readonly bytes: number; readonly files: number }>;
+  /** Brings in the conversations of another database of ours, as they are there; those that are here already stay. */
+  merge(from: string): Promise<Merged>;
   close(): Promise<void>;
-}
-
-// ── Search ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-export interface SearchRequest {
-  readonly pattern: string;
-  readonly mode: "regex" | "full_text";
-  /** `both` is messages and summaries; `files` are the texts that were moved out of messages. */
-  readonly scope: "messages" | "summaries" | "both" | "files";
-  /** Conversations to search; undefined for all that are not hidden. */
-  readonly conversations?: readonly ConversationId[];
-  /** `since` is inclusive, `before` is exclusive. Summaries match by overlap of their range. */
-  readonly since?: Timestamp;
-  readonly before?: Timestamp;
-  readonly sort: "recency" | "relevance" | "hybrid";
-  /** 1 to 200. */
-  readonly limit: number;
-}
-
-export interface SearchLimits {
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
-}
-
-export type SearchHit = {
-  readonly conversation: ConversationId;
-  /** The text around the match, cut from the stored text. */
-  readonly snippet: string;
-  readonly at: Timestamp;
-  /** Comparable within one result only; 0 for regex hits. */
-  readonly score: number;
-} & (
-  | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
-  /** It is of the time from `earliestAt`, if that is known, to `at`. */
-  | {
-      readonly kind: "summary";
-      readonly id: SummaryId;
-      readonly depth: number;
-      readonly earliestAt: Timestamp | null;
-    }
-  /** One hit per file and place; the line, from 1, is that of the match. */
-  | { readonly kind: "file"; readonly id: FileId; readonly name: string | null; readonly line: number }
-);
-
-/** Why a result may be less than everything that matches. A result without one of these is complete. */
-export type SearchCaveat =
-  /** More matched than were asked for. */
-  | { readonly kind: "limit"; readonly limit: number }
-  /** Stopped by the time limit after this many rows, or files; `of` is how many there were to look at. */
-  | { readonly kind: "time"; readonly timeoutMs: number; readonly scanned: number; readonly of: number }
-  /** Only the newest matches of frequent words were ranked. */
-  | { readonly kind: "newest_ranked"; readonly ranked: number }
-  /** No row held every word; these hold some of them. */
-  | { readonly kind: "partial_match"; readonly missing: readonly string[] }
-  /** So many large texts lie in files; what they are about was searched, what they say was not. */
-  | { readonly kind: "files"; readonly files: number }
-  /** So many files could not be read. */
-  | { readonly kind: "unreadable"; readonly files: number }
-  /** Search is still being built; this many rows are not in it yet. */
-  | { readonly kind: "unindexed"; readonly rows: number };
-
-export interface SearchResult {
-  readonly hits: readonly SearchHit[];
-  readonly caveats: readonly SearchCaveat[];
 }

@@ -5,10 +5,11 @@
 
 import { assert, LcmError } from "../core/errors.ts";
 import type { ConversationId, SummaryId } from "../core/model.ts";
-import type { DissolvePlan, Written } from "../core/ports.ts";
-import { writeJournal } from "./ledger.ts";
+import type { Changed, DissolvePlan, PartOf, Written } from "../core/changes.ts";
+import { recorded, removeEntity, tiesOf } from "./change.ts";
+import type { Image } from "./change.ts";
 import { mustHave } from "./read.ts";
-import { all, first, int, sql, text, textOrNull } from "./script.ts";
+import { all, count, first, int, sql, text, textOrNull } from "./script.ts";
 import type { Script } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
@@ -16,21 +17,78 @@ import type { ScriptDeps } from "./totals.ts";
 export function* dissolve(
   deps: ScriptDeps,
   plan: DissolvePlan,
-): Script<Written<{ readonly items: number; readonly shifted: number }>> {
+  partOf?: PartOf,
+): Script<Written<Changed & { readonly items: number; readonly shifted: number }>> {
   yield* mustHave(plan.conversation);
-  const shown = yield* summaryAt(plan.conversation, plan.ordinal);
-  if (shown === null || shown.id !== plan.summary) {
-    return { kind: "stale", reason: `${plan.summary} is no longer at place ${plan.ordinal} of the context` };
+  const { conversation, summary, ordinal, purge = false } = plan;
+  if (ordinal !== null && (yield* summaryAt(conversation, ordinal))?.id !== summary) {
+    return { kind: "stale", reason: `${summary} is no longer at place ${ordinal} of the context` };
   }
-  const replaced = yield* replaceItem(deps, plan.conversation, plan.ordinal);
-  yield* writeJournal(deps, {
-    operation: "dissolve",
-    conversation: plan.conversation,
-    subject: plan.summary,
-    before: { ordinal: plan.ordinal, summary: plan.summary },
-    after: { ordinal: plan.ordinal, items: replaced.items, shifted: replaced.shifted },
-  });
-  return { kind: "written", ...replaced };
+  const standing = purge ? yield* standsOn(plan) : null;
+  if (standing !== null) return { kind: "stale", reason: standing };
+  const row = purge ? yield* purgedRows(summary) : [];
+  const places = ordinal === null ? [] : yield* touchedPlaces(conversation, ordinal, summary);
+  const watched = [
+    ...places.map((place) => ({
+      table: "context_items" as const,
+      key: { conversation_id: conversation, ordinal: place },
+    })),
+    ...row.map(({ table, key }) => ({ table, key })),
+  ];
+  const step = { operation: "dissolve", conversation, subject: summary, partOf } as const;
+  const { change, result } = yield* recorded(deps, step, watched, openUp(deps, plan));
+  return { kind: "written", change, ...result };
+}
+
+function* openUp(
+  deps: ScriptDeps,
+  { conversation, summary, ordinal, purge = false }: DissolvePlan,
+): Script<{ readonly items: number; readonly shifted: number }> {
+  const returned = ordinal === null ? { items: 0, shifted: 0 } : yield* replaceItem(deps, conversation, ordinal);
+  if (purge) {
+    yield* removeEntity({ table: "summaries", key: { summary_id: summary } });
+    yield* adjustTotals(deps, conversation, { summaries: -1 });
+  }
+  return returned;
+}
+
+/** What needs a summary that is to be purged. */
+function* standsOn({ conversation, summary, ordinal }: DissolvePlan): Script<string | null> {
+  const places = yield* count(sql`SELECT count(*) FROM context_items WHERE summary_id = ${summary}`);
+  if (places > (ordinal === null ? 0 : 1)) return `${summary} is in the context`;
+  const derived = yield* first(
+    sql`SELECT summary_id FROM summary_parents WHERE parent_summary_id = ${summary} ORDER BY summary_id LIMIT 1`,
+    (row) => text(row, "summary_id"),
+  );
+  if (derived !== null) return `${derived} was made from ${summary}`;
+  const carried = yield* first(
+    sql`SELECT summary_id, conversation_id FROM summaries WHERE carried_from = ${summary} LIMIT 1`,
+    (row) => `${text(row, "summary_id")} of conversation ${int(row, "conversation_id")} was carried from ${summary}`,
+  );
+  if (carried !== null) return carried;
+  const own = yield* count(
+    sql`SELECT count(*) FROM summaries WHERE summary_id = ${summary} AND conversation_id = ${conversation}`,
+  );
+  return own === 1 ? null : `there is no ${summary} in conversation ${conversation}`;
+}
+
+function* purgedRows(summary: SummaryId): Script<readonly Pick<Image, "table" | "key">[]> {
+  return [
+    { table: "summaries", key: { summary_id: summary } },
+    ...(yield* tiesOf("summary_messages", summary)),
+    ...(yield* tiesOf("summary_parents", summary)),
+  ];
+}
+
+/** The places that its sources take, and those that others move from and to. */
+function* touchedPlaces(id: ConversationId, ordinal: number, summary: SummaryId): Script<readonly number[]> {
+  const wanted = yield* count(
+    sql`SELECT (SELECT count(*) FROM summary_messages WHERE summary_id = ${summary})
+             + (SELECT count(*) FROM summary_parents WHERE summary_id = ${summary})`,
+  );
+  const moves = yield* roomFor(id, ordinal, wanted);
+  const own = Array.from({ length: wanted }, (_, place) => ordinal + place);
+  return [...new Set([...own, ...moves.flatMap(({ from, to }) => [from, to])])];
 }
 
 function* summaryAt(id: ConversationId, ordinal: number): Script<{ id: string; tokens: number } | null> {
@@ -88,8 +146,21 @@ export function* replaceItem(
 
 /** Moves later items up until `wanted` places from `ordinal` on are free but for the first; tells how many moved. */
 export function* makeRoom(id: ConversationId, ordinal: number, wanted: number): Script<number> {
+  const moves = yield* roomFor(id, ordinal, wanted);
+  for (const move of moves.toReversed()) {
+    yield sql`UPDATE context_items SET ordinal = ${move.to} WHERE conversation_id = ${id} AND ordinal = ${move.from}`;
+  }
+  return moves.length;
+}
+
+interface Move {
+  readonly from: number;
+  readonly to: number;
+}
+
+function* roomFor(id: ConversationId, ordinal: number, wanted: number): Script<readonly Move[]> {
   const pageSize = 1_000;
-  const moves: { from: number; to: number }[] = [];
+  const moves: Move[] = [];
   let free = ordinal + wanted;
   let last = ordinal;
   for (let settled = false; !settled;) {
@@ -104,8 +175,5 @@ export function* makeRoom(id: ConversationId, ordinal: number, wanted: number): 
     settled = moving !== -1 || later.length < pageSize;
     last = later.at(-1) ?? last;
   }
-  for (const move of moves.toReversed()) {
-    yield sql`UPDATE context_items SET ordinal = ${move.to} WHERE conversation_id = ${id} AND ordinal = ${move.from}`;
-  }
-  return moves.length;
+  return moves;
 }

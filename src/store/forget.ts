@@ -22,10 +22,9 @@ import type { Redacted } from "../core/forget.ts";
 import type { ConversationId, Message, MessageId, StoredFile, SummaryId } from "../core/model.ts";
 import type { ForgetPlan, Written } from "../core/ports.ts";
 import { renderedTokens } from "../core/render-summary.ts";
-import { writeJournal } from "./ledger.ts";
+import { journal, reindex } from "./change.ts";
 import { countOlderValues, forgetOlderValues } from "./older-values.ts";
 import { coveredBy, messages, summaries } from "./read.ts";
-import { reindexSummary } from "./rewrite.ts";
 import { asConversation, asMessage, asSummary, toStoredFile } from "./rows.ts";
 import { all, count, int, sql, text } from "./script.ts";
 import type { Row, Script } from "./script.ts";
@@ -47,8 +46,12 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
   const ids = yield* withCopies(id);
   const above = new Set<SummaryId>();
   for (const each of ids) for (const summary of yield* coveredBy(each)) above.add(summary);
-  const journal = yield* all(
+  // What a purged summary said stands only here, and no link tells any more what it was made from.
+  const steps = yield* all(
     sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${JSON.stringify([...above])}))
+          OR (operation IN ('dissolve', 'undo') AND instr(before_json || after_json, '"content"')
+              AND conversation_id IN (SELECT conversation_id FROM messages
+                                      WHERE message_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))))
         ORDER BY journal_id`,
     (row) => int(row, "journal_id"),
   );
@@ -57,7 +60,7 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
     messages: ids,
     summaries: [...above],
     files: [],
-    journal,
+    journal: steps,
     entries: (yield* titlesFrom(ids)).length,
   };
 }
@@ -143,7 +146,7 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
           AND (instr(s.content, f.value) OR instr(coalesce(s.previous_context, ''), f.value)) ORDER BY s.search_id`,
     (row) => asSummary(text(row, "summary_id")),
   );
-  const journal = yield* all(
+  const steps = yield* all(
     sql`SELECT DISTINCT j.journal_id FROM journal j, json_each(${forms}) f
         WHERE (${scope} IS NULL OR j.conversation_id = ${scope})
           AND (instr(j.before_json, f.value) OR instr(j.after_json, f.value)) ORDER BY j.journal_id`,
@@ -161,7 +164,7 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
     messages: messageIds,
     summaries: summaryIds,
     files: [],
-    journal,
+    journal: steps,
     entries: entries + olderRows + called + told,
   };
 }
@@ -194,13 +197,17 @@ export function* forget(
   }
   // A summary drafted from what was read before may still say it: no such draft is folded any more, anywhere.
   yield sql`UPDATE conversations SET forgets = forgets + 1`;
-  yield* writeJournal(deps, {
-    operation: "forget",
-    conversation: scope,
-    subject: target.kind === "message" ? `message ${target.id}` : "a secret",
-    before: notScrubbed,
-    after: { messages: plan.messages, summaries: plan.summaries, files: plan.files, journal: plan.journal },
-  });
+  yield sql`DELETE FROM drafts`;
+  yield* journal(
+    deps,
+    {
+      operation: "forget",
+      conversation: scope,
+      subject: target.kind === "message" ? `message ${target.id}` : "a secret",
+    },
+    notScrubbed,
+    { messages: plan.messages, summaries: plan.summaries, files: plan.files, journal: plan.journal },
+  );
   return {
     kind: "written",
     removed: plan.messages.length + plan.summaries.length + plan.journal.length + plan.entries,
@@ -281,7 +288,7 @@ function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["t
   yield sql`UPDATE summaries SET content = ${content}, token_count = ${tokens}, previous_context = ${previous},
               rewrite_reason = ${reason}, revision = revision + 1, updated_at = ${deps.now()}
             WHERE summary_id = ${id}`;
-  yield* reindexSummary(id);
+  yield* reindex({ table: "summaries", key: { summary_id: id } });
   const shown = yield* count(sql`SELECT count(*) FROM context_items WHERE summary_id = ${id}`);
   yield* adjustTotals(deps, summary.conversation, { contextTokens: shown * (tokens - summary.tokens) });
 }

@@ -1,4 +1,4 @@
-/** What is kept beside the conversations: stored files' records, grants, model calls, compactions, and the journal. */
+/** What is kept beside the conversations: stored files' records, grants, model calls and compactions. */
 
 import { LcmError } from "../core/errors.ts";
 import type {
@@ -8,7 +8,6 @@ import type {
   FileId,
   Grant,
   GrantId,
-  Json,
   NewCall,
   StoredFile,
   Timestamp,
@@ -123,7 +122,7 @@ export function* sweepGrants(deps: ScriptDeps): Script<number> {
   return swept.length;
 }
 
-// ── Calls, compactions and journal ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Calls and compactions ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A call that may not be made is no call, and leaves no row. */
 export function* beginCall(deps: ScriptDeps, call: NewCall, bounds: CallBounds): Script<CallAdmission> {
@@ -167,19 +166,4 @@ export function* recordCompaction(record: CompactionRecord): Script<void> {
                                      duration_ms)
             VALUES (${record.conversation}, ${record.at}, ${record.mode}, ${record.outcome}, ${record.message},
                     ${record.passes}, ${record.tokensBefore}, ${record.tokensAfter}, ${record.durationMs})`;
-}
-
-export interface Change {
-  readonly operation: "rewrite" | "dissolve" | "transplant" | "forget";
-  readonly conversation: ConversationId | null;
-  readonly subject: string;
-  readonly before: Json;
-  readonly after: Json;
-}
-
-/** Every applied change of an operator is journalled in the transaction that makes it. */
-export function* writeJournal(deps: ScriptDeps, change: Change): Script<void> {
-  yield sql`INSERT INTO journal (at, operation, conversation_id, subject, before_json, after_json)
-            VALUES (${deps.now()}, ${change.operation}, ${change.conversation}, ${change.subject},
-                    ${JSON.stringify(change.before)}, ${JSON.stringify(change.after)})`;
 }

@@ -22,6 +22,7 @@ import type {
 import type {
   ContextWindow,
   ConversationFilter,
+  JournalFilter,
   MessageSelection,
   OpenBreaker,
   SummarySelection,
@@ -319,9 +320,11 @@ export function* compactions(id: ConversationId | null, limit: number): Script<r
   );
 }
 
-export function* journal(id: ConversationId | null, limit: number): Script<readonly JournalEntry[]> {
+export function* journal({ conversation, change, limit }: JournalFilter): Script<readonly JournalEntry[]> {
+  const [only, of] = [conversation ?? null, change ?? null];
   return yield* all(
-    sql`SELECT * FROM journal WHERE ${id} IS NULL OR conversation_id = ${id} ORDER BY journal_id DESC LIMIT ${limit}`,
+    sql`SELECT * FROM journal WHERE (${only} IS NULL OR conversation_id = ${only}) AND (${of} IS NULL OR change_id = ${of})
+        ORDER BY journal_id DESC LIMIT ${limit ?? -1}`,
     toJournalEntry,
   );
 }

@@ -1,6 +1,6 @@
 /** From rows to the nouns of the core: the one place where the spec's column names become our words. */
 
-import { levels, partTypes, roles } from "../core/model.ts";
+import { levels, operations, partTypes, roles } from "../core/model.ts";
 import type {
   Aside,
   CompactionRecord,
@@ -212,12 +212,16 @@ export const toCompaction = (row: Row): CompactionRecord => ({
   durationMs: int(row, "duration_ms"),
 });
 
+const asOperation = wordOf(operations);
+
 export const toJournalEntry = (row: Row): JournalEntry => ({
   id: int(row, "journal_id"),
+  change: int(row, "change_id"),
   at: time(row, "at"),
-  operation: text(row, "operation"),
+  operation: asOperation(text(row, "operation")),
   conversation: row["conversation_id"] === null ? null : asConversation(int(row, "conversation_id")),
   subject: text(row, "subject"),
   before: text(row, "before_json"),
   after: text(row, "after_json"),
+  undoneBy: row["undone_by"] === null ? null : int(row, "undone_by"),
 });

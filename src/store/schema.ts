@@ -203,13 +203,22 @@ export const tables = {
   journal: `
     CREATE TABLE journal (
       journal_id INTEGER PRIMARY KEY AUTOINCREMENT,
+      change_id INTEGER NOT NULL,
       at TEXT NOT NULL,
       operation TEXT NOT NULL,
       conversation_id INTEGER,
       subject TEXT NOT NULL,
       before_json TEXT NOT NULL,
-      after_json TEXT NOT NULL
+      after_json TEXT NOT NULL,
+      undone_by INTEGER
     )`,
+  drafts: `
+    CREATE TABLE drafts (
+      summary_id TEXT PRIMARY KEY,
+      basis TEXT NOT NULL,
+      draft_json TEXT NOT NULL,
+      at TEXT NOT NULL
+    ) WITHOUT ROWID`,
   search_progress: `
     CREATE TABLE search_progress (
       source TEXT PRIMARY KEY CHECK (source IN ('messages', 'summaries')),
@@ -251,4 +260,5 @@ export const indexes = [
   `CREATE INDEX model_usage_at_idx ON model_usage (at)`,
   `CREATE INDEX model_usage_provider_idx ON model_usage (provider, usage_id)`,
   `CREATE INDEX compactions_conv_idx ON compactions (conversation_id, compaction_id)`,
+  `CREATE INDEX journal_change_idx ON journal (change_id)`,
 ] as const;

@@ -3,17 +3,22 @@
  * hold this list and the port together: an operation missing here, or with another signature, does not compile.
  */
 
-import type { SegmentOptions, Store } from "../core/ports.ts";
+import type { SummaryId } from "../core/model.ts";
+import type { PartOf, SegmentOptions, Store } from "../core/ports.ts";
+import { extents, remove } from "./archive.ts";
 import { dissolve } from "./dissolve.ts";
+import { draft, saveDraft } from "./drafts.ts";
 import { forget, planForget } from "./forget.ts";
 import * as ledger from "./ledger.ts";
 import { manifest } from "./manifest.ts";
+import { mend, sweepOrphans } from "./mend.ts";
 import * as read from "./read.ts";
 import { rewrite } from "./rewrite.ts";
 import type { Script } from "./script.ts";
 import { indexBatch } from "./indexing.ts";
 import type { ScriptDeps } from "./totals.ts";
 import { transplant } from "./transplant.ts";
+import { planUndo, undo } from "./undo.ts";
 import { integrity, skeleton, status } from "./verify.ts";
 import * as write from "./write.ts";
 
@@ -28,6 +33,8 @@ type BeyondRows =
   | "planForget"
   | "forget"
   | "backup"
+  | "archive"
+  | "merge"
   | "close";
 
 type ScriptOf<Method> = Method extends (...args: infer Args) => Promise<infer Result>
@@ -54,6 +61,9 @@ const reads = {
   openBreakers: read.openBreakers,
   compactions: read.compactions,
   journal: read.journal,
+  planUndo,
+  draft,
+  extents,
   integrity,
 } as const;
 
@@ -68,9 +78,14 @@ const writesWith = (deps: ScriptDeps) =>
     setPromptBudget: write.setPromptBudget,
     append: (id, entries, options) => write.append(deps, id, entries, options),
     fold: (id, run, summary, forgets?: number) => write.fold(deps, id, run, summary, forgets),
-    dissolve: (plan) => dissolve(deps, plan),
-    rewrite: (plan, draft) => rewrite(deps, plan, draft),
-    transplant: (source, target) => transplant(deps, source, target),
+    dissolve: (plan, partOf?: PartOf) => dissolve(deps, plan, partOf),
+    rewrite: (plan, text, partOf?: PartOf) => rewrite(deps, plan, text, partOf),
+    transplant: (plan) => transplant(deps, plan),
+    mend: (plan, partOf?: PartOf) => mend(deps, plan, partOf),
+    sweepOrphans: (partOf?: PartOf) => sweepOrphans(deps, partOf),
+    undo: (change, summary?: SummaryId) => undo(deps, change, summary),
+    saveDraft: (summary, basis, made) => saveDraft(deps, summary, basis, made),
+    remove: (plan) => remove(deps, plan),
     issueGrant: (grant) => ledger.issueGrant(deps, grant),
     spendGrant: (id, conversation, tokens) => ledger.spendGrant(deps, id, conversation, tokens),
     revokeGrant: (id) => ledger.revokeGrant(deps, id),

@@ -40,6 +40,9 @@ const methods = [
   "openBreakers",
   "compactions",
   "journal",
+  "planUndo",
+  "draft",
+  "extents",
   "status",
   "integrity",
   "skeleton",
@@ -56,6 +59,11 @@ const methods = [
   "dissolve",
   "rewrite",
   "transplant",
+  "mend",
+  "sweepOrphans",
+  "undo",
+  "saveDraft",
+  "remove",
   "forget",
   "saveFile",
   "issueGrant",
@@ -67,6 +75,8 @@ const methods = [
   "recordCompaction",
   "index",
   "backup",
+  "archive",
+  "merge",
 ] as const satisfies readonly Exclude<keyof Store, "search" | "close">[];
 
 type Missing = Exclude<keyof Store, "search" | "close" | (typeof methods)[number]>;

@@ -17,6 +17,7 @@ import { backUp } from "./backup.ts";
 import { draftContent, hasContent, hashContent, linesOf, readContent, removeContent, rewriteContent } from "./files.ts";
 import { filesOnlyOf, filesToForget, isScrubPending, recordScrub } from "./forget.ts";
 import { indexBatch, unindexedRows } from "./indexing.ts";
+import { archive, merge } from "./archive.ts";
 import { identify, messageOf, migrate } from "./migrate.ts";
 import { findOrphans, holdsAny } from "./orphans.ts";
 import type { Orphan } from "./orphans.ts";
@@ -213,6 +214,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       await writing;
       return await backUp(path, filesDir, to);
     },
+    archive,
+    merge,
     async close() {
       housekeeper?.stop();
       await writing;

@@ -6,8 +6,9 @@
 
 import { LcmError } from "../core/errors.ts";
 import type { ConversationId, SummaryId } from "../core/model.ts";
-import type { Transplanted } from "../core/ports.ts";
-import { writeJournal } from "./ledger.ts";
+import type { Transplanted, TransplantPlan } from "../core/changes.ts";
+import { journal, saysOfItself } from "./change.ts";
+import type { Image } from "./change.ts";
 import { mustHave } from "./read.ts";
 import { asSummary } from "./rows.ts";
 import { all, count, first, int, sql, text } from "./script.ts";
@@ -16,7 +17,10 @@ import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
 import { freshSummaryId } from "./write.ts";
 
-export function* transplant(deps: ScriptDeps, source: ConversationId, target: ConversationId): Script<Transplanted> {
+export function* transplant(
+  deps: ScriptDeps,
+  { source, target, summaries: planned }: TransplantPlan,
+): Script<Transplanted> {
   if (source === target) throw new LcmError("invalid", "a conversation cannot be transplanted into itself");
   yield* mustHave(source);
   yield* mustHave(target);
@@ -25,7 +29,11 @@ export function* transplant(deps: ScriptDeps, source: ConversationId, target: Co
         WHERE c.conversation_id = ${source} ORDER BY c.ordinal`,
     (row) => ({ id: asSummary(text(row, "summary_id")), tokens: int(row, "token_count") }),
   );
+  if (planned !== undefined && planned.join() !== shown.map(({ id }) => id).join()) {
+    return { kind: "stale", reason: `other summaries are in the context of conversation ${source} now` };
+  }
   if (shown.length === 0) return { kind: "empty" };
+  const before = yield* saysOfItself(target);
   const existing = yield* all(
     sql`SELECT t.summary_id FROM summaries t WHERE t.conversation_id = ${target} AND t.content IN (
           SELECT s.content FROM context_items c JOIN summaries s USING (summary_id) WHERE c.conversation_id = ${source})
@@ -44,26 +52,43 @@ export function* transplant(deps: ScriptDeps, source: ConversationId, target: Co
     sql`SELECT min(ordinal) AS ordinal FROM context_items WHERE conversation_id = ${target}`,
     (row) => row["ordinal"] as number | null,
   );
-  let ordinal = (lowest ?? 1) - shown.length;
-  for (const item of shown) {
+  const places = shown.map(({ id }, at): Image => ({
+    table: "context_items",
+    key: { conversation_id: target, ordinal: (lowest ?? 1) - shown.length + at },
+    columns: { item_type: "summary", message_id: null, summary_id: copyOf(copies, id) },
+  }));
+  for (const { key, columns } of places) {
     yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id)
-              VALUES (${target}, ${ordinal++}, 'summary', ${copyOf(copies, item.id)})`;
+              VALUES (${target}, ${key["ordinal"] ?? null}, 'summary', ${columns?.["summary_id"] ?? null})`;
   }
   yield* adjustTotals(deps, target, {
-    messages: copied.messages,
+    messages: copied.ids.length,
     messageTokens: copied.tokens,
     summaries: copies.size,
     contextItems: shown.length,
     contextTokens: shown.reduce((sum, item) => sum + item.tokens, 0),
   });
-  yield* writeJournal(deps, {
-    operation: "transplant",
-    conversation: target,
-    subject: `${source} → ${target}`,
-    before: { source },
-    after: { summaries: [...copies.values()], messages: copied.messages, contextItems: shown.length },
-  });
-  return { kind: "written", contextItems: shown.length, summaries: copies.size, messages: copied.messages };
+  // Of the copies only what tells whether they are as they were made: the texts are where they were copied from.
+  const made: readonly Image[] = [
+    ...copied.ids.map((id) => ({ table: "messages", key: { message_id: id }, columns: {} }) as const),
+    ...[...copies.values()].map(
+      (id) => ({ table: "summaries", key: { summary_id: id }, columns: { revision: 0 } }) as const,
+    ),
+    ...places,
+  ];
+  const change = yield* journal(
+    deps,
+    { operation: "transplant", conversation: target, subject: `${source} → ${target}` },
+    { rows: made.map((image) => ({ ...image, columns: null })), conversation: before },
+    { rows: made, conversation: yield* saysOfItself(target) },
+  );
+  return {
+    kind: "written",
+    change,
+    contextItems: shown.length,
+    summaries: copies.size,
+    messages: copied.ids.length,
+  };
 }
 
 type Copies = ReadonlyMap<SummaryId, SummaryId>;
@@ -113,7 +138,7 @@ function* copyMessages(
   deps: ScriptDeps,
   copies: Copies,
   target: ConversationId,
-): Script<{ messages: number; tokens: number }> {
+): Script<{ ids: readonly number[]; tokens: number }> {
   const ids = JSON.stringify([...copies.keys()]);
   const originals = yield* all(
     sql`SELECT DISTINCT m.message_id, m.token_count, m.created_at, m.conversation_id, m.seq FROM summary_messages l
@@ -151,5 +176,5 @@ function* copyMessages(
   const newest = originals.reduce((latest, { at }) => (at > latest ? at : latest), "");
   yield sql`UPDATE conversations SET next_seq = ${seq}, last_message_at = nullif(max(coalesce(last_message_at, ''), ${newest}), '')
             WHERE conversation_id = ${target}`;
-  return { messages: originals.length, tokens: originals.reduce((sum, original) => sum + original.tokens, 0) };
+  return { ids: [...copyOfMessage.values()], tokens: originals.reduce((sum, original) => sum + original.tokens, 0) };
 }

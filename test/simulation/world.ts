@@ -281,13 +281,16 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     const [source, target] = random.chance(0.3) ? lastTransplant : [aSegment(), aSegment()];
     lastTransplant = [source, target];
     if (source === target) {
-      await assert.rejects(store.transplant(source.conversation, target.conversation), /into itself/);
+      await assert.rejects(
+        store.transplant({ source: source.conversation, target: target.conversation }),
+        /into itself/,
+      );
       return "into itself, refused";
     }
     await checkLossless(store, [listOf(source)], { wholeFile: false, expected });
     const folded = (await store.context(source.conversation)).filter(({ kind }) => kind === "summary");
     const below = await flattenedItems(store, folded);
-    const outcome = await store.transplant(source.conversation, target.conversation);
+    const outcome = await store.transplant({ source: source.conversation, target: target.conversation });
     count(`transplant ${outcome.kind}`);
     if (outcome.kind === "written") {
       assert.equal(outcome.messages, below.length, "each message below is copied once");
@@ -342,7 +345,10 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     }
     const other = aSegment();
     if (other !== segment && random.chance(0.3))
-      return { name: "transplant", script: writes.transplant(other.conversation, segment.conversation) };
+      return {
+        name: "transplant",
+        script: writes.transplant({ source: other.conversation, target: segment.conversation }),
+      };
     if (random.chance(0.2)) return { name: "index", script: writes.index(64) };
     if (random.chance(0.1)) {
       const carried = random.chance(0.5) ? { carryDepth: random.below(3) } : {};

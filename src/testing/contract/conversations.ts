@@ -342,7 +342,9 @@ export function testConversations(subject: StoreUnderTest): void {
         await refuses("not_found", () => store.append(nowhere, []));
         await refuses("not_found", () => store.context(nowhere));
         await refuses("not_found", () => store.skeleton(nowhere));
-        await refuses("not_found", () => store.transplant(nowhere, nowhere === 1 ? nowhere : (1 as typeof nowhere)));
+        await refuses("not_found", () =>
+          store.transplant({ source: nowhere, target: nowhere === 1 ? nowhere : (1 as typeof nowhere) }),
+        );
         assert.deepEqual(await store.messages({ conversation: nowhere }), []);
         assert.deepEqual(await store.summaries({ conversation: nowhere }), []);
         assert.deepEqual(await store.conversations({ includeHidden: true }), []);

@@ -237,11 +237,11 @@ export function testFold(subject: StoreUnderTest): void {
         const leaf = await foldPlaces(store, talk.id, [2, 5], "leaf");
         const { ordinal } = await itemOf(store, talk.id, leaf);
         const outcome = await store.dissolve({ conversation: talk.id, summary: leaf, ordinal });
-        assert.deepEqual(outcome, { kind: "written", items: 4, shifted: 0 });
+        assert.deepEqual(outcome, { kind: "written", change: 1, items: 4, shifted: 0 });
         assert.deepEqual(await shownTexts(store, talk.id), ["m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"]);
         assert.deepEqual((await store.conversation(talk.id))?.totals, { ...before?.totals, summaries: 1 });
         assert.equal((await store.summaries({ ids: [leaf] })).length, 1);
-        const [journalled] = await store.journal(talk.id, 1);
+        const [journalled] = await store.journal({ conversation: talk.id, limit: 1 });
         assert.deepEqual([journalled?.operation, journalled?.subject], ["dissolve", leaf]);
       }),
     );
@@ -272,7 +272,7 @@ export function testFold(subject: StoreUnderTest): void {
         assert.equal((await store.dissolve({ ...plan, ordinal: ordinal + 1 })).kind, "stale");
         assert.equal((await store.dissolve(plan)).kind, "written");
         assert.equal((await store.dissolve(plan)).kind, "stale");
-        assert.equal((await store.journal(talk.id, 10)).length, 1);
+        assert.equal((await store.journal({ conversation: talk.id, limit: 10 })).length, 1);
       }),
     );
 
@@ -301,12 +301,16 @@ export function testFold(subject: StoreUnderTest): void {
         const place = await itemOf(store, talk.id, leaf);
         const before = (await store.conversation(talk.id))?.totals;
         const draft = summary("well put, wombat", { tokens: 5, level: "extractive", model: "scripted/two" });
-        assert.deepEqual(await store.rewrite({ summary: leaf, revision: 0 }, draft), { kind: "written", revision: 1 });
+        assert.deepEqual(await store.rewrite({ summary: leaf, revision: 0 }, draft), {
+          kind: "written",
+          change: 1,
+          revision: 1,
+        });
         const [now] = await store.summaries({ ids: [leaf] });
         assert.deepEqual(now, { ...old, ...draft, revision: 1 });
         assert.deepEqual(await itemOf(store, talk.id, leaf), { ...place, tokens: 5 });
         assert.equal((await store.conversation(talk.id))?.totals.contextTokens, (before?.contextTokens ?? 0) + 4);
-        const [journalled] = await store.journal(talk.id, 1);
+        const [journalled] = await store.journal({ conversation: talk.id, limit: 1 });
         assert.equal(journalled?.operation, "rewrite");
         assert.match(journalled.before, /badly put/);
         assert.match(journalled.after, /well put/);

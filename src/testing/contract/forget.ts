@@ -101,7 +101,7 @@ async function saidAnywhere(store: Store, conversation: ConversationId): Promise
   return JSON.stringify([
     messages.map((message) => [messageFromStore(message), entryFromStore(message), message]),
     summaries,
-    await store.journal(null, 100),
+    await store.journal({ limit: 100 }),
     await store.compactions(null, 100),
     await store.entries(conversation, 0, Number.MAX_SAFE_INTEGER),
     files,
@@ -323,7 +323,7 @@ export function testForget(subject: StoreUnderTest): void {
         async ({ store }) => {
           const { talk } = await tell(store, secret);
           const target = await store.open({ sessionId: "heir" });
-          await store.transplant(talk.id, target.id);
+          await store.transplant({ source: talk.id, target: target.id });
           const told = (await store.messages({ conversation: talk.id })).find(({ text }) => text.includes(secret));
           assert.ok(told !== undefined);
           const plan = await store.planForget(talk.id, { kind: "message", id: told.id });
@@ -344,7 +344,7 @@ export function testForget(subject: StoreUnderTest): void {
         async ({ store, folder }) => {
           const { talk } = await tell(store, "harmless");
           const heirs = [await store.open({ sessionId: "heir" }), await store.open({ sessionId: "other heir" })];
-          for (const heir of heirs) await store.transplant(talk.id, heir.id);
+          for (const heir of heirs) await store.transplant({ source: talk.id, target: heir.id });
           const copy = (await store.messages({ conversation: heirs[1]?.id ?? nowhere })).find(({ text }) =>
             text.includes("keep it"),
           );
@@ -450,7 +450,7 @@ export function testForget(subject: StoreUnderTest): void {
         assert.deepEqual((await store.planForget(null, target)).messages, []);
         assert.deepEqual(await traces(folder, secret), []);
         assert.deepEqual(
-          (await store.journal(null, 10)).map(({ operation, before }) => [operation, before]),
+          (await store.journal({ limit: 10 })).map(({ operation, before }) => [operation, before]),
           [["forget", "{}"]],
         );
       }),

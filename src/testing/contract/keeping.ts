@@ -157,7 +157,7 @@ function everyWrite(
       return await foldPlaces(store, talk.id, [0, 1], "first");
     },
     transplant: async (store) => {
-      const outcome = await store.transplant(talk.id, other);
+      const outcome = await store.transplant({ source: talk.id, target: other });
       assert.equal(outcome.kind, "written");
     },
     rewrite: async (store) => {
@@ -168,6 +168,14 @@ function everyWrite(
       const [made] = await store.summaries({ conversation: talk.id });
       await dissolveAt(store, talk.id, made?.id ?? "sum_");
     },
+    mend: async (store) => {
+      const { revision } = (await store.conversation(talk.id)) ?? talk;
+      const nothing = { times: [], summaries: [], sources: [], context: null, recount: true, unindexed: [] };
+      return await store.mend({ conversation: talk.id, revision, ...nothing });
+    },
+    sweepOrphans: async (store) => await store.sweepOrphans(),
+    saveDraft: async (store) => await store.saveDraft("sum_0000000000000000", "basis", summary("drafted")),
+    merge: async (store) => await store.merge((await store.status()).path).catch(() => undefined),
     open: async (store) => await store.open(session),
     openSession: async (store) => await store.openSession(session),
     openSegment: async (store) => await store.openSegment(session),
@@ -227,13 +235,19 @@ type Reads =
   | "openBreakers"
   | "compactions"
   | "journal"
+  | "planUndo"
+  | "draft"
+  | "extents"
   | "status"
   | "integrity"
   | "skeleton"
   | "planForget"
   | "backup"
+  | "archive"
   | "close";
-type WriteName = Exclude<keyof Store, Reads | "forget">;
+/** An operator's own commands are all that deletes, each with a plan to look at first. */
+type Deletes = "forget" | "remove" | "undo";
+type WriteName = Exclude<keyof Store, Reads | Deletes>;
 
 async function allMessages(store: Store): Promise<readonly Message[]> {
   const all = await store.conversations({ includeHidden: true });
@@ -280,7 +294,7 @@ async function pictureOf(store: Store, without?: ConversationId): Promise<unknow
         summaries,
         sources: await store.sources(summaries.map((each) => each.id)),
         files: await Promise.all(files.map(async (file) => ({ ...file, content: await store.fileContent(file.id) }))),
-        journal: await store.journal(id, 100),
+        journal: await store.journal({ conversation: id, limit: 100 }),
         compactions: await store.compactions(id, 100),
       };
     }),

@@ -327,7 +327,9 @@ export function testLedger(subject: StoreUnderTest): void {
           await dissolveAt(store, talk.id, leaf);
         }
         const operations = async (id: ConversationId | null, limit = 10) =>
-          (await store.journal(id, limit)).map(({ operation }) => operation);
+          (await store.journal({ ...(id === null ? {} : { conversation: id }), limit })).map(
+            ({ operation }) => operation,
+          );
         assert.deepEqual(await operations(talks[0]?.id ?? null), ["dissolve", "rewrite"]);
         assert.deepEqual(await operations(null), ["dissolve", "rewrite", "dissolve", "rewrite"]);
         assert.deepEqual(await operations(null, 1), ["dissolve"]);

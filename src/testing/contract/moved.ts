@@ -88,7 +88,7 @@ export function testMoved(subject: StoreUnderTest): void {
         const file = await save(store, source, "a long text");
         await append(store, source, saying("k1", ["look: ", file]), saying("k2", ["and so on"]));
         await foldPlaces(store, source.id, [0, 1], "leaf");
-        assert.equal((await store.transplant(source.id, target.id)).kind, "written");
+        assert.equal((await store.transplant({ source: source.id, target: target.id })).kind, "written");
         assert.deepEqual(await restored(store, target.id), [said("look: a long text"), said("and so on")]);
       }),
     );

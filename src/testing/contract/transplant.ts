@@ -68,8 +68,9 @@ export function testTransplant(subject: StoreUnderTest): void {
           source: await store.context(source.id),
           target: (await store.conversation(target.id))?.totals,
         };
-        assert.deepEqual(await store.transplant(source.id, target.id), {
+        assert.deepEqual(await store.transplant({ source: source.id, target: target.id }), {
           kind: "written",
+          change: 1,
           contextItems: 3,
           summaries: 7,
           messages: 10,
@@ -86,7 +87,7 @@ export function testTransplant(subject: StoreUnderTest): void {
         const after = (await store.conversation(target.id))?.totals;
         assert.deepEqual([after?.messages, after?.summaries, after?.contextItems], [13, 7, 6]);
         assert.equal(after?.contextMessageTokens, before.target?.contextMessageTokens);
-        const [journalled] = await store.journal(target.id, 1);
+        const [journalled] = await store.journal({ conversation: target.id, limit: 1 });
         assert.equal(journalled?.operation, "transplant");
         await check(scene, inherited(scene));
       }),
@@ -96,7 +97,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       "nothing refers across; keys are fresh, and text, level, model, times and links are those of the original",
       planted(subject, async (scene) => {
         const { store, source, target } = scene;
-        await store.transplant(source.id, target.id);
+        await store.transplant({ source: source.id, target: target.id });
         const [originals, copies] = await Promise.all(
           [source, target].map(({ id }) => store.summaries({ conversation: id })),
         );
@@ -135,9 +136,9 @@ export function testTransplant(subject: StoreUnderTest): void {
       "a second time, or where the same text already is, it is a duplicate and nothing happens",
       planted(subject, async (scene) => {
         const { store, source, target } = scene;
-        await store.transplant(source.id, target.id);
+        await store.transplant({ source: source.id, target: target.id });
         const before = await store.conversation(target.id);
-        const again = await store.transplant(source.id, target.id);
+        const again = await store.transplant({ source: source.id, target: target.id });
         assert.ok(again.kind === "duplicate");
         assert.equal(again.existing.length, 3);
         assert.deepEqual(await store.conversation(target.id), before);
@@ -148,10 +149,10 @@ export function testTransplant(subject: StoreUnderTest): void {
       "a source without summaries gives nothing; a conversation is not transplanted into itself or from nowhere",
       planted(subject, async (scene) => {
         const { store, source, target } = scene;
-        assert.deepEqual(await store.transplant(target.id, source.id), { kind: "empty" });
-        await refuses("invalid", () => store.transplant(source.id, source.id));
-        await refuses("not_found", () => store.transplant(nowhere, target.id));
-        await refuses("not_found", () => store.transplant(source.id, nowhere));
+        assert.deepEqual(await store.transplant({ source: target.id, target: source.id }), { kind: "empty" });
+        await refuses("invalid", () => store.transplant({ source: source.id, target: source.id }));
+        await refuses("not_found", () => store.transplant({ source: nowhere, target: target.id }));
+        await refuses("not_found", () => store.transplant({ source: source.id, target: nowhere }));
         await check(scene, []);
       }),
     );
@@ -161,7 +162,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       planted(subject, async (scene) => {
         const { store, source } = scene;
         const empty = await store.open({ sessionId: "empty" });
-        await store.transplant(source.id, empty.id);
+        await store.transplant({ source: source.id, target: empty.id });
         const host = createHost("e");
         host.says(user("e1"));
         await deliver(store, empty, host);
@@ -175,7 +176,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       "copies are messages like others: dissolved, folded with the target's own, transplanted on",
       planted(subject, async (scene) => {
         const { store, source, target } = scene;
-        await store.transplant(source.id, target.id);
+        await store.transplant({ source: source.id, target: target.id });
         const [first, , last] = await store.context(target.id);
         assert.ok(first?.kind === "summary" && last?.kind === "summary");
         await dissolveAt(store, target.id, first.id);
@@ -187,7 +188,7 @@ export function testTransplant(subject: StoreUnderTest): void {
         await foldPlaces(store, target.id, [4, 6], "across the seam");
         await check(scene, inherited(scene));
         const further = await store.open({ sessionId: "further" });
-        await store.transplant(target.id, further.id);
+        await store.transplant({ source: target.id, target: further.id });
         const passedOn = (await flattened(store, further.id)).map(messageFromStore);
         const folded = (await flattened(store, target.id)).filter(({ text }) => !["g9", "t3"].includes(text));
         assert.deepEqual(passedOn, folded.map(messageFromStore));
@@ -201,14 +202,14 @@ export function testTransplant(subject: StoreUnderTest): void {
         for (const text of ["t4", "t5", "t6", "t7", "t8"]) taker.says(user(text));
         await deliver(store, target, taker);
         await foldPlaces(store, target.id, [2, 5], "t3 to t6");
-        await store.transplant(source.id, target.id);
+        await store.transplant({ source: source.id, target: target.id });
         const places = async () => (await store.context(target.id)).map(({ ordinal }) => ordinal);
         const last = (await places()).slice(-2);
         const [, second] = await store.context(target.id);
         assert.ok(second?.kind === "summary");
         const { ordinal } = await itemOf(store, target.id, second.id);
         const outcome = await store.dissolve({ conversation: target.id, summary: second.id, ordinal });
-        assert.deepEqual(outcome, { kind: "written", items: 2, shifted: 4 });
+        assert.deepEqual(outcome, { kind: "written", change: 2, items: 2, shifted: 4 });
         assert.deepEqual((await places()).slice(-2), last, "what is behind the gap stays where it was");
         await check(scene, inherited(scene));
       }),
@@ -220,11 +221,11 @@ export function testTransplant(subject: StoreUnderTest): void {
         const { store, source, target, taker } = scene;
         for (let said = 0; said < 2_300; said++) taker.says(user(`long ${said}`));
         await deliver(store, target, taker);
-        await store.transplant(source.id, target.id);
+        await store.transplant({ source: source.id, target: target.id });
         const [, , last] = await store.context(target.id, { limit: 3 });
         assert.ok(last?.kind === "summary");
         const outcome = await store.dissolve({ conversation: target.id, summary: last.id, ordinal: last.ordinal });
-        assert.deepEqual(outcome, { kind: "written", items: 2, shifted: 2_303 });
+        assert.deepEqual(outcome, { kind: "written", change: 2, items: 2, shifted: 2_303 });
         await check(scene, inherited(scene));
       }),
     );
@@ -233,7 +234,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       "a rewind in the target leaves what was transplanted",
       planted(subject, async (scene) => {
         const { store, source, target, taker } = scene;
-        await store.transplant(source.id, target.id);
+        await store.transplant({ source: source.id, target: target.id });
         await foldPlaces(store, target.id, [3, 5], "t1 to t3");
         taker.goesBackTo("t-1");
         taker.says(user("t4"));

@@ -1,0 +1,218 @@
+/**
+ * Taking back a change: every row that it touched is put back as it was, newest step first, in one transaction. Only if
+ * each of them is still as the change left it, and nothing was written since from what it wrote; else it says what
+ * stands on it. Taking back is itself a change, and can be taken back.
+ */
+
+import type { Obstacle, Undone, UndoPlan } from "../core/changes.ts";
+import { LcmError } from "../core/errors.ts";
+import { messageName } from "../core/model.ts";
+import type { ConversationId, Json, JournalEntry, MessageId, SummaryId } from "../core/model.ts";
+import { isTable, lookUp, replaced, saysOfItself } from "./change.ts";
+import type { Columns, Image, Trace } from "./change.ts";
+import { coveredBy, journal } from "./read.ts";
+import { all, first, int, sql, text } from "./script.ts";
+import type { Script } from "./script.ts";
+import type { ScriptDeps } from "./totals.ts";
+
+export function* planUndo(change: number, summary?: SummaryId): Script<UndoPlan> {
+  const steps = (yield* journal({ change })).filter(({ subject }) => summary === undefined || subject === summary);
+  if (steps.length === 0) {
+    const what = summary === undefined ? `there is no change ${change}` : `change ${change} did nothing to ${summary}`;
+    throw new LcmError("not_found", what, { hint: "`lcm history` lists the changes" });
+  }
+  const entries = steps.filter(({ undoneBy }) => undoneBy === null);
+  const obstacles = entries.length === 0 ? steps.slice(0, 1).map(undoneAlready) : yield* obstaclesTo(entries);
+  return { change, summary: summary ?? null, entries, obstacles };
+}
+
+export function* undo(deps: ScriptDeps, change: number, summary?: SummaryId): Script<Undone> {
+  const { entries, obstacles } = yield* planUndo(change, summary);
+  if (obstacles.length > 0) return { kind: "blocked", obstacles };
+  let taking: number | undefined;
+  for (const entry of entries) taking = yield* takeBack(deps, entry, taking);
+  if (taking === undefined) throw new LcmError("corrupt", `change ${change} has no steps`);
+  return { kind: "undone", change: taking, entries: entries.length };
+}
+
+function* takeBack(deps: ScriptDeps, entry: JournalEntry, taking: number | undefined): Script<number> {
+  const { conversation, subject } = entry;
+  const [before, after] = [traceIn(entry.before), traceIn(entry.after)];
+  if (before === null || after === null) throw new LcmError("corrupt", `step ${entry.id} of the journal is unreadable`);
+  const isUntouched = isSame(yield* saysOfItself(conversation), after.conversation);
+  const partOf = taking === undefined ? {} : { partOf: { change: taking } };
+  const step = { operation: "undo", conversation, subject, ...partOf } as const;
+  const totals = after.totals === undefined ? [] : [negated(after.totals)];
+  const change = yield* replaced(deps, step, before.rows, ...totals);
+  if (isUntouched && before.conversation !== null) yield* putBack(conversation, before.conversation);
+  yield sql`UPDATE journal SET undone_by = ${change} WHERE journal_id = ${entry.id}`;
+  // What was taken back by this one holds again.
+  if (entry.operation === "undo") {
+    yield sql`UPDATE journal SET undone_by = NULL WHERE undone_by = ${entry.change} AND subject = ${subject}`;
+  }
+  return change;
+}
+
+/** The times that it was last written to, and last spoken in, are again those of before. */
+function* putBack(conversation: ConversationId | null, { updated_at, last_message_at }: Columns): Script<void> {
+  yield sql`UPDATE conversations SET updated_at = ${updated_at ?? ""}, last_message_at = ${last_message_at ?? null}
+            WHERE conversation_id = ${conversation}`;
+}
+
+const negated = (totals: NonNullable<Trace["totals"]>): NonNullable<Trace["totals"]> =>
+  Object.fromEntries(Object.entries(totals).map(([name, by]) => [name, -Number(by)]));
+
+// ── What stands in the way ───────────────────────────────────────────────────────────────────────────────────────────
+
+const undoneAlready = ({ change, undoneBy }: JournalEntry): Obstacle => ({
+  subject: `change ${change}`,
+  message: `it was taken back already, by change ${undoneBy}`,
+  change: undoneBy,
+});
+
+const final = ({ change, operation }: JournalEntry, because: string): Obstacle => ({
+  subject: `change ${change}`,
+  message: `a ${operation} like this cannot be taken back: ${because}`,
+  change: null,
+});
+
+/** Newest step first: what a later step of the same change has done is taken back before the earlier one is looked at. */
+function* obstaclesTo(entries: readonly JournalEntry[]): Script<readonly Obstacle[]> {
+  const found: Obstacle[] = [];
+  const expected = new Map<string, Columns | null>();
+  const reverted = new Set<string>();
+  for (const entry of entries) {
+    const because = whyFinal(entry);
+    if (because !== null) {
+      found.push(final(entry, because));
+      continue;
+    }
+    const [before, after] = [traceIn(entry.before), traceIn(entry.after)];
+    if (before === null || after === null) {
+      found.push(final(entry, "what was there before has been forgotten"));
+      continue;
+    }
+    const isDeleted = new Set(before.rows.filter(({ columns }) => columns === null).map(nameOf));
+    for (const [at, image] of after.rows.entries()) {
+      const name = nameOf(image);
+      const known = expected.get(name);
+      const now = known === undefined ? yield* lookUp(image.table, image.key) : known;
+      if (!isSame(now, image.columns)) found.push(yield* changedSince(entry, image));
+      else if (image.table === "summaries") found.push(...(yield* builtOn(entry, image, isDeleted, reverted)));
+      expected.set(name, merged(now, before.rows[at]?.columns ?? null));
+    }
+    for (const { table, key } of after.rows) if (table === "summaries") reverted.add(String(key["summary_id"]));
+  }
+  return [...new Map(found.map((each) => [each.message, each])).values()];
+}
+
+/** Forgotten and deleted is for good. A transplant keeps no copy of its copies. */
+function whyFinal({ operation, subject, before }: JournalEntry): string | null {
+  if (operation === "forget") return "what is forgotten is gone";
+  if (operation === "prune") return "its rows are gone; an archive or a backup has them";
+  const isCopy = operation === "undo" && (traceIn(before)?.rows ?? []).some(({ table }) => table === "messages");
+  const [source, target] = subject.split(" → ");
+  if (isCopy && target !== undefined) return `\`lcm transplant ${source} ${target}\` copies them again`;
+  return null;
+}
+
+const nameOf = ({ table, key }: Pick<Image, "table" | "key">): string => `${table} ${Object.values(key).join()}`;
+
+const merged = (now: Columns | null, was: Columns | null): Columns | null =>
+  was === null ? null : { ...(now ?? {}), ...was };
+
+/** Whether a row is as it was left: as far as the image knows it. */
+function isSame(now: Columns | null, image: Columns | null): boolean {
+  if (now === null || image === null) return now === image;
+  return Object.entries(image).every(([name, value]) => (now[name] ?? null) === value);
+}
+
+function* changedSince(entry: JournalEntry, image: Image): Script<Obstacle> {
+  const subject = subjectOf(entry, image);
+  const later = yield* first(
+    sql`SELECT change_id, operation FROM journal WHERE journal_id > ${entry.id} AND subject = ${subject}
+          AND undone_by IS NULL ORDER BY journal_id DESC LIMIT 1`,
+    (row) => ({ change: int(row, "change_id"), operation: text(row, "operation") }),
+  );
+  if (later !== null) {
+    return {
+      subject,
+      change: later.change,
+      message: `${subject} was changed since by change ${later.change}, a ${later.operation}`,
+    };
+  }
+  const cover = yield* coverOf(subject, entry.conversation);
+  const message =
+    cover === null ? `${subject} has changed since` : `${subject} was folded since: ${cover} stands for it now`;
+  return { subject, change: null, message };
+}
+
+/** What a person would call this row. */
+function subjectOf({ conversation }: JournalEntry, { table, key, columns }: Image): string {
+  const summary = table === "context_items" ? columns?.["summary_id"] : key["summary_id"];
+  if (typeof summary === "string") return summary;
+  const message = table === "context_items" ? columns?.["message_id"] : key["message_id"];
+  if (typeof message === "number") return messageName(message as MessageId);
+  return `the context of conversation ${conversation}`;
+}
+
+/** The summary of the context that stands for a message or summary now. */
+function* coverOf(subject: string, conversation: ConversationId | null): Script<string | null> {
+  const number = /^msg_(\d+)$/.exec(subject)?.[1];
+  const above = number === undefined ? yield* madeFrom(subject) : yield* coveredBy(Number(number) as MessageId);
+  return yield* first(
+    sql`SELECT summary_id FROM context_items WHERE conversation_id = ${conversation}
+          AND summary_id IN (SELECT value FROM json_each(${JSON.stringify(above)})) LIMIT 1`,
+    (row) => text(row, "summary_id"),
+  );
+}
+
+function* madeFrom(summary: string): Script<readonly string[]> {
+  return yield* all(
+    sql`WITH RECURSIVE above(summary_id) AS (
+          SELECT summary_id FROM summary_parents WHERE parent_summary_id = ${summary}
+          UNION SELECT p.summary_id FROM summary_parents p JOIN above a ON p.parent_summary_id = a.summary_id
+        ) SELECT summary_id FROM above`,
+    (row) => text(row, "summary_id"),
+  );
+}
+
+/** Summaries that were written from a text that is to go, or that were tied or carried to a row that is. */
+function* builtOn(
+  entry: JournalEntry,
+  image: Image,
+  isDeleted: ReadonlySet<string>,
+  reverted: ReadonlySet<string>,
+): Script<readonly Obstacle[]> {
+  const id = String(image.key["summary_id"]);
+  const goes = isDeleted.has(nameOf(image));
+  if (!goes && image.columns?.["content"] === undefined) return [];
+  const derived = yield* all(
+    sql`SELECT s.summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
+        WHERE p.parent_summary_id = ${id} AND (${goes ? 1 : 0} OR s.updated_at > ${entry.at})
+        UNION SELECT summary_id FROM summaries WHERE carried_from = ${id} AND ${goes ? 1 : 0} ORDER BY 1`,
+    (row) => text(row, "summary_id"),
+  );
+  const found: Obstacle[] = [];
+  for (const subject of derived) {
+    if (reverted.has(subject) || isDeleted.has(`summaries ${subject}`)) continue;
+    const change = yield* first(
+      sql`SELECT change_id FROM journal WHERE journal_id > ${entry.id} AND subject = ${subject} AND undone_by IS NULL
+          ORDER BY journal_id DESC LIMIT 1`,
+      (row) => int(row, "change_id"),
+    );
+    const by = change === null ? "" : ` by change ${change}`;
+    found.push({ subject, change, message: `${subject} was written since from ${id}${by}` });
+  }
+  return found;
+}
+
+// ── Reading the journal ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Null where it says nothing that could be put back: an older entry, or one that was forgotten. */
+function traceIn(json: string): Trace | null {
+  const told: Json = JSON.parse(json);
+  if (typeof told !== "object" || told === null || !("rows" in told) || !Array.isArray(told["rows"])) return null;
+  const trace = told as unknown as Trace;
+  return trace.rows.every(({ table }) => isTable(table)) ? trace : null;
+}
