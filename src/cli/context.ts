@@ -44,8 +44,8 @@ export function createContext({ config = null, finish }: ContextOptions): Comman
     debug: isSet(env["LCM_DEBUG"]),
     settings,
     database: async (path) => await (await opening()).findDatabase(path, settings),
-    summariser: async (named) => (await opening()).findSummariser(await settings(), named),
-    prompts: async () => (await opening()).readPrompts(await settings()),
+    summariser: async (flags) => (await opening()).findSummariser(await settings(), flags),
+    prompts: async (dir) => (await opening()).readPrompts(await settings(), dir),
     interruptible,
     async serveMcp(service) {
       const { serveMcp } = await import("../mcp/server.ts");

@@ -1,6 +1,6 @@
-/** What the model will be asked for in a compaction that was planned. */
+/** What the model will be asked for in what was planned: passes of a compaction, or summaries to be written anew. */
 
-import type { CompactionPlan, PlannedPass } from "../core/foresee.ts";
+import type { PlannedPass } from "../core/foresee.ts";
 import { renderPrompt } from "../core/prompts.ts";
 import type { Templates } from "../core/prompts.ts";
 import { estimateTokens } from "../core/text.ts";
@@ -15,7 +15,11 @@ export interface Cost {
 const labelTokens = 14;
 
 /** About: a summary that comes before is as long as this one, and no second attempt is needed. */
-export function costOf({ passes }: CompactionPlan, templates: Templates, customInstructions: string | null): Cost {
+export function costOf(
+  { passes }: { readonly passes: readonly PlannedPass[] },
+  templates: Templates,
+  customInstructions: string | null,
+): Cost {
   const around = new Map<number, number>();
   const tokensAround = ({ depth, targetTokens }: PlannedPass): number => {
     const input = {

@@ -5,6 +5,7 @@ import type { ErrorCode } from "../core/errors.ts";
 import { breakText, createPaint } from "./render.ts";
 
 export const exitInvalid = 2;
+export const exitConflict = 4;
 export const exitUnavailable = 6;
 const exitUnexpected = 70;
 /** As shells say it of a program that Ctrl-C ended. */
@@ -13,7 +14,7 @@ export const exitInterrupted = 130;
 const statusOf: Readonly<Record<ErrorCode, number>> = {
   invalid: exitInvalid,
   not_found: 3,
-  conflict: 4,
+  conflict: exitConflict,
   denied: 5,
   unavailable: exitUnavailable,
   corrupt: 7,

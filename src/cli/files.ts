@@ -59,6 +59,19 @@ async function transcriptsIn(folder: string): Promise<readonly TranscriptFile[]>
     .map(({ path, facts }) => ({ path, bytes: facts.size, isFound: true }));
 }
 
+const sqliteHeader = "SQLite format 3\0";
+
+/** A database is the store's to read, not ours. */
+export async function isDatabase(path: string): Promise<boolean> {
+  const file = await open(path, "r");
+  try {
+    const { buffer } = await file.read(Buffer.alloc(sqliteHeader.length), 0, sqliteHeader.length, 0);
+    return buffer.toString("latin1") === sqliteHeader;
+  } finally {
+    await file.close();
+  }
+}
+
 /** Session ids come from inside a file; this is for one that names none. */
 export const sessionNameOf = (path: string): string =>
   basename(path).replace(/\.(jsonl?|txt|ndjson)$/i, "") || "import";
@@ -162,10 +175,10 @@ function transcriptOfDocument({ messages, about }: ChatDocument, bytes: number):
 }
 
 const headBytes = 65_536;
-const sqliteHeader = "SQLite format 3\0";
 
 /** The file as one JSON document with a list of messages; null when it is one value per line. */
 async function readDocument({ path, bytes }: TranscriptFile): Promise<ChatDocument | null> {
+  if (await isDatabase(path)) throw new LcmError("invalid", `${path} is a database, not a transcript`);
   const head = await readHead(path);
   if (head.startsWith("[")) return documentOf(await parseWhole(path, bytes));
   if (extname(path).toLowerCase() === ".jsonl" || !head.startsWith("{")) return null;
@@ -182,11 +195,6 @@ async function readHead(path: string): Promise<string> {
   const file = await open(path, "r");
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
-    if (buffer.toString("latin1", 0, sqliteHeader.length) === sqliteHeader) {
-      throw new LcmError("invalid", `${path} is a database, not a transcript`, {
-        hint: `\`lcm adopt --db ${path}\` moves it over if it is one of an older lossless-claw`,
-      });
-    }
     if (bytesRead >= 2 && ["fffe", "feff"].includes(buffer.toString("hex", 0, 2))) {
       throw new LcmError("invalid", `${path} is UTF-16`, { hint: "convert it first: iconv -f UTF-16 -t UTF-8 FILE" });
     }

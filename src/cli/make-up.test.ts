@@ -65,6 +65,10 @@ describe("before and after", () => {
     assert.deepEqual(comparison(1_000, 250, 26, paint), ["█████████████  1,000", "███              250  −75%"]);
   });
 
+  it("fit the width where it is more", () => {
+    assert.deepEqual(comparison(250, 1_000, 27, paint), ["███              250", "█████████████  1,000  +300%"]);
+  });
+
   it("claim nothing where nothing changed", () => {
     assert.deepEqual(comparison(100, 100, 20, paint), ["███████████████  100", "███████████████  100"]);
     assert.deepEqual(

@@ -85,12 +85,15 @@ export function cellsOf(amounts: readonly number[], columns: number): readonly n
 export function comparison(before: number, after: number, columns: number, paint: Paint): readonly string[] {
   const words = [before, after].map(formatCount);
   const width = Math.max(...words.map((each) => each.length));
-  const percent = (1 - after / before) * 100;
-  const less = after < before ? `  −${percent.toFixed(percent > 99 ? 1 : 0)}%` : "";
-  const room = Math.max(8, columns - width - less.length - 2);
+  const percent = Math.abs(1 - after / before) * 100;
+  const sign = after < before ? "−" : "+";
+  const change =
+    after === before || before === 0 ? "" : `  ${sign}${percent.toFixed(after < before && percent > 99 ? 1 : 0)}%`;
+  const room = Math.max(8, columns - width - change.length - 2);
   const [beforeLine = "", afterLine = ""] = [before, after].map((amount, at) => {
-    const cells = amount === 0 ? 0 : Math.max(1, Math.round((room * amount) / before));
+    const cells = amount === 0 ? 0 : Math.max(1, Math.round((room * amount) / Math.max(before, after)));
     return `${"█".repeat(cells).padEnd(room)}  ${words[at]?.padStart(width)}`;
   });
-  return [paint.soft(beforeLine), `${paint.good(afterLine)}${less}`];
+  const painted = after > before ? paint.caution(afterLine) : paint.good(afterLine);
+  return [paint.soft(beforeLine), `${painted}${change}`];
 }

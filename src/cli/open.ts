@@ -20,7 +20,7 @@ import { backUp, backupPath, pruneBackups, restore, unusedPath } from "../store/
 import { identify } from "../store/migrate.ts";
 import { openSqliteWorker } from "../store/sqlite-worker.ts";
 import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite.ts";
-import type { Backup, Database, DatabaseFacts, PromptFiles, Summariser } from "./commands/session.ts";
+import type { Backup, Database, DatabaseFacts, ModelOptions, PromptFiles, Summariser } from "./commands/session.ts";
 
 export const systemClock: Clock = { now: systemNow };
 
@@ -135,10 +135,10 @@ function boundMemory(): void {
   setFlagsFromString("--semi-space-growth-factor=1");
 }
 
-/** The flag, then the settings, then OpenClaw's config. */
+/** The flags, then the settings, then OpenClaw's config. */
 export async function findSummariser(
   { values: settings, sources }: ResolvedSettings,
-  named?: string,
+  flags: ModelOptions = {},
 ): Promise<Summariser | null> {
   const [{ chooseModel }, { variablesOf }] = await Promise.all([
     import("../llm/choice.ts"),
@@ -146,13 +146,13 @@ export async function findSummariser(
   ]);
   const stateDir = stateDirectory();
   const openclawConfig = await readOpenclawConfig(stateDir, process.env);
-  const choice = chooseModel({ settings, openclawConfig, ...(named === undefined ? {} : { flag: named }) });
+  const choice = chooseModel({ settings, openclawConfig, flags });
   if (choice === null) return null;
   const key = settings.summaryModel !== null ? "summaryModel" : "summaryProvider";
   const setBy = { environment: settingTable[key].env, "plugin config": "plugin config", default: "OpenClaw's config" };
   return {
     name: `${choice.provider}/${choice.model}`,
-    from: named !== undefined ? "--model" : setBy[sources[key]],
+    from: flags.model !== undefined ? "--model" : setBy[sources[key]],
     keyVariables: variablesOf(choice.provider),
     async check() {
       const { checkModel } = await import("../llm/model.ts");
@@ -165,9 +165,12 @@ export async function findSummariser(
   };
 }
 
-export async function readPrompts({ values }: ResolvedSettings): Promise<PromptFiles> {
+export async function readPrompts({ values }: ResolvedSettings, named?: string): Promise<PromptFiles> {
   const { loadTemplates } = await import("../llm/templates.ts");
-  const dir = resolve(fromHome(values.promptDir ?? join(stateDirectory(), "lcm-prompts")));
+  const dir = resolve(fromHome(named ?? values.promptDir ?? join(stateDirectory(), "lcm-prompts")));
+  if (named !== undefined && !existsSync(dir)) {
+    throw new LcmError("not_found", `there is no folder ${dir}`, { hint: "`lcm prompts --export FOLDER` makes one" });
+  }
   return { dir, ...(await loadTemplates(dir)) };
 }
 

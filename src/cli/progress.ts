@@ -8,7 +8,7 @@ export interface Progress {
   update(state: {
     readonly done: number;
     readonly of: number;
-    readonly unit: "bytes" | "rows" | "conversations" | "passes";
+    readonly unit: "bytes" | "rows" | "conversations" | "passes" | "summaries";
     /** What else is worth knowing while it lasts. */
     readonly detail?: string;
   }): void;

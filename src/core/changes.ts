@@ -58,10 +58,23 @@ export interface TransplantPlan {
   readonly summaries?: readonly SummaryId[];
 }
 
+/** What a transplant takes along, and what of it the target holds already. */
+export interface Copying {
+  /** The summaries of the source's context, in order. */
+  readonly summaries: readonly SummaryId[];
+  /** How many there are of each depth, these and all below them, leaves first. */
+  readonly depths: readonly { readonly depth: number; readonly summaries: number }[];
+  readonly messages: number;
+  /** Summaries of the target that say the same, or stand for copies of the same messages. */
+  readonly existing: readonly SummaryId[];
+  /** Messages that the target holds already: copies of these, or what these are copies of. */
+  readonly copied: number;
+}
+
 export type Transplanted =
   | Written<Changed & { readonly contextItems: number; readonly summaries: number; readonly messages: number }>
-  /** The target already holds these summaries' texts. */
-  | { readonly kind: "duplicate"; readonly existing: readonly SummaryId[] }
+  /** The target already holds some of it. */
+  | ({ readonly kind: "duplicate" } & Pick<Copying, "existing" | "copied">)
   /** The source's context has no summary. */
   | { readonly kind: "empty" };
 
@@ -75,9 +88,10 @@ export interface Mending {
   readonly times: readonly { readonly message: MessageId; readonly at: Timestamp }[];
   readonly summaries: readonly {
     readonly summary: SummaryId;
+    readonly kind: "leaf" | "condensed";
     readonly depth: number;
-    readonly earliestAt: Timestamp | null;
-    readonly latestAt: Timestamp | null;
+    readonly earliestAt: string | null;
+    readonly latestAt: string | null;
     readonly descendants: number;
   }[];
   /** Sources as they should be, in order, of summaries where they are not: links that lead nowhere are left out. */
@@ -86,8 +100,14 @@ export interface Mending {
     readonly messages: readonly MessageId[];
     readonly summaries: readonly SummaryId[];
   }[];
-  /** The whole context as it should be, oldest first; null where it is right. */
-  readonly context: readonly Ref[] | null;
+  /** The whole context as it should be, oldest first, and how it differs; null where it is right. */
+  readonly context: {
+    readonly items: readonly Ref[];
+    readonly added: number;
+    readonly dropped: number;
+    /** Whether those that stay are in another order. */
+    readonly reordered: boolean;
+  } | null;
   /** Whether the running totals are set to what the rows add up to. */
   readonly recount: boolean;
   /** Rows without a search entry. */
@@ -99,6 +119,7 @@ export interface Mending {
 export interface JournalFilter {
   readonly conversation?: ConversationId;
   readonly change?: number;
+  /** The steps of at most so many changes. */
   readonly limit?: number;
 }
 
@@ -109,6 +130,8 @@ export interface Obstacle {
   readonly message: string;
   /** The change that did it, if it was an operator's. */
   readonly change: number | null;
+  /** The summary that was folded since, if that is what did it. */
+  readonly cover: SummaryId | null;
 }
 
 export interface UndoPlan {
@@ -136,10 +159,25 @@ export interface Extent {
   readonly fileBytes: number;
   /** Conversations whose carried summaries could no longer be expanded. */
   readonly carriedBy: readonly ConversationId[];
+  /** Conversations that wrongly point to rows of it, which therefore cannot go. */
+  readonly tiedTo: readonly ConversationId[];
 }
 
 /** Each with the revision it had when this was planned; stale if one has been written to since. */
 export type RemovePlan = readonly { readonly conversation: ConversationId; readonly revision: number }[];
+
+export interface Removed extends Changed {
+  /** By how much the file became smaller; 0 while another program has it open. */
+  readonly bytes: number;
+  /** Free inside the file, for what is stored next. */
+  readonly reusable: number;
+}
+
+export interface Archived {
+  readonly path: string;
+  readonly bytes: number;
+  readonly files: number;
+}
 
 // ── Forgetting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

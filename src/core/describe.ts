@@ -156,17 +156,31 @@ function shortenManifest(
 // ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function describeFile(store: Store, request: DescribeRequest, id: FileId): Promise<Described> {
-  const found = await mustReach(store, request.reach, (await store.file(id)) ?? undefined, `file ${id}`);
+  const { file: found, message } = await reachFile(store, request.reach, id);
   // What it is about comes first, but must leave most of the room to what it says.
   const told = opening(found.exploration ?? "", Math.ceil(request.tokenCap / 4)).text;
   const file = found.exploration === null ? found : { ...found, exploration: told };
   const aboutTokens = estimateTokens(told);
-  const { conversation, messageKey } = file;
-  const keys = messageKey === null ? [] : [messageKey];
-  const message = (await store.messages({ conversation, keys }))[0]?.id ?? null;
   if (file.encoding === "base64") return { kind: "file", file, message, content: null, tokens: aboutTokens };
   const piece = await pieceOf(store, id, request, request.tokenCap - aboutTokens);
   return { kind: "file", file, message, content: piece, tokens: aboutTokens + estimateTokens(piece.text) };
+}
+
+/** One that a copy brought along is read where the copy is: there its reader may, and there it pays. */
+async function reachFile(
+  store: Store,
+  reach: Reach,
+  id: FileId,
+): Promise<{ readonly file: StoredFile; readonly message: MessageId | null }> {
+  const found = (await store.file(id)) ?? undefined;
+  const isOwn = found !== undefined && (await isWithin(store, reach, found.conversation));
+  const holder = found === undefined || isOwn ? null : await store.holderOf(id, reach.conversations);
+  if (found !== undefined && holder !== null)
+    return { file: { ...found, conversation: holder.conversation }, message: holder.message };
+  const file = await mustReach(store, reach, found, `file ${id}`);
+  const keys = file.messageKey === null ? [] : [file.messageKey];
+  const [message] = await store.messages({ conversation: file.conversation, keys });
+  return { file, message: message?.id ?? null };
 }
 
 async function pieceOf(store: Store, id: FileId, request: DescribeRequest, tokensMax: number): Promise<FilePiece> {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { planFix } from "./fix.ts";
 import { inspectConversation, inspectFile, isSound } from "./inspect.ts";
 import type { Finding } from "./inspect.ts";
 import type { ConversationId, MessageId, Sources, SummaryId, Timestamp, Totals } from "./model.ts";
@@ -27,6 +28,8 @@ const leaf: SummaryFacts = {
   carriedFrom: null,
   rewriteReason: null,
   empty: false,
+  marked: false,
+  released: false,
 };
 const messageItem = (id: number) =>
   ({ kind: "message", id: id as MessageId, ordinal: id, tokens: 10, depth: -1 }) as const;
@@ -124,7 +127,7 @@ describe("inspecting a conversation", () => {
       "summary_outdated",
     ],
     "a reference to nothing": [{ dangling: [{ table: "context_items", from: "3", to: "99" }] }, "dangling_reference"],
-    "a row that search does not know": [{ search: { missing: ["message 2"], pending: 0 } }, "search_entry_missing"],
+    "a row that search does not know": [{ search: { missing: [2 as MessageId], pending: 0 } }, "search_entry_missing"],
     "a file whose content is gone": [{ missingFiles: ["file_0123456789abcdef"] }, "missing_file"],
     "a time that is not UTC with milliseconds": [
       { messageTimes: [time(1), time(2), time(3), "2026-01-01 00:04:00"] },
@@ -162,6 +165,90 @@ describe("inspecting a conversation", () => {
     );
   });
 
+  it("offers to fix what moving and counting mends, and else names what does", () => {
+    const remedies = (changed: Partial<Skeleton>): readonly (string | null)[] => [
+      ...new Set(inspectWith(changed).map(({ remedy }) => remedy)),
+    ];
+    const fix = ["lcm doctor 7 --fix --apply"];
+    assert.deepEqual(remedies({ context: [summaryItem("sum_a", 1), messageItem(4), messageItem(3)] }), fix);
+    assert.deepEqual(remedies({ context: [summaryItem("sum_a", 1), messageItem(2), ...sound.context.slice(1)] }), fix);
+    assert.deepEqual(
+      remedies({ context: sound.context.slice(1) }),
+      fix,
+      "also for the summary that is out of the context",
+    );
+    assert.deepEqual(remedies({ recounted: { ...totals, messages: 3 } }), fix);
+    assert.deepEqual(remedies({ summaries: [{ ...leaf, depth: 3, descendants: 4, latestAt: null }] }), fix);
+    assert.deepEqual(remedies({ search: { missing: [3 as MessageId, "sum_a"], pending: 0 } }), fix);
+    assert.deepEqual(remedies({ messageTimes: [time(1), time(2), time(3), "2026-01-01 00:04:00"] }), fix);
+    assert.deepEqual(remedies({ messageTimes: [time(1), time(2), time(3), "soon"] }), ["lcm restore"]);
+    assert.deepEqual(remedies({ missingFiles: ["file_0123456789abcdef"] }), ["lcm restore"]);
+    for (const level of ["extractive", "truncated"] as const)
+      assert.deepEqual(remedies({ summaries: [{ ...leaf, level }] }), ["lcm repair 7"]);
+    assert.deepEqual(remedies({ summaries: [{ ...leaf, level: "aggressive" }] }), ["lcm rewrite 7 --summary sum_a"]);
+  });
+
+  it("names the summary to open up where two stand for the same message, or one belongs inside another", () => {
+    const other = { ...leaf, id: "sum_b" as SummaryId, earliestAt: time(2), latestAt: time(3) };
+    const doubled = inspectWith({
+      summaries: [leaf, other],
+      sources: new Map([...sound.sources, ["sum_b", of([2, 3])]]),
+      context: [summaryItem("sum_a", 1), summaryItem("sum_b", 2), messageItem(4)],
+    });
+    assert.deepEqual(
+      doubled.map(({ code, subject, remedy }) => [code, subject, remedy]),
+      [["doubled_message", "msg_2", "lcm dissolve 7 --summary sum_b"]],
+    );
+    const inside = inspectWith({
+      summaries: [{ ...leaf, latestAt: time(3) }],
+      sources: new Map([["sum_a", of([1, 3])]]),
+      context: [summaryItem("sum_a", 1), messageItem(2), messageItem(4)],
+    });
+    assert.deepEqual(
+      inside.map(({ code, subject, remedy }) => [code, subject, remedy]),
+      [["out_of_order", "msg_2", "lcm dissolve 7 --summary sum_a"]],
+    );
+  });
+
+  it("tells one fault once", () => {
+    assert.deepEqual(codes(inspectWith({ context: [...sound.context, messageItem(2)] })), ["doubled_message"]);
+    const above = { ...leaf, id: "sum_b" as SummaryId, kind: "condensed", depth: 5, descendants: 3 } as const;
+    const circle = inspectWith({
+      summaries: [{ ...above, id: "sum_a" }, above],
+      sources: new Map([
+        ["sum_a", of([], ["sum_b"])],
+        ["sum_b", of([], ["sum_a"])],
+      ]),
+      asides: new Set([1, 2]),
+    });
+    // Each is as long as the other, of course.
+    assert.deepEqual(
+      codes(circle),
+      ["cycle", "summary_too_long"],
+      "nothing follows from what is among its own sources",
+    );
+  });
+
+  it("finds the older program's mark in a text that is called normal", () => {
+    const [found, ...others] = inspectWith({ summaries: [{ ...leaf, marked: true }] });
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      [found?.code, found?.severity, found?.remedy],
+      ["summary_below_normal", "warning", "lcm repair 7"],
+    );
+  });
+
+  it("tells of a summary that nothing uses, as information, unless it was dissolved or is carried", () => {
+    const context = [1, 2, 3, 4].map(messageItem);
+    const [found, ...others] = inspectWith({ context });
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      [found?.code, found?.severity, found?.remedy],
+      ["unused_summary", "info", "lcm dissolve 7 --summary sum_a --purge"],
+    );
+    assert.deepEqual(inspectWith({ context, summaries: [{ ...leaf, released: true }] }), []);
+  });
+
   it("tells how many files have no row, as information", () => {
     const [found, ...others] = inspectWith({ orphanedFiles: 3 });
     assert.ok(found !== undefined && others.length === 0 && isSound([found]));
@@ -176,14 +263,56 @@ describe("inspecting a conversation", () => {
   });
 });
 
+describe("the order that a fix makes", () => {
+  const leafOf = (id: SummaryId, from: number, to: number): SummaryFacts => ({
+    ...leaf,
+    id,
+    earliestAt: time(from),
+    latestAt: time(to),
+  });
+  const orderOf = (changed: Partial<Skeleton>): readonly unknown[] | undefined =>
+    planFix({ ...sound, ...changed })?.context?.items.map(({ id }) => id);
+
+  it("leaves summaries that reach into each other as they follow each other, and moves what is around them", () => {
+    const tangled = {
+      summaries: [leafOf("sum_a", 1, 3), leafOf("sum_b", 2, 2)],
+      sources: new Map([
+        ["sum_a" as SummaryId, of([1, 3])],
+        ["sum_b" as SummaryId, of([2])],
+      ]),
+    };
+    const [a, b] = [summaryItem("sum_a", 2), summaryItem("sum_b", 1)];
+    assert.equal(orderOf({ ...tangled, context: [b, a, messageItem(4)] }), undefined);
+    assert.deepEqual(orderOf({ ...tangled, context: [messageItem(4), b, a] }), ["sum_b", "sum_a", 4]);
+  });
+
+  it("keeps copies in front of what they stand in front of, and at the beginning", () => {
+    const raw = { summaries: [], sources: new Map() };
+    const items = (...ids: readonly number[]) => ids.map(messageItem);
+    assert.deepEqual(orderOf({ ...raw, copies: new Set([4]), context: items(4, 2, 1, 3) }), [4, 1, 2, 3]);
+    assert.deepEqual(orderOf({ ...raw, copies: new Set([4]), context: items(2, 4, 1, 3) }), [4, 1, 2, 3]);
+    assert.deepEqual(orderOf({ ...raw, copies: new Set([1]), context: items(2, 1, 4) }), [2, 3, 1, 4]);
+    assert.deepEqual(orderOf({ ...raw, copies: new Set([4]), context: items(1, 2, 3) }), [4, 1, 2, 3]);
+  });
+});
+
 describe("inspecting the file", () => {
   it("passes on what the database engine and the references say", () => {
-    assert.deepEqual(inspectFile({ problems: [], dangling: [], orphanedSearchEntries: 0 }), []);
+    assert.deepEqual(inspectFile({ problems: [], dangling: [], orphanedRows: {}, orphanedSearchEntries: 0 }), []);
     const findings = inspectFile({
       problems: ["row 3 missing from index"],
       dangling: [{ table: "turns", from: "1", to: "conversations" }],
+      orphanedRows: { message_parts: 3 },
       orphanedSearchEntries: 2,
     });
-    assert.deepEqual(codes(findings), ["damaged_file", "dangling_reference", "search_entry_orphaned"]);
+    assert.deepEqual(
+      findings.map(({ code, subject, remedy }) => [code, subject, remedy]),
+      [
+        ["damaged_file", "database", "lcm restore"],
+        ["dangling_reference", "turns", "lcm restore"],
+        ["orphaned_rows", "message_parts", "lcm doctor --fix --apply"],
+        ["search_entry_orphaned", "search", "lcm doctor --fix --apply"],
+      ],
+    );
   });
 });

@@ -3,11 +3,15 @@
  * against the rows; each finding says how bad it is, what it is about and what mends it.
  */
 
+import { wordsOf } from "./errors.ts";
+import { isSameRange, planFix, whatFollows, wrongTotals } from "./fix.ts";
+import type { WhatFollows } from "./fix.ts";
 import { coverage, flatten } from "./graph.ts";
 import { restoreMessage } from "./large-files.ts";
-import type { ConversationId, Sources, Totals } from "./model.ts";
+import { messageName } from "./model.ts";
+import type { ConversationId, MessageId, Ref, Sources, SummaryId } from "./model.ts";
 import type { Integrity, Skeleton, Store, SummaryFacts } from "./ports.ts";
-import { parseTimestamp } from "./text.ts";
+import { formatCount } from "./text.ts";
 
 export interface Finding {
   /** An error breaks a promise; a warning wants attention; information needs nothing. */
@@ -28,6 +32,7 @@ export type FindingCode =
   | "unreadable_message"
   | "odd_time"
   | "dangling_reference"
+  | "orphaned_rows"
   | "wrong_totals"
   | "wrong_depth"
   | "wrong_range"
@@ -38,6 +43,7 @@ export type FindingCode =
   | "summary_below_normal"
   | "summary_outdated"
   | "summary_too_long"
+  | "unused_summary"
   | "search_entry_missing"
   | "search_entry_orphaned"
   | "search_pending"
@@ -47,51 +53,61 @@ export type FindingCode =
 
 /** All findings of one conversation's skeleton. Pure. */
 export function inspectConversation(bones: Skeleton): readonly Finding[] {
-  const at = (finding: Omit<Finding, "conversation">): Finding => ({ ...finding, conversation: bones.conversation.id });
+  const { id } = bones.conversation;
+  const right = whatFollows(bones);
   return [
-    ...inspectInvariant(bones),
-    ...inspectSummaries(bones),
-    ...inspectTotals(bones.conversation.totals, bones.recounted),
+    ...inspectInvariant(bones, right),
+    ...inspectSummaries(bones, right),
+    ...inspectTotals(bones),
     ...bones.dangling.map(({ table, from, to }) =>
-      error("dangling_reference", from, `${table} ${from} refers to ${to}, which is not in this conversation`),
+      error("dangling_reference", from, `${table} ${from} refers to ${to}, which is not in this conversation`, fix(id)),
     ),
-    ...bones.search.missing.map((name) =>
-      error("search_entry_missing", name, `${name} is not in the search index`, fix),
-    ),
+    ...bones.search.missing
+      .map((row) => (typeof row === "number" ? messageName(row) : row))
+      .map((name) => error("search_entry_missing", name, `${name} is not in the search index`, fix(id))),
     ...(bones.search.pending <= pendingUsual
       ? []
       : [
           info(
             "search_pending",
             "search",
-            `${bones.search.pending} messages wait to be indexed; search reads them one by one`,
+            `${formatCount(bones.search.pending)} messages wait to be indexed; search reads them one by one`,
           ),
         ]),
-    ...bones.missingFiles.map((id) => error("missing_file", id, `the content of ${id} is not in the files folder`)),
+    ...bones.missingFiles.map((file) =>
+      error("missing_file", file, `the content of ${file} is not in the files folder; ${onlyBackup}`, restore),
+    ),
     ...(bones.orphanedFiles === 0 ? [] : [orphaned(bones.orphanedFiles)]),
-  ].map(at);
+  ].map((finding) => ({ ...finding, conversation: id }));
 }
 
 /** So many rows wait for the index at any time, and every search reads them; more means that it is being rebuilt. */
 const pendingUsual = 2_000;
 
 type Bare = Omit<Finding, "conversation">;
-const fix = "lcm doctor --fix --apply";
-const error = (code: FindingCode, subject: string, message: string, remedy: string | null = null): Bare => ({
+const error = (code: FindingCode, subject: string, message: string, remedy: string | null): Bare => ({
   severity: "error",
   code,
   subject,
   message,
   remedy,
 });
-const warning = (code: FindingCode, subject: string, message: string, remedy: string | null = null): Bare => ({
+const warning = (code: FindingCode, subject: string, message: string, remedy: string): Bare => ({
   ...error(code, subject, message, remedy),
   severity: "warning",
 });
-const info = (code: FindingCode, subject: string, message: string): Bare => ({
-  ...error(code, subject, message),
+const info = (code: FindingCode, subject: string, message: string, remedy: string | null = null): Bare => ({
+  ...error(code, subject, message, remedy),
   severity: "info",
 });
+
+// What mends: mechanically, with a new text, by opening a summary up first, or not at all.
+const fix = (id: ConversationId): string => `lcm doctor ${id} --fix --apply`;
+const fixFile = "lcm doctor --fix --apply";
+const repair = (id: ConversationId): string => `lcm repair ${id}`;
+const dissolve = (id: ConversationId, summary: SummaryId): string => `lcm dissolve ${id} --summary ${summary}`;
+const restore = "lcm restore";
+const onlyBackup = "only a backup from before can have it";
 
 const orphaned = (files: number): Bare =>
   info(
@@ -102,19 +118,30 @@ const orphaned = (files: number): Bare =>
 
 // ── The one invariant ────────────────────────────────────────────────────────────────────────────────────────────────
 
-function inspectInvariant(bones: Skeleton): readonly Bare[] {
-  const walked = flatten(bones.context, (id) => bones.sources.get(id));
+function inspectInvariant(bones: Skeleton, right: WhatFollows): readonly Bare[] {
+  const { id } = bones.conversation;
+  const walked = flatten(bones.context, (summary) => bones.sources.get(summary));
   const { lost, doubled } = coverage(walked.messages, bones.messageIds, bones.asides);
+  const isDoubled = new Set(doubled);
+  const wrong = misordered(walked.messages, bones).filter((each) => !isDoubled.has(each));
+  const opened = doubled.length + wrong.length === 0 ? () => null : whatToOpen(bones, right);
+  const tangled = (code: FindingCode, message: number, words: string): Bare => {
+    const summary = opened(message);
+    const subject = messageName(message as MessageId);
+    if (summary === null) return error(code, subject, `the context reaches ${subject} ${words}`, fix(id));
+    const then = `once ${summary} is dissolved, doctor --fix sets it right`;
+    return error(code, subject, `the context reaches ${subject} ${words}; ${then}`, dissolve(id, summary));
+  };
   return [
-    ...lost.map((id) => error("lost_message", `message ${id}`, `the context does not reach message ${id}`)),
-    ...doubled.map((id) =>
-      error("doubled_message", `message ${id}`, `the context reaches message ${id} more than once`),
+    ...lost
+      .map((each) => messageName(each as MessageId))
+      .map((name) => error("lost_message", name, `the context does not reach ${name}`, fix(id))),
+    ...doubled.map((each) => tangled("doubled_message", each, "more than once")),
+    ...[...right.cyclic].map((each) =>
+      error("cycle", each, `${each} is among its own sources; ${onlyBackup} right`, restore),
     ),
-    ...walked.cyclic.map((id) => error("cycle", id, `${id} is among its own sources`)),
-    ...misordered(walked.messages, bones).map((id) =>
-      error("out_of_order", `message ${id}`, `the context reaches message ${id} before one that was said earlier`),
-    ),
-    ...oddTimes(bones),
+    ...wrong.map((each) => tangled("out_of_order", each, "after one that was said later")),
+    ...oddTimes(bones, right),
   ];
 }
 
@@ -132,163 +159,186 @@ function misordered(reached: readonly number[], bones: Skeleton): readonly numbe
   return found;
 }
 
-function oddTimes(bones: Skeleton): readonly Bare[] {
-  return bones.messageTimes.flatMap((time, index) =>
-    parseTimestamp(time) === time
-      ? []
-      : [warning("odd_time", `message ${bones.messageIds[index]}`, `its time is ${time}, not UTC with milliseconds`)],
-  );
+/**
+ * What moving and leaving out whole items does not mend is two summaries that reach into each other, or a message that
+ * belongs inside one: when the summary is opened up, its sources can be moved and left out one by one. Null for a message
+ * that needs no such thing.
+ */
+function whatToOpen(bones: Skeleton, right: WhatFollows): (message: number) => SummaryId | null {
+  const context: readonly Ref[] = planFix(bones)?.context?.items ?? bones.context;
+  const sourcesOf = (summary: SummaryId): Sources | undefined => right.summaries.get(summary)?.sources;
+  const { messages } = flatten(context, sourcesOf);
+  const { doubled } = coverage(messages, bones.messageIds, bones.asides);
+  const left = new Set([...doubled, ...misordered(messages, bones)]);
+  const shown = context.filter((item) => item.kind === "summary");
+  const over = new Map<number, SummaryId>();
+  if (left.size > 0)
+    for (const item of shown)
+      for (const message of flatten([item], sourcesOf).messages) if (left.has(message)) over.set(message, item.id);
+  return (message) => {
+    if (!left.has(message)) return null;
+    const seq = right.spanOf({ kind: "message", id: message as MessageId })?.first ?? NaN;
+    const around = shown.find((item) => {
+      const span = right.spanOf(item);
+      return span !== null && span.first <= seq && seq <= span.last;
+    });
+    return over.get(message) ?? around?.id ?? null;
+  };
+}
+
+function oddTimes(bones: Skeleton, { times }: WhatFollows): readonly Bare[] {
+  return bones.messageTimes.flatMap((time, index) => {
+    const id = (bones.messageIds[index] ?? 0) as MessageId;
+    const right = times.get(id);
+    if (right === time) return [];
+    return right === undefined
+      ? [warning("odd_time", messageName(id), `its time is “${time}”, which is none; ${onlyBackup}`, restore)]
+      : [
+          warning(
+            "odd_time",
+            messageName(id),
+            `its time is ${time}, not UTC with milliseconds`,
+            fix(bones.conversation.id),
+          ),
+        ];
+  });
 }
 
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function inspectSummaries(bones: Skeleton): readonly Bare[] {
+function inspectSummaries(bones: Skeleton, right: WhatFollows): readonly Bare[] {
+  const { id } = bones.conversation;
   const byId = new Map(bones.summaries.map((summary) => [summary.id, summary]));
-  const timeOf = new Map(bones.messageIds.map((id, index) => [id, bones.messageTimes[index] ?? ""]));
-  const tokensOf = new Map(bones.messageIds.map((id, index) => [id, bones.messageTokens[index] ?? 0]));
+  const tokensOf = new Map(bones.messageIds.map((message, index) => [message, bones.messageTokens[index] ?? 0]));
+  const isUnused = unusedIn(bones);
   return bones.summaries.flatMap((summary) => {
     const sources = bones.sources.get(summary.id) ?? { messages: [], summaries: [] };
-    const below = sources.summaries.map((id) => byId.get(id)).filter((source) => source !== undefined);
     return [
-      ...inspectText(summary),
-      ...inspectLength(summary, [
-        ...sources.messages.map((id) => tokensOf.get(id) ?? Infinity),
-        ...sources.summaries.map((id) => byId.get(id)?.tokens ?? Infinity),
+      ...inspectText(id, summary),
+      ...inspectLength(id, summary, [
+        ...sources.messages.map((message) => tokensOf.get(message) ?? Infinity),
+        ...sources.summaries.map((source) => byId.get(source)?.tokens ?? Infinity),
       ]),
-      ...inspectShape(summary, sources, below),
-      ...inspectFacts(summary, sources, below, timeOf),
+      ...inspectFacts(id, summary, sources, right),
+      ...(isUnused(summary) ? [unused(id, summary)] : []),
     ];
   });
 }
 
-const repair = "lcm repair --apply";
-
-function inspectText(summary: SummaryFacts): readonly Bare[] {
-  if (summary.empty) return [error("empty_summary", summary.id, `${summary.id} has no text`, repair)];
+function inspectText(id: ConversationId, summary: SummaryFacts): readonly Bare[] {
+  const { id: subject } = summary;
+  if (summary.empty) return [error("empty_summary", subject, `${subject} has no text`, repair(id))];
   if (summary.rewriteReason !== null) {
-    return [
-      warning("summary_outdated", summary.id, `${summary.id} should be rewritten: ${summary.rewriteReason}`, repair),
-    ];
+    const message = `${subject} should be rewritten: ${summary.rewriteReason}`;
+    return [warning("summary_outdated", subject, message, repair(id))];
   }
+  const found = (make: typeof warning, words: string, remedy = repair(id)): readonly Bare[] => [
+    make("summary_below_normal", subject, `${subject} ${words}`, remedy),
+  ];
   switch (summary.level) {
     case "normal":
-      return [];
-    case "aggressive":
-      return [
-        info("summary_below_normal", summary.id, `${summary.id} keeps the barest facts; a rewrite may keep more`),
-      ];
+      return summary.marked ? found(warning, "has the older program's mark of a text that was cut short") : [];
+    case "aggressive": {
+      const rewrite = `lcm rewrite ${id} --summary ${subject}`;
+      return found(info, "keeps the barest facts; a rewrite may keep more", rewrite);
+    }
     case "extractive":
-      return [
-        info("summary_below_normal", summary.id, `${summary.id} was made without a model; a rewrite would read better`),
-      ];
+      return found(info, "was made without a model; a rewrite would read better");
     case "truncated":
-      return [
-        warning(
-          "summary_below_normal",
-          summary.id,
-          `${summary.id} is an emergency's work, because no answer of a model would do`,
-          repair,
-        ),
-      ];
+      return found(warning, "is an emergency's work, because no answer of a model would do");
   }
 }
 
 /** What is to be rewritten anyway, and what has lost a source, is another finding. */
-function inspectLength(summary: SummaryFacts, sources: readonly number[]): readonly Bare[] {
+function inspectLength(id: ConversationId, summary: SummaryFacts, sources: readonly number[]): readonly Bare[] {
   const tokens = sources.reduce((sum, each) => sum + each, 0);
   if (sources.length === 0 || summary.rewriteReason !== null || summary.tokens < tokens) return [];
   const message = `${summary.id} takes ${summary.tokens} tokens, what it stands for takes ${tokens}`;
-  return [warning("summary_too_long", summary.id, message, repair)];
-}
-
-function inspectShape(summary: SummaryFacts, sources: Sources, below: readonly SummaryFacts[]): readonly Bare[] {
-  if (summary.carriedFrom !== null) return [];
-  if (sources.messages.length + sources.summaries.length === 0) {
-    return [error("no_sources", summary.id, `${summary.id} stands for nothing: it has no sources`)];
-  }
-  const isLeaf = summary.kind === "leaf";
-  const fits = isLeaf
-    ? summary.depth === 0 && sources.summaries.length === 0
-    : sources.messages.length === 0 && summary.depth === 1 + Math.max(...below.map((source) => source.depth));
-  return fits
-    ? []
-    : [
-        error(
-          "wrong_depth",
-          summary.id,
-          `${summary.id} is ${summary.kind} of depth ${summary.depth}, which its sources do not make`,
-        ),
-      ];
+  return [warning("summary_too_long", summary.id, message, repair(id))];
 }
 
 function inspectFacts(
+  id: ConversationId,
   summary: SummaryFacts,
   sources: Sources,
-  below: readonly SummaryFacts[],
-  timeOf: ReadonlyMap<number, string>,
+  right: WhatFollows,
 ): readonly Bare[] {
+  const { id: subject, kind, depth, descendants } = summary;
   if (summary.carriedFrom !== null) return [];
-  const earliest = lowest([
-    ...sources.messages.map((id) => timeOf.get(id)),
-    ...below.map((source) => source.earliestAt),
-  ]);
-  const latest = highest([...sources.messages.map((id) => timeOf.get(id)), ...below.map((source) => source.latestAt)]);
-  const descendants = below.reduce((sum, source) => sum + source.descendants + 1, 0);
-  const found: Bare[] = [];
-  if (summary.earliestAt !== earliest || summary.latestAt !== latest) {
-    found.push(
-      error(
-        "wrong_range",
-        summary.id,
-        `${summary.id} claims ${summary.earliestAt} – ${summary.latestAt}, its sources span ${earliest} – ${latest}`,
-        fix,
-      ),
-    );
+  if (sources.messages.length + sources.summaries.length === 0) {
+    return [
+      error("no_sources", subject, `${subject} stands for nothing: it has no sources; ${onlyBackup} whole`, restore),
+    ];
   }
-  if (summary.descendants !== descendants) {
+  const { facts, sources: own } = right.summaries.get(subject) ?? { facts: null, sources };
+  if (facts === null) return [];
+  const found: Bare[] = [];
+  const shape = `${subject} is ${kind} of depth ${depth}`;
+  if (own.messages.length > 0 && own.summaries.length > 0)
+    found.push(error("wrong_depth", subject, `${shape}, and was made of both messages and summaries`, restore));
+  else if (kind !== facts.kind || depth !== facts.depth)
     found.push(
-      error(
-        "wrong_descendants",
-        summary.id,
-        `${summary.id} claims ${summary.descendants} summaries below it, and has ${descendants}`,
-        fix,
-      ),
+      error("wrong_depth", subject, `${shape}, its sources make it ${facts.kind} of depth ${facts.depth}`, fix(id)),
     );
+  if (!isSameRange(summary, facts)) {
+    const message = `${subject} claims ${rangeWords(summary)}, its sources span ${rangeWords(facts)}`;
+    found.push(error("wrong_range", subject, message, fix(id)));
+  }
+  if (descendants !== facts.descendants) {
+    const message = `${subject} claims ${descendants} summaries below it, and has ${facts.descendants}`;
+    found.push(error("wrong_descendants", subject, message, fix(id)));
   }
   return found;
 }
 
-const lowest = (times: readonly (string | null | undefined)[]): string | null =>
-  times.reduce<string | null>(
-    (low, time) => (typeof time === "string" && (low === null || time < low) ? time : low),
-    null,
-  );
-const highest = (times: readonly (string | null | undefined)[]): string | null =>
-  times.reduce<string | null>(
-    (high, time) => (typeof time === "string" && (high === null || time > high) ? time : high),
-    null,
+const rangeWords = ({ earliestAt, latestAt }: Pick<SummaryFacts, "earliestAt" | "latestAt">): string =>
+  earliestAt === null && latestAt === null ? "no time" : `${earliestAt ?? "?"} – ${latestAt ?? "?"}`;
+
+/** What stands for a message that is lost is wanted again. */
+function unusedIn(bones: Skeleton): (summary: SummaryFacts) => boolean {
+  const used = new Set<unknown>(bones.context.map(({ id }) => id));
+  for (const { summaries } of bones.sources.values()) for (const id of summaries) used.add(id);
+  const candidates = bones.summaries.filter(({ id, released }) => !released && !used.has(id));
+  if (candidates.length === 0) return () => false;
+  const sourcesOf = (id: SummaryId): Sources | undefined => bones.sources.get(id);
+  const reached = new Set(flatten(bones.context, sourcesOf).messages);
+  return ({ id, released }) =>
+    !released &&
+    !used.has(id) &&
+    flatten([{ kind: "summary", id }], sourcesOf).messages.every((each) => reached.has(each) || bones.asides.has(each));
+}
+
+const unused = (id: ConversationId, { id: subject }: SummaryFacts): Bare =>
+  info(
+    "unused_summary",
+    subject,
+    `nothing uses ${subject}: it is not in the context, and nothing was made from it`,
+    `${dissolve(id, subject)} --purge`,
   );
 
 // ── Totals and the file ──────────────────────────────────────────────────────────────────────────────────────────────
 
-function inspectTotals(kept: Totals, counted: Totals): readonly Bare[] {
-  return (Object.keys(counted) as readonly (keyof Totals)[])
-    .filter((name) => kept[name] !== counted[name])
-    .map((name) =>
-      error(
-        "wrong_totals",
-        name,
-        `the running total ${name} is ${kept[name]}, the rows add up to ${counted[name]}`,
-        fix,
-      ),
-    );
+function inspectTotals(bones: Skeleton): readonly Bare[] {
+  const { conversation, recounted } = bones;
+  return wrongTotals(bones).map((name) => {
+    const message = `the running total ${name} is ${conversation.totals[name]}, the rows add up to ${recounted[name]}`;
+    return error("wrong_totals", name, message, fix(conversation.id));
+  });
 }
 
 export function inspectFile(integrity: Integrity): readonly Finding[] {
   const found = [
-    ...integrity.problems.map((problem) => error("damaged_file", "database", problem, "lcm restore")),
+    ...integrity.problems.map((problem) => error("damaged_file", "database", problem, restore)),
     ...integrity.dangling.map(({ table, from, to }) =>
-      error("dangling_reference", from, `${table} row ${from} refers to a missing row of ${to}`),
+      error(
+        "dangling_reference",
+        table,
+        `row ${from} of ${table} refers to a missing row of ${to}; ${onlyBackup}`,
+        restore,
+      ),
+    ),
+    ...Object.entries(integrity.orphanedRows).map(([table, rows]) =>
+      error("orphaned_rows", table, `rows of ${table} that belong to nothing: ${formatCount(rows)}`, fixFile),
     ),
     ...(integrity.orphanedSearchEntries === 0
       ? []
@@ -296,8 +346,8 @@ export function inspectFile(integrity: Integrity): readonly Finding[] {
           error(
             "search_entry_orphaned",
             "search",
-            `${integrity.orphanedSearchEntries} search entries have no row`,
-            fix,
+            `search entries without a row: ${formatCount(integrity.orphanedSearchEntries)}`,
+            fixFile,
           ),
         ]),
   ];
@@ -318,16 +368,24 @@ export async function inspect(
   only: ConversationId | null,
   onProgress: (progress: InspectProgress) => void = () => undefined,
 ): Promise<readonly Finding[]> {
-  const findings: Finding[] = only === null ? [...inspectFile(await store.integrity())] : [];
-  const all =
-    only === null
-      ? (await store.conversations({ includeHidden: true })).map(({ id }) => id).toSorted((a, b) => a - b)
-      : [only];
-  for (const [index, id] of all.entries()) {
-    onProgress({ conversation: id, done: index, of: all.length });
-    findings.push(...inspectConversation(await store.skeleton(id)), ...(await unreadable(store, id)));
+  const findings: Finding[][] = only === null ? [[...inspectFile(await store.integrity())]] : [];
+  for await (const id of eachConversation(store, only, onProgress)) {
+    findings.push([...inspectConversation(await store.skeleton(id)), ...(await unreadable(store, id))]);
   }
-  return findings;
+  return findings.flat();
+}
+
+/** One conversation, or all of them, also the hidden ones, oldest first. */
+export async function* eachConversation(
+  store: Store,
+  only: ConversationId | null,
+  onProgress: (progress: InspectProgress) => void,
+): AsyncGenerator<ConversationId> {
+  const all = only === null ? (await store.conversations({ includeHidden: true })).map(({ id }) => id) : [only];
+  for (const [done, conversation] of all.toSorted((a, b) => a - b).entries()) {
+    onProgress({ conversation, done, of: all.length });
+    yield conversation;
+  }
 }
 
 /** Messages can hold pictures: a page is small enough for a hundred large ones. */
@@ -342,12 +400,9 @@ async function unreadable(store: Store, id: ConversationId): Promise<readonly Fi
       try {
         await restoreMessage(store, message);
       } catch (cause) {
-        const subject = `message ${message.id}`;
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        found.push({
-          ...error("unreadable_message", subject, `${subject} cannot be rebuilt: ${reason}`),
-          conversation: id,
-        });
+        const subject = messageName(message.id);
+        const words = `${subject} cannot be rebuilt: ${wordsOf(cause)}; ${onlyBackup} whole`;
+        found.push({ ...error("unreadable_message", subject, words, restore), conversation: id });
       }
     }
     if (page.length < messagesPerPage) return found;

@@ -13,26 +13,57 @@ import type { Answer, AskRequest } from "./question.ts";
 import { describeWith } from "./describe-file.ts";
 import { describe } from "./describe.ts";
 import type { Described, DescribeRequest } from "./describe.ts";
+import { dissolve, planDissolve, readForDissolve } from "./dissolve.ts";
+import type { Dissolution, Dissolved, DissolveRequest } from "./dissolve.ts";
 import { expand } from "./expand.ts";
 import type { Expansion, ExpandRequest } from "./expand.ts";
 import { planCompaction } from "./foresee.ts";
 import type { CompactionPlan } from "./foresee.ts";
+import { history, planUndo, undo } from "./history.ts";
+import type { AppliedUndo, Change, HistoryFilter, PlannedUndo } from "./history.ts";
 import { exportTranscript, importTranscript, ingest } from "./ingest.ts";
 import type { ImportReport, ImportTarget, SourceLine } from "./ingest.ts";
 import { inspect } from "./inspect.ts";
 import type { Finding, InspectProgress } from "./inspect.ts";
-import type { Conversation, ConversationId } from "./model.ts";
-import type { Appendable, Appended, AppendOptions, Clock, Model, SearchLimits, SearchResult, Store } from "./ports.ts";
+import { applyFixes, planFixes } from "./mend.ts";
+import type { Fixed, FixPlan, FixWatch } from "./mend.ts";
+import type { Conversation, ConversationId, SummaryId } from "./model.ts";
+import type {
+  Appendable,
+  Appended,
+  AppendOptions,
+  Clock,
+  Model,
+  PartOf,
+  SearchLimits,
+  SearchResult,
+  Store,
+} from "./ports.ts";
 import { builtInTemplates } from "./prompts.ts";
 import type { Templates } from "./prompts.ts";
 import { findConversation, grep } from "./recall.ts";
 import type { GrepRequest } from "./recall.ts";
 import { recent } from "./recent.ts";
 import type { Recent, RecentRequest } from "./recent.ts";
+import { planPrune, prune } from "./prune.ts";
+import type { PruneOptions, Pruned, PrunePlan, PruneRequest } from "./prune.ts";
+import { planRepair } from "./repair.ts";
+import type { PlannedRepair } from "./repair.ts";
+import { applyRewrite, draftRewrite, planRewrite, rewriteAll } from "./rewrite.ts";
+import type {
+  DraftOptions,
+  PlannedRewrites,
+  RewriteDraft,
+  RewriteOptions,
+  RewriteReport,
+  RewriteRequest,
+} from "./rewrite.ts";
 import { resolveSettings } from "./settings.ts";
 import type { Settings } from "./settings.ts";
 import { meter, spendOf } from "./spend.ts";
 import type { Spend } from "./spend.ts";
+import { planTransplant, transplant } from "./transplant.ts";
+import type { Transplantation, TransplantDone } from "./transplant.ts";
 
 export interface LcmDeps {
   readonly store: Store;
@@ -86,11 +117,48 @@ export interface Lcm {
   expand(request: ExpandRequest): Promise<Expansion>;
   /** A cited answer to a question, before its deadline: of the model, or of a delegate, else the best excerpts. */
   expandQuery(request: AskRequest): Promise<Answer>;
+  /** Which conversations would go, what they take, and who would feel it. */
+  planPrune(request: PruneRequest): Promise<PrunePlan>;
+  /** Deletes what was planned, archived before if that is wanted; planned again if one was written to. Null: none is left. */
+  prune(request: PruneRequest, plan: PrunePlan, options?: PruneOptions): Promise<Pruned | null>;
   /** Findings of one conversation, or of the whole database. */
   inspect(
     conversation: ConversationId | null,
     onProgress?: (progress: InspectProgress) => void,
   ): Promise<readonly Finding[]>;
+  /** What of that can be set right without deciding anything. */
+  planFix(conversation: ConversationId | null, onProgress?: (progress: InspectProgress) => void): Promise<FixPlan>;
+  /** Sets it right, as one change. A conversation that was written to meanwhile is planned again. */
+  fix(plan: FixPlan, watch?: FixWatch): Promise<Fixed>;
+  /** Which summaries would be written anew, sources first, and what that takes. Asks no model. */
+  planRewrite(request: RewriteRequest): Promise<PlannedRewrites>;
+  /** The same for the summaries that `inspect` finds fault with, of one conversation or of all. */
+  planRepair(
+    conversation: ConversationId | null,
+    onProgress?: (progress: { readonly done: number; readonly of: number }) => void,
+  ): Promise<PlannedRepair>;
+  /** What the model puts in the place of one summary's text. It is kept, and changes nothing yet. */
+  draftRewrite(summary: SummaryId, options?: DraftOptions): Promise<RewriteDraft>;
+  applyRewrite(
+    draft: Extract<RewriteDraft, { readonly kind: "drafted" }>,
+    partOf?: PartOf,
+  ): ReturnType<typeof applyRewrite>;
+  /** All of a plan, drafted or drafted and applied, one after the other. What is applied stays, whatever ends it. */
+  rewriteAll(plan: PlannedRewrites, options: RewriteOptions): Promise<RewriteReport>;
+  /** What of a summary's sources would return to the context, and at what cost; it says why if they cannot. */
+  planDissolve(request: DissolveRequest): Promise<Dissolution>;
+  /** As planned, or as planned again if the conversation has changed since. */
+  dissolve(plan: Dissolution, onReplan?: (plan: Dissolution) => void): Promise<Dissolved>;
+  /** What of one conversation's summaries, and all below them, would be copied in front of another's context. */
+  planTransplant(source: ConversationId, target: ConversationId): Promise<Transplantation>;
+  /** As planned, or as planned again; null if there is nothing to copy. */
+  transplant(plan: Transplantation, onReplan?: (plan: Transplantation) => void): Promise<TransplantDone | null>;
+  /** What operators have changed, newest first. */
+  history(filter?: HistoryFilter): Promise<readonly Change[]>;
+  /** What taking back a change, or its part of one summary, would revert, and what stands in the way. */
+  planUndo(change: number, summary?: SummaryId): Promise<PlannedUndo>;
+  /** Takes it back, unless something stands in the way. This too can be taken back. */
+  undo(change: number, summary?: SummaryId): Promise<AppliedUndo>;
   close(): Promise<void>;
 }
 
@@ -137,7 +205,23 @@ export function createLcm(given: LcmDeps): Lcm {
     recent: async (request) => await recent(deps, request),
     expand: async (request) => await expand(store, request),
     expandQuery: async (request) => await expandQuery(deps, request),
+    planPrune: async (request) => await planPrune(store, request),
+    prune: async (request, plan, options) => await prune(store, request, plan, options),
     inspect: async (conversation, onProgress) => await inspect(store, conversation, onProgress),
+    planFix: async (conversation, onProgress) => await planFixes(store, conversation, onProgress),
+    fix: async (plan, watch) => await applyFixes(store, plan, watch),
+    planRewrite: async (request) => await planRewrite(deps, request),
+    planRepair: async (conversation, onProgress) => await planRepair(deps, conversation, onProgress),
+    draftRewrite: async (summary, options) => await draftRewrite(deps, summary, options),
+    applyRewrite: async (draft, partOf) => await applyRewrite(deps, draft, partOf),
+    rewriteAll: async (plan, options) => await rewriteAll(deps, plan, options),
+    planDissolve: async (request) => planDissolve(request, await readForDissolve(store, request)),
+    dissolve: async (plan, onReplan) => await dissolve(store, plan, onReplan),
+    planTransplant: async (source, target) => await planTransplant(store, source, target),
+    transplant: async (plan, onReplan) => await transplant(store, plan, onReplan),
+    history: async (filter) => await history(store, filter),
+    planUndo: async (change, summary) => await planUndo(store, change, summary),
+    undo: async (change, summary) => await undo(store, change, summary),
     close: async () => await store.close(),
   };
 }

@@ -173,15 +173,12 @@ export const levels = ["normal", "aggressive", "extractive", "truncated"] as con
 /** How a summary's text was made. Anything below normal can be redone later. */
 export type Level = (typeof levels)[number];
 
-export interface Ref {
-  readonly kind: "message" | "summary";
-  readonly id: MessageId | SummaryId;
-}
 export type MessageRef = { readonly kind: "message"; readonly id: MessageId };
 export type SummaryRef = { readonly kind: "summary"; readonly id: SummaryId };
+export type Ref = MessageRef | SummaryRef;
 
 /** One place of the context. The ordinal is an order, not an index: there are gaps. */
-export type ContextItem = (MessageRef | SummaryRef) & {
+export type ContextItem = Ref & {
   readonly ordinal: number;
   readonly tokens: number;
   /** Depth of a summary; -1 for a raw message. */

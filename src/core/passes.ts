@@ -6,15 +6,15 @@
 import { assert } from "./errors.ts";
 import { condensingWindow, createLeafFinder } from "./find-runs.ts";
 import type { LeafRun } from "./find-runs.ts";
-import { fileIdsOf } from "./large-files.ts";
-import type { ContextItem, Conversation, ConversationId, FileId, Level, Refusal, SummaryId } from "./model.ts";
+import type { ContextItem, Conversation, ConversationId, Level, Refusal, SummaryId } from "./model.ts";
 import { condensedRuns, targetTokensOf } from "./plan.ts";
 import type { Rules, Stretch } from "./plan.ts";
 import type { Store } from "./ports.ts";
 import { promptTokens, summaryOverheadTokens } from "./render-summary.ts";
-import { messagePassages, summaryPassages } from "./source-text.ts";
 import { summarize } from "./summarize.ts";
 import type { Source, SummarizeDeps } from "./summarize.ts";
+import { condensedSource, leafSource } from "./summary-source.ts";
+import type { SourceFacts } from "./summary-source.ts";
 
 export interface PassDeps extends SummarizeDeps {
   readonly store: Store;
@@ -137,35 +137,24 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
     await inParallel(settings.summaryConcurrency, mayStart, next, pass);
   };
 
+  const aboutRun = async (items: readonly ContextItem[], rules: Rules): Promise<SourceFacts> => ({
+    conversation,
+    rules,
+    zone: settings.timezone,
+    tokens: sumTokens(items),
+    previousContext: await previousContext(store, conversation, items),
+  });
+
   const planLeaf = async ({ items, messages }: LeafRun, forgets: number, rules: Rules): Promise<Planned> => ({
     items,
     forgets,
-    source: {
-      conversation,
-      depth: 0,
-      passages: messagePassages(messages, settings.timezone),
-      tokens: sumTokens(items),
-      overheadTokens: summaryOverheadTokens,
-      targetTokens: targetTokensOf(rules, 0, sumTokens(items)),
-      previousContext: await previousContext(store, conversation, items),
-      fileIds: fileIdsOf(messages),
-    },
+    source: leafSource(messages, await aboutRun(items, rules)),
   });
 
   const planCondensed = async (items: readonly ContextItem[], forgets: number, rules: Rules): Promise<Planned> => {
     const depth = (items[0]?.depth ?? 0) + 1;
     const ids = items.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
-    const summaries = await store.summaries({ ids });
-    const source = {
-      conversation,
-      depth,
-      passages: summaryPassages(summaries, settings.timezone),
-      tokens: sumTokens(items),
-      overheadTokens: 0, // The sources' own wrappers go, and they are more than one.
-      targetTokens: targetTokensOf(rules, depth, sumTokens(items)),
-      previousContext: await previousContext(store, conversation, items),
-      fileIds: [...new Set(summaries.flatMap((summary): readonly FileId[] => summary.fileIds))],
-    };
+    const source = condensedSource(depth, await store.summaries({ ids }), await aboutRun(items, rules));
     return { items, forgets, source };
   };
 

@@ -4,13 +4,16 @@
  */
 
 import type {
+  Archived,
   Changed,
+  Copying,
   DissolvePlan,
   Extent,
   ForgetPlan,
   JournalFilter,
   Mending,
   PartOf,
+  Removed,
   RemovePlan,
   RewritePlan,
   Transplanted,
@@ -157,6 +160,12 @@ export interface NewFile {
   readonly message?: Pick<NewMessage, "key" | "at">;
 }
 
+/** A conversation that holds a copy of what names a file, and which message that is, if it is one. */
+export interface FileHolder {
+  readonly conversation: ConversationId;
+  readonly message: MessageId | null;
+}
+
 export interface LineRange {
   readonly fromLine: number;
   /** The last one, included; to the end if left out. */
@@ -225,7 +234,7 @@ export interface Skeleton {
   /** References to rows that do not exist, or that belong to another conversation. */
   readonly dangling: readonly DanglingReference[];
   readonly search: {
-    readonly missing: readonly string[];
+    readonly missing: readonly (MessageId | SummaryId)[];
     readonly pending: number;
   };
   /** File ids whose content cannot be read back. */
@@ -246,6 +255,10 @@ export interface SummaryFacts {
   readonly carriedFrom: SummaryId | null;
   readonly rewriteReason: string | null;
   readonly empty: boolean;
+  /** Its text is called normal, and has the older program's mark of one that was cut short. */
+  readonly marked: boolean;
+  /** Nothing here need use it: it was dissolved, or nothing does and another conversation carries its text. */
+  readonly released: boolean;
 }
 
 /** The summaries below one, each before what it was made from, in the order of the conversation. */
@@ -304,8 +317,10 @@ export interface Merged {
 export interface Integrity {
   /** Sentences of the database engine itself; none when the file is sound. */
   readonly problems: readonly string[];
-  /** Rows that refer to rows which do not exist. */
+  /** Rows that refer to rows which do not exist, beside what is found in a conversation. */
   readonly dangling: readonly DanglingReference[];
+  /** How many links and parts there are of what does not exist, by table; none of tables where there are none. */
+  readonly orphanedRows: Readonly<Record<string, number>>;
   /** Search entries whose row is gone. */
   readonly orphanedSearchEntries: number;
 }
@@ -336,6 +351,8 @@ export interface Store {
   derived(ids: readonly SummaryId[]): Promise<ReadonlyMap<SummaryId, readonly SummaryId[]>>;
   /** The summaries that stand for a message, its leaf first, then what was made from it. */
   coveredBy(message: MessageId): Promise<readonly SummaryId[]>;
+  /** The summaries of later segments that carry its text over. */
+  carriedBy(id: SummaryId): Promise<readonly SummaryId[]>;
   /** These and every summary below them, each once, deepest last. */
   closure(ids: readonly SummaryId[]): Promise<readonly SummaryId[]>;
   /** What lies below a summary and what reading it would take; at most so many summaries are looked at. */
@@ -343,6 +360,8 @@ export interface Store {
   search(request: SearchRequest, limits?: SearchLimits): Promise<SearchResult>;
   file(id: FileId): Promise<StoredFile | null>;
   files(conversation: ConversationId): Promise<readonly StoredFile[]>;
+  /** Who of these names a file of another conversation, because it was copied; null stands for all that are not hidden. */
+  holderOf(file: FileId, among: readonly ConversationId[] | null): Promise<FileHolder | null>;
   /** The content of a stored file, in its encoding. */
   fileContent(id: FileId): Promise<string>;
   /** Lines of a stored text, from 1; at most so many characters of them, and how many lines there are in all. */
@@ -356,6 +375,8 @@ export interface Store {
   journal(filter: JournalFilter): Promise<readonly JournalEntry[]>;
   /** What taking back a change would revert, and what stands in its way. `not_found` if there is no such change. */
   planUndo(change: number, summary?: SummaryId): Promise<UndoPlan>;
+  /** What a transplant would copy. `corrupt` where what is below the source's summaries is not all there. */
+  planTransplant(source: ConversationId, target: ConversationId): Promise<Copying>;
   /** A draft kept for exactly this basis: what the model was asked, and the text it was to replace. */
   draft(summary: SummaryId, basis: string): Promise<NewSummary | null>;
   /** What these conversations take. */
@@ -413,10 +434,13 @@ export interface Store {
   sweepOrphans(partOf?: PartOf): Promise<{ readonly change: number | null; readonly removed: number }>;
   /** Takes back a change, all of it or what it did to one summary, if nothing stands on it. Can be taken back itself. */
   undo(change: number, summary?: SummaryId): Promise<Undone>;
-  /** Keeps a draft until it is applied, replaced, or something is forgotten; one for each summary. */
-  saveDraft(summary: SummaryId, basis: string, draft: NewSummary): Promise<void>;
+  /**
+   * Keeps a draft until it is applied, replaced, or something is forgotten; one for each summary. Keeps nothing if
+   * something was forgotten since `forgets` of the conversation was read.
+   */
+  saveDraft(summary: SummaryId, basis: string, draft: NewSummary, forgets?: number): Promise<void>;
   /** Deletes conversations with all that is theirs. What others still name of their files stays. */
-  remove(plan: RemovePlan): Promise<Written<Changed & { readonly bytes: number }>>;
+  remove(plan: RemovePlan): Promise<Written<Removed>>;
   /** Removes what the plan names; stale if the rows have changed since. */
   forget(conversation: ConversationId | null, plan: ForgetPlan): Promise<Written<{ readonly removed: number }>>;
   /** Idempotent by content: the same in the same conversation is the file that is there already, unchanged. */
@@ -436,12 +460,15 @@ export interface Store {
 
   /** A consistent copy of the database and its files, made while others write. The copy's path and size. */
   backup(to: string): Promise<{ readonly path: string; readonly bytes: number; readonly files: number }>;
-  /** A database of its own with nothing but these conversations, and their files beside it. */
-  archive(
-    conversations: readonly ConversationId[],
-    to: string,
-  ): Promise<{ readonly path: string; readonly bytes: number; readonly files: number }>;
-  /** Brings in the conversations of another database of ours, as they are there; those that are here already stay. */
+  /**
+   * A database of its own with nothing but these conversations, and their files where such a database has them. It has
+   * been read back when it gets its name. `conflict` where there is something already, unless that may be replaced.
+   */
+  archive(conversations: readonly ConversationId[], to: string, replace?: boolean): Promise<Archived>;
+  /**
+   * Brings in the conversations of another database of ours, as they are there but for the journal; those that are here
+   * already stay. Numbers that are taken here are replaced, and summaries that are here elsewhere are a `conflict`.
+   */
   merge(from: string): Promise<Merged>;
   close(): Promise<void>;
 }

@@ -8,7 +8,8 @@ import type { Passage } from "./extract.ts";
 import type { Json, Message, Part, Summary } from "./model.ts";
 import { firstLine, formatRange, formatTimestamp } from "./text.ts";
 
-export function messagePassages(messages: readonly Message[], zone: string): readonly Passage[] {
+/** Times are told in this zone; with none, no times are. */
+export function messagePassages(messages: readonly Message[], zone: string | null): readonly Passage[] {
   const toolOfCall = new Map(
     messages.flatMap(({ parts }) => parts.filter(isCall).map((part) => [part.toolCallId, part.toolName] as const)),
   );
@@ -16,17 +17,18 @@ export function messagePassages(messages: readonly Message[], zone: string): rea
     // Some hosts hand a tool's answer to the model in the user's name; it is no less a tool's.
     const kind = message.parts.length > 0 && message.parts.every(isResult) ? "tool" : message.role;
     const speaker = speakerOf(message) ?? (kind === "tool" ? toolAnswering(message, toolOfCall) : null);
-    const who = speaker === null ? kind : `${kind} · ${speaker}`;
-    return { label: `[${formatTimestamp(message.at, zone)}] [${who}]`, text: saidIn(message), kind };
+    const who = `[${speaker === null ? kind : `${kind} · ${speaker}`}]`;
+    const label = zone === null ? who : `[${formatTimestamp(message.at, zone)}] ${who}`;
+    return { label, text: saidIn(message), kind };
   });
 }
 
-export function summaryPassages(summaries: readonly Summary[], zone: string): readonly Passage[] {
-  return summaries.map(({ earliestAt, latestAt, createdAt, text }) => ({
-    label: `[${formatRange(earliestAt ?? createdAt, latestAt ?? earliestAt ?? createdAt, zone)}]`,
-    text,
-    kind: "summary",
-  }));
+export function summaryPassages(summaries: readonly Summary[], zone: string | null): readonly Passage[] {
+  return summaries.map(({ earliestAt, latestAt, createdAt, text }) => {
+    const from = earliestAt ?? createdAt;
+    const label = zone === null ? "summary" : formatRange(from, latestAt ?? from, zone);
+    return { label: `[${label}]`, text, kind: "summary" };
+  });
 }
 
 /** `label text`, a blank line between; no line of a text passes for the label of another. */
@@ -34,8 +36,8 @@ export function sourceText(passages: readonly Passage[]): string {
   return passages.map(({ label, text }) => `${label} ${text.replace(forgedLabel, "$&\\")}`).join("\n\n");
 }
 
-/** Where a line begins as labels do. */
-const forgedLabel = /^[^\S\n]*(?=\[\d{4}-\d\d-\d\d \d\d:\d\d\b)/gm;
+/** Where a line begins as labels do, with a time or without. */
+const forgedLabel = /^[^\S\n]*(?=\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|system|user|assistant|tool|summary)\b)/gm;
 
 // ── Who spoke ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -11,7 +11,7 @@ import { rulesOf, targetTokensOf } from "./plan.ts";
 import { renderedTokens } from "./render-summary.ts";
 import { resolveSettings } from "./settings.ts";
 import { sourceText } from "./source-text.ts";
-import { summarize } from "./summarize.ts";
+import { draftWithModel, summarize } from "./summarize.ts";
 import type { Drafted, Source, SummarizeDeps, SummarizeOptions } from "./summarize.ts";
 import { estimateTokens } from "./text.ts";
 
@@ -324,5 +324,70 @@ describe("what a model is asked", () => {
     const request = await asked(sourceOf(talk(40), { depth: 1 }), { signal });
     assert.deepEqual([request.purpose, request.conversation, request.signal], ["condensed", 1, signal]);
     assert.equal((await asked(sourceOf(talk(40)), { purpose: "rewrite" })).purpose, "rewrite");
+  });
+});
+
+describe("a draft of the model alone", () => {
+  const ask = async (
+    source: Source,
+    levels: readonly ("normal" | "aggressive")[],
+    ...answers: (string | Completion)[]
+  ) => {
+    const model = answering(...answers);
+    const outcome = await draftWithModel({ model, settings, templates: builtInTemplates }, source, {}, levels);
+    return { outcome, calls: model.calls.length };
+  };
+  const long = sourceOf(talk(40));
+  const reasonFor = async (answer: string | Completion, source = long): Promise<string> => {
+    const { outcome } = await ask(source, ["normal"], answer);
+    return outcome.kind === "unusable" ? outcome.reason : outcome.kind;
+  };
+
+  it("is by the first level whose answer is of use", async () => {
+    const first = await ask(long, ["normal", "aggressive"], good);
+    assert.ok(first.outcome.kind === "drafted" && first.outcome.summary.level === "normal" && first.calls === 1);
+    const second = await ask(long, ["normal", "aggressive"], "", good);
+    assert.ok(second.outcome.kind === "drafted" && second.outcome.summary.level === "aggressive");
+  });
+
+  it("is not made without the model: there is a reason instead", async () => {
+    const cut = { kind: "text", text: good, finish: "length", inputTokens: 1, outputTokens: 1 } as const;
+    const filtered = { kind: "refused", refusal: "filtered", message: "not this" } as const;
+    assert.equal(await reasonFor(""), "the answer was empty");
+    assert.equal(await reasonFor("<think>hm</think>"), "the answer was nothing but reasoning");
+    assert.match(await reasonFor("Done."), /^the answer was too thin: \d tokens for \d+$/);
+    assert.match(
+      await reasonFor("More was said. ".repeat(2_000)),
+      /^the answer was too long: \d+ tokens, and the cap is 1800$/,
+    );
+    assert.equal(await reasonFor(cut), "the answer was cut off before its end");
+    assert.equal(await reasonFor(sourceText(long.passages.slice(0, 9))), "the answer repeats what it was to summarise");
+    assert.equal(await reasonFor(filtered), "the model refused it: not this");
+    assert.equal(
+      await reasonFor(`${expandFooter} the exact sums and the names of all of the people involved`),
+      "the answer was nothing but its last line",
+    );
+  });
+
+  it("is not asked for where no answer could be of use", async () => {
+    const wordless = sourceOf([{ label: "[user]", text: "[image] [image] [image] ".repeat(40), kind: "user" }]);
+    const short = sourceOf(talk(1), { tokens: 30, targetTokens: 15, overheadTokens: 20 });
+    for (const [source, reason] of [
+      [wordless, /no words/],
+      [short, /too short/],
+    ] as const) {
+      const { outcome, calls } = await ask(source, ["normal", "aggressive"], good);
+      assert.ok(outcome.kind === "unusable" && calls === 0);
+      assert.match(outcome.reason, reason);
+    }
+  });
+
+  it("waits for the provider in trouble", async () => {
+    const { outcome, calls } = await ask(long, ["normal", "aggressive"], {
+      kind: "refused",
+      refusal: "overloaded",
+      message: "later",
+    });
+    assert.deepEqual([outcome, calls], [{ kind: "refused", refusal: "overloaded", message: "later" }, 1]);
   });
 });

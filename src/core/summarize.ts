@@ -67,17 +67,17 @@ const askableTokensMin = 16;
 export async function summarize(deps: SummarizeDeps, source: Source, options: SummarizeOptions): Promise<Drafted> {
   const target = source.targetTokens;
   const { model } = deps;
-  if (model === null || capOf(source, target) < askableTokensMin || !saysAnything(source))
-    return extracted(source, "extractive", target);
-  for (const level of ["normal", "aggressive"] as const) {
-    const targetTokens = level === "normal" ? target : Math.floor(target / 2);
-    const outcome = await attempt(deps, model, source, options, { level, targetTokens });
-    if (outcome.kind === "drafted") return outcome;
-    if (outcome.kind === "refused") {
-      return options.onRefusal === "wait" ? outcome : extracted(source, "extractive", target);
-    }
-  }
-  return extracted(source, "truncated", Math.min(target, truncatedTokensMax));
+  if (model === null || unaskable(source) !== null) return extracted(source, "extractive", target);
+  const outcome = await draftWithModel({ ...deps, model }, source, options);
+  if (outcome.kind === "drafted") return outcome;
+  if (outcome.kind === "unusable") return extracted(source, "truncated", Math.min(target, truncatedTokensMax));
+  return options.onRefusal === "wait" ? outcome : extracted(source, "extractive", target);
+}
+
+/** Why no model is asked about a source; null if one may be. */
+function unaskable(source: Source): string | null {
+  if (capOf(source, source.targetTokens) < askableTokensMin) return "what it stands for is too short to be summarised";
+  return saysAnything(source) ? null : "what it stands for has no words";
 }
 
 /** Tool results without a word, pictures: no model could say what they are about. */
@@ -90,31 +90,40 @@ const capOf = (source: Source, target: number): number =>
 
 // ── With a model ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Attempt {
-  readonly level: "normal" | "aggressive";
-  readonly targetTokens: number;
+type ModelLevel = "normal" | "aggressive";
+type AskOptions = Omit<SummarizeOptions, "onRefusal">;
+
+export type ModelDraft =
+  | Exclude<Drafted, { readonly kind: "incompressible" }>
+  /** No answer was of use, or none could be: why, as a clause about the last one. */
+  | { readonly kind: "unusable"; readonly reason: string };
+
+/** What the model writes, and nothing else: where its answers are of no use there is no draft, but a reason. */
+export async function draftWithModel(
+  deps: SummarizeDeps & { readonly model: Model },
+  source: Source,
+  options: AskOptions,
+  levels: readonly ModelLevel[] = ["normal", "aggressive"],
+): Promise<ModelDraft> {
+  let reason = unaskable(source);
+  for (const level of reason === null ? levels : []) {
+    const outcome = await attempt(deps, source, options, level);
+    if (outcome.kind !== "unusable") return outcome;
+    reason = outcome.reason;
+  }
+  return { kind: "unusable", reason: reason ?? "no model was asked" };
 }
 
 const temperatures = { normal: 0.2, aggressive: 0.1 } as const;
 
 async function attempt(
-  { settings, templates }: SummarizeDeps,
-  model: Model,
+  deps: SummarizeDeps & { readonly model: Model },
   source: Source,
-  options: SummarizeOptions,
-  { level, targetTokens }: Attempt,
-): Promise<Drafted | { readonly kind: "bad" }> {
-  // Above depth 1 a summary stands alone, so that it can be carried to where nothing comes before it.
-  const previousContext = source.depth <= 1 ? source.previousContext : null;
-  const instructions = [settings.customInstructions, options.customInstructions].filter((each) => each?.trim());
-  const { system, prompt } = renderPrompt(templates, {
-    depth: source.depth,
-    level,
-    targetTokens,
-    previousContext,
-    segment: sourceText(source.passages),
-    customInstructions: instructions.length === 0 ? null : instructions.join("\n"),
-  });
+  options: AskOptions,
+  level: ModelLevel,
+): Promise<ModelDraft> {
+  const { model } = deps;
+  const { system, prompt, targetTokens, previousContext } = promptFor(deps, source, options, level);
   const completion = await completeWithin(model, {
     purpose: options.purpose ?? (source.depth === 0 ? "leaf" : "condensed"),
     conversation: source.conversation,
@@ -125,10 +134,42 @@ async function attempt(
     maxOutputTokens: Math.max(2 * targetTokens, outputTokensMin),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
-  if (completion.kind === "refused") return isAboutTheText(completion.refusal) ? { kind: "bad" } : completion;
-  const text = summaryIn(completion, prompt, source, targetTokens);
-  if (text === null) return { kind: "bad" };
-  return drafted(source, { text, level, model: `${model.provider}/${model.name}`, previousContext });
+  if (completion.kind === "refused") {
+    const { refusal, message } = completion;
+    return isAboutTheText(refusal) ? { kind: "unusable", reason: `the model refused it: ${message}` } : completion;
+  }
+  const read = readSummary(completion, prompt, source, targetTokens);
+  if ("reason" in read) return { kind: "unusable", ...read };
+  return drafted(source, { ...read, level, model: nameOf(model), previousContext });
+}
+
+export const nameOf = ({ provider, name }: Model): string => `${provider}/${name}`;
+
+/** The very words that a model is asked with. */
+export function promptFor(
+  { settings, templates }: Omit<SummarizeDeps, "model">,
+  source: Source,
+  options: Pick<AskOptions, "customInstructions">,
+  level: ModelLevel,
+): {
+  readonly system: string;
+  readonly prompt: string;
+  readonly targetTokens: number;
+  readonly previousContext: string | null;
+} {
+  const targetTokens = level === "normal" ? source.targetTokens : Math.floor(source.targetTokens / 2);
+  // Above depth 1 a summary stands alone, so that it can be carried to where nothing comes before it.
+  const previousContext = source.depth <= 1 ? source.previousContext : null;
+  const instructions = [settings.customInstructions, options.customInstructions].filter((each) => each?.trim());
+  const words = renderPrompt(templates, {
+    depth: source.depth,
+    level,
+    targetTokens,
+    previousContext,
+    segment: sourceText(source.passages),
+    customInstructions: instructions.length === 0 ? null : instructions.join("\n"),
+  });
+  return { ...words, targetTokens, previousContext };
 }
 
 /** Some models think before they write, and what they think counts. */
@@ -138,19 +179,27 @@ const outputTokensMin = 256;
 const isAboutTheText = (refusal: Refusal): boolean =>
   refusal === "filtered" || refusal === "too_long" || refusal === "rejected";
 
-/** The summary in an answer, or null if the answer is of no use. */
-function summaryIn(
+/** The summary in an answer, or why the answer is of no use. */
+function readSummary(
   { text, finish }: Completion & { readonly kind: "text" },
   prompt: string,
   source: Source,
   targetTokens: number,
-): string | null {
-  if (finish === "length") return null;
+): { readonly text: string } | { readonly reason: string } {
+  if (finish === "length") return { reason: "the answer was cut off before its end" };
   const said = readAnswer(text);
-  const isThin = estimateTokens(said) < Math.min(saidTokensMin, targetTokens / 4);
+  if (said === "")
+    return { reason: text.trim() === "" ? "the answer was empty" : "the answer was nothing but reasoning" };
+  const saidTokens = estimateTokens(said);
+  if (saidTokens < Math.min(saidTokensMin, targetTokens / 4))
+    return { reason: `the answer was too thin: ${saidTokens} tokens for ${source.tokens}` };
   const cap = capOf(source, targetTokens);
-  const closed = isThin ? null : closeWithFooter(said, source.passages, cap);
-  return closed === null || renderedTokens(closed) > cap || isEcho(closed, prompt) ? null : closed;
+  const closed = closeWithFooter(said, source.passages, cap);
+  const tokens = renderedTokens(closed ?? said);
+  if (closed === null && tokens <= cap) return { reason: "the answer was nothing but its last line" };
+  if (closed === null || tokens > cap)
+    return { reason: `the answer was too long: ${tokens} tokens, and the cap is ${cap}` };
+  return isEcho(closed, prompt) ? { reason: "the answer repeats what it was to summarise" } : { text: closed };
 }
 
 /** Fewer say nothing of a long source: "Done.", or three dots. */
@@ -176,4 +225,7 @@ function extracted(source: Source, level: "extractive" | "truncated", target: nu
 const drafted = (
   { fileIds }: Source,
   made: { readonly text: string; readonly level: Level } & Pick<NewSummary, "model" | "previousContext">,
-): Drafted => ({ kind: "drafted", summary: { ...made, tokens: renderedTokens(made.text), fileIds } });
+): Extract<Drafted, { readonly kind: "drafted" }> => ({
+  kind: "drafted",
+  summary: { ...made, tokens: renderedTokens(made.text), fileIds },
+});

@@ -4,7 +4,8 @@ import { LcmError } from "./errors.ts";
 import type { Timestamp } from "./model.ts";
 import { parseTimestamp, timestampToMs } from "./text.ts";
 
-const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+const dayMs = 86_400_000;
+const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs, w: 7 * dayMs, y: 365 * dayMs };
 
 interface Written {
   readonly since?: string;
@@ -35,7 +36,7 @@ export function parseWhen(name: string, text: string, zone: string, now: Timesta
 }
 
 function ago(text: string, now: Timestamp): Timestamp | null {
-  const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
+  const [, count, unit] = /^(\d{1,6})([mhdwy])$/.exec(text) ?? [];
   if (count === undefined || unit === undefined) return null;
   return fromMs(timestampToMs(now) - Number(count) * (unitMs[unit] ?? 0));
 }

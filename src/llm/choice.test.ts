@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { chooseModel, endpointOf } from "./choice.ts";
+import type { ModelFlags } from "./choice.ts";
 import type { CustomProvider } from "./openclaw-files.ts";
 
 const unset = { summaryModel: null, summaryProvider: null, summaryBaseUrl: null };
@@ -10,7 +11,10 @@ describe("the model that is chosen", () => {
   it("is the flag's, else the settings', else OpenClaw's", () => {
     const settings = { ...unset, summaryModel: "openai/gpt-4.1" };
     const choose = chooseModel;
-    assert.equal(choose({ flag: "google/gemini-2.5-pro", settings, openclawConfig })?.model, "gemini-2.5-pro");
+    assert.equal(
+      choose({ flags: { model: "google/gemini-2.5-pro" }, settings, openclawConfig })?.model,
+      "gemini-2.5-pro",
+    );
     assert.equal(choose({ settings, openclawConfig })?.model, "gpt-4.1");
     assert.equal(choose({ settings: unset, openclawConfig })?.model, "claude-sonnet-4-5");
   });
@@ -47,16 +51,33 @@ describe("the model that is chosen", () => {
 
   it("does not send one provider's key to the address that was set for another", () => {
     const settings = { ...unset, summaryModel: "ollama/qwen3", summaryBaseUrl: "http://127.0.0.1:11434/v1" };
-    const chosen = (flag: string): string | null | undefined =>
-      chooseModel({ flag, settings, openclawConfig })?.baseUrl;
+    const chosen = (model: string): string | null | undefined =>
+      chooseModel({ flags: { model }, settings, openclawConfig })?.baseUrl;
     assert.equal(chosen("ollama/llama4"), settings.summaryBaseUrl);
     assert.equal(chosen("llama4"), settings.summaryBaseUrl);
     assert.equal(chosen("anthropic/claude-sonnet-4-5"), null);
   });
 
+  it("is asked where the command line says, at the provider that it says", () => {
+    const settings = { ...unset, summaryModel: "ollama/qwen3", summaryBaseUrl: "http://127.0.0.1:11434/v1" };
+    const chosen = (flags: ModelFlags): string => {
+      const choice = chooseModel({ flags, settings, openclawConfig });
+      return `${choice?.provider} · ${choice?.model} · ${choice?.baseUrl}`;
+    };
+    const elsewhere = "https://example.com/v1";
+    assert.equal(chosen({ baseUrl: elsewhere }), `ollama · qwen3 · ${elsewhere}`);
+    assert.equal(chosen({ provider: "ollama" }), "ollama · qwen3 · http://127.0.0.1:11434/v1");
+    assert.equal(
+      chosen({ provider: "OpenRouter", model: "meta-llama/llama-4" }),
+      "openrouter · meta-llama/llama-4 · null",
+    );
+    assert.equal(chosen({ provider: "gemini", model: "x", baseUrl: elsewhere }), `google · x · ${elsewhere}`);
+    assert.throws(() => chosen({ provider: "openai" }), { code: "invalid", hint: /--model/ });
+  });
+
   it("is refused when it names nothing", () => {
-    const choose = (flag: string, summaryProvider: string | null = null): unknown =>
-      chooseModel({ flag, settings: { ...unset, summaryProvider }, openclawConfig: null });
+    const choose = (model: string, summaryProvider: string | null = null): unknown =>
+      chooseModel({ flags: { model }, settings: { ...unset, summaryProvider }, openclawConfig: null });
     for (const flag of ["claude", "/claude", "anthropic/", ""]) {
       assert.throws(() => choose(flag), { code: "invalid", hint: /provider\/model/ });
     }

@@ -45,9 +45,16 @@ export function providerName(written: string): string {
   return name === "gemini" ? "google" : name;
 }
 
-/** The flag, then the settings, then OpenClaw's config; null if none of them names a model. */
+/** What the command line says of the model. */
+export interface ModelFlags {
+  readonly model?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly baseUrl?: string | undefined;
+}
+
+/** The flags, then the settings, then OpenClaw's config; null if none of them names a model. */
 export function chooseModel(given: {
-  readonly flag?: string;
+  readonly flags?: ModelFlags;
   readonly settings: Pick<Settings, "summaryModel" | "summaryProvider" | "summaryBaseUrl">;
   readonly openclawConfig: unknown;
 }): ModelChoice | null {
@@ -66,12 +73,23 @@ export function chooseModel(given: {
     set = host;
   }
   const settled = set ?? host;
-  if (given.flag === undefined) return settled && { ...settled, baseUrl: summaryBaseUrl };
-
-  const asked = given.flag.includes("/") ? nameOf(given.flag, null, null) : nameOf(given.flag, provider, settled);
+  const asked = flagged(given.flags ?? {}, provider, settled);
+  if (asked === null) return null;
   // The address that was set is one provider's. Another's key must not be sent there.
   const isThere = settled === null || settled.provider === asked.provider;
-  return { ...asked, baseUrl: isThere ? summaryBaseUrl : null };
+  return { ...asked, baseUrl: given.flags?.baseUrl ?? (isThere ? summaryBaseUrl : null) };
+}
+
+function flagged({ model, provider: named }: ModelFlags, provider: string | null, settled: Name | null): Name | null {
+  const only = named === undefined ? null : providerName(named);
+  if (model !== undefined) {
+    const isWhole = only === null && model.includes("/");
+    return isWhole ? nameOf(model, null, null) : nameOf(model, only ?? provider, settled);
+  }
+  if (only !== null && only !== settled?.provider) {
+    throw new LcmError("invalid", `no model of the provider "${only}" is named`, { hint: "--model names one" });
+  }
+  return settled;
 }
 
 type Name = Omit<ModelChoice, "baseUrl">;

@@ -316,7 +316,7 @@ describe("/lcm doctor", () => {
     db.close();
     const text = await say(runtime, "doctor");
     assert.match(text, /^❌ \*\*Not sound\*\*, \d+ errors: 12 messages and 1 summary checked\.\n/);
-    assert.match(text, /- ❌ The context does not reach message \d+ \(and 1 more like it\)\./);
+    assert.match(text, /- ❌ The context does not reach msg_\d+ \(and 1 more like it\)\./);
     assert.match(text, /`openclaw lcm doctor` names each one and what mends it\.$/);
   });
 });

@@ -3,6 +3,7 @@
  * when it is reset; its agent is part of the key.
  */
 
+import { matchesPattern } from "../core/session-pattern.ts";
 import type { Settings } from "../core/settings.ts";
 import type { SessionCall, TranscriptPlace } from "./host.ts";
 
@@ -29,17 +30,8 @@ export const delegateKey = (agentId: string, name: string): string =>
 
 export const isDelegateKey = (sessionKey: string): boolean => sessionKey.includes(`:subagent:${delegateName}`);
 
-/** `*` stands for any characters, also none. */
 const matchesAny = (patterns: readonly string[], key: string): boolean =>
-  patterns.some((pattern) =>
-    new RegExp(
-      `^${pattern
-        .split("*")
-        .map((text) => RegExp.escape(text))
-        .join(".*")}$`,
-      "s",
-    ).test(key),
-  );
+  patterns.some((pattern) => matchesPattern(pattern, key));
 
 /** Where the host keeps the transcript of the session that a call is about. */
 export function placeOf({ sessionId, sessionKey, sessionTarget }: SessionCall): TranscriptPlace {

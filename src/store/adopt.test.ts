@@ -755,6 +755,30 @@ describe("adopting: forgetting afterwards", () => {
   });
 });
 
+describe("adopting: pruning afterwards", () => {
+  it("a conversation goes with what was kept of it, and comes back from its archive as we know it", async () => {
+    const path = older("0.15.3", (db) =>
+      db.exec(`UPDATE messages SET large_content = 'only here' WHERE message_id = 2;
+        INSERT INTO focus_briefs (brief_id, conversation_id, prompt, content, status) VALUES ('b', 1, 'p', 'brief words', 'active')`),
+    );
+    await adopted(path, async (store) => {
+      const id = 1 as ConversationId;
+      const messages = await store.messages({ conversation: id });
+      const summaries = await store.summaries({ conversation: id });
+      const archive = join(dirname(path), "old.db");
+      await store.archive([id], archive);
+      const revision = (await store.conversation(id))?.revision ?? -1;
+      assert.equal((await store.remove([{ conversation: id, revision }])).kind, "written");
+      for (const words of ["only here", "brief words", messages[0]?.text ?? "?"])
+        assert.ok(!readFileSync(path).includes(words), `${words} is still in the file`);
+      assert.deepEqual((await store.merge(archive)).conversations, [{ from: id, to: id }]);
+      assert.deepEqual(await store.messages({ conversation: id }), messages);
+      assert.deepEqual(await store.summaries({ conversation: id }), summaries);
+      await checkSound(store, [id]);
+    });
+  });
+});
+
 describe("adopting: damage that the older program left", () => {
   it("keeps links to rows that are gone, and the doctor reports them", async () => {
     const leaf = "sum_5828b4f091ff34e7";
@@ -793,10 +817,19 @@ describe("adopting: damage that the older program left", () => {
           "summary_parents sum_3c00d1d7d9afa905 refers to sum_f8f5300ff6d7fe73",
         ],
       );
-      const ofFile = found.filter(({ code, conversation }) => code === "dangling_reference" && conversation === null);
-      assert.ok(ofFile.length >= 4 && ofFile.some(({ message }) => message.startsWith("message_parts")));
+      const ofFile = found.filter(({ conversation }) => conversation === null);
+      assert.deepEqual(
+        ofFile.map(({ code, subject }) => [code, subject]),
+        [
+          ["orphaned_rows", "message_parts"],
+          ["orphaned_rows", "summary_messages"],
+        ],
+      );
       // What can still be told is told: nothing else is wrong but the messages that the lost summary stood for.
-      assert.deepEqual(new Set(found.map(({ code }) => code)), new Set(["dangling_reference", "lost_message"]));
+      assert.deepEqual(
+        new Set(found.map(({ code }) => code)),
+        new Set(["orphaned_rows", "dangling_reference", "lost_message"]),
+      );
     });
   });
 

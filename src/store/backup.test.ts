@@ -79,7 +79,7 @@ describe("a backup", () => {
     const program = `
       const { DatabaseSync } = require("node:sqlite");
       const db = new DatabaseSync(process.argv[1], { timeout: 5000 });
-      const insert = db.prepare("INSERT INTO journal (at, operation, subject, before_json, after_json) VALUES ('t', 'o', ?, ?, '')");
+      const insert = db.prepare("INSERT INTO journal (change_id, at, operation, subject, before_json, after_json) VALUES (1, 't', 'o', ?, ?, '')");
       process.stdout.write("writing");
       for (let pair = 0; ; pair++) {
         db.exec("BEGIN IMMEDIATE");

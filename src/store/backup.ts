@@ -31,9 +31,23 @@ export async function backUp(
   return { path: to, bytes: statSync(to).size, files };
 }
 
-/** The database alone, as one private file. It gets its name when it is whole: a crash leaves no half of a backup. */
+/** The database alone. */
 export async function backUpDatabase(from: string, to: string): Promise<void> {
-  if (existsSync(to)) throw new LcmError("conflict", `${to} exists already`, { hint: "name another file" });
+  await writeWhole(to, "backup", async (draft) => {
+    removeDeadDrafts(dirname(to), basename(from));
+    await copyPages(from, draft);
+    leaveWal(draft);
+  });
+}
+
+/** One private file, written beside its place. It gets its name when it is whole: a crash leaves no half of it. */
+export async function writeWhole(
+  to: string,
+  what: "backup" | "archive",
+  write: (draft: string) => Promise<void>,
+  replace = false,
+): Promise<void> {
+  if (!replace && existsSync(to)) throw new LcmError("conflict", `${to} exists already`, { hint: "name another file" });
   const folder = dirname(to);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
     throw new LcmError("not_found", `there is no folder ${folder}`, {
@@ -42,22 +56,21 @@ export async function backUpDatabase(from: string, to: string): Promise<void> {
   }
   const draft = join(folder, `.${basename(to)}.${process.pid}.new`);
   try {
-    removeDeadDrafts(folder, basename(from));
     closeSync(openSync(draft, "wx", 0o600));
-    await copyPages(from, draft);
-    leaveWal(draft);
+    await write(draft);
     renameSync(draft, to);
   } catch (cause) {
     if (existsSync(draft)) rmSync(draft);
-    throw new LcmError("unavailable", `no backup could be written to ${to}: ${messageOf(cause)}`, {
+    if (cause instanceof LcmError) throw cause;
+    throw new LcmError("unavailable", `no ${what} could be written to ${to}: ${messageOf(cause)}`, {
       cause,
       hint: "check that the folder exists, can be written, and has room",
     });
   }
 }
 
-/** What a process that was killed while backing this database up has left behind. */
-function removeDeadDrafts(folder: string, database: string): void {
+/** What a process that was killed while it backed this database up, or wrote this file, has left behind. */
+export function removeDeadDrafts(folder: string, database: string): void {
   for (const name of readdirSync(folder)) {
     const pid = /\.(\d+)\.new(-journal)?$/.exec(name)?.[1];
     if (pid === undefined || !name.startsWith(`.${database}.`) || isAlive(Number(pid))) continue;

@@ -39,6 +39,8 @@ export interface Step {
   readonly conversation: ConversationId | null;
   readonly subject: string;
   readonly partOf?: PartOf | undefined;
+  /** The change that it takes back. */
+  readonly undoes?: number;
 }
 
 /** What is put down of a step. JSON in the journal. */
@@ -66,23 +68,27 @@ export function* recorded<T>(
 }
 
 /**
- * Makes rows what these images say, and whatever follows from them. `totals`: what is set right besides. Of messages
- * that go nothing is kept: only copies ever do.
+ * Makes rows what these images say, and whatever follows from them. `totals`: what is set right besides; `says`: what
+ * the conversation then says of itself. Of messages that go, and of the summaries over them, nothing is kept: only copies
+ * ever do.
  */
 export function* replaced(
   deps: ScriptDeps,
   step: Step,
   images: readonly Image[],
   totals?: TotalsChange,
+  says?: Columns | null,
 ): Script<number> {
+  const isOfCopies = images.some(({ table, columns }) => table === "messages" && columns === null);
   const watched = images.map(({ table, key, columns }) => ({
     table,
     key,
-    ...(table in ties || (columns === null && table !== "messages") ? {} : { columns: Object.keys(columns ?? {}) }),
+    ...(table in ties || (columns === null && !isOfCopies) ? {} : { columns: Object.keys(columns ?? {}) }),
   }));
   const before = yield* traceOf(step.conversation, watched);
   yield* put(deps, step.conversation, images, before.rows);
   if (totals !== undefined && step.conversation !== null) yield* adjustTotals(deps, step.conversation, totals);
+  if (says !== undefined && says !== null) yield* sayOfItself(step.conversation, says);
   const after = { ...(yield* traceOf(step.conversation, watched)), ...(totals === undefined ? {} : { totals }) };
   return yield* journal(deps, step, before, after);
 }
@@ -90,14 +96,14 @@ export function* replaced(
 /** Every applied change of an operator is journalled in the transaction that makes it. The number of the change. */
 export function* journal(
   deps: ScriptDeps,
-  { operation, conversation, subject, partOf }: Step,
+  { operation, conversation, subject, partOf, undoes }: Step,
   before: Trace | object,
   after: Trace | object,
 ): Script<number> {
   const id = yield* count(
     sql`INSERT INTO journal (change_id, at, operation, conversation_id, subject, before_json, after_json)
         VALUES (${partOf?.change ?? 0}, ${deps.now()}, ${partOf?.operation ?? operation}, ${conversation}, ${subject},
-                ${JSON.stringify(before)}, ${JSON.stringify(after)}) RETURNING journal_id`,
+                ${JSON.stringify(before)}, ${JSON.stringify({ ...after, undoes })}) RETURNING journal_id`,
   );
   if (partOf?.change !== undefined) return partOf.change;
   yield sql`UPDATE journal SET change_id = journal_id WHERE journal_id = ${id}`;
@@ -131,6 +137,11 @@ export function* saysOfItself(conversation: ConversationId | null): Script<Colum
   );
 }
 
+/** The time of its newest message follows from its messages. */
+function* sayOfItself(conversation: ConversationId | null, { updated_at }: Columns): Script<void> {
+  yield sql`UPDATE conversations SET updated_at = ${updated_at ?? null} WHERE conversation_id = ${conversation}`;
+}
+
 // ── Putting rows there ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What ties rows together goes first and comes last, so that at no moment anything points to nothing. */
@@ -146,14 +157,23 @@ function* put(
     image.table in ties ? [] : [{ image, was: before[at]?.columns ?? null }],
   );
   for (const { table, key } of bound) yield* remove(table, key);
-  for (const { image, was } of standing) if (image.columns === null && was !== null) yield* removeEntity(image);
+  // What was made from others goes before them, and messages go last.
+  const going = standing.filter(({ image, was }) => image.columns === null && was !== null).toReversed();
+  for (const { image } of going) if (image.table === "summaries") yield* removeEntity(image);
+  for (const { image } of going) if (image.table === "messages") yield* removeEntity(image);
   for (const { image, was } of standing) if (image.columns !== null) yield* store(image, was);
   for (const image of bound) if (image.columns !== null) yield* insert(image.table, image.key, image.columns);
-  for (const { image } of standing) if (image.columns !== null) yield* reindex(image);
+  for (const { image, was } of standing)
+    if (image.columns !== null && (was === null || "content" in image.columns)) yield* reindex(image);
   if (conversation === null) return;
   const totalsAfter = yield* totalsOf(conversation, images);
   const change = Object.entries(totalsAfter).map(([name, now]) => [name, now - (totalsBefore[name] ?? 0)] as const);
   yield* adjustTotals(deps, conversation, Object.fromEntries(change));
+  if (standing.some(({ image, was }) => image.table === "messages" && (image.columns === null || was === null))) {
+    yield sql`UPDATE conversations SET last_message_at = (
+                SELECT max(created_at) FROM messages WHERE conversation_id = ${conversation})
+              WHERE conversation_id = ${conversation}`;
+  }
 }
 
 function* remove(table: Table, key: Columns): Script<void> {

@@ -68,8 +68,13 @@ export const summaries = createCorpus({
   coalesce(latest_at, created_at) AS at`,
   earliest: "coalesce(earliest_at, created_at)",
   latest: "coalesce(latest_at, created_at)",
-  // A copy says nothing that its original does not say.
-  isContent: "carried_from IS NULL",
+  // What was carried over says nothing that its original does not say, where that is searched too: in its family.
+  isContent: `(carried_from IS NULL OR NOT EXISTS (SELECT 1 FROM summaries AS origin
+      JOIN conversations AS there ON there.conversation_id = origin.conversation_id AND there.hidden = 0
+      JOIN conversations AS here ON here.conversation_id = summaries.conversation_id
+    WHERE origin.summary_id = summaries.carried_from AND there.agent_id IS here.agent_id
+      AND there.session_key IS here.session_key
+      AND (here.session_key IS NOT NULL OR there.session_id = here.session_id)))`,
   latestFirst: "",
 });
 

@@ -3,6 +3,8 @@
  * next gap that takes them, and in a context that was folded naturally there is always room.
  */
 
+import { movesFor } from "../core/dissolve.ts";
+import type { Move } from "../core/dissolve.ts";
 import { assert, LcmError } from "../core/errors.ts";
 import type { ConversationId, SummaryId } from "../core/model.ts";
 import type { Changed, DissolvePlan, PartOf, Written } from "../core/changes.ts";
@@ -27,7 +29,8 @@ export function* dissolve(
   const standing = purge ? yield* standsOn(plan) : null;
   if (standing !== null) return { kind: "stale", reason: standing };
   const row = purge ? yield* purgedRows(summary) : [];
-  const places = ordinal === null ? [] : yield* touchedPlaces(conversation, ordinal, summary);
+  const linked = ordinal === null ? 0 : yield* linksOf(summary);
+  const places = ordinal === null ? [] : yield* touchedPlaces(conversation, ordinal, linked);
   const watched = [
     ...places.map((place) => ({
       table: "context_items" as const,
@@ -37,6 +40,11 @@ export function* dissolve(
   ];
   const step = { operation: "dissolve", conversation, subject: summary, partOf } as const;
   const { change, result } = yield* recorded(deps, step, watched, openUp(deps, plan));
+  if (result.items < linked) {
+    throw new LcmError("corrupt", `${linked - result.items} of the sources of ${summary} are not there`, {
+      hint: `nothing was changed; \`lcm doctor ${conversation}\` tells more`,
+    });
+  }
   return { kind: "written", change, ...result };
 }
 
@@ -81,14 +89,17 @@ function* purgedRows(summary: SummaryId): Script<readonly Pick<Image, "table" | 
 }
 
 /** The places that its sources take, and those that others move from and to. */
-function* touchedPlaces(id: ConversationId, ordinal: number, summary: SummaryId): Script<readonly number[]> {
-  const wanted = yield* count(
-    sql`SELECT (SELECT count(*) FROM summary_messages WHERE summary_id = ${summary})
-             + (SELECT count(*) FROM summary_parents WHERE summary_id = ${summary})`,
-  );
+function* touchedPlaces(id: ConversationId, ordinal: number, wanted: number): Script<readonly number[]> {
   const moves = yield* roomFor(id, ordinal, wanted);
   const own = Array.from({ length: wanted }, (_, place) => ordinal + place);
   return [...new Set([...own, ...moves.flatMap(({ from, to }) => [from, to])])];
+}
+
+function* linksOf(summary: string): Script<number> {
+  return yield* count(
+    sql`SELECT (SELECT count(*) FROM summary_messages WHERE summary_id = ${summary})
+             + (SELECT count(*) FROM summary_parents WHERE summary_id = ${summary})`,
+  );
 }
 
 function* summaryAt(id: ConversationId, ordinal: number): Script<{ id: string; tokens: number } | null> {
@@ -153,26 +164,20 @@ export function* makeRoom(id: ConversationId, ordinal: number, wanted: number): 
   return moves.length;
 }
 
-interface Move {
-  readonly from: number;
-  readonly to: number;
-}
+/** Read in pages: mostly the first few have a gap among them. */
+const pageSize = 1_000;
 
 function* roomFor(id: ConversationId, ordinal: number, wanted: number): Script<readonly Move[]> {
-  const pageSize = 1_000;
   const moves: Move[] = [];
-  let free = ordinal + wanted;
-  let last = ordinal;
-  for (let settled = false; !settled;) {
+  for (let last = ordinal, settled = false; !settled;) {
     const later = yield* all(
       sql`SELECT ordinal FROM context_items WHERE conversation_id = ${id} AND ordinal > ${last}
           ORDER BY ordinal LIMIT ${pageSize}`,
       (row) => int(row, "ordinal"),
     );
-    const moving = later.findIndex((from, index) => from >= free + index);
-    const crowded = moving === -1 ? later : later.slice(0, moving);
-    for (const from of crowded) moves.push({ from, to: free++ });
-    settled = moving !== -1 || later.length < pageSize;
+    const crowded = movesFor(later, ordinal + wanted + moves.length);
+    moves.push(...crowded);
+    settled = crowded.length < pageSize;
     last = later.at(-1) ?? last;
   }
   return moves;

@@ -5,6 +5,7 @@
 
 import { createHash } from "node:crypto";
 import type { NewSummary, SummaryId } from "../core/model.ts";
+import { mustHave, summaries } from "./read.ts";
 import { first, sql, text } from "./script.ts";
 import type { Script } from "./script.ts";
 import type { ScriptDeps } from "./totals.ts";
@@ -18,7 +19,17 @@ export function* draft(summary: SummaryId, basis: string): Script<NewSummary | n
   );
 }
 
-export function* saveDraft(deps: ScriptDeps, summary: SummaryId, basis: string, made: NewSummary): Script<void> {
+export function* saveDraft(
+  deps: ScriptDeps,
+  summary: SummaryId,
+  basis: string,
+  made: NewSummary,
+  forgets?: number,
+): Script<void> {
+  if (forgets !== undefined) {
+    const [old] = yield* summaries({ ids: [summary] });
+    if (old === undefined || (yield* mustHave(old.conversation)).forgets !== forgets) return;
+  }
   yield sql`INSERT OR REPLACE INTO drafts (summary_id, basis, draft_json, at)
             VALUES (${summary}, ${digest(basis)}, ${JSON.stringify(made)}, ${deps.now()})`;
 }

@@ -160,7 +160,7 @@ export async function rewriteContent(
 export const removeContent = async (folder: string, storageUri: string): Promise<void> =>
   await rm(pathInside(folder, storageUri), { force: true });
 
-export async function hasContent(folder: string, file: StoredFile): Promise<boolean> {
+export async function hasContent(folder: string, file: Pick<StoredFile, "storageUri">): Promise<boolean> {
   try {
     return (await stat(pathInside(folder, file.storageUri))).isFile();
   } catch {
@@ -178,6 +178,24 @@ function pathInside(folder: string, storageUri: string): string {
     throw new LcmError("denied", `a stored file lies outside the files folder: ${storageUri}`);
   }
   return path;
+}
+
+/** One content to the same place of another folder, where nothing is replaced. False if there is none. */
+export async function copyContent(from: string, to: string, storageUri: string): Promise<boolean> {
+  if (!(await hasContent(from, { storageUri }))) return false;
+  if (await hasContent(to, { storageUri })) return true;
+  const target = pathInside(to, storageUri);
+  const draft = `${target}.${process.pid}.new`;
+  try {
+    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+    await copyFile(pathInside(from, storageUri), draft);
+    await chmod(draft, 0o600);
+    await rename(draft, target);
+  } catch (cause) {
+    await rm(draft, { force: true }).catch(() => undefined); // Where nothing can be written there is nothing to remove.
+    throw cannotStore(to, cause);
+  }
+  return true;
 }
 
 /** Copies every stored file to another folder; tells how many. */

@@ -234,6 +234,14 @@ export function* filesToForget(): Script<readonly StoredFile[]> {
   );
 }
 
+/** It is no longer the file that was stored with its content: the same content is another file from now on. */
+export function* replaceFileRow(left: StoredFile, blot: (words: string) => string): Script<void> {
+  const blotted = (words: string | null): string | null => (words === null ? null : blot(words));
+  yield sql`UPDATE large_files SET exploration_summary = ${blotted(left.exploration)}, file_name = ${blotted(left.name)},
+              byte_size = ${left.bytes}, line_count = ${left.lines}, encoding = ${left.encoding}, content_hash = NULL
+            WHERE file_id = ${left.id}`;
+}
+
 export function* recordScrub(): Script<void> {
   yield sql`UPDATE journal SET before_json = '{}'
             WHERE operation = 'forget' AND before_json = ${JSON.stringify(notScrubbed)}`;

@@ -52,7 +52,7 @@ export const asTextOrNull = (value: SQLOutputValue | undefined): string | null =
   value === null || value === undefined ? null : asText(value);
 
 /** What the older program wrote at an end of the text where its model had failed it. */
-const isTruncated = (text: string): boolean => truncatedAtAnEnd.test(text);
+export const isTruncated = (text: string): boolean => truncatedAtAnEnd.test(text);
 const marker = String.raw`\[(?:LCM fallback summary[^\]]*|Truncated from \d+ tokens|Truncated for context management)\]`;
 const truncatedAtAnEnd = new RegExp(`^\\s*${marker}|${marker}\\s*$`);
 

@@ -1,13 +1,13 @@
 /**
  * What adopting has left beside our tables: columns and whole tables of the older program that we do not know. Nothing
- * reads them; but they may hold what somebody wants forgotten, so forgetting reaches into every text in them.
+ * reads them; but they may hold what somebody wants gone, so forgetting and deleting reach into them.
  */
 
 import { forgottenMark, formsOf } from "../core/forget.ts";
 import type { ForgetPlan } from "../core/ports.ts";
 import { tables } from "./schema.ts";
-import { all, count, sql, text } from "./script.ts";
-import type { Script, Statement, Value } from "./script.ts";
+import { all, count, sql, statement, text } from "./script.ts";
+import type { Script } from "./script.ts";
 
 /** How many rows hold the secret. */
 export function* countOlderValues(secret: string): Script<number> {
@@ -29,6 +29,23 @@ export function* forgetOlderValues(target: ForgetPlan["target"]): Script<void> {
       for (const column of columns) yield* blotOut(table, column, target.text);
     } else if (columns.includes('"message_id"') && table.startsWith('"older_message')) {
       yield statement(`DELETE FROM ${table} WHERE message_id = ?`, [target.id]);
+    }
+  }
+}
+
+/** What was kept of these conversations, while their own rows still tell which that is. */
+export function* removeOlderValues(conversations: string): Script<void> {
+  const inList = "conversation_id IN (SELECT value FROM json_each(?))";
+  for (const [table, columns] of yield* olderTables()) {
+    if (columns.includes('"conversation_id"')) yield statement(`DELETE FROM ${table} WHERE ${inList}`, [conversations]);
+    for (const [id, owner] of [
+      ["message_id", "messages"],
+      ["summary_id", "summaries"],
+    ] as const) {
+      if (!columns.includes(`"${id}"`)) continue;
+      yield statement(`DELETE FROM ${table} WHERE ${id} IN (SELECT ${id} FROM ${owner} WHERE ${inList})`, [
+        conversations,
+      ]);
     }
   }
 }
@@ -56,8 +73,5 @@ function* olderTables(): Script<ReadonlyMap<string, readonly string[]>> {
   );
   return new Map([...others].map(([table, columns]) => [table, columns.map(({ column }) => column)]));
 }
-
-/** A statement with names in it that are only known here; the places of its values are question marks. */
-const statement = (words: string, values: readonly Value[]): Statement => ({ parts: words.split("?"), values });
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -248,6 +248,12 @@ export function* coveredBy(message: MessageId): Script<readonly SummaryId[]> {
   );
 }
 
+export function* carriedBy(id: SummaryId): Script<readonly SummaryId[]> {
+  return yield* all(sql`SELECT summary_id FROM summaries WHERE carried_from = ${id} ORDER BY search_id`, (row) =>
+    asSummary(text(row, "summary_id")),
+  );
+}
+
 export function* closure(ids: readonly SummaryId[]): Script<readonly SummaryId[]> {
   return yield* all(
     sql`WITH RECURSIVE below(summary_id) AS (
@@ -323,8 +329,11 @@ export function* compactions(id: ConversationId | null, limit: number): Script<r
 export function* journal({ conversation, change, limit }: JournalFilter): Script<readonly JournalEntry[]> {
   const [only, of] = [conversation ?? null, change ?? null];
   return yield* all(
-    sql`SELECT * FROM journal WHERE (${only} IS NULL OR conversation_id = ${only}) AND (${of} IS NULL OR change_id = ${of})
-        ORDER BY journal_id DESC LIMIT ${limit ?? -1}`,
+    sql`SELECT * FROM journal WHERE (${only} IS NULL OR conversation_id = ${only}) AND change_id IN (
+          SELECT change_id FROM journal
+          WHERE (${only} IS NULL OR conversation_id = ${only}) AND (${of} IS NULL OR change_id = ${of})
+          GROUP BY change_id ORDER BY max(journal_id) DESC LIMIT ${limit ?? -1})
+        ORDER BY journal_id DESC`,
     toJournalEntry,
   );
 }

@@ -246,6 +246,7 @@ export const indexes = [
   `CREATE INDEX messages_moved_idx ON messages (conversation_id) WHERE moved IS NOT NULL`,
   `CREATE UNIQUE INDEX summaries_search_id_idx ON summaries (search_id)`,
   `CREATE INDEX summaries_below_normal_idx ON summaries (level) WHERE level <> 'normal'`,
+  `CREATE INDEX summaries_carried_from_idx ON summaries (carried_from) WHERE carried_from IS NOT NULL`,
   `CREATE INDEX summaries_conv_depth_idx ON summaries (conversation_id, depth, earliest_at)`,
   `CREATE INDEX summary_messages_message_idx ON summary_messages (message_id)`,
   `CREATE INDEX summary_parents_parent_summary_idx ON summary_parents (parent_summary_id)`,

@@ -17,6 +17,9 @@ export type Script<T> = Generator<Statement, T, readonly Row[]>;
 
 export const sql = (parts: TemplateStringsArray, ...values: readonly Value[]): Statement => ({ parts, values });
 
+/** A statement with names in it that are known only when it is made; the places of its values are question marks. */
+export const statement = (words: string, values: readonly Value[]): Statement => ({ parts: words.split("?"), values });
+
 /** The rows of a statement, each decoded. */
 export function* all<T>(statement: Statement, decode: (row: Row) => T): Script<readonly T[]> {
   const rows = yield statement;

@@ -5,19 +5,20 @@
 
 import type { SummaryId } from "../core/model.ts";
 import type { PartOf, SegmentOptions, Store } from "../core/ports.ts";
-import { extents, remove } from "./archive.ts";
 import { dissolve } from "./dissolve.ts";
 import { draft, saveDraft } from "./drafts.ts";
 import { forget, planForget } from "./forget.ts";
+import { holderOf } from "./held.ts";
 import * as ledger from "./ledger.ts";
 import { manifest } from "./manifest.ts";
 import { mend, sweepOrphans } from "./mend.ts";
 import * as read from "./read.ts";
 import { rewrite } from "./rewrite.ts";
+import { extents, remove } from "./remove.ts";
 import type { Script } from "./script.ts";
 import { indexBatch } from "./indexing.ts";
 import type { ScriptDeps } from "./totals.ts";
-import { transplant } from "./transplant.ts";
+import { planTransplant, transplant } from "./transplant.ts";
 import { planUndo, undo } from "./undo.ts";
 import { integrity, skeleton, status } from "./verify.ts";
 import * as write from "./write.ts";
@@ -32,6 +33,7 @@ type BeyondRows =
   | "skeleton"
   | "planForget"
   | "forget"
+  | "remove"
   | "backup"
   | "archive"
   | "merge"
@@ -52,16 +54,19 @@ const reads = {
   sources: read.sources,
   derived: read.derived,
   coveredBy: read.coveredBy,
+  carriedBy: read.carriedBy,
   closure: read.closure,
   manifest,
   file: read.file,
   files: read.files,
+  holderOf,
   grant: read.grant,
   usageSince: read.usageSince,
   openBreakers: read.openBreakers,
   compactions: read.compactions,
   journal: read.journal,
   planUndo,
+  planTransplant,
   draft,
   extents,
   integrity,
@@ -84,8 +89,7 @@ const writesWith = (deps: ScriptDeps) =>
     mend: (plan, partOf?: PartOf) => mend(deps, plan, partOf),
     sweepOrphans: (partOf?: PartOf) => sweepOrphans(deps, partOf),
     undo: (change, summary?: SummaryId) => undo(deps, change, summary),
-    saveDraft: (summary, basis, made) => saveDraft(deps, summary, basis, made),
-    remove: (plan) => remove(deps, plan),
+    saveDraft: (summary, basis, made, forgets?: number) => saveDraft(deps, summary, basis, made, forgets),
     issueGrant: (grant) => ledger.issueGrant(deps, grant),
     spendGrant: (id, conversation, tokens) => ledger.spendGrant(deps, id, conversation, tokens),
     revokeGrant: (id) => ledger.revokeGrant(deps, id),
@@ -97,7 +101,7 @@ const writesWith = (deps: ScriptDeps) =>
   }) satisfies Omit<PortScripts, keyof typeof reads>;
 
 /** The rows' part of what also touches files or the clock. */
-export const beyond = { status, skeleton, planForget, forget, recordFile: ledger.recordFile } as const;
+export const beyond = { status, skeleton, planForget, forget, remove, recordFile: ledger.recordFile } as const;
 
 export const createScripts = (deps: ScriptDeps) => ({
   reads: reads satisfies Partial<PortScripts>,

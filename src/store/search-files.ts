@@ -8,6 +8,7 @@ import { LcmError } from "../core/errors.ts";
 import type { StoredFile } from "../core/model.ts";
 import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../core/ports.ts";
 import { excerpt } from "../core/text.ts";
+import { heldFiles } from "./held.ts";
 import { compilePattern } from "./pattern.ts";
 import { bestStretch, createReader, ownScore, recencyBoosts, weightOf } from "./ranking.ts";
 import type { Reading, Stretch } from "./ranking.ts";
@@ -23,15 +24,20 @@ import type { Term } from "./words.ts";
 export function* filesToSearch(request: SearchRequest): Script<readonly StoredFile[]> {
   const { conversations, since = "", before = "~" } = request;
   const only = conversations === undefined ? null : JSON.stringify(conversations);
-  return yield* all(
+  const held = yield* heldFiles(conversations ?? null);
+  const files = yield* all(
     sql`SELECT file_id, f.conversation_id, file_name, mime_type, byte_size, line_count, encoding, storage_uri,
-               NULL AS exploration_summary, f.created_at, message_key
+               NULL AS exploration_summary, f.created_at, message_key,
+               (CASE WHEN ${only} IS NULL THEN c.hidden = 0
+                ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END) AS own
         FROM large_files f JOIN conversations c USING (conversation_id)
         WHERE encoding = 'utf8' AND f.created_at >= ${since} AND f.created_at < ${before}
-          AND (CASE WHEN ${only} IS NULL THEN c.hidden = 0
-               ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END)
+          AND (own OR file_id IN (SELECT value FROM json_each(${JSON.stringify([...held.keys()])})))
         ORDER BY f.created_at DESC, f.rowid DESC`,
-    toStoredFile,
+    (row) => ({ file: toStoredFile(row), isOwn: row["own"] === 1 }),
+  );
+  return files.map(({ file, isOwn }) =>
+    isOwn ? file : { ...file, conversation: held.get(file.id)?.conversation ?? file.conversation },
   );
 }
 

@@ -6,18 +6,20 @@
 
 import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../core/errors.ts";
 import { forgottenMark, formsOf, redactText } from "../core/forget.ts";
 import type { ConversationId, FileId, StoredFile, Timestamp } from "../core/model.ts";
 import type { ForgetPlan, Store } from "../core/ports.ts";
+import { archive } from "./archive.ts";
+import type { Place } from "./archive.ts";
 import { backUp } from "./backup.ts";
 import { draftContent, hasContent, hashContent, linesOf, readContent, removeContent, rewriteContent } from "./files.ts";
-import { filesOnlyOf, filesToForget, isScrubPending, recordScrub } from "./forget.ts";
+import { filesOnlyOf, filesToForget, isScrubPending, recordScrub, replaceFileRow } from "./forget.ts";
 import { indexBatch, unindexedRows } from "./indexing.ts";
-import { archive, merge } from "./archive.ts";
+import { merge } from "./merge.ts";
 import { identify, messageOf, migrate } from "./migrate.ts";
 import { findOrphans, holdsAny } from "./orphans.ts";
 import type { Orphan } from "./orphans.ts";
@@ -28,6 +30,7 @@ import type { Row, Script, Statement } from "./script.ts";
 import { beyond, createScripts } from "./scripts.ts";
 import { filesToSearch, searchFiles } from "./search-files.ts";
 import { search } from "./search.ts";
+import { bytesIn, emptyLog, giveBack, rewriteFile } from "./space.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -53,6 +56,8 @@ export const defaultFilesDir = (path: string): string => {
   const name = basename(path);
   return join(dirname(path), name === "lcm.db" ? "lcm-files" : `${name}-files`);
 };
+
+const placeOf = (path: string): Place => ({ path: resolve(path), filesDir: defaultFilesDir(resolve(path)) });
 
 /** Opens the database, making it if there is none. A file of the older program must be adopted first. */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
@@ -214,8 +219,20 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       await writing;
       return await backUp(path, filesDir, to);
     },
-    archive,
-    merge,
+    async archive(ids, to, replace = false) {
+      await writing;
+      return await archive({ path, filesDir }, ids, placeOf(to), replace);
+    },
+    merge: async (from) => await merge({ path, filesDir, db, read, write }, placeOf(from)),
+    async remove(plan) {
+      const before = bytesIn(db).all;
+      const outcome = await write(() => beyond.remove(deps, plan));
+      if (outcome.kind === "stale") return outcome;
+      for (const storageUri of outcome.contents) await removeContent(filesDir, storageUri);
+      giveBack(db);
+      const { all: bytes, free } = bytesIn(db);
+      return { kind: "written", change: outcome.change, bytes: Math.max(0, before - bytes), reusable: free };
+    },
     async close() {
       housekeeper?.stop();
       await writing;
@@ -238,11 +255,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       const left = await rewriteContent(filesDir, file, forgottenMark, "utf8");
       await write(() => replaceFileRow({ ...file, ...left, encoding: "utf8" }, () => forgottenMark));
     }
-    await retryWhileBusy(busyTimeoutMs, () => {
-      db.exec("INSERT INTO messages_fts (messages_fts) VALUES ('optimize')");
-      db.exec("INSERT INTO summaries_fts (summaries_fts) VALUES ('optimize')");
-      db.exec("VACUUM");
-    });
+    await retryWhileBusy(busyTimeoutMs, () => rewriteFile(db));
     await retryWhileBusy(busyTimeoutMs, () => emptyLog(db));
     await write(recordScrub);
   }
@@ -253,25 +266,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   }
 }
 
-/** Busy as long as somebody reads what the log holds from before: then it cannot be emptied. */
-function emptyLog(db: DatabaseSync): void {
-  const outcome = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
-  if (outcome?.["busy"] === 1) throw Object.assign(new Error("the log is being read"), { errcode: sqliteBusy });
-}
-
 function* storedAmong(ids: readonly FileId[]): Script<readonly FileId[]> {
   return yield* all(
     sql`SELECT * FROM large_files WHERE file_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`,
     (row) => toStoredFile(row).id,
   );
-}
-
-/** It is no longer the file that was stored with its content: the same content is another file from now on. */
-function* replaceFileRow(left: StoredFile, blot: (words: string) => string): Script<void> {
-  const blotted = (words: string | null): string | null => (words === null ? null : blot(words));
-  yield sql`UPDATE large_files SET exploration_summary = ${blotted(left.exploration)}, file_name = ${blotted(left.name)},
-              byte_size = ${left.bytes}, line_count = ${left.lines}, encoding = ${left.encoding}, content_hash = NULL
-            WHERE file_id = ${left.id}`;
 }
 
 // ── Connecting ───────────────────────────────────────────────────────────────────────────────────────────────────────

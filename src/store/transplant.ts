@@ -1,53 +1,54 @@
 /**
  * A deep copy of one conversation's summaries into another, with everything below them, in front of what the target
- * sees. Nothing refers across conversations afterwards but to stored files. Copies keep text, level and times, and get keys of
- * their own.
+ * sees. Nothing refers across conversations afterwards but to stored files, and a carried text to its origin. Copies
+ * keep text, level and times, and get keys of their own.
  */
 
 import { LcmError } from "../core/errors.ts";
-import type { ConversationId, SummaryId } from "../core/model.ts";
-import type { Transplanted, TransplantPlan } from "../core/changes.ts";
+import type { ConversationId, MessageId, SummaryId } from "../core/model.ts";
+import { messageName } from "../core/model.ts";
+import type { Copying, Transplanted, TransplantPlan } from "../core/changes.ts";
 import { journal, saysOfItself } from "./change.ts";
 import type { Image } from "./change.ts";
 import { mustHave } from "./read.ts";
-import { asSummary } from "./rows.ts";
+import { asMessage, asSummary } from "./rows.ts";
 import { all, count, first, int, sql, text } from "./script.ts";
 import type { Script } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
 import type { ScriptDeps } from "./totals.ts";
 import { freshSummaryId } from "./write.ts";
 
+export function* planTransplant(source: ConversationId, target: ConversationId): Script<Copying> {
+  yield* checkEnds(source, target);
+  const graph = yield* graphOf(source);
+  const byDepth = Map.groupBy(graph.depths.values(), (depth) => depth);
+  return {
+    summaries: graph.shown.map(({ id }) => id),
+    depths: [...byDepth]
+      .map(([depth, all]) => ({ depth, summaries: all.length }))
+      .toSorted((a, b) => a.depth - b.depth),
+    messages: graph.messages.size,
+    ...(yield* alreadyIn(target, graph)),
+  };
+}
+
 export function* transplant(
   deps: ScriptDeps,
   { source, target, summaries: planned }: TransplantPlan,
 ): Script<Transplanted> {
-  if (source === target) throw new LcmError("invalid", "a conversation cannot be transplanted into itself");
-  yield* mustHave(source);
-  yield* mustHave(target);
-  const shown = yield* all(
-    sql`SELECT c.summary_id, s.token_count FROM context_items c JOIN summaries s USING (summary_id)
-        WHERE c.conversation_id = ${source} ORDER BY c.ordinal`,
-    (row) => ({ id: asSummary(text(row, "summary_id")), tokens: int(row, "token_count") }),
-  );
+  yield* checkEnds(source, target);
+  const graph = yield* graphOf(source);
+  const { shown } = graph;
   if (planned !== undefined && planned.join() !== shown.map(({ id }) => id).join()) {
     return { kind: "stale", reason: `other summaries are in the context of conversation ${source} now` };
   }
   if (shown.length === 0) return { kind: "empty" };
-  const before = yield* saysOfItself(target);
-  const existing = yield* all(
-    sql`SELECT t.summary_id FROM summaries t WHERE t.conversation_id = ${target} AND t.content IN (
-          SELECT s.content FROM context_items c JOIN summaries s USING (summary_id) WHERE c.conversation_id = ${source})
-        ORDER BY t.search_id`,
-    (row) => asSummary(text(row, "summary_id")),
-  );
-  if (existing.length > 0) return { kind: "duplicate", existing };
+  const held = yield* alreadyIn(target, graph);
+  if (held.existing.length + held.copied > 0) return { kind: "duplicate", ...held };
 
-  const copies = yield* copySummaries(
-    deps,
-    shown.map((item) => item.id),
-    target,
-  );
-  const copied = yield* copyMessages(deps, copies, target);
+  const before = yield* saysOfItself(target);
+  const messages = yield* copyMessages(deps, graph, target);
+  const summaries = yield* copySummaries(deps, graph, messages, target);
   const lowest = yield* first(
     sql`SELECT min(ordinal) AS ordinal FROM context_items WHERE conversation_id = ${target}`,
     (row) => row["ordinal"] as number | null,
@@ -55,23 +56,25 @@ export function* transplant(
   const places = shown.map(({ id }, at): Image => ({
     table: "context_items",
     key: { conversation_id: target, ordinal: (lowest ?? 1) - shown.length + at },
-    columns: { item_type: "summary", message_id: null, summary_id: copyOf(copies, id) },
+    columns: { item_type: "summary", message_id: null, summary_id: copyOf(summaries, id) },
   }));
   for (const { key, columns } of places) {
     yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id)
               VALUES (${target}, ${key["ordinal"] ?? null}, 'summary', ${columns?.["summary_id"] ?? null})`;
   }
+  const sum = (of: Iterable<{ readonly tokens: number }>): number =>
+    [...of].reduce((all, { tokens }) => all + tokens, 0);
   yield* adjustTotals(deps, target, {
-    messages: copied.ids.length,
-    messageTokens: copied.tokens,
-    summaries: copies.size,
+    messages: messages.size,
+    messageTokens: sum(graph.messages.values()),
+    summaries: summaries.size,
     contextItems: shown.length,
-    contextTokens: shown.reduce((sum, item) => sum + item.tokens, 0),
+    contextTokens: sum(shown),
   });
   // Of the copies only what tells whether they are as they were made: the texts are where they were copied from.
   const made: readonly Image[] = [
-    ...copied.ids.map((id) => ({ table: "messages", key: { message_id: id }, columns: {} }) as const),
-    ...[...copies.values()].map(
+    ...[...messages.values()].map((id) => ({ table: "messages", key: { message_id: id }, columns: {} }) as const),
+    ...[...summaries.values()].map(
       (id) => ({ table: "summaries", key: { summary_id: id }, columns: { revision: 0 } }) as const,
     ),
     ...places,
@@ -86,32 +89,149 @@ export function* transplant(
     kind: "written",
     change,
     contextItems: shown.length,
-    summaries: copies.size,
-    messages: copied.ids.length,
+    summaries: summaries.size,
+    messages: messages.size,
   };
 }
 
-type Copies = ReadonlyMap<SummaryId, SummaryId>;
+function* checkEnds(source: ConversationId, target: ConversationId): Script<void> {
+  if (source === target) throw new LcmError("invalid", "a conversation cannot be transplanted into itself");
+  yield* mustHave(source);
+  yield* mustHave(target);
+}
 
-const copyOf = (copies: Copies, id: SummaryId): SummaryId => {
-  const copy = copies.get(id);
-  if (copy === undefined) throw new LcmError("corrupt", `${id} is a source of a summary, and was not reached`);
-  return copy;
-};
+// ── What there is to copy ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Sources before what was made from them, so that every link finds its copy. */
-function* copySummaries(deps: ScriptDeps, roots: readonly SummaryId[], target: ConversationId): Script<Copies> {
-  const ids = yield* all(
+interface Graph {
+  /** The summaries of the context, in order. */
+  readonly shown: readonly { readonly id: SummaryId; readonly tokens: number }[];
+  /** Depth of these and of every summary below them, sources before what was made from them. */
+  readonly depths: ReadonlyMap<SummaryId, number>;
+  readonly summaryLinks: readonly Link<SummaryId>[];
+  readonly messageLinks: readonly Link<MessageId>[];
+  /** By seq; each once, however many summaries stand for it. */
+  readonly messages: ReadonlyMap<MessageId, { readonly tokens: number; readonly at: string; readonly origin: number }>;
+}
+
+interface Link<Source> {
+  readonly of: SummaryId;
+  readonly source: Source;
+  readonly ordinal: number;
+}
+
+/** Throws `corrupt` if a link leads nowhere, elsewhere or in a circle: half a copy would look like a whole one. */
+function* graphOf(source: ConversationId): Script<Graph> {
+  const shown = yield* all(
+    sql`SELECT c.summary_id, s.token_count FROM context_items c
+          LEFT JOIN summaries s ON s.summary_id = c.summary_id AND s.conversation_id = c.conversation_id
+        WHERE c.conversation_id = ${source} AND c.item_type = 'summary' ORDER BY c.ordinal`,
+    (row) => ({ id: asSummary(text(row, "summary_id")), tokens: row["token_count"] as number | null }),
+  );
+  const depths = yield* all(
     sql`WITH RECURSIVE below(summary_id) AS (
-          SELECT value FROM json_each(${JSON.stringify(roots)})
+          SELECT value FROM json_each(${JSON.stringify(shown.map(({ id }) => id))})
           UNION
           SELECT p.parent_summary_id FROM summary_parents p JOIN below b ON p.summary_id = b.summary_id
         )
-        SELECT s.summary_id FROM below JOIN summaries s USING (summary_id) ORDER BY s.depth, s.created_at, s.search_id`,
+        SELECT s.summary_id, s.depth FROM below JOIN summaries s USING (summary_id)
+        WHERE s.conversation_id = ${source} ORDER BY s.depth, s.created_at, s.search_id`,
+    (row) => [asSummary(text(row, "summary_id")), int(row, "depth")] as const,
+  );
+  const depthOf = new Map(depths);
+  const ids = JSON.stringify([...depthOf.keys()]);
+  const summaryLinks = yield* all(
+    sql`SELECT summary_id, parent_summary_id, ordinal FROM summary_parents
+        WHERE summary_id IN (SELECT value FROM json_each(${ids}))`,
+    (row) => ({
+      of: asSummary(text(row, "summary_id")),
+      source: asSummary(text(row, "parent_summary_id")),
+      ordinal: int(row, "ordinal"),
+    }),
+  );
+  const messageLinks = yield* all(
+    sql`SELECT summary_id, message_id, ordinal FROM summary_messages
+        WHERE summary_id IN (SELECT value FROM json_each(${ids}))`,
+    (row) => ({
+      of: asSummary(text(row, "summary_id")),
+      source: asMessage(int(row, "message_id")),
+      ordinal: int(row, "ordinal"),
+    }),
+  );
+  const messages = yield* all(
+    sql`SELECT message_id, token_count, created_at, coalesce(copied_from, message_id) AS origin FROM messages
+        WHERE conversation_id = ${source} AND message_id IN (SELECT value FROM json_each(${JSON.stringify([
+          ...new Set(messageLinks.map((link) => link.source)),
+        ])})) ORDER BY seq`,
+    (row) =>
+      [
+        asMessage(int(row, "message_id")),
+        { tokens: int(row, "token_count"), at: text(row, "created_at"), origin: int(row, "origin") },
+      ] as const,
+  );
+  const known = new Map(messages);
+  for (const { id } of shown) if (!depthOf.has(id)) throw damaged(source, `its context names ${id}`);
+  for (const { of, source: below } of summaryLinks) {
+    if ((depthOf.get(below) ?? Infinity) >= (depthOf.get(of) ?? 0)) throw damaged(source, `${of} names ${below}`);
+  }
+  for (const { of, source: below } of messageLinks) {
+    if (!known.has(below)) throw damaged(source, `${of} names ${messageName(below)}`);
+  }
+  return {
+    shown: shown.map(({ id, tokens }) => ({ id, tokens: tokens ?? 0 })),
+    depths: depthOf,
+    summaryLinks,
+    messageLinks,
+    messages: known,
+  };
+}
+
+const damaged = (source: ConversationId, what: string): LcmError =>
+  new LcmError("corrupt", `conversation ${source} is damaged: ${what}, which is not there or not below it`, {
+    hint: `nothing was changed; \`lcm doctor ${source}\` tells more`,
+  });
+
+/**
+ * By text, as a reader would see it twice; and by origin, which also knows what was rewritten or folded since. Keys of
+ * copies are looked at, not rows: a target may be long.
+ */
+function* alreadyIn(target: ConversationId, { shown, messages }: Graph): Script<Pick<Copying, "existing" | "copied">> {
+  const origins = JSON.stringify([...messages.values()].map(({ origin }) => origin));
+  const copied = yield* all(
+    sql`SELECT message_id FROM messages WHERE conversation_id = ${target} AND message_key >= 'copy:'
+          AND message_key < 'copy;' AND copied_from IN (SELECT value FROM json_each(${origins}))
+        UNION
+        SELECT message_id FROM messages WHERE message_id IN (SELECT value FROM json_each(${origins}))
+          AND conversation_id = ${target}`,
+    (row) => int(row, "message_id"),
+  );
+  const texts = JSON.stringify(shown.map(({ id }) => id));
+  const existing = yield* all(
+    sql`SELECT summary_id FROM summaries WHERE conversation_id = ${target} AND (
+          content IN (SELECT content FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${texts})))
+          OR summary_id IN (SELECT summary_id FROM summary_messages
+                            WHERE message_id IN (SELECT value FROM json_each(${JSON.stringify(copied)}))))
+        ORDER BY depth DESC, search_id`,
     (row) => asSummary(text(row, "summary_id")),
   );
+  return { existing, copied: copied.length };
+}
+
+// ── Copying ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function copyOf<Id>(copies: ReadonlyMap<Id, Id>, id: Id): Id {
+  const copy = copies.get(id);
+  if (copy === undefined) throw new LcmError("corrupt", `${String(id)} is a source of a summary, and was not copied`);
+  return copy;
+}
+
+function* copySummaries(
+  deps: ScriptDeps,
+  { depths, summaryLinks, messageLinks }: Graph,
+  messages: ReadonlyMap<MessageId, MessageId>,
+  target: ConversationId,
+): Script<ReadonlyMap<SummaryId, SummaryId>> {
   const copies = new Map<SummaryId, SummaryId>();
-  for (const id of ids) {
+  for (const id of depths.keys()) {
     const copy = yield* freshSummaryId(deps);
     copies.set(id, copy);
     yield sql`INSERT INTO summaries (summary_id, conversation_id, kind, depth, content, token_count, earliest_at, latest_at,
@@ -121,60 +241,43 @@ function* copySummaries(deps: ScriptDeps, roots: readonly SummaryId[], target: C
                 created_at, ${deps.now()}, file_ids, model, level, previous_context, carried_from, rewrite_reason,
                 (SELECT coalesce(max(search_id), 0) + 1 FROM summaries)
               FROM summaries WHERE summary_id = ${id}`;
-    const links = yield* all(
-      sql`SELECT parent_summary_id, ordinal FROM summary_parents WHERE summary_id = ${id} ORDER BY ordinal`,
-      (row) => ({ source: asSummary(text(row, "parent_summary_id")), ordinal: int(row, "ordinal") }),
-    );
-    for (const link of links) {
-      yield sql`INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal)
-                VALUES (${copy}, ${copyOf(copies, link.source)}, ${link.ordinal})`;
-    }
+  }
+  for (const { of, source, ordinal } of summaryLinks) {
+    yield sql`INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal)
+              VALUES (${copyOf(copies, of)}, ${copyOf(copies, source)}, ${ordinal})`;
+  }
+  for (const { of, source, ordinal } of messageLinks) {
+    yield sql`INSERT INTO summary_messages (summary_id, message_id, ordinal)
+              VALUES (${copyOf(copies, of)}, ${copyOf(messages, source)}, ${ordinal})`;
   }
   return copies;
 }
 
-/** Each message once, however many summaries stand for it, with its parts. */
+/** With their parts. A copy of a copy names the first original, so that forgetting reaches it whatever lies between. */
 function* copyMessages(
   deps: ScriptDeps,
-  copies: Copies,
+  { messages }: Graph,
   target: ConversationId,
-): Script<{ ids: readonly number[]; tokens: number }> {
-  const ids = JSON.stringify([...copies.keys()]);
-  const originals = yield* all(
-    sql`SELECT DISTINCT m.message_id, m.token_count, m.created_at, m.conversation_id, m.seq FROM summary_messages l
-          JOIN messages m USING (message_id)
-        WHERE l.summary_id IN (SELECT value FROM json_each(${ids})) ORDER BY m.conversation_id, m.seq`,
-    (row) => ({ id: int(row, "message_id"), tokens: int(row, "token_count"), at: text(row, "created_at") }),
-  );
+): Script<ReadonlyMap<MessageId, MessageId>> {
   let seq = yield* count(sql`SELECT next_seq FROM conversations WHERE conversation_id = ${target}`);
   let messageId = yield* count(sql`SELECT seq FROM sqlite_sequence WHERE name = 'messages'`);
-  const copyOfMessage = new Map<number, number>();
+  let newest = "";
+  const copies = new Map<MessageId, MessageId>();
   const batch = deps.hex16();
-  for (const original of originals) {
-    copyOfMessage.set(original.id, ++messageId);
+  for (const [id, { at, origin }] of messages) {
+    copies.set(id, asMessage(++messageId));
+    if (at > newest) newest = at;
     yield sql`INSERT INTO messages (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at,
                 message_key, envelope, entry, aside, moved, copied_from)
               SELECT ${messageId}, ${target}, ${seq++}, role, content, token_count, created_at, ${Date.parse(deps.now())},
-                ${`copy:${batch}:${original.id}`}, envelope, entry, NULL, moved, message_id
-              FROM messages WHERE message_id = ${original.id}`;
+                ${`copy:${batch}:${id}`}, envelope, entry, NULL, moved, ${origin}
+              FROM messages WHERE message_id = ${id}`;
     yield sql`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id, tool_name,
                 metadata)
               SELECT ${messageId}, ordinal, part_type, text_length, text_content, tool_call_id, tool_name, metadata
-              FROM message_parts WHERE message_id = ${original.id}`;
+              FROM message_parts WHERE message_id = ${id}`;
   }
-  for (const [id, copy] of copies) {
-    const links = yield* all(
-      sql`SELECT message_id, ordinal FROM summary_messages WHERE summary_id = ${id} ORDER BY ordinal`,
-      (row) => ({ message: int(row, "message_id"), ordinal: int(row, "ordinal") }),
-    );
-    for (const link of links) {
-      const message = copyOfMessage.get(link.message);
-      if (message === undefined) throw new LcmError("corrupt", `message ${link.message} is linked, and was not copied`);
-      yield sql`INSERT INTO summary_messages (summary_id, message_id, ordinal) VALUES (${copy}, ${message}, ${link.ordinal})`;
-    }
-  }
-  const newest = originals.reduce((latest, { at }) => (at > latest ? at : latest), "");
   yield sql`UPDATE conversations SET next_seq = ${seq}, last_message_at = nullif(max(coalesce(last_message_at, ''), ${newest}), '')
             WHERE conversation_id = ${target}`;
-  return { ids: [...copyOfMessage.values()], tokens: originals.reduce((sum, original) => sum + original.tokens, 0) };
+  return copies;
 }

@@ -10,7 +10,8 @@ import { messageName } from "../core/model.ts";
 import type { ConversationId, Json, JournalEntry, MessageId, SummaryId } from "../core/model.ts";
 import { isTable, lookUp, replaced, saysOfItself } from "./change.ts";
 import type { Columns, Image, Trace } from "./change.ts";
-import { coveredBy, journal } from "./read.ts";
+import { carriedBy, coveredBy, journal } from "./read.ts";
+import { asSummary } from "./rows.ts";
 import { all, first, int, sql, text } from "./script.ts";
 import type { Script } from "./script.ts";
 import type { ScriptDeps } from "./totals.ts";
@@ -41,22 +42,16 @@ function* takeBack(deps: ScriptDeps, entry: JournalEntry, taking: number | undef
   if (before === null || after === null) throw new LcmError("corrupt", `step ${entry.id} of the journal is unreadable`);
   const isUntouched = isSame(yield* saysOfItself(conversation), after.conversation);
   const partOf = taking === undefined ? {} : { partOf: { change: taking } };
-  const step = { operation: "undo", conversation, subject, ...partOf } as const;
-  const totals = after.totals === undefined ? [] : [negated(after.totals)];
-  const change = yield* replaced(deps, step, before.rows, ...totals);
-  if (isUntouched && before.conversation !== null) yield* putBack(conversation, before.conversation);
+  const step = { operation: "undo", conversation, subject, undoes: entry.change, ...partOf } as const;
+  const totals = after.totals === undefined ? undefined : negated(after.totals);
+  // It was last written to when it was before, unless others have written since.
+  const change = yield* replaced(deps, step, before.rows, totals, isUntouched ? before.conversation : null);
   yield sql`UPDATE journal SET undone_by = ${change} WHERE journal_id = ${entry.id}`;
   // What was taken back by this one holds again.
   if (entry.operation === "undo") {
     yield sql`UPDATE journal SET undone_by = NULL WHERE undone_by = ${entry.change} AND subject = ${subject}`;
   }
   return change;
-}
-
-/** The times that it was last written to, and last spoken in, are again those of before. */
-function* putBack(conversation: ConversationId | null, { updated_at, last_message_at }: Columns): Script<void> {
-  yield sql`UPDATE conversations SET updated_at = ${updated_at ?? ""}, last_message_at = ${last_message_at ?? null}
-            WHERE conversation_id = ${conversation}`;
 }
 
 const negated = (totals: NonNullable<Trace["totals"]>): NonNullable<Trace["totals"]> =>
@@ -68,13 +63,17 @@ const undoneAlready = ({ change, undoneBy }: JournalEntry): Obstacle => ({
   subject: `change ${change}`,
   message: `it was taken back already, by change ${undoneBy}`,
   change: undoneBy,
+  cover: null,
 });
 
 const final = ({ change, operation }: JournalEntry, because: string): Obstacle => ({
   subject: `change ${change}`,
-  message: `a ${operation} like this cannot be taken back: ${because}`,
+  message: `${withArticle(operation)} like this cannot be taken back: ${because}`,
   change: null,
+  cover: null,
 });
+
+const withArticle = (operation: string): string => `${operation === "undo" ? "an" : "a"} ${operation}`;
 
 /** Newest step first: what a later step of the same change has done is taken back before the earlier one is looked at. */
 function* obstaclesTo(entries: readonly JournalEntry[]): Script<readonly Obstacle[]> {
@@ -118,8 +117,7 @@ function whyFinal({ operation, subject, before }: JournalEntry): string | null {
 
 const nameOf = ({ table, key }: Pick<Image, "table" | "key">): string => `${table} ${Object.values(key).join()}`;
 
-const merged = (now: Columns | null, was: Columns | null): Columns | null =>
-  was === null ? null : { ...(now ?? {}), ...was };
+const merged = (now: Columns | null, was: Columns | null): Columns | null => (was === null ? null : { ...now, ...was });
 
 /** Whether a row is as it was left: as far as the image knows it. */
 function isSame(now: Columns | null, image: Columns | null): boolean {
@@ -129,22 +127,34 @@ function isSame(now: Columns | null, image: Columns | null): boolean {
 
 function* changedSince(entry: JournalEntry, image: Image): Script<Obstacle> {
   const subject = subjectOf(entry, image);
-  const later = yield* first(
-    sql`SELECT change_id, operation FROM journal WHERE journal_id > ${entry.id} AND subject = ${subject}
-          AND undone_by IS NULL ORDER BY journal_id DESC LIMIT 1`,
-    (row) => ({ change: int(row, "change_id"), operation: text(row, "operation") }),
-  );
+  const later = yield* laterStep(entry, image, subject);
   if (later !== null) {
-    return {
-      subject,
-      change: later.change,
-      message: `${subject} was changed since by change ${later.change}, a ${later.operation}`,
-    };
+    const { change, operation } = later;
+    const message = `${subject} was changed since by change ${change}, ${withArticle(operation)}`;
+    return operation === "forget"
+      ? { subject, change: null, cover: null, message: `${message}, which is for good` }
+      : { subject, change, cover: null, message };
   }
   const cover = yield* coverOf(subject, entry.conversation);
   const message =
     cover === null ? `${subject} has changed since` : `${subject} was folded since: ${cover} stands for it now`;
-  return { subject, change: null, message };
+  return { subject, change: null, cover, message };
+}
+
+/** The newest step of an operator that touched this row since and still holds. */
+function* laterStep(
+  { id }: JournalEntry,
+  { table, key }: Image,
+  subject: string,
+): Script<{ readonly change: number; readonly operation: string } | null> {
+  return yield* first(
+    sql`SELECT change_id, operation FROM journal WHERE journal_id > ${id} AND undone_by IS NULL AND (
+          EXISTS (SELECT 1 FROM json_each(after_json, '$.rows') r
+                  WHERE r.value ->> 'table' = ${table} AND r.value -> 'key' = json(${JSON.stringify(key)}))
+          OR operation = 'forget' AND EXISTS (SELECT 1 FROM json_each(after_json, '$.summaries') WHERE value = ${subject}))
+        ORDER BY operation = 'undo', journal_id DESC LIMIT 1`,
+    (row) => ({ change: int(row, "change_id"), operation: text(row, "operation") }),
+  );
 }
 
 /** What a person would call this row. */
@@ -157,13 +167,13 @@ function subjectOf({ conversation }: JournalEntry, { table, key, columns }: Imag
 }
 
 /** The summary of the context that stands for a message or summary now. */
-function* coverOf(subject: string, conversation: ConversationId | null): Script<string | null> {
+function* coverOf(subject: string, conversation: ConversationId | null): Script<SummaryId | null> {
   const number = /^msg_(\d+)$/.exec(subject)?.[1];
   const above = number === undefined ? yield* madeFrom(subject) : yield* coveredBy(Number(number) as MessageId);
   return yield* first(
     sql`SELECT summary_id FROM context_items WHERE conversation_id = ${conversation}
           AND summary_id IN (SELECT value FROM json_each(${JSON.stringify(above)})) LIMIT 1`,
-    (row) => text(row, "summary_id"),
+    (row) => asSummary(text(row, "summary_id")),
   );
 }
 
@@ -189,20 +199,24 @@ function* builtOn(
   if (!goes && image.columns?.["content"] === undefined) return [];
   const derived = yield* all(
     sql`SELECT s.summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
-        WHERE p.parent_summary_id = ${id} AND (${goes ? 1 : 0} OR s.updated_at > ${entry.at})
-        UNION SELECT summary_id FROM summaries WHERE carried_from = ${id} AND ${goes ? 1 : 0} ORDER BY 1`,
-    (row) => text(row, "summary_id"),
+        WHERE p.parent_summary_id = ${id} AND (${goes ? 1 : 0} OR s.updated_at > ${entry.at}
+          OR s.updated_at = ${entry.at} AND EXISTS (
+            SELECT 1 FROM journal WHERE journal_id > ${entry.id} AND subject = s.summary_id AND undone_by IS NULL
+              AND operation IN ('rewrite', 'repair')))
+        ORDER BY s.search_id`,
+    (row) => asSummary(text(row, "summary_id")),
   );
   const found: Obstacle[] = [];
   for (const subject of derived) {
     if (reverted.has(subject) || isDeleted.has(`summaries ${subject}`)) continue;
-    const change = yield* first(
-      sql`SELECT change_id FROM journal WHERE journal_id > ${entry.id} AND subject = ${subject} AND undone_by IS NULL
-          ORDER BY journal_id DESC LIMIT 1`,
-      (row) => int(row, "change_id"),
-    );
-    const by = change === null ? "" : ` by change ${change}`;
-    found.push({ subject, change, message: `${subject} was written since from ${id}${by}` });
+    const later = yield* laterStep(entry, { table: "summaries", key: { summary_id: subject }, columns: null }, subject);
+    const by = later === null ? "" : ` by change ${later.change}`;
+    const message = `${subject} was written since from ${id}${by}`;
+    found.push({ subject, change: later?.change ?? null, cover: later === null ? subject : null, message });
+  }
+  if (goes) {
+    for (const subject of yield* carriedBy(asSummary(id)))
+      found.push({ subject, change: null, cover: null, message: `${subject} carries the text of ${id} over` });
   }
   return found;
 }

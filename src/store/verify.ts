@@ -1,48 +1,57 @@
 /** The facts that `inspect` judges: what the rows of a conversation add up to, and what in them points nowhere. */
 
-import type { ConversationId, SummaryId } from "../core/model.ts";
+import type { ContextItem, ConversationId, MessageId, SummaryId, Totals } from "../core/model.ts";
 import { levels } from "../core/model.ts";
 import type { DanglingReference, Integrity, Skeleton, StoreStatus, SummaryFacts } from "../core/ports.ts";
 import { unindexedRows } from "./indexing.ts";
+import { isTruncated } from "./older-rows.ts";
 import { context, groupSources, mustHave } from "./read.ts";
-import { asSummary } from "./rows.ts";
-import { schemaVersion } from "./schema.ts";
-import { all, count, first, int, sql, text, textOrNull } from "./script.ts";
+import { asMessage, asSummary } from "./rows.ts";
+import { schemaVersion, tables } from "./schema.ts";
+import { all, count, first, int, sql, statement, text, textOrNull } from "./script.ts";
 import type { Row, Script } from "./script.ts";
 
 export function* skeleton(id: ConversationId): Script<Skeleton> {
   const conversation = yield* mustHave(id);
-  const [sums = {}] = yield sql`SELECT
-      (SELECT count(*) FROM messages WHERE conversation_id = ${id}) AS messages,
-      (SELECT coalesce(sum(token_count), 0) FROM messages WHERE conversation_id = ${id}) AS message_tokens,
-      (SELECT count(*) FROM summaries WHERE conversation_id = ${id}) AS summaries`;
   const items = yield* context(id);
-  const raw = items.filter((item) => item.kind === "message");
-  const sum = (of: readonly { readonly tokens: number }[]): number =>
-    of.reduce((total, item) => total + item.tokens, 0);
   const facts = yield* summaryFacts(id);
+  const sources = yield* allSources(
+    id,
+    facts.map((fact) => fact.id),
+  );
+  const released = yield* releasedOf(id, facts, items, sources);
   return {
     conversation,
-    recounted: {
-      messages: int(sums, "messages"),
-      messageTokens: int(sums, "message_tokens"),
-      summaries: int(sums, "summaries"),
-      contextItems: items.length,
-      contextTokens: sum(items),
-      contextMessages: raw.length,
-      contextMessageTokens: sum(raw),
-    },
+    recounted: yield* recount(id),
     context: items,
     ...(yield* messageFacts(id)),
-    summaries: facts,
-    sources: yield* allSources(
-      id,
-      facts.map((fact) => fact.id),
-    ),
+    summaries: facts.map((fact) => ({ ...fact, released: released.has(fact.id) })),
+    sources,
     dangling: yield* danglingIn(id),
     search: yield* searchFacts(id),
     missingFiles: [],
     orphanedFiles: 0,
+  };
+}
+
+/** What the rows add up to. */
+export function* recount(id: ConversationId): Script<Totals> {
+  const [sums = {}] = yield sql`
+    SELECT count(*) AS items, coalesce(sum(coalesce(m.token_count, s.token_count)), 0) AS tokens,
+      coalesce(sum(c.item_type = 'message'), 0) AS raw_items, coalesce(sum(m.token_count), 0) AS raw_tokens,
+      (SELECT count(*) FROM messages WHERE conversation_id = ${id}) AS messages,
+      (SELECT coalesce(sum(token_count), 0) FROM messages WHERE conversation_id = ${id}) AS message_tokens,
+      (SELECT count(*) FROM summaries WHERE conversation_id = ${id}) AS summaries
+    FROM context_items c LEFT JOIN messages m USING (message_id) LEFT JOIN summaries s USING (summary_id)
+    WHERE c.conversation_id = ${id}`;
+  return {
+    messages: int(sums, "messages"),
+    messageTokens: int(sums, "message_tokens"),
+    summaries: int(sums, "summaries"),
+    contextItems: int(sums, "items"),
+    contextTokens: int(sums, "tokens"),
+    contextMessages: int(sums, "raw_items"),
+    contextMessageTokens: int(sums, "raw_tokens"),
   };
 }
 
@@ -69,9 +78,13 @@ function* messageFacts(
   };
 }
 
-function* summaryFacts(id: ConversationId): Script<readonly SummaryFacts[]> {
+/** The older program left its mark at an end of a text; of long ones only the ends are read. */
+function* summaryFacts(id: ConversationId): Script<readonly Omit<SummaryFacts, "released">[]> {
   return yield* all(
-    sql`SELECT *, length(trim(content)) = 0 AS empty FROM summaries WHERE conversation_id = ${id} ORDER BY search_id`,
+    sql`SELECT summary_id, depth, kind, token_count, level, earliest_at, latest_at, descendant_count, carried_from,
+          rewrite_reason, length(trim(content)) = 0 AS empty, CASE WHEN level <> 'normal' THEN ''
+            WHEN length(content) <= 800 THEN content ELSE substr(content, 1, 400) || '…' || substr(content, -400) END AS ends
+        FROM summaries WHERE conversation_id = ${id} ORDER BY search_id`,
     (row) => ({
       id: asSummary(text(row, "summary_id")),
       depth: int(row, "depth"),
@@ -84,8 +97,29 @@ function* summaryFacts(id: ConversationId): Script<readonly SummaryFacts[]> {
       carriedFrom: textOrNull(row, "carried_from") as SummaryId | null,
       rewriteReason: textOrNull(row, "rewrite_reason"),
       empty: int(row, "empty") === 1,
+      marked: isTruncated(text(row, "ends")),
     }),
   );
+}
+
+/** What was dissolved, and what nothing here uses and another conversation carries; mostly nothing has to be looked for. */
+function* releasedOf(
+  id: ConversationId,
+  facts: readonly { readonly id: SummaryId }[],
+  items: readonly ContextItem[],
+  sources: Skeleton["sources"],
+): Script<ReadonlySet<string>> {
+  const used = new Set<MessageId | SummaryId>(items.map((item) => item.id));
+  for (const { summaries } of sources.values()) for (const source of summaries) used.add(source);
+  const unused = facts.map((fact) => fact.id).filter((each) => !used.has(each));
+  const dissolved = yield sql`SELECT subject AS id FROM journal
+    WHERE operation = 'dissolve' AND conversation_id = ${id} AND undone_by IS NULL`;
+  const carried =
+    unused.length === 0
+      ? []
+      : yield sql`SELECT carried_from AS id FROM summaries
+          WHERE carried_from IN (SELECT value FROM json_each(${JSON.stringify(unused)}))`;
+  return new Set([...dissolved, ...carried].map((row) => text(row, "id")));
 }
 
 function* allSources(id: ConversationId, ids: readonly SummaryId[]): Script<Skeleton["sources"]> {
@@ -128,15 +162,14 @@ function* danglingIn(id: ConversationId): Script<readonly DanglingReference[]> {
 
 function* searchFacts(id: ConversationId): Script<Skeleton["search"]> {
   const missing = yield* all(
-    sql`SELECT 'message ' || m.message_id AS name FROM messages m
-          LEFT JOIN messages_fts_docsize d ON d.id = m.message_id
+    sql`SELECT m.message_id, NULL AS summary_id FROM messages m LEFT JOIN messages_fts_docsize d ON d.id = m.message_id
           WHERE m.conversation_id = ${id} AND d.id IS NULL
             AND m.message_id <= (SELECT indexed_upto FROM search_progress WHERE source = 'messages')
         UNION ALL
-        SELECT s.summary_id FROM summaries s LEFT JOIN summaries_fts_docsize d ON d.id = s.search_id
+        SELECT NULL, s.summary_id FROM summaries s LEFT JOIN summaries_fts_docsize d ON d.id = s.search_id
           WHERE s.conversation_id = ${id} AND d.id IS NULL
             AND s.search_id <= (SELECT indexed_upto FROM search_progress WHERE source = 'summaries')`,
-    (row) => text(row, "name"),
+    (row) => (row["message_id"] === null ? asSummary(text(row, "summary_id")) : asMessage(int(row, "message_id"))),
   );
   const pending = yield* count(
     sql`SELECT count(*) FROM messages WHERE conversation_id = ${id}
@@ -175,14 +208,42 @@ export function* integrity(): Script<Integrity> {
   const checked = yield sql`PRAGMA quick_check(20)`;
   const problems = checked.map((row) => String(Object.values(row)[0])).filter((sentence) => sentence !== "ok");
   const dangling = yield* all(
-    sql`SELECT "table" AS table_name, coalesce(rowid, '?') AS from_id, parent AS to_id FROM pragma_foreign_key_check`,
+    sql`SELECT t.value AS table_name, coalesce(f.rowid, '?') AS from_id, f.parent AS to_id
+        FROM json_each(${JSON.stringify(owners)}) t, pragma_foreign_key_check(t.value) f`,
     toDangling,
   );
-  const orphanedSearchEntries = yield* count(
-    sql`SELECT (SELECT count(*) FROM messages_fts_docsize d LEFT JOIN messages m ON m.message_id = d.id
-                WHERE m.message_id IS NULL)
-             + (SELECT count(*) FROM summaries_fts_docsize d LEFT JOIN summaries s ON s.search_id = d.id
-                WHERE s.search_id IS NULL)`,
-  );
-  return { problems, dangling, orphanedSearchEntries };
+  const counts: Record<string, number> = {};
+  for (const [table, isOrphan] of Object.entries(orphaned)) {
+    const rows = yield* count(statement(`SELECT count(*) FROM ${table} WHERE ${isOrphan}`, []));
+    if (rows > 0) counts[table] = rows;
+  }
+  const { messages, summaries } = yield* orphanedEntries();
+  return { problems, dangling, orphanedRows: counts, orphanedSearchEntries: messages.length + summaries.length };
+}
+
+/** Rows that are only part of something, or tie things together, and whose owner does not exist. */
+export const orphaned = {
+  message_parts: "message_id NOT IN (SELECT message_id FROM messages)",
+  summary_messages: "summary_id NOT IN (SELECT summary_id FROM summaries)",
+  summary_parents: "summary_id NOT IN (SELECT summary_id FROM summaries)",
+  context_items: "conversation_id NOT IN (SELECT conversation_id FROM conversations)",
+} as const;
+const owners = Object.keys(tables).filter((name) => !(name in orphaned));
+
+/** Ids in the search index that have no row. */
+export function* orphanedEntries(): Script<{
+  readonly messages: readonly number[];
+  readonly summaries: readonly number[];
+}> {
+  const id = (row: Row): number => int(row, "id");
+  return {
+    messages: yield* all(
+      sql`SELECT d.id FROM messages_fts_docsize d LEFT JOIN messages m ON m.message_id = d.id WHERE m.message_id IS NULL`,
+      id,
+    ),
+    summaries: yield* all(
+      sql`SELECT d.id FROM summaries_fts_docsize d LEFT JOIN summaries s ON s.search_id = d.id WHERE s.search_id IS NULL`,
+      id,
+    ),
+  };
 }

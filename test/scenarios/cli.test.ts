@@ -339,7 +339,7 @@ describe("lcm import and export", () => {
     const database = join(fixtures, "lcm-0.1.0.db");
     assert.match(
       refusal(lcm(place, "import", database)),
-      /is a database, not a transcript\nhint: `lcm adopt --db .*0\.db`/,
+      /was made by an older lossless-claw\nhint: `lcm adopt --db .*0\.db` moves it over/,
     );
     const readme = writeSession(place.state, "# Harbour\n\nRun it.\n\n{}\n", "README.md");
     const words = /this is no transcript: none of its 3 lines is a message\nhint: a chat is /;
@@ -915,7 +915,7 @@ describe("lcm doctor", () => {
     });
   });
 
-  it("finds what is wrong, ends with 1, and offers only remedies that there are", () => {
+  it("finds what is wrong, ends with 1, and says what mends it", () => {
     const place = { state: createFolder() };
     ok(place, "import", writeSession(place.state));
     const db = new DatabaseSync(join(place.state, "lcm.db"));
@@ -925,11 +925,10 @@ describe("lcm doctor", () => {
     assert.equal(run.status, 1);
     assert.match(
       run.stdout,
-      /^\d+ errors\n {2}lost_message\n {4}conversation 1: the context does not reach message 3\n/,
+      /^\d+ errors\n {2}lost_message\n {4}conversation 1: the context does not reach msg_3\n {4}remedy: lcm doctor 1 --fix --apply\n/,
     );
     assert.match(run.stdout, /wrong_totals/);
     assert.match(run.stdout, /not sound: 10 messages, 0 summaries checked, \d+ errors\n$/);
-    assert.doesNotMatch(run.stdout, /--fix/);
     const { sound, findings } = lcm(place, "doctor", "--json").json;
     assert.equal(sound, false);
     assert.deepEqual(Object.keys(findings[0]).toSorted(), [
@@ -940,6 +939,57 @@ describe("lcm doctor", () => {
       "severity",
       "subject",
     ]);
+  });
+
+  /** Damage of all kinds that --fix mends, and one leaf that was tied to a message of another. */
+  const damage = (state: string): void => {
+    const db = new DatabaseSync(join(state, "lcm.db"), { enableForeignKeyConstraints: false });
+    db.exec(`UPDATE messages SET created_at = '2026-02-17 07:37:00' WHERE message_id = 2;
+      UPDATE conversations SET context_tokens = 5;
+      DELETE FROM context_items WHERE ordinal = (SELECT max(ordinal) FROM context_items);
+      INSERT INTO context_items (conversation_id, ordinal, item_type, message_id) VALUES (1, 900, 'message', 3), (1, 901, 'message', 77777);
+      UPDATE summaries SET descendant_count = 9;
+      INSERT INTO message_parts (message_id, ordinal, part_type) VALUES (77777, 0, 'text');
+      DELETE FROM messages_fts WHERE rowid = 1`);
+    db.close();
+  };
+
+  it("--fix shows what it would set right, does it with --apply after a backup, and checks again", () => {
+    const place = { state: createFolder(), env: { COLUMNS: "80", LCM_FRESH_TAIL_COUNT: "2" } };
+    ok(place, "import", writeSession(place.state));
+    ok(place, "compact", "1", "--apply", "--force");
+    damage(place.state);
+    const shown = lcm(place, "doctor", "--fix");
+    assert.equal(shown.status, 1);
+    for (const line of linesOf(shown.stdout)) assert.ok(line.length <= 80, line);
+    assert.match(
+      shown.stdout,
+      /^--fix sets right\n {2}conversation 1\n(?: {4}.*\n)+ {2}the file\n {4}1 row that belongs to nothing, removed for good\n$/m,
+    );
+    assert.match(shown.stderr, /nothing was changed; --apply does it/);
+    const planned = lcm(place, "doctor", "--fix", "--json").json;
+    assert.deepEqual([planned.dryRun, planned.applied, planned.result], [true, false, undefined]);
+    assert.deepEqual(planned.plan.conversations[0].context, { added: 1, dropped: 2, reordered: false });
+    assert.deepEqual(planned.plan.orphans, { rows: 1, searchEntries: 0 });
+
+    const done = ok(place, "doctor", "--fix", "--apply");
+    assert.match(done.stdout, /^set right, and checked again\n(?:.*\n)*sound: /m);
+    assert.match(done.stderr, /^backup: .*lcm\.db\.backup-/m);
+    assert.match(done.stderr, /`lcm undo \d+` takes it back/);
+    assert.equal(ok(place, "doctor", "--json").json.sound, true);
+    assert.match(ok(place, "doctor", "--fix", "--apply").stdout, /there is nothing that --fix sets right\n$/);
+    const change = /lcm undo (\d+)/.exec(done.stderr)?.[1] ?? "";
+    ok(place, "undo", change, "--apply");
+    const again = ok(place, "doctor", "1", "--fix", "--apply", "--no-backup", "--json").json;
+    assert.deepEqual([again.dryRun, again.applied, again.backup, again.result.sound], [false, true, null, true]);
+    assert.ok(again.result.change > Number(change));
+  });
+
+  it("--apply without --fix is an error, and so is --dry-run with --apply", () => {
+    const place = { state: createFolder() };
+    ok(place, "import", writeSession(place.state));
+    for (const args of [["--apply"], ["--fix", "--apply", "--dry-run"]])
+      assert.equal(lcm(place, "doctor", ...args).status, 2);
   });
 });
 
@@ -963,7 +1013,7 @@ describe("lcm doctor over summaries", () => {
   it("tells what needs nothing in one line, and names each only if asked", () => {
     assert.equal(
       ok(place, "doctor").stdout,
-      "for information\n  3 summaries were extracted without a model\n\n" +
+      "for information\n  3 summaries were extracted without a model\n    remedy: lcm repair 1\n\n" +
         "sound: 40 messages, 3 summaries checked, nothing to mend\n",
     );
     const named = ok(place, "doctor", "-v").stdout;
@@ -971,7 +1021,7 @@ describe("lcm doctor over summaries", () => {
     assert.equal(ok(place, "doctor", "--json").json.findings.length, 3);
   });
 
-  it("says of a summary that was cut short what that means, ends with 1, and names no command that there is not", () => {
+  it("says of a summary that was cut short what that means, ends with 1, and names the command that mends it", () => {
     const [first = ""] = ids();
     const db = new DatabaseSync(join(place.state, "lcm.db"));
     db.prepare("UPDATE summaries SET level = 'truncated' WHERE summary_id = ?").run(first);
@@ -985,7 +1035,7 @@ describe("lcm doctor over summaries", () => {
     );
     assert.match(run.stdout, new RegExp(`^ {4}conversation 1, ${first}$`, "m"));
     assert.match(run.stdout, /^nothing lost or broken, 1 warning: 40 messages, 3 summaries checked$/m);
-    assert.doesNotMatch(run.stdout, /repair|rewrite/);
+    assert.match(run.stdout, /^ {4}remedy: lcm repair 1$/m);
   });
 });
 

@@ -80,7 +80,7 @@ async function ask(session: Session, command: Command, ...words: readonly string
   if (question.trim() === "") throw new LcmError("invalid", "the question is empty", { hint: "name what to look for" });
   const { values } = await session.context.settings();
   const settings = { ...values, expandTimeoutSeconds: options.timeout ?? values.expandTimeoutSeconds };
-  const summariser = options.model === false ? null : await session.context.summariser(options.model);
+  const summariser = options.model === false ? null : await session.context.summariser({ model: options.model });
   const model = summariser === null ? null : await summariser.create(settings);
   const work = async (lcm: Lcm): Promise<number> => {
     const maxTokens = options.maxTokens ?? (summariser === null ? passageTokens : undefined);

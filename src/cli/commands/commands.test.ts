@@ -1,30 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Command } from "commander";
 import { messageToStore } from "../../core/content.ts";
 import type { Json, MessageId, ConversationId, Timestamp } from "../../core/model.ts";
-import { offeredRemedy } from "./doctor.ts";
 import { wordFinder } from "./grep.ts";
 import { inShort } from "./messages.ts";
 import { seconds } from "./options.ts";
-
-describe("a remedy", () => {
-  const program = new Command("lcm");
-  program.command("restore").option("--apply");
-  program.command("doctor");
-
-  it("is offered if its command is there and knows its options", () => {
-    assert.equal(offeredRemedy(program, "lcm restore"), "lcm restore");
-    assert.equal(offeredRemedy(program, "lcm restore --apply"), "lcm restore --apply");
-  });
-
-  it("is not offered otherwise", () => {
-    assert.equal(offeredRemedy(program, "lcm doctor --fix --apply"), null);
-    assert.equal(offeredRemedy(program, "lcm repair --apply"), null);
-    assert.equal(offeredRemedy(program, null), null);
-    assert.equal(offeredRemedy(null, "lcm restore"), null);
-  });
-});
 
 describe("what is marked in a hit", () => {
   const marked = (pattern: string, line: string): readonly string[] =>

@@ -22,6 +22,8 @@ import { headline } from "./conversations.ts";
 import { budgetOption, conversationWords, examples, paragraph, seconds, tokensMax, wholeNumber } from "./options.ts";
 import { act, exitOk, indexAll, withLcm } from "./session.ts";
 import type { CommandContext, PromptFiles, Session, Summariser } from "./session.ts";
+import { addProviderOptions, callLines, modelLines, refusalHint } from "./summariser.ts";
+import type { NamedModel } from "./summariser.ts";
 
 interface CompactOptions {
   readonly mode?: "due" | "incremental" | "sweep";
@@ -30,6 +32,8 @@ interface CompactOptions {
   readonly instructions?: string;
   /** False for `--no-model`. */
   readonly model?: string | false;
+  readonly provider?: string;
+  readonly baseUrl?: string;
   readonly budget?: number;
   readonly passes?: number;
   readonly concurrency?: number;
@@ -62,7 +66,7 @@ export function addCompact(program: Command, context: CommandContext): void {
     .option("--concurrency <n>", "how many at the same time (default: LCM_SUMMARY_CONCURRENCY, 4)", wholeNumber(1, 64))
     .option("--timeout <seconds>", "stop after this long; what is folded stays", seconds)
     .option("--no-backup", "make no backup before --apply; a fold removes no row");
-  addApplying(command)
+  addApplying(addProviderOptions(command))
     .addHelpText(
       "after",
       examples(
@@ -90,7 +94,8 @@ async function compactOne(session: Session, command: Command, name: string): Pro
   const applying = isApplying(command);
   const { values } = await session.context.settings();
   const settings = { ...values, summaryConcurrency: options.concurrency ?? values.summaryConcurrency };
-  const summariser = options.model === false ? null : await session.context.summariser(options.model);
+  const summariser =
+    options.model === false ? null : await session.context.summariser({ ...options, model: options.model });
   const prompts = summariser === null ? null : await session.context.prompts();
   const templates = prompts?.templates ?? builtInTemplates;
   if (summariser === null && options.instructions !== undefined) {
@@ -171,7 +176,7 @@ function demandTemplates({ problems }: PromptFiles, { passes }: CompactionPlan, 
 interface Plan extends CompactionPlan {
   readonly mode: CompactRequest["mode"];
   readonly targetTokens: number | null;
-  readonly model: { readonly name: string; readonly from: string; readonly problem: string | null } | null;
+  readonly model: NamedModel | null;
   /** What the model is asked for; null without one. */
   readonly cost: Cost | null;
 }
@@ -222,28 +227,6 @@ export function dueWords({ kind, contextTokens, thresholdTokens, budget, rawToke
     case "nothing":
       return `nothing: ${tokens}, not over ${formatCount(thresholdTokens)}${share}`;
   }
-}
-
-/** Who writes summaries, and what keeps it from being asked. */
-export function modelLines({ paint }: Session, model: Plan["model"]): readonly string[] {
-  if (model === null) return ["none: summaries are extracted on this machine"];
-  const { name, from, problem } = model;
-  return [`${name} ${paint.soft(`(${from})`)}`, ...(problem === null ? [] : [paint.bad(problem)])];
-}
-
-function callLines({ paint }: Session, cost: Cost | null, spend: Spend | null): readonly string[] {
-  if (cost === null || spend === null || cost.calls === 0) return [];
-  const tokens = `about ${formatCount(cost.inputTokens)} tokens in, ${formatCount(cost.outputTokens)} out`;
-  const left = Math.max(0, spend.callsMax - spend.usage.calls);
-  const warning =
-    cost.calls <= left
-      ? []
-      : [
-          paint.caution(
-            `only ${plural(left, "call")} left of ${formatCount(spend.callsMax)} in ${spend.windowMinutes} minutes`,
-          ),
-        ];
-  return [`${plural(cost.calls, "call")}, ${tokens}`, ...warning];
 }
 
 /** A target that usual passes do not reach is sought by others, which nobody can foresee. */
@@ -441,26 +424,5 @@ function wayOn(
 
 const without = "--no-model does it without a model";
 
-function hintOf(refusal: Refusal, summariser: Summariser | null): string {
-  switch (refusal) {
-    case "auth":
-    case "no_credential":
-    case "breaker":
-      return `keys are looked for in OpenClaw's login profiles, in the environment (${listed(summariser?.keyVariables ?? [])}), then in models.json; ${without}`;
-    case "ceiling":
-      return `LCM_SPEND_CEILING_CALLS allows more calls, and the window passes by itself; ${without}`;
-    case "timeout":
-      return `LCM_SUMMARY_TIMEOUT_SECONDS gives a call longer, --concurrency 1 asks for one at a time; ${without}`;
-    case "unreachable":
-      return `LCM_SUMMARY_BASE_URL says where the model is, if not where its provider usually is; ${without}`;
-    case "rate_limit":
-    case "overloaded":
-    case "cancelled":
-      return `run it again later, what is folded stays; ${without}`;
-    case "unknown_model":
-    case "rejected":
-    case "filtered":
-    case "too_long":
-      return `--model or LCM_SUMMARY_MODEL names another model; ${without}`;
-  }
-}
+const hintOf = (refusal: Refusal, summariser: Summariser | null): string =>
+  `${refusalHint(refusal, summariser, "folded")}; ${without}`;

@@ -106,7 +106,13 @@ function toTable(session: Session, conversations: readonly Conversation[]): read
 export const headline = ({ paint, columns }: Session, conversation: Conversation): string =>
   paint.strong(cut(`conversation ${conversation.id} · ${nameOf(conversation)}`, columns));
 
-function nameOf({ title, sessionKey, sessionId, active, hidden }: Conversation): string {
+export function nameOf({
+  title,
+  sessionKey,
+  sessionId,
+  active,
+  hidden,
+}: Pick<Conversation, "title" | "sessionKey" | "sessionId" | "active" | "hidden">): string {
   const name = oneLine(title ?? sessionKey ?? sessionId);
   const state = hidden ? " (hidden)" : active ? "" : " (earlier)";
   return name + state;

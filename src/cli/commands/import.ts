@@ -1,12 +1,16 @@
-/** `lcm import`: transcripts in. Whatever could not be stored is named by file and line, and the rest goes on. */
+/**
+ * `lcm import`: transcripts in, and the conversations of other databases. Whatever could not be stored is named by file
+ * and line, and the rest goes on.
+ */
 
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { ImportReport } from "../../core/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { formatCount } from "../../core/text.ts";
+import type { Merged } from "../../core/ports.ts";
+import { formatBytes, formatCount } from "../../core/text.ts";
 import { noTranscript } from "../../core/transcript.ts";
-import { findTranscripts, openTranscript, sessionNameOf } from "../files.ts";
+import { findTranscripts, isDatabase, openTranscript, sessionNameOf } from "../files.ts";
 import type { TranscriptFile } from "../files.ts";
 import { breakLines, plural } from "../render.ts";
 import { act, exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
@@ -23,12 +27,13 @@ interface ImportOptions {
 export function addImport(program: Command, context: CommandContext): void {
   program
     .command("import")
-    .summary("read transcripts in; makes the database if there is none")
+    .summary("read in transcripts, or an archive; makes a missing database")
     .description(
       "Read transcripts in: session files (JSONL), or chats as JSONL or JSON. Importing a file again, or after it has " +
-        "grown, stores only what is new; so an import that was broken off is run again.",
+        "grown, stores only what is new; so an import that was broken off is run again. An archive of `lcm prune`, a " +
+        "backup or another database brings in the conversations that are not here yet, with their summaries and files.",
     )
-    .argument("<path...>", "files, or folders with .jsonl and .json files")
+    .argument("<path...>", "transcripts, folders with .jsonl and .json files, or databases")
     .option("--session <id>", "store it as this session, whatever the file says")
     .option("--session-key <key>", "the session key, such as agent:main:main")
     .option("--agent <id>", "the agent it belongs to")
@@ -39,6 +44,7 @@ export function addImport(program: Command, context: CommandContext): void {
         ["lcm import session.jsonl", "one file"],
         ["lcm import ~/.openclaw/agents/main/sessions", "every transcript of a folder"],
         ["lcm import chat.json --session support-42", "under a name of your own"],
+        ["lcm import old.db", "what `lcm prune --archive old.db` took out"],
       ),
     )
     .addHelpText(
@@ -59,10 +65,24 @@ async function importAll(session: Session, command: Command, ...paths: readonly 
       hint: "import them one by one, or leave --session out",
     });
   }
+  const databases = new Set<string>();
+  for (const { path, isFound } of files) if (!isFound && (await isDatabase(path))) databases.add(path);
+  const naming = (["session", "sessionKey", "agent"] as const).find((name) => options[name] !== undefined);
+  if (databases.size > 0 && naming !== undefined) {
+    throw new LcmError(
+      "invalid",
+      `${[...databases][0]} is a database: its conversations come as they are named there`,
+      {
+        hint: "leave --session, --session-key and --agent out",
+      },
+    );
+  }
   const work = async (lcm: Lcm): Promise<number> => {
     const outcomes: Outcome[] = [];
     for (const file of files) {
-      const outcome = await importFile(session, lcm, file, options, files.length === 1);
+      const outcome = databases.has(file.path)
+        ? await importDatabase(session, lcm, file)
+        : await importFile(session, lcm, file, options, files.length === 1);
       outcomes.push(outcome);
       if (!session.json) printOutcome(session, outcome);
     }
@@ -89,13 +109,24 @@ async function describing({ context }: Session): Promise<Engine> {
 
 type Outcome = { readonly path: string } & (
   | ({ readonly kind: "imported"; readonly torn: number | null } & ImportReport)
+  | ({ readonly kind: "merged" } & Merged)
   /** Found in a folder, and no transcript. */
   | { readonly kind: "skipped"; readonly reason: string }
   | { readonly kind: "refused"; readonly reason: string }
 );
 
 const isClean = (outcome: Outcome): boolean =>
-  outcome.kind === "imported" ? outcome.malformed.length + outcome.differing.length === 0 : outcome.kind === "skipped";
+  outcome.kind === "imported" ? outcome.malformed.length + outcome.differing.length === 0 : outcome.kind !== "refused";
+
+/** In one piece, so that there is no telling how far it is. */
+async function importDatabase(session: Session, lcm: Lcm, { path, bytes }: TranscriptFile): Promise<Outcome> {
+  const { context, json, note, paint } = session;
+  if (context.stderr.isTerminal && !json && bytes > noticeableBytes)
+    note(paint.soft(`importing ${path}, ${formatBytes(bytes)} in one piece …`));
+  return { kind: "merged", path, ...(await lcm.store.merge(path)) };
+}
+
+const noticeableBytes = 10_000_000;
 
 async function importFile(
   session: Session,
@@ -135,6 +166,7 @@ function printOutcome(session: Session, outcome: Outcome): void {
   const { path } = outcome;
   if (outcome.kind === "skipped") return print(`${path}: ${paint.soft(`skipped, ${outcome.reason}`)}`);
   if (outcome.kind === "refused") return note(`${paint.bad(path)}: ${outcome.reason}`);
+  if (outcome.kind === "merged") return printMerged(session, outcome);
   const { conversation, differing } = outcome;
   if (isEmpty(outcome)) return note(`${paint.caution("note:")} ${path} is empty: there was nothing to store`);
   const place = conversation === null ? "" : paint.soft(`conversation ${conversation.id}: `);
@@ -143,6 +175,27 @@ function printOutcome(session: Session, outcome: Outcome): void {
   printMalformed(session, outcome);
   printDiffering(session, path, differing);
 }
+
+function printMerged({ print, context }: Session, outcome: Outcome & { kind: "merged" }): void {
+  const { path, conversations, known, messages, summaries, files } = outcome;
+  const came = [
+    plural(conversations.length, "conversation"),
+    plural(messages, "message"),
+    plural(summaries, "summary", "summaries"),
+    ...(files === 0 ? [] : [plural(files, "stored file")]),
+  ];
+  const parts = [
+    ...(conversations.length === 0 ? ["nothing new"] : came),
+    ...(known.length === 0 ? [] : [`${plural(known.length, "conversation")} already here`]),
+  ];
+  for (const line of breakLines(`${path}: ${parts.join(", ")}`, context.stdout.columns ?? Infinity)) print(line);
+  const renamed = conversations.filter(({ from, to }) => from !== to);
+  for (const { from, to } of renamed.slice(0, renamedShown)) print(`  its conversation ${from} is ${to} here`);
+  if (renamed.length > renamedShown)
+    print(`  and ${formatCount(renamed.length - renamedShown)} more; --json lists all`);
+}
+
+const renamedShown = 10;
 
 const isEmpty = ({ messages, entries, duplicates, malformed }: ImportReport): boolean =>
   messages + entries + duplicates + malformed.length === 0;

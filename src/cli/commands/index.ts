@@ -16,21 +16,28 @@ import { addConversations } from "./conversations.ts";
 import { addDag } from "./dag.ts";
 import { addDemo } from "./demo.ts";
 import { addDescribe } from "./describe.ts";
+import { addDissolve } from "./dissolve.ts";
 import { addDoctor } from "./doctor.ts";
 import { addExpand } from "./expand.ts";
 import { addExport } from "./export.ts";
 import { addForget } from "./forget.ts";
 import { addGrep } from "./grep.ts";
+import { addHistory } from "./history.ts";
 import { addImport } from "./import.ts";
 import { addMcp } from "./mcp.ts";
 import { addMessages } from "./messages.ts";
 import { paragraph } from "./options.ts";
 import { addPrompts } from "./prompts.ts";
+import { addPrune } from "./prune.ts";
 import { addRecent } from "./recent.ts";
+import { addRepair } from "./repair.ts";
 import { addRestore } from "./restore.ts";
+import { addRewrite } from "./rewrite.ts";
 import { act } from "./session.ts";
 import type { CommandContext } from "./session.ts";
 import { addStatus } from "./status.ts";
+import { addUndo } from "./undo.ts";
+import { addTransplant } from "./transplant.ts";
 
 export type { CommandContext } from "./session.ts";
 
@@ -39,7 +46,8 @@ const groups = [
   { heading: "Recall:", adders: [addGrep, addAsk, addRecent, addDescribe, addExpand, addMcp] },
   { heading: "Work:", adders: [addCompact, addPrompts, addDemo] },
   { heading: "Bring in and take out:", adders: [addImport, addExport] },
-  { heading: "Look after:", adders: [addDoctor, addBackup, addRestore, addForget, addAdopt] },
+  { heading: "Look after:", adders: [addDoctor, addRepair, addHistory, addUndo, addBackup, addRestore] },
+  { heading: "Change:", adders: [addRewrite, addDissolve, addTransplant, addForget, addPrune, addAdopt] },
 ] as const;
 
 /** `json`: whether a program asks. It cannot be asked of commander, which may not have understood the command line. */

@@ -8,16 +8,15 @@ import { basename, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { Option } from "commander";
 import { LcmError } from "../../core/errors.ts";
-import { fileIdsOf } from "../../core/large-files.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Summary, SummaryId } from "../../core/model.ts";
 import { createPasses } from "../../core/passes.ts";
-import { rulesOf, targetTokensOf } from "../../core/plan.ts";
+import { rulesOf } from "../../core/plan.ts";
 import type { CompletionRequest, Model } from "../../core/ports.ts";
 import { builtInTemplates, templateNameOf, templateNames } from "../../core/prompts.ts";
 import type { TemplateName, Templates } from "../../core/prompts.ts";
-import { messagePassages, summaryPassages } from "../../core/source-text.ts";
+import { rewriteRules } from "../../core/rewrite.ts";
 import { summarize } from "../../core/summarize.ts";
+import { sourceOfSummary } from "../../core/summary-source.ts";
 import { estimateTokens, formatCount } from "../../core/text.ts";
 import { harmless, listed, plural, table } from "../render.ts";
 import { findSummary } from "./dag.ts";
@@ -212,11 +211,9 @@ function createListener(): Model & { readonly heard: readonly CompletionRequest[
 async function ofSummary(lcm: Lcm, templates: Templates, id: string): Promise<Rendered> {
   const { store, settings } = lcm;
   const summary = await findSummary(lcm, id);
-  const { messages: messageIds = [], summaries: summaryIds = [] } =
-    (await store.sources([summary.id])).get(summary.id) ?? {};
-  const messages = await store.messages({ ids: messageIds });
-  const summaries = await store.summaries({ ids: summaryIds });
-  if (messages.length + summaries.length === 0) {
+  const rules = rewriteRules(settings, await lcm.find(String(summary.conversation)));
+  const source = await sourceOfSummary(store, summary, { rules, zone: settings.timezone });
+  if (source === null) {
     throw new LcmError("invalid", `${id} was not written from sources: it was carried over`, {
       hint:
         summary.carriedFrom === null
@@ -224,26 +221,16 @@ async function ofSummary(lcm: Lcm, templates: Templates, id: string): Promise<Re
           : `render ${summary.carriedFrom}, which it was carried from`,
     });
   }
-  const recomputed = summary.depth <= 1 && summary.previousContext === null ? await before(lcm, summary) : null;
-  const previousContext = summary.previousContext ?? recomputed;
+  const recorded = summary.previousContext;
+  const previousContext = recorded ?? source.previousContext;
   const listener = createListener();
-  const sourceTokens = [...messages, ...summaries].reduce((sum, { tokens }) => sum + tokens, 0);
-  const source = {
-    conversation: summary.conversation,
-    depth: summary.depth,
-    passages: [...messagePassages(messages, settings.timezone), ...summaryPassages(summaries, settings.timezone)],
-    tokens: sourceTokens,
-    overheadTokens: 0,
-    targetTokens: targetTokensOf(rulesOf(settings, false), summary.depth, sourceTokens),
-    previousContext,
-    fileIds: fileIdsOf(messages),
-  };
-  await summarize({ model: listener, settings, templates }, source, { onRefusal: "wait" });
+  const asked = { ...source, previousContext };
+  await summarize({ model: listener, settings, templates }, asked, { onRefusal: "wait" });
   const isThere = previousContext !== null && summary.depth <= 1;
   return {
     request: mustHear(listener.heard, `${id} stands for too little to ask a model about it`),
     depth: summary.depth,
-    previousContext: !isThere ? "none" : recomputed === null ? "recorded" : "recomputed",
+    previousContext: !isThere ? "none" : recorded === null ? "recomputed" : "recorded",
   };
 }
 
@@ -251,25 +238,6 @@ function mustHear(heard: readonly CompletionRequest[], otherwise: string): Compl
   const [request] = heard;
   if (request === undefined) throw new LcmError("not_found", otherwise);
   return request;
-}
-
-/** The text of the summary just before this one in the order of the conversation. */
-async function before({ store }: Lcm, summary: Summary): Promise<string | null> {
-  const seen = new Set<SummaryId>();
-  for (let id: SummaryId | undefined = summary.id; id !== undefined && !seen.has(id);) {
-    seen.add(id);
-    const above: SummaryId | undefined = (await store.derived([id])).get(id)?.[0];
-    const beside: readonly SummaryId[] =
-      above === undefined
-        ? (await store.context(summary.conversation, { kind: "summary" })).flatMap((item) =>
-            item.kind === "summary" ? [item.id] : [],
-          )
-        : ((await store.sources([above])).get(above)?.summaries ?? []);
-    const previous = beside[beside.indexOf(id) - 1];
-    if (previous !== undefined) return (await store.summaries({ ids: [previous] }))[0]?.text ?? null;
-    id = above;
-  }
-  return null;
 }
 
 async function ofNextPass(lcm: Lcm, templates: Templates, name: string): Promise<Rendered> {

@@ -42,9 +42,9 @@ export interface CommandContext {
    * Who would write summaries: the model named here (`provider/model`), else the configured one; null if there is none,
    * and then they are extracted. Nothing is asked yet, and no key is looked for. `invalid` for a name that is none.
    */
-  summariser(named?: string): Promise<Summariser | null>;
-  /** The prompt templates that hold, and what is wrong with those that cannot. */
-  prompts(): Promise<PromptFiles>;
+  summariser(named?: ModelOptions): Promise<Summariser | null>;
+  /** The prompt templates that hold, of this folder or the usual one, and what is wrong with those that cannot. */
+  prompts(dir?: string): Promise<PromptFiles>;
   /** Work that Ctrl-C ends early and in good order; a second one ends the program. */
   interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Answers an MCP client on stdin and stdout until it goes away or the program is told to end. */
@@ -55,6 +55,13 @@ export interface CommandContext {
   confirm(question: string): Promise<boolean>;
   /** Called once, with the exit status. */
   finish(status: number): void;
+}
+
+/** What the command line says of the model; the settings say the rest. */
+export interface ModelOptions {
+  readonly model?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly baseUrl?: string | undefined;
 }
 
 export interface Summariser {

@@ -12,10 +12,11 @@ import type { ResolvedSettings } from "../../core/settings.ts";
 import type { Spend } from "../../core/spend.ts";
 import { formatBytes, formatCount, formatTimestamp, msToTimestamp, timestampToMs } from "../../core/text.ts";
 import { facts, oneLine, plural } from "../render.ts";
-import { dueWords, modelLines } from "./compact.ts";
+import { dueWords } from "./compact.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { Backup, CommandContext, PromptFiles, Session } from "./session.ts";
 import { examples } from "./options.ts";
+import { modelLines } from "./summariser.ts";
 
 export function addStatus(program: Command, context: CommandContext): void {
   program

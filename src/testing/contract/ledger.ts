@@ -369,7 +369,12 @@ export function testLedger(subject: StoreUnderTest): void {
         assert.equal(await store.index(100), 0);
         assert.equal(await store.index(100), 0);
         assert.equal((await store.status()).unindexed, 0);
-        assert.deepEqual(await store.integrity(), { problems: [], dangling: [], orphanedSearchEntries: 0 });
+        assert.deepEqual(await store.integrity(), {
+          problems: [],
+          dangling: [],
+          orphanedRows: {},
+          orphanedSearchEntries: 0,
+        });
       }),
     );
   });

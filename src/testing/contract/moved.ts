@@ -104,7 +104,7 @@ export function testMoved(subject: StoreUnderTest): void {
           const found = (await inspect(store, null)).filter(({ code }) => code === "unreadable_message");
           assert.deepEqual(
             found.map(({ severity, subject: about, message }) => [severity, about, message.includes(file.id)]),
-            [["error", `message ${messages[0]}`, true]],
+            [["error", `msg_${messages[0]}`, true]],
           );
         },
         ["unreadable_message"],

@@ -1,0 +1,138 @@
+/** `lcm history`: what operators have changed, when, and whether it still holds. */
+
+import type { Command } from "commander";
+import { LcmError } from "../../core/errors.ts";
+import type { Change } from "../../core/history.ts";
+import { formatTimestamp } from "../../core/text.ts";
+import { diffLines, unifiedDiff } from "../diff.ts";
+import { createSpans, cut, listed, plural, table } from "../render.ts";
+import { conversationWords, examples, wholeNumber } from "./options.ts";
+import { act, exitOk, withLcm } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
+
+interface HistoryOptions {
+  readonly change?: number;
+  readonly verbose?: boolean;
+  readonly limit: number;
+}
+
+export function addHistory(program: Command, context: CommandContext): void {
+  program
+    .command("history")
+    .summary("what was rewritten, dissolved, transplanted or fixed, and when")
+    .description(
+      "What was rewritten, repaired, dissolved, transplanted, fixed, taken back, forgotten or pruned: one line for each " +
+        "change, newest first. All that one command did is one change.",
+    )
+    .argument("[conversation]", `only what was done to ${conversationWords}`)
+    .option("--change <number>", "one change step by step, and its texts before and after", wholeNumber(1, 1e15 - 1))
+    .option("-v, --verbose", "every change like that")
+    .option("--limit <n>", "how many changes to list", wholeNumber(1, 1_000_000), 20)
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm history", "the newest changes"],
+        ["lcm history --change 12", "what change 12 did, as a diff"],
+        ["lcm undo 12", "what taking it back would do"],
+      ),
+    )
+    .action(act(context, show));
+}
+
+async function show(session: Session, command: Command, name?: string): Promise<number> {
+  const { change, verbose = false, limit } = command.opts<HistoryOptions>();
+  return await withLcm(session, "read", async (lcm) => {
+    const of = name === undefined ? {} : { conversation: (await lcm.find(name)).id };
+    const changes = await lcm.history({ ...of, ...(change === undefined ? { limit: limit + 1 } : { change }) });
+    if (change !== undefined && changes.length === 0) throw noSuchChange(change);
+    const isDetailed = verbose || change !== undefined;
+    const shown = changes.slice(0, limit);
+    if (session.json) {
+      session.printJson({ changes: isDetailed ? shown : shown.map(({ steps: _, ...rest }) => rest) });
+    } else if (shown.length === 0) session.note("nothing was changed by an operator yet");
+    else if (isDetailed) for (const each of shown) printDetails(session, each);
+    else printList(session, shown, changes.length > shown.length);
+    return exitOk;
+  });
+}
+
+const noSuchChange = (change: number): LcmError =>
+  new LcmError("not_found", `there is no change ${change}`, { hint: "`lcm history` lists the changes" });
+
+function printList({ paint, context, print, note }: Session, changes: readonly Change[], isMore: boolean): void {
+  const spans = createSpans(
+    changes.map(({ at }) => at),
+    context.zone,
+  );
+  const states = changes.map(stateWords);
+  const hasStates = states.some((state) => state !== "");
+  const faded = (cell: string, row: number): string => (changes[row]?.state === "undone" ? paint.soft(cell) : cell);
+  const rows = changes.map(({ change, at, operation, conversations, what }, row) => [
+    String(change),
+    spans.of(at, at),
+    operation,
+    conversations.length > 3 ? plural(conversations.length, "conversation") : conversations.join(", "),
+    ...(hasStates ? [states[row] ?? ""] : []),
+    what,
+  ]);
+  const columns = [
+    { title: "change", align: "right", paint: paint.strong },
+    { title: "when", paint: paint.soft },
+    { title: "what", paint: faded },
+    { title: "in", align: "right" },
+    ...(hasStates ? [{ title: "now", paint: paint.caution }] : []),
+    { title: "to what", flexible: true, paint: faded },
+  ] as const;
+  for (const line of table(columns, rows, context.stdout.columns, paint)) print(line);
+  const more = isMore ? `the newest ${plural(changes.length, "change")}; --limit shows more; ` : "";
+  note(paint.soft(`${more}${spans.words}; \`lcm history --change N\` shows one, \`lcm undo N\` takes it back`));
+}
+
+function stateWords({ state, undoneBy }: Change): string {
+  switch (state) {
+    case "holds":
+      return "";
+    case "for good":
+      return "cannot be undone";
+    case "undone":
+    case "partly undone":
+      return `${state} by ${listed(undoneBy.map(String))}`;
+  }
+}
+
+/** `change 12 · rewrite · conversation 3 · 2026-02-17 15:37 UTC`. */
+export function changeHeadline(session: Session, { change, at, operation, conversations }: Change): string {
+  const numbers = listed(conversations.map(String));
+  const where = conversations.length === 0 ? [] : [`conversation${conversations.length === 1 ? "" : "s"} ${numbers}`];
+  const words = [`change ${change}`, operation, ...where, formatTimestamp(at, session.context.zone)];
+  return session.paint.strong(cut(words.join(" · "), session.columns));
+}
+
+function printDetails(session: Session, change: Change): void {
+  const { paint, print, context } = session;
+  print(changeHeadline(session, change));
+  for (const { what, texts, undoneBy } of change.steps) {
+    print(
+      `  ${what}${undoneBy === null || change.state === "undone" ? "" : paint.caution(` (undone by ${undoneBy})`)}`,
+    );
+    if (texts === null) continue;
+    for (const line of diffLines(paint, unifiedDiff(texts.before, texts.after), context.stdout.columns)) print(line);
+  }
+  print(paint.soft(standing(change)));
+  print();
+}
+
+function standing({ state, undoneBy, wayBack }: Change): string {
+  switch (state) {
+    case "holds":
+      return wayBack?.startsWith("lcm undo") === true
+        ? `\`${wayBack}\` takes it back`
+        : `\`${wayBack}\` copies them again`;
+    case "partly undone":
+      return `undone in part, by change ${listed(undoneBy.map(String))}; \`${wayBack}\` takes back the rest`;
+    case "undone":
+      return `undone by change ${listed(undoneBy.map(String))}; \`${wayBack}\` does it again`;
+    case "for good":
+      return "this cannot be undone";
+  }
+}

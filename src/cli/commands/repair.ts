@@ -1,0 +1,68 @@
+/** `lcm repair`: new texts for the summaries that `lcm doctor` finds fault with. */
+
+import type { Command } from "commander";
+import { LcmError } from "../../core/errors.ts";
+import type { Finding } from "../../core/inspect.ts";
+import { formatCount } from "../../core/text.ts";
+import { breakLines, plural } from "../render.ts";
+import { headline } from "./conversations.ts";
+import { conversationWords, examples, paragraph } from "./options.ts";
+import { addRewriting, modelWords, rewriteChosen } from "./rewriting.ts";
+import { act } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
+
+export function addRepair(program: Command, context: CommandContext): void {
+  const command = program
+    .command("repair")
+    .summary("have faulty summaries written anew by a model")
+    .description(
+      "Have the summaries written anew that are empty, cut short, outdated, longer than what they stand for, or made without a " +
+        "model. A dry run asks the model too, after saying what that costs, and shows old and new; --apply puts the " +
+        "new texts in place, and `lcm undo` takes them back.",
+    )
+    .argument("[conversation]", `only ${conversationWords}`)
+    .option("--all", "of all conversations, which is the default");
+  addRewriting(command)
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm repair --estimate", "what is to be repaired, and what that would cost"],
+        ["lcm repair 3 --diff", "what would change in conversation 3"],
+        ["lcm repair 3 --apply", "do it"],
+      ),
+    )
+    .addHelpText("after", paragraph(modelWords))
+    .action(act(context, repair));
+}
+
+async function repair(session: Session, command: Command, name?: string): Promise<number> {
+  if (name !== undefined && command.opts<{ readonly all?: boolean }>().all === true) {
+    throw new LcmError("invalid", "a conversation and --all contradict each other", { hint: "give one of them" });
+  }
+  return await rewriteChosen(session, command, "repair", async (lcm) => {
+    const only = name === undefined ? null : await lcm.find(name);
+    const progress = session.progress("looking for faults");
+    const plan = await lcm
+      .planRepair(only?.id ?? null, ({ done, of }) => progress.update({ done, of, unit: "conversations" }))
+      .finally(() => progress.end());
+    return {
+      plan: { ...plan, conversation: only?.id ?? null },
+      lines: [
+        ...(only === null ? [] : [headline(session, only)]),
+        ...(plan.findings.length === 0 ? [] : [`${plural(plan.findings.length, "finding")} that a new text mends:`]),
+        ...findingLines(session, plan.findings),
+      ],
+      otherwise: "nothing to repair",
+    };
+  });
+}
+
+/** What is wrong, each kind once: after a conversation without a model there may be thousands of one. */
+function findingLines({ context }: Session, findings: readonly Finding[]): readonly string[] {
+  const room = (context.stdout.columns ?? Infinity) - 2;
+  const kinds = Map.groupBy(findings, ({ subject, message }) => message.replace(subject, "").replace(/\d+/g, ""));
+  return [...kinds.values()].flatMap(([first, ...rest]) => {
+    const more = rest.length === 0 ? "" : ` (and ${formatCount(rest.length)} more like it)`;
+    return first === undefined ? [] : breakLines(`${first.message}${more}`, room).map((line) => `  ${line}`);
+  });
+}

@@ -1,0 +1,78 @@
+/** `lcm rewrite`: new texts for summaries, written by a model from what they stand for. */
+
+import type { Command } from "commander";
+import { Option } from "commander";
+import { LcmError } from "../../core/errors.ts";
+import type { RewriteRequest } from "../../core/rewrite.ts";
+import { findSummary } from "./dag.ts";
+import { headline } from "./conversations.ts";
+import { conversationWords, examples, paragraph, wholeNumber } from "./options.ts";
+import { addRewriting, modelWords, rewriteChosen } from "./rewriting.ts";
+import { act } from "./session.ts";
+import type { CommandContext, Session } from "./session.ts";
+
+interface SelectOptions {
+  readonly summary?: string;
+  readonly summaryId?: string;
+  readonly depth?: number;
+  readonly all?: boolean;
+}
+
+export function addRewrite(program: Command, context: CommandContext): void {
+  const command = program
+    .command("rewrite")
+    .summary("have summaries written anew by a model")
+    .description(
+      "Have summaries written anew by a model, from the messages or summaries they stand for as these are now. Their ids, " +
+        "sources and places stay. A dry run asks the model too, after saying what that costs, and shows old and new; " +
+        "--apply puts the new texts in place, and `lcm undo` takes them back.",
+    )
+    .argument("<conversation>", conversationWords)
+    .option("--summary <id>", "this one")
+    .addOption(new Option("--summary-id <id>", "the same").hideHelp())
+    .option("--depth <n>", "all of this depth, 0 for leaves", wholeNumber(0, 1_000))
+    .option("--all", "all, sources before what was made from them");
+  addRewriting(command)
+    .addHelpText(
+      "after",
+      examples(
+        ["lcm rewrite 3 --all --estimate", "what it would cost"],
+        ["lcm rewrite 3 --summary sum_0123456789abcdef", "old and new of one"],
+        ["lcm rewrite 3 --summary sum_0123456789abcdef --apply", "put that draft in place"],
+        ["lcm rewrite 3 --depth 1 --diff", "all of depth 1, as diffs"],
+        ["lcm rewrite 3 --all --model anthropic/claude-sonnet-4-5 --apply", "all, by this model"],
+      ),
+    )
+    .addHelpText("after", paragraph(modelWords))
+    .action(act(context, rewrite));
+}
+
+async function rewrite(session: Session, command: Command, name: string): Promise<number> {
+  const options = command.opts<SelectOptions>();
+  const given = [options.summary ?? options.summaryId, options.depth, options.all].filter((each) => each !== undefined);
+  if (given.length !== 1) {
+    throw new LcmError(
+      "invalid",
+      given.length === 0 ? "it is not said which summaries" : "more than one choice is made",
+      {
+        hint: "give one of --summary ID, --depth N and --all",
+      },
+    );
+  }
+  return await rewriteChosen(session, command, "rewrite", async (lcm) => {
+    const conversation = await lcm.find(name);
+    const id = options.summary ?? options.summaryId;
+    const select: RewriteRequest["select"] =
+      id !== undefined
+        ? { summary: (await findSummary(lcm, id)).id }
+        : options.depth === undefined
+          ? { all: true }
+          : { depth: options.depth };
+    const depth = options.depth === undefined ? "" : ` of depth ${options.depth}`;
+    return {
+      plan: { ...(await lcm.planRewrite({ conversation: conversation.id, select })), conversation: conversation.id },
+      lines: [headline(session, conversation)],
+      otherwise: `nothing to rewrite${id === undefined ? `: the context has no summary${depth}` : ""}`,
+    };
+  });
+}

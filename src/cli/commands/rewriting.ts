@@ -1,0 +1,439 @@
+/**
+ * What `lcm rewrite` and `lcm repair` do with the summaries they have chosen: say what it costs, have them written anew,
+ * show old and new, and with --apply put the new in place of the old.
+ */
+
+import type { Command } from "commander";
+import { LcmError } from "../../core/errors.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import type { Conversation, SummaryId } from "../../core/model.ts";
+import { missingModel } from "../../core/rewrite.ts";
+import type {
+  PlannedRewrite,
+  PlannedRewrites,
+  RewriteOptions,
+  RewriteReport,
+  RewriteResult,
+} from "../../core/rewrite.ts";
+import type { Settings } from "../../core/settings.ts";
+import { formatCount, formatRange, formatTimestamp, parseTimestamp } from "../../core/text.ts";
+import { costOf } from "../cost.ts";
+import type { Cost } from "../cost.ts";
+import { exitInterrupted, exitUnavailable } from "../failure.ts";
+import { textLines } from "../passages.ts";
+import { breakLines, facts, oneLine, plural, table, widthOf } from "../render.ts";
+import { watchModel } from "../waiting.ts";
+import type { Watched } from "../waiting.ts";
+import { addApplying, addBackupOption, backUpFirst, isApplying, sayUndo } from "./applying.ts";
+import { headline } from "./conversations.ts";
+import { wholeNumber } from "./options.ts";
+import { exitFindings, exitOk, withLcm } from "./session.ts";
+import type { ModelOptions, Session, Summariser } from "./session.ts";
+import { addProviderOptions, callLines, modelLines, refusalHint } from "./summariser.ts";
+import type { NamedModel } from "./summariser.ts";
+
+interface RewritingOptions extends ModelOptions {
+  readonly diff?: boolean;
+  readonly promptDir?: string;
+  readonly timestamps?: boolean;
+  readonly tz?: string;
+  readonly concurrency?: number;
+  readonly instructions?: string;
+  readonly estimate?: boolean;
+}
+
+export function addRewriting(command: Command): Command {
+  command
+    .option("--diff", "show what changes as a unified diff, instead of both texts")
+    .option("--estimate", "only say what would be asked for and cost; ask nothing")
+    .option("--model <name>", "which model writes them, as provider/model");
+  addProviderOptions(command)
+    .option("--prompt-dir <folder>", "the folder whose files replace the built-in prompts")
+    .option("--instructions <text>", "what to look after in these summaries, for the model")
+    .option("--timestamps", "tell the model when everything was said, which is the default")
+    .option("--no-timestamps", "do not tell it")
+    .option("--tz <zone>", "the zone of these times (default: LCM_TIMEZONE, UTC)")
+    .option("--bottom-up", "sources before what was made from them, which is always the order")
+    .option("--concurrency <n>", "how many of one depth at the same time (default: 1)", wholeNumber(1, 64));
+  return addApplying(addBackupOption(command));
+}
+
+export const modelWords =
+  "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config; without one nothing is " +
+  "rewritten. Drafts of a dry run are kept, and --apply uses them if nothing they were written from has changed. Exit " +
+  "status 1 means that some answers were of no use, so that the old texts stay; 6 that the model could not be asked; " +
+  "130 that Ctrl-C was pressed. What was applied before stays.";
+
+/** What was chosen, and how a person is told. */
+export interface Chosen {
+  readonly plan: PlannedRewrites & { readonly [more: string]: unknown };
+  readonly lines: readonly string[];
+  /** Said where there is nothing to write anew. */
+  readonly otherwise: string;
+}
+
+export async function rewriteChosen(
+  session: Session,
+  command: Command,
+  operation: "rewrite" | "repair",
+  choose: (lcm: Lcm) => Promise<Chosen>,
+): Promise<number> {
+  const options = command.opts<RewritingOptions>();
+  const applying = isApplying(command);
+  if (applying && options.estimate === true) {
+    throw new LcmError("invalid", "--estimate and --apply contradict each other", { hint: "give one of them" });
+  }
+  const { values: settings } = await session.context.settings();
+  const given = optionsOf(session, options, settings);
+  const summariser = await session.context.summariser(options);
+  const prompts = await session.context.prompts(options.promptDir);
+  const watched =
+    summariser === null ? null : watchModel(await summariser.create(settings), settings.summaryTimeoutSeconds);
+  const problem = await (summariser?.check() ?? null);
+
+  const work = async (lcm: Lcm): Promise<number> => {
+    const { plan: planned, lines, otherwise } = await choose(lcm);
+    const { targets } = planned;
+    const [unfit] = [...prompts.problems].filter(([name]) => targets.some(({ template }) => template === name));
+    if (unfit !== undefined) throw unfit[1];
+    const kept = summariser === null ? [] : await keptIn(lcm, planned, given);
+    const asked = targets.filter(({ summary }) => !kept.includes(summary));
+    const cost = costOf({ passes: asked }, prompts.templates, options.instructions ?? null);
+    const model = summariser && { name: summariser.name, from: summariser.from, problem };
+    const plan = { ...planned, model, cost, kept };
+    if (!session.json) {
+      for (const line of [...lines, ...(await planLines(session, lcm, plan))]) session.print(line);
+      for (const line of skippedLines(session, plan)) session.print(line);
+    }
+    if (targets.length === 0 || options.estimate === true) {
+      if (session.json) session.printJson({ dryRun: !applying, applied: false, plan });
+      else if (targets.length === 0) session.print(otherwise);
+      else session.note("nothing was asked and nothing changed");
+      return exitOk;
+    }
+    if (summariser === null) throw missingModel();
+    if (problem !== null && cost.calls > 0)
+      throw new LcmError("unavailable", problem, { hint: refusalHint("no_credential", summariser, "applied") });
+    const backup = applying ? await backUpFirst(session, command) : null;
+    if (!session.json && session.context.stderr.isTerminal)
+      session.note(session.paint.soft(`Ctrl-C stops it; what is ${applying ? "applied stays" : "drafted is kept"}`));
+    const conversations = await conversationsOf(lcm, targets);
+    const show = await createShow(session, plan, conversations, options.diff === true);
+    const mode = applying ? "apply" : "draft";
+    const ran = await run(session, lcm, plan, { ...given, operation, mode }, watched, show);
+    if (session.json) {
+      const result = await resultOf(ran.report, options.diff === true);
+      session.printJson({ dryRun: !applying, applied: ran.report.change !== null, plan, result, backup });
+    }
+    return ending(session, ran, operation, applying, summariser);
+  };
+  return await withLcm(session, options.estimate === true ? "read" : "write", work, {
+    settings,
+    model: watched?.model ?? null,
+    templates: prompts.templates,
+  });
+}
+
+type Given = Omit<RewriteOptions, "mode">;
+
+function optionsOf({ context }: Session, options: RewritingOptions, settings: Settings): Given {
+  const zone = options.tz ?? settings.timezone;
+  formatTimestamp(context.clock.now(), zone); // Says so now if there is no such zone.
+  return {
+    zone: options.timestamps === false ? null : zone,
+    customInstructions: options.instructions ?? null,
+    concurrency: options.concurrency ?? 1,
+  };
+}
+
+/** Whose drafts need not be asked for again. */
+async function keptIn(lcm: Lcm, plan: PlannedRewrites, given: Given): Promise<readonly SummaryId[]> {
+  const { results } = await lcm.rewriteAll(plan, { ...given, mode: "look" });
+  return results.flatMap(({ status, target }) => (status === "drafted" ? [target.summary] : []));
+}
+
+async function conversationsOf(lcm: Lcm, targets: readonly PlannedRewrite[]): Promise<readonly Conversation[]> {
+  const found = await Promise.all(
+    [...new Set(targets.map(({ conversation }) => conversation))].map(async (id) => await lcm.store.conversation(id)),
+  );
+  return found.filter((conversation) => conversation !== null);
+}
+
+// ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Plan extends PlannedRewrites {
+  readonly model: NamedModel | null;
+  readonly cost: Cost;
+  readonly kept: readonly SummaryId[];
+}
+
+async function planLines(session: Session, lcm: Lcm, plan: Plan): Promise<readonly string[]> {
+  const { targets, model, cost, kept } = plan;
+  if (targets.length === 0) return [];
+  const keptWords = `${plural(kept.length, "draft")} of an earlier run ${kept.length === 1 ? "is" : "are"} used`;
+  const calls = callLines(session, cost, await lcm.spend());
+  return facts(
+    [
+      [
+        "model",
+        ...(model === null ? ["none"] : modelLines(session, model)),
+        ...calls,
+        ...(kept.length > 0 ? [keptWords] : []),
+      ],
+      ["plan", ...depthTable(session, targets)],
+    ],
+    session.paint,
+    session.context.stdout.columns,
+  );
+}
+
+function depthTable({ paint }: Session, targets: readonly PlannedRewrite[]): readonly string[] {
+  const rows = [...Map.groupBy(targets, ({ depth }) => depth)]
+    .toSorted(([a], [b]) => a - b)
+    .map(([depth, of]) => {
+      const sum = (value: (target: PlannedRewrite) => number): string =>
+        formatCount(of.reduce((total, target) => total + value(target), 0));
+      const sources = of.reduce((total, target) => total + target.sources, 0);
+      const from = depth === 0 ? plural(sources, "message") : `${formatCount(sources)} × d${depth - 1}`;
+      return [
+        `d${depth}`,
+        formatCount(of.length),
+        from,
+        sum((target) => target.sourceTokens),
+        sum((target) => target.tokens),
+        sum((target) => target.targetTokens),
+      ];
+    });
+  return table(
+    [
+      { title: "depth" },
+      { title: "summaries", align: "right" },
+      { title: "from", align: "right" },
+      { title: "tokens in", align: "right" },
+      { title: "old", align: "right" },
+      { title: "target", align: "right" },
+    ],
+    rows,
+    null,
+    paint,
+  );
+}
+
+const skippedLines = (session: Session, { skipped }: Plan): readonly string[] =>
+  skipped.length === 0
+    ? []
+    : [
+        `${plural(skipped.length, "summary", "summaries")} cannot be rewritten:`,
+        ...skipped.flatMap(({ summary, reason }) => listLine(session, summary, reason)),
+      ];
+
+/** Within the width of the terminal. */
+const listLine = ({ context }: Session, summary: SummaryId, words: string): readonly string[] =>
+  breakLines(`${summary}: ${words}`, (context.stdout.columns ?? Infinity) - 2).map((line) => `  ${line}`);
+
+// ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Ran {
+  readonly report: RewriteReport;
+  readonly isInterrupted: boolean;
+}
+
+/** A model may take a minute for its first answer; the line shows that somebody is waiting for it. */
+const tickMs = 500;
+const nameColumnsMax = 24;
+
+async function run(
+  session: Session,
+  lcm: Lcm,
+  plan: Plan,
+  options: RewriteOptions,
+  watched: Watched | null,
+  show: (result: RewriteResult) => void,
+): Promise<Ran> {
+  const progress = session.progress(options.mode === "apply" ? "rewriting" : "drafting");
+  let done = 0;
+  const tick = (): void => {
+    const next = plan.targets[done];
+    const detail = watched?.wait(nameColumnsMax) ?? (next === undefined ? "" : `d${next.depth} ${next.summary}`);
+    progress.update({ done, of: plan.targets.length, unit: "summaries", detail });
+  };
+  const ticker = setInterval(tick, tickMs);
+  try {
+    return await session.context.interruptible(async (signal) => {
+      const report = await lcm.rewriteAll(plan, {
+        ...options,
+        signal,
+        onResult(result) {
+          done += 1;
+          progress.end();
+          show(result);
+        },
+      });
+      const isInterrupted = signal.aborted && report.results.some(({ status }) => status === "unreached");
+      return { report, isInterrupted };
+    });
+  } finally {
+    clearInterval(ticker);
+    progress.end();
+  }
+}
+
+/** Of many each is shown by its beginning. */
+const previewLines = 8;
+
+/** Shows each result as it comes, as old and new or as a diff. */
+async function createShow(
+  session: Session,
+  { targets }: Plan,
+  conversations: readonly Conversation[],
+  isDiff: boolean,
+): Promise<(result: RewriteResult) => void> {
+  if (session.json) return () => undefined;
+  const { print, paint, context } = session;
+  const { columns } = context.stdout;
+  const { diffLines, unifiedDiff } = await import("../diff.ts");
+  const shown = targets.length === 1 ? Infinity : previewLines;
+  let current = conversations.length === 1 ? conversations[0] : undefined;
+
+  const preview = (name: string, text: string, tokens: number): void => {
+    const lines = textLines(session, text);
+    print(`${paint.strong(name)} (${plural(tokens, "token")}):`);
+    for (const line of lines.slice(0, shown)) print(line);
+    const more = lines.length - shown;
+    if (more > 0) print(paint.soft(`  … ${plural(more, "more line")}; --diff shows all`));
+    print();
+  };
+  return (result) => {
+    const { target, status } = result;
+    if (status === "unreached") return;
+    if (target.conversation !== current?.id) {
+      current = conversations.find(({ id }) => id === target.conversation);
+      print();
+      if (current !== undefined) print(headline(session, current));
+    }
+    print();
+    for (const line of breakLines(headOf(target, context.zone, columns ?? Infinity), columns ?? Infinity))
+      print(paint.depth(target.depth, line));
+    print();
+    if (status === "unusable") return print(`${paint.caution("of no use:")} ${oneLine(result.reason)}`);
+    const { old, summary } = result;
+    if (isDiff) {
+      for (const line of diffLines(paint, unifiedDiff(old.text, summary.text), columns)) print(line);
+      print();
+    } else {
+      preview("OLD", old.text, old.tokens);
+      preview("NEW", summary.text, summary.tokens);
+    }
+    const level = old.level === summary.level ? "" : `, level ${old.level} → ${summary.level}`;
+    print(`Δ tokens: ${changeOf(old.tokens, summary.tokens)}${level}`);
+  };
+}
+
+/** `━━━ sum_f8ee4e7a5a7b7090 (d1, 36 children, 2026-02-17 15:37–21:14 UTC) ━━━` */
+function headOf(target: PlannedRewrite, zone: string, columns: number): string {
+  const { summary, depth, sources, earliestAt, latestAt } = target;
+  const from = parseTimestamp(earliestAt ?? "");
+  const to = parseTimestamp(latestAt ?? "");
+  const range = from === null ? [] : [formatRange(from, to ?? from, zone).replace(" – ", "–")];
+  const children = depth === 0 ? plural(sources, "message") : plural(sources, "child", "children");
+  const head = `━━━ ${summary} (${[`d${depth}`, children, ...range].join(", ")})`;
+  return widthOf(head) + 4 > columns ? head : `${head} ━━━`;
+}
+
+/** `-122 (1,523 → 1,401)` */
+const changeOf = (before: number, after: number): string =>
+  `${signed(after - before)} (${formatCount(before)} → ${formatCount(after)})`;
+
+const signed = (change: number): string =>
+  `${change < 0 ? "-" : change > 0 ? "+" : ""}${formatCount(Math.abs(change))}`;
+
+// ── How it ended ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const withStatus = <T extends RewriteResult["status"]>(
+  { results }: RewriteReport,
+  ...statuses: readonly T[]
+): readonly Extract<RewriteResult, { readonly status: T }>[] =>
+  results.filter((result): result is Extract<RewriteResult, { readonly status: T }> =>
+    statuses.some((status) => status === result.status),
+  );
+
+function totalsOf(report: RewriteReport) {
+  const written = withStatus(report, "drafted", "applied");
+  return {
+    applied: withStatus(report, "applied").length,
+    drafted: withStatus(report, "drafted").length,
+    unusable: withStatus(report, "unusable").length,
+    unreached: withStatus(report, "unreached").length,
+    tokensBefore: written.reduce((sum, { old }) => sum + old.tokens, 0),
+    tokensAfter: written.reduce((sum, { summary }) => sum + summary.tokens, 0),
+  };
+}
+
+/** Says how it ended, with a way on where it did not end well, and answers the exit status. */
+function ending(
+  session: Session,
+  { report, isInterrupted }: Ran,
+  operation: "rewrite" | "repair",
+  applying: boolean,
+  summariser: Summariser,
+): number {
+  const { print, note, paint, json } = session;
+  const totals = totalsOf(report);
+  const written = totals.applied + totals.drafted;
+  const unusable = withStatus(report, "unusable");
+  if (!json) {
+    print();
+    if (applying ? written > 0 : written > 1) {
+      const did = !applying ? "drafted" : operation === "repair" ? "repaired" : "rewrote";
+      const change = `${formatCount(totals.tokensBefore)} → ${formatCount(totals.tokensAfter)} tokens`;
+      const difference = signed(totals.tokensAfter - totals.tokensBefore);
+      print(`${did} ${plural(written, "summary", "summaries")}: ${change} (${difference})`);
+    }
+    if (unusable.length > 0) {
+      print(`${plural(unusable.length, "summary keeps its", "summaries keep their")} text, no answer was of use:`);
+      for (const { target, reason } of unusable)
+        for (const line of listLine(session, target.summary, oneLine(reason))) print(line);
+    }
+    if (totals.unreached > 0) print(`${plural(totals.unreached, "summary was", "summaries were")} not reached`);
+    if (report.change !== null) sayUndo(session, report.change);
+    else if (written > 0) note("nothing was changed; --apply applies these drafts");
+    else note("nothing was changed");
+  }
+  if (isInterrupted) {
+    note(`interrupted: ${applying ? "what is applied stays" : "the drafts are kept"}; run it again to go on`);
+    return exitInterrupted;
+  }
+  if (report.stopped !== null) {
+    const { refusal, message } = report.stopped;
+    note(`${paint.bad("error:")} ${oneLine(message)}`);
+    note(`${paint.soft("hint:")} ${refusalHint(refusal, summariser, applying ? "applied" : "drafted")}`);
+    return exitUnavailable;
+  }
+  return unusable.length > 0 ? exitFindings : exitOk;
+}
+
+/** For programs. */
+async function resultOf(report: RewriteReport, isDiff: boolean): Promise<unknown> {
+  const { unifiedDiff } = await import("../diff.ts");
+  const drafts = report.results.map((result) => {
+    const { summary, conversation, depth } = result.target;
+    const place = { summary, conversation, depth, status: result.status };
+    if (result.status === "unusable") return { ...place, reason: result.reason };
+    if (result.status === "unreached") return place;
+    const { old, summary: now, isKept } = result;
+    return {
+      ...place,
+      kept: isKept,
+      oldText: old.text,
+      newText: now.text,
+      tokensBefore: old.tokens,
+      tokensAfter: now.tokens,
+      levelBefore: old.level,
+      level: now.level,
+      model: now.model,
+      ...(isDiff && { diff: unifiedDiff(old.text, now.text) }),
+    };
+  });
+  const { change, stopped } = report;
+  return { drafts, change, stopped, totals: totalsOf(report) };
+}

@@ -1,0 +1,484 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { openSqlite } from "../store/sqlite.ts";
+import { dissolveAt } from "../testing/contract/ground.ts";
+import { checkLossless } from "../testing/lossless.ts";
+import { makeScratch } from "../testing/scratch.ts";
+import { createHost, toAppendable, user } from "../testing/scripted-host.ts";
+import { createScriptedModel, thoughtWord } from "../testing/scripted-model.ts";
+import type { Behaviour } from "../testing/scripted-model.ts";
+import { createLcm } from "./lcm.ts";
+import type { Lcm, LcmDeps } from "./lcm.ts";
+import type { ConversationId, Level, SummaryId, Timestamp } from "./model.ts";
+import type { CompletionRequest, Model, Store } from "./ports.ts";
+import { builtInTemplates, expandFooter } from "./prompts.ts";
+import type { PlannedRewrites, RewriteOptions, RewriteReport } from "./rewrite.ts";
+import { renderedTokens } from "./render-summary.ts";
+import { resolveSettings } from "./settings.ts";
+
+const folder = makeScratch("rewrite");
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+let databases = 0;
+let clockMs = Date.UTC(2026, 10, 15);
+const clock = { now: (): Timestamp => new Date((clockMs += 5)).toISOString() as Timestamp };
+const settings = resolveSettings({
+  env: {},
+  config: {
+    leafTargetTokens: 90,
+    condensedTargetTokens: 120,
+  },
+}).values;
+
+interface Ground {
+  readonly store: Store;
+  readonly id: ConversationId;
+  /** The façade over the same store, with this model. */
+  readonly using: (model: Model | null, more?: Partial<LcmDeps>) => Lcm;
+  readonly plan: (select?: "all" | number) => Promise<PlannedRewrites>;
+  readonly texts: () => Promise<Readonly<Record<SummaryId, string>>>;
+  readonly check: () => Promise<void>;
+}
+
+/** A talk of 40 messages: six leaves of six, of three of which each is made a d1, and of both a d2, by this level. */
+async function ground(level: Level = "normal"): Promise<Ground> {
+  const store = await openSqlite({ path: join(folder, `${++databases}.db`), now: clock.now, housekeeping: false });
+  const { id } = await store.open({ sessionId: "s", sessionKey: "agent:main:s" });
+  const host = createHost("h");
+  for (let day = 0; day < 40; day++) {
+    const words = `On day ${day} the ${things[day % things.length]} was paid with ${day * 17} euros. `;
+    host.says(user(words.repeat(8)));
+  }
+  await store.append(id, host.entries.map(toAppendable));
+  const fold = async (from: number, to: number, name: string): Promise<void> => {
+    const text = `${name}: ${"somebody bought something and wrote it down. ".repeat(6)}`;
+    const summary = { text, tokens: renderedTokens(text), level, model: null, previousContext: null, fileIds: [] };
+    const folded = await store.fold(id, (await store.context(id)).slice(from, to), summary);
+    assert.equal(folded.kind, "written");
+  };
+  for (let leaf = 0; leaf < 6; leaf++) await fold(leaf, leaf + 6, `leaf ${leaf}`);
+  await fold(0, 3, "first d1");
+  await fold(1, 4, "second d1");
+  await fold(0, 2, "d2");
+  const using = (model: Model | null, more: Partial<LcmDeps> = {}): Lcm =>
+    createLcm({ store, clock, settings, model, ...more });
+  return {
+    store,
+    id,
+    using,
+    plan: async (select = "all") =>
+      await using(null).planRewrite({
+        conversation: id,
+        select: select === "all" ? { all: true } : { depth: select },
+      }),
+    async texts() {
+      const summaries = await store.summaries({ conversation: id });
+      return Object.fromEntries(summaries.map((summary) => [summary.id, summary.text]));
+    },
+    async check() {
+      const lists = [{ conversation: id, entries: host.entries }];
+      await checkLossless(store, lists, { expected: ["summary_below_normal"] });
+    },
+  };
+}
+
+const things = ["boat", "roof", "invoice", "garden", "engine", "letter"];
+const scripted = (behaviour: Behaviour | (() => Behaviour)): ReturnType<typeof createScriptedModel> =>
+  createScriptedModel({ behaviour: typeof behaviour === "string" ? () => behaviour : behaviour });
+
+type Answer = string | { readonly refusal: "filtered" | "overloaded" };
+
+/** A model that answers by the number of the call, and has words of its own for each. */
+function writer(answer: (call: number) => Answer | undefined = () => undefined): Model & {
+  readonly calls: readonly CompletionRequest[];
+} {
+  const calls: CompletionRequest[] = [];
+  return {
+    provider: "scripted",
+    name: "writer",
+    calls,
+    async complete(request) {
+      const call = calls.push(request);
+      const said = answer(call) ?? draftText(call);
+      if (typeof said !== "string") return { kind: "refused", refusal: said.refusal, message: "as the script says" };
+      return { kind: "text", text: said, finish: "stop", inputTokens: 7, outputTokens: 5 };
+    },
+  };
+}
+
+const draftText = (call: number): string =>
+  `In draft ${call} Mara says what was bought, for how much, and who has the receipts now.\n\n${expandFooter} sums`;
+
+const statuses = ({ results }: RewriteReport): readonly string[] => results.map(({ status }) => status);
+const asked = ({ calls }: { readonly calls: readonly CompletionRequest[] }): number => calls.length;
+const draft: RewriteOptions = { mode: "draft" };
+const apply: RewriteOptions = { mode: "apply" };
+
+describe("the plan of a rewrite", () => {
+  it("is bottom-up, in the order of the conversation within a depth, and says what each takes", async () => {
+    const { plan, texts, store } = await ground();
+    const { targets, skipped } = await plan();
+    const text = await texts();
+    assert.deepEqual(
+      targets.map(({ depth, summary }) => `${depth} ${text[summary]?.split(":")[0]}`),
+      [...[0, 1, 2, 3, 4, 5].map((leaf) => `0 leaf ${leaf}`), "1 first d1", "1 second d1", "2 d2"],
+    );
+    assert.deepEqual(skipped, []);
+    const [leaf] = targets;
+    const sources = await store.sources(targets.map(({ summary }) => summary));
+    const messages = await store.messages({ ids: sources.get(leaf?.summary ?? "sum_")?.messages ?? [] });
+    const tokens = messages.reduce((sum, message) => sum + message.tokens, 0);
+    assert.deepEqual([leaf?.sources, leaf?.sourceTokens, leaf?.targetTokens], [messages.length, tokens, 90]);
+    assert.equal(leaf?.template, "leaf");
+    await store.close();
+  });
+
+  it("takes those of one depth, or one", async () => {
+    const { plan, using, store, id } = await ground();
+    const { targets } = await plan(1);
+    assert.deepEqual(new Set(targets.map(({ depth }) => depth)), new Set([1]));
+    const [one] = targets;
+    assert.ok(one !== undefined);
+    const named = await using(null).planRewrite({ conversation: id, select: { summary: one.summary } });
+    assert.deepEqual(named.targets, [one]);
+    assert.deepEqual((await plan(7)).targets, []);
+    await store.close();
+  });
+
+  it("leaves out what the context does not reach any more, unless it is named", async () => {
+    const { plan, using, store, id } = await ground();
+    const top = (await plan(2)).targets[0]?.summary ?? "sum_";
+    await dissolveAt(store, id, top);
+    assert.deepEqual((await plan(2)).targets, []);
+    const named = await using(null).planRewrite({ conversation: id, select: { summary: top } });
+    assert.deepEqual(named.targets.length, 1);
+    await store.close();
+  });
+
+  it("names what a carried-over summary was carried from, and does not take a foreign one", async () => {
+    const { plan, using, store, id } = await ground();
+    const top = (await plan(2)).targets[0]?.summary ?? "sum_";
+    const next = await store.openSegment({ sessionId: "t", sessionKey: "agent:main:s" }, { carryDepth: 2 });
+    const { targets, skipped } = await using(null).planRewrite({ conversation: next.id, select: { all: true } });
+    assert.deepEqual([targets.length, skipped.length], [0, 1]);
+    assert.match(skipped[0]?.reason ?? "", new RegExp(`carried over from ${top}`));
+    const draftOfIt = await using(writer()).draftRewrite(skipped[0]?.summary ?? "sum_");
+    assert.equal(draftOfIt.kind, "unusable");
+    const foreign = using(null).planRewrite({ conversation: next.id, select: { summary: top } });
+    await assert.rejects(foreign, { code: "not_found", hint: new RegExp(`lcm dag ${next.id}`) });
+    assert.notEqual(next.id, id);
+    await store.close();
+  });
+});
+
+describe("a dry run of a rewrite", () => {
+  it("changes no text, and writes each from the drafts below it", async () => {
+    const { plan, using, texts, store } = await ground();
+    const before = await texts();
+    const model = writer();
+    const targets = await plan();
+    const report = await using(model).rewriteAll(targets, draft);
+    assert.deepEqual(new Set(statuses(report)), new Set(["drafted"]));
+    assert.deepEqual([report.change, report.stopped], [null, null]);
+    assert.deepEqual(await texts(), before);
+    assert.equal(asked(model), targets.targets.length, "one call for each");
+    const draftsIn = (call: number): readonly string[] =>
+      [...(model.calls[call - 1]?.prompt ?? "").matchAll(/In draft (\d+) Mara/g)].map(([, number = ""]) => number);
+    assert.deepEqual(draftsIn(1), []);
+    assert.deepEqual(draftsIn(2), ["1"], "what comes before it");
+    assert.deepEqual(draftsIn(7), ["1", "2", "3"], "its sources");
+    assert.deepEqual(draftsIn(8), ["7", "4", "5", "6"], "what comes before it, and its sources");
+    assert.deepEqual(draftsIn(9), ["7", "8"]);
+    await store.close();
+  });
+
+  it("writes none before what it is made from, however many are drafted at a time", async () => {
+    const { plan, using, store } = await ground();
+    const model = writer();
+    await using(model).rewriteAll(await plan(), { ...draft, concurrency: 4 });
+    const condensed = model.calls.filter(({ prompt }) => !prompt.includes("On day"));
+    assert.equal(condensed.length, 3);
+    for (const { prompt } of condensed)
+      assert.doesNotMatch(/<conversation_segment>[^]*/.exec(prompt)?.[0] ?? "", /leaf \d:|d1:/);
+    await store.close();
+  });
+
+  it("keeps its drafts: what is applied is what was looked at, and nobody is asked again", async () => {
+    for (const concurrency of [1, 3]) {
+      const { plan, using, texts, store, check } = await ground();
+      const targets = await plan();
+      const looked = await using(writer()).rewriteAll(targets, { ...draft, concurrency });
+      const model = writer(() => assert.fail("it was asked again"));
+      const look = await using(model).rewriteAll(targets, { mode: "look", concurrency });
+      assert.deepEqual(new Set(statuses(look)), new Set(["drafted"]));
+      const report = await using(model).rewriteAll(await plan(), { ...apply, concurrency });
+      assert.deepEqual(new Set(statuses(report)), new Set(["applied"]));
+      const drafts = looked.results.map((result) =>
+        result.status === "drafted" ? [result.target.summary, result.summary.text] : assert.fail(),
+      );
+      assert.deepEqual(await texts(), Object.fromEntries(drafts));
+      await check();
+      await store.close();
+    }
+  });
+
+  it("asks again where what a draft was written from is not the same", async () => {
+    const { plan, using, store } = await ground();
+    const one = { ...(await plan()), targets: (await plan()).targets.slice(0, 1) };
+    const calls = async (options: Partial<RewriteOptions>, more: Partial<LcmDeps> = {}, name = "writer") => {
+      const model = { ...writer(), name };
+      await using(model, more).rewriteAll(one, { ...draft, ...options });
+      return asked(model);
+    };
+    const leaf = `Shorter. ${builtInTemplates.leaf}`;
+    const others: readonly Parameters<typeof calls>[] = [
+      [{ customInstructions: "Names first." }],
+      [{ zone: null }],
+      [{ zone: "Asia/Tokyo" }],
+      [{}, {}, "another"],
+      [{}, { templates: { ...builtInTemplates, leaf } }],
+    ];
+    for (const other of others) {
+      assert.equal(await calls({}), 1, "one draft is kept for each summary, the last");
+      assert.equal(await calls({}), 0);
+      assert.equal(await calls(...other), 1);
+    }
+    await using(writer()).rewriteAll(one, apply);
+    assert.equal(await calls({}), 1, "it was to replace another text");
+    await store.close();
+  });
+
+  it("asks nobody when it only looks what is kept", async () => {
+    const { plan, using, store } = await ground();
+    const model = writer(() => assert.fail("it was asked"));
+    const look = await using(model).rewriteAll(await plan(), { mode: "look" });
+    assert.deepEqual(new Set(statuses(look)), new Set(["unreached"]));
+    assert.equal(look.stopped, null);
+    await store.close();
+  });
+});
+
+describe("an applied rewrite", () => {
+  it("is one change that can be taken back, and loses nothing", async () => {
+    const { plan, using, texts, store, check } = await ground();
+    const before = await texts();
+    const { change, results } = await using(writer()).rewriteAll(await plan(), { ...apply, operation: "repair" });
+    assert.ok(change !== null);
+    const journal = await store.journal({ change });
+    assert.equal(journal.length, results.length);
+    assert.deepEqual(new Set(journal.map(({ operation }) => operation)), new Set(["repair"]));
+    for (const text of Object.values(await texts())) assert.match(text, /^In draft \d+ Mara/);
+    await check();
+    assert.equal((await store.undo(change)).kind, "undone");
+    assert.deepEqual(await texts(), before);
+    await store.close();
+  });
+
+  it("counts every call, as what it is for", async () => {
+    const { plan, using, store } = await ground();
+    const model = writer();
+    const lcm = using(model);
+    const before = (await lcm.spend()).usage.calls;
+    await lcm.rewriteAll(await plan(), apply);
+    assert.equal((await lcm.spend()).usage.calls - before, asked(model));
+    assert.deepEqual(new Set(model.calls.map(({ purpose }) => purpose)), new Set(["rewrite"]));
+    await store.close();
+  });
+
+  it("is not made without a model", async () => {
+    const { plan, using, texts, store } = await ground("extractive");
+    const before = await texts();
+    const report = using(null).rewriteAll(await plan(), apply);
+    await assert.rejects(report, { code: "unavailable", hint: /--model .*LCM_SUMMARY_MODEL/ });
+    assert.deepEqual(await texts(), before);
+    await store.close();
+  });
+});
+
+describe("an answer that is of no use", () => {
+  const bad: readonly (readonly [Answer, RegExp])[] = [
+    [" \n", /empty/],
+    [`<think>The ${thoughtWord} user wants a summary.</think>`, /nothing but reasoning/],
+    ["Done.", /too thin: \d+ tokens for \d+/],
+    ["And then more was bought. ".repeat(60), /too long: \d+ tokens, and the cap is 135/],
+    [{ refusal: "filtered" }, /refused it: as the script says/],
+  ];
+
+  it("leaves the old text, is told with its reason, and keeps nothing else from being rewritten", async () => {
+    for (const [answer, reason] of bad) {
+      const { plan, using, texts, store, check } = await ground();
+      const before = await texts();
+      const { targets } = await plan();
+      const model = writer((call) => (call === 2 ? answer : undefined));
+      const report = await using(model).rewriteAll({ targets, skipped: [] }, apply);
+      const [second] = report.results.filter(({ status }) => status === "unusable");
+      assert.ok(second?.status === "unusable" && second.target.summary === targets[1]?.summary);
+      assert.match(second.reason, reason);
+      assert.equal(statuses(report).filter((status) => status === "applied").length, targets.length - 1);
+      const now = await texts();
+      const kept = before[second.target.summary] ?? "";
+      assert.equal(now[second.target.summary], kept);
+      const firstCondensed = targets.findIndex(({ depth }) => depth === 1);
+      assert.ok(model.calls[firstCondensed]?.prompt.includes(kept.trim()), "above it the old text is read");
+      await check();
+      await store.close();
+    }
+  });
+
+  it("is not replaced by a stricter one where the old text is normal, but is where that is worse", async () => {
+    const { plan, using, store } = await ground();
+    const strict = writer((call) => (call === 1 ? "" : undefined));
+    const [first] = (await plan()).targets;
+    assert.ok(first !== undefined);
+    const report = await using(strict).rewriteAll({ targets: [first], skipped: [] }, apply);
+    assert.deepEqual([statuses(report), asked(strict)], [["unusable"], 1]);
+    await store.close();
+
+    const poor = await ground("extractive");
+    const second = writer((call) => (call === 1 ? "" : undefined));
+    const [leaf] = (await poor.plan()).targets;
+    assert.ok(leaf !== undefined && leaf.level === "extractive");
+    await poor.using(second).rewriteAll({ targets: [leaf], skipped: [] }, apply);
+    const [now] = await poor.store.summaries({ ids: [leaf.summary] });
+    assert.deepEqual([now?.level, now?.model], ["aggressive", "scripted/writer"]);
+    await poor.store.close();
+  });
+});
+
+describe("a rewrite that ends early", () => {
+  it("keeps what was applied when the provider fails, and says what was not reached", async () => {
+    const { plan, using, texts, store, check } = await ground();
+    const before = await texts();
+    const { targets } = await plan();
+    const model = writer((call) => (call === 4 ? { refusal: "overloaded" } : undefined));
+    const report = await using(model).rewriteAll({ targets, skipped: [] }, apply);
+    const left = targets.length - 3;
+    assert.deepEqual(statuses(report), [...Array(3).fill("applied"), ...Array(left).fill("unreached")]);
+    assert.equal(report.stopped?.refusal, "overloaded");
+    assert.equal(asked(model), 4, "nobody is asked after that");
+    const now = await texts();
+    for (const [at, { summary }] of targets.entries()) assert.equal(now[summary] === before[summary], at >= 3);
+    await check();
+    await store.close();
+  });
+
+  it("applies nothing after it was interrupted, not even what is drafted already", async () => {
+    const { plan, using, store } = await ground();
+    const targets = await plan();
+    await using(writer()).rewriteAll(targets, draft);
+    const interruption = new AbortController();
+    const report = await using(writer()).rewriteAll(targets, {
+      ...apply,
+      signal: interruption.signal,
+      onResult: () => interruption.abort(),
+    });
+    assert.deepEqual(statuses(report).slice(0, 2), ["applied", "unreached"]);
+    assert.equal(statuses(report).filter((status) => status === "applied").length, 1);
+    await store.close();
+  });
+
+  it("keeps what was applied when it is interrupted, and gives up on a model that hangs", async () => {
+    const { plan, using, store, check } = await ground();
+    const { targets } = await plan();
+    const interruption = new AbortController();
+    let calls = 0;
+    const model = scripted(() => {
+      calls += 1;
+      if (calls < 3) return "good";
+      queueMicrotask(() => interruption.abort());
+      return "hangs";
+    });
+    const report = await using(model).rewriteAll({ targets, skipped: [] }, { ...apply, signal: interruption.signal });
+    assert.deepEqual(statuses(report).slice(0, 4), ["applied", "applied", "unreached", "unreached"]);
+    assert.equal(report.stopped?.refusal, "cancelled");
+    await check();
+    await store.close();
+  });
+});
+
+describe("a rewrite while others write", () => {
+  it("drafts again from what is there now", async () => {
+    const { plan, using, store } = await ground();
+    const [target] = (await plan(1)).targets;
+    assert.ok(target !== undefined);
+    const elsewhere = { text: "rewritten elsewhere", tokens: 5, level: "normal", model: null } as const;
+    const model = writer();
+    const busy: Model = {
+      ...model,
+      async complete(request) {
+        const answer = await model.complete(request);
+        if (asked(model) === 1) {
+          const summary = { ...elsewhere, previousContext: null, fileIds: [] };
+          await store.rewrite({ summary: target.summary, revision: 0 }, summary);
+        }
+        return answer;
+      },
+    };
+    const report = await using(busy).rewriteAll({ targets: [target], skipped: [] }, apply);
+    const [result] = report.results;
+    assert.ok(result?.status === "applied");
+    assert.deepEqual([result.old.text, asked(model)], ["rewritten elsewhere", 2]);
+    await store.close();
+  });
+
+  it("gives up on a summary that never stands still", async () => {
+    const { plan, using, store } = await ground();
+    const { targets } = await plan(2);
+    const [target] = targets;
+    assert.ok(target !== undefined);
+    const model = writer();
+    const busy: Model = {
+      ...model,
+      async complete(request) {
+        const revision = asked(model);
+        const text = `change ${revision} of somebody else`;
+        const summary = { text, tokens: 5, level: "normal", model: null, previousContext: null, fileIds: [] } as const;
+        await store.rewrite({ summary: target.summary, revision }, summary);
+        return await model.complete(request);
+      },
+    };
+    const report = await using(busy).rewriteAll({ targets, skipped: [] }, apply);
+    assert.deepEqual(statuses(report), ["unusable"]);
+    assert.equal(asked(model), 5);
+    const [now] = await store.summaries({ ids: [target.summary] });
+    assert.match(now?.text ?? "", /somebody else$/);
+    await store.close();
+  });
+
+  it("neither applies nor keeps what was drafted from something that is forgotten meanwhile", async () => {
+    for (const options of [draft, apply]) {
+      const { plan, using, texts, store, id } = await ground();
+      const { targets } = await plan(0);
+      const target = targets.slice(0, 1);
+      const model = writer();
+      const busy: Model = {
+        ...model,
+        async complete(request) {
+          const answer = await model.complete(request);
+          if (asked(model) > 1) return answer;
+          // Not in what this one is written from: only the count of what was forgotten can tell.
+          const forgetting = { kind: "secret", text: "On day 39" } as const;
+          await store.forget(id, await store.planForget(id, forgetting));
+          return answer;
+        },
+      };
+      const lcm = using(busy);
+      const report = await lcm.rewriteAll({ targets: target, skipped: [] }, options);
+      const isApplied = options.mode === "apply";
+      assert.deepEqual([statuses(report), asked(model)], [[isApplied ? "applied" : "drafted"], isApplied ? 2 : 1]);
+      assert.ok(!Object.values(await texts()).some((text) => text.includes("In draft 1")));
+      const look = await lcm.rewriteAll(await plan(0), { mode: "look" });
+      assert.ok(!statuses(look).includes("drafted"), "no draft is kept");
+      await store.close();
+    }
+  });
+
+  it("says so of a summary that is not there any more", async () => {
+    const { using, store } = await ground();
+    const drafted = await using(writer()).draftRewrite("sum_0123456789abcdef");
+    assert.deepEqual(drafted, { kind: "unusable", reason: "it is not there any more" });
+    await store.close();
+  });
+});

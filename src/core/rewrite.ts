@@ -1,0 +1,325 @@
+/**
+ * New texts for summaries that stand. Which ones, and what each is made from, is a plan; a draft is what the model writes
+ * from the sources as they are now; applying it leaves the summary's id, sources and place. Sources come before what was
+ * made from them, so that each is written from fresh text.
+ *
+ * A text is only ever replaced by one that a model wrote, and never by one of a lower level. Drafts are kept, so that
+ * what was looked at is what is applied, and paid for once.
+ */
+
+import { mustFind, promptBudgetDefault } from "./compact.ts";
+import { LcmError } from "./errors.ts";
+import { bottomUp, closure } from "./graph.ts";
+import type { Conversation, ConversationId, Level, NewSummary, Refusal, Summary, SummaryId } from "./model.ts";
+import { rulesOf, targetTokensOf } from "./plan.ts";
+import type { Rules } from "./plan.ts";
+import type { Changed, PartOf, Skeleton, Store, SummaryFacts, Written } from "./ports.ts";
+import { templateNameOf } from "./prompts.ts";
+import type { TemplateName } from "./prompts.ts";
+import type { Settings } from "./settings.ts";
+import { draftWithModel, nameOf, promptFor } from "./summarize.ts";
+import type { SummarizeDeps } from "./summarize.ts";
+import { sourceOfSummary } from "./summary-source.ts";
+import type { Overlay } from "./summary-source.ts";
+
+export interface RewriteDeps extends SummarizeDeps {
+  readonly store: Store;
+}
+
+// ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface RewriteRequest {
+  readonly conversation: ConversationId;
+  /** One, wherever it stands; or those that the context reaches, of one depth or all. */
+  readonly select: { readonly summary: SummaryId } | { readonly depth: number } | { readonly all: true };
+}
+
+export interface PlannedRewrite {
+  readonly conversation: ConversationId;
+  readonly summary: SummaryId;
+  readonly depth: number;
+  readonly level: Level;
+  readonly tokens: number;
+  readonly earliestAt: string | null;
+  readonly latestAt: string | null;
+  /** How many messages or summaries it was made from, and their tokens as they are now. */
+  readonly sources: number;
+  readonly sourceTokens: number;
+  readonly targetTokens: number;
+  readonly template: TemplateName;
+}
+
+export interface PlannedRewrites {
+  /** In the order in which they are written. */
+  readonly targets: readonly PlannedRewrite[];
+  /** Those that have no sources to be written from. */
+  readonly skipped: readonly SkippedRewrite[];
+}
+
+interface SkippedRewrite {
+  readonly conversation: ConversationId;
+  readonly summary: SummaryId;
+  readonly reason: string;
+}
+
+export async function planRewrite(
+  { store, settings }: Pick<RewriteDeps, "store" | "settings">,
+  { conversation, select }: RewriteRequest,
+): Promise<PlannedRewrites> {
+  const bones = await store.skeleton(conversation);
+  return planRewritesOf(bones, selected(bones, select), rewriteRules(settings, bones.conversation));
+}
+
+/** How long summaries are: as compaction would make them now. */
+export const rewriteRules = (settings: Settings, { promptBudget }: Conversation): Rules =>
+  rulesOf(settings, false, promptBudget ?? promptBudgetDefault);
+
+function selected(
+  { conversation, context, summaries, sources }: Skeleton,
+  select: RewriteRequest["select"],
+): ReadonlySet<SummaryId> {
+  if ("summary" in select) {
+    if (summaries.some(({ id }) => id === select.summary)) return new Set([select.summary]);
+    throw new LcmError("not_found", `${select.summary} is no summary of conversation ${conversation.id}`, {
+      hint: `\`lcm dag ${conversation.id}\` lists them`,
+    });
+  }
+  const reached = reachedIn({ context, sources });
+  if ("all" in select) return new Set(reached);
+  const ofDepth = new Set(summaries.flatMap(({ id, depth }) => (depth === select.depth ? [id] : [])));
+  return new Set(reached.filter((id) => ofDepth.has(id)));
+}
+
+/** What the context reaches: of one depth, in the order of the conversation. */
+function reachedIn({ context, sources }: Pick<Skeleton, "context" | "sources">): readonly SummaryId[] {
+  const roots = context.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
+  return closure(roots, (id) => sources.get(id));
+}
+
+/** Sources first. Within a depth by place in the conversation: times may be equal, and copies have those of others. */
+function inOrder(bones: Skeleton, wanted: ReadonlySet<SummaryId>): readonly SummaryFacts[] {
+  const places = new Map(reachedIn(bones).map((id, place) => [id, place]));
+  const placeOf = ({ id }: SummaryFacts): number => places.get(id) ?? places.size;
+  return bottomUp(bones.summaries.filter(({ id }) => wanted.has(id))).toSorted(
+    (a, b) => a.depth - b.depth || placeOf(a) - placeOf(b),
+  );
+}
+
+/** Pure: what writing these summaries anew would take. */
+export function planRewritesOf(bones: Skeleton, wanted: ReadonlySet<SummaryId>, rules: Rules): PlannedRewrites {
+  const tokensOf = new Map<string | number, number>(bones.summaries.map(({ id, tokens }) => [id, tokens]));
+  for (const [index, id] of bones.messageIds.entries()) tokensOf.set(id, bones.messageTokens[index] ?? 0);
+  const conversation = bones.conversation.id;
+  const targets: PlannedRewrite[] = [];
+  const skipped: SkippedRewrite[] = [];
+  for (const summary of inOrder(bones, wanted)) {
+    const { id, depth, level, tokens, earliestAt, latestAt } = summary;
+    const from = bones.sources.get(id);
+    const sources: readonly (string | number)[] = [...(from?.messages ?? []), ...(from?.summaries ?? [])];
+    if (sources.length === 0) {
+      skipped.push({ conversation, summary: id, reason: sourceless(summary) });
+      continue;
+    }
+    const sourceTokens = sources.reduce<number>((sum, each) => sum + (tokensOf.get(each) ?? 0), 0);
+    targets.push({
+      conversation,
+      summary: id,
+      depth,
+      level,
+      tokens,
+      earliestAt,
+      latestAt,
+      sources: sources.length,
+      sourceTokens,
+      targetTokens: targetTokensOf(rules, depth, sourceTokens),
+      template: templateNameOf(depth),
+    });
+  }
+  return { targets, skipped };
+}
+
+export const sourceless = ({ carriedFrom }: Pick<SummaryFacts, "carriedFrom">): string =>
+  carriedFrom === null
+    ? "it has no sources"
+    : `it was carried over from ${carriedFrom} of an earlier conversation, and has no sources of its own`;
+
+// ── One draft ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface DraftOptions {
+  /** In which the sources tell times; null tells none, and the setting holds if it is left out. */
+  readonly zone?: string | null;
+  /** What comes with this request; the setting holds besides. */
+  readonly customInstructions?: string | null;
+  readonly signal?: AbortSignal;
+  /** Drafts of sources, and of what comes before, that are not applied. */
+  readonly overlay?: Overlay;
+  /** Only a draft that is kept: nobody is asked. */
+  readonly onlyKept?: boolean;
+}
+
+export type RewriteDraft =
+  | {
+      readonly kind: "drafted";
+      readonly old: Summary;
+      readonly summary: NewSummary;
+      /** Drafted before, from the very same. */
+      readonly isKept: boolean;
+      /** `forgets` of the conversation when the sources were read. */
+      readonly forgets: number;
+    }
+  /** There is no text to put in the place of the old one. */
+  | { readonly kind: "unusable"; readonly reason: string }
+  /** The provider's trouble, whatever text was asked for; or nobody was to be asked. */
+  | { readonly kind: "refused"; readonly refusal: Refusal; readonly message: string };
+
+/** What the model would put in the place of a summary's text. Throws `unavailable` without a model. */
+export async function draftRewrite(
+  deps: RewriteDeps,
+  id: SummaryId,
+  options: DraftOptions = {},
+): Promise<RewriteDraft> {
+  const { store, settings, model } = deps;
+  if (model === null) throw missingModel();
+  const [old] = await store.summaries({ ids: [id] });
+  if (old === undefined) return { kind: "unusable", reason: "it is not there any more" };
+  const conversation = await mustFind(store, old.conversation);
+  const { forgets } = conversation;
+  const { zone = settings.timezone, overlay = new Map(), customInstructions = null, signal } = options;
+  const source = await sourceOfSummary(store, old, { rules: rewriteRules(settings, conversation), zone, overlay });
+  if (source === null) return { kind: "unusable", reason: sourceless(old) };
+
+  const { system, prompt } = promptFor(deps, source, { customInstructions }, "normal");
+  const { tokens, overheadTokens } = source;
+  const basis = JSON.stringify([nameOf(model), system, prompt, tokens, overheadTokens, old.level, old.text]);
+  const kept = await store.draft(id, basis);
+  if (kept !== null) return { kind: "drafted", old, summary: kept, isKept: true, forgets };
+  if (options.onlyKept === true) return { kind: "refused", refusal: "cancelled", message: "no draft is kept" };
+
+  const asking = { purpose: "rewrite", customInstructions, ...(signal && { signal }) } as const;
+  const drafted = await draftWithModel({ ...deps, model }, source, asking, levelsInPlaceOf(old));
+  if (drafted.kind !== "drafted") return drafted;
+  await store.saveDraft(id, basis, drafted.summary, forgets);
+  return { kind: "drafted", old, summary: drafted.summary, isKept: false, forgets };
+}
+
+/** A normal text says more than an aggressive one, so the model is not asked for that in its place. */
+const levelsInPlaceOf = ({ level, text }: Summary): readonly ("normal" | "aggressive")[] =>
+  level === "normal" && text.trim() !== "" ? ["normal"] : ["normal", "aggressive"];
+
+export const missingModel = (): LcmError =>
+  new LcmError("unavailable", "summaries are only rewritten by a model, and there is none", {
+    hint: "--model provider/model or LCM_SUMMARY_MODEL names one",
+  });
+
+/** Stale if the summary has been rewritten, or something was forgotten, since this was drafted. */
+export const applyRewrite = async (
+  { store }: Pick<RewriteDeps, "store">,
+  { old, summary, forgets }: Extract<RewriteDraft, { readonly kind: "drafted" }>,
+  partOf?: PartOf,
+): Promise<Written<Changed & { readonly revision: number }>> =>
+  await store.rewrite({ summary: old.id, revision: old.revision, forgets }, summary, partOf);
+
+// ── All of a plan ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface RewriteOptions extends Omit<DraftOptions, "overlay" | "onlyKept"> {
+  /** Count the drafts that are kept, without asking; draft; or draft and apply each. */
+  readonly mode: "look" | "draft" | "apply";
+  readonly operation?: "rewrite" | "repair";
+  /** How many are drafted at the same time, within a depth. */
+  readonly concurrency?: number;
+  /** Called for each, in the order of the plan. */
+  readonly onResult?: (result: RewriteResult) => void;
+}
+
+export type RewriteResult = { readonly target: PlannedRewrite } & (
+  | {
+      readonly status: "drafted" | "applied";
+      readonly old: Summary;
+      readonly summary: NewSummary;
+      readonly isKept: boolean;
+    }
+  | { readonly status: "unusable"; readonly reason: string }
+  /** The work ended before it. */
+  | { readonly status: "unreached" }
+);
+
+export interface RewriteReport {
+  readonly results: readonly RewriteResult[];
+  /** The number of the change; null if nothing was applied. */
+  readonly change: number | null;
+  /** What ended the work early. */
+  readonly stopped: { readonly refusal: Refusal; readonly message: string } | null;
+}
+
+/** So often a summary is drafted at most, if it is rewritten by others meanwhile. */
+const staleMax = 5;
+
+/**
+ * Drafts what was planned, and applies each draft before what stands on it is drafted. What is applied stays, whatever
+ * ends the work: trouble of the provider, or the signal.
+ */
+export async function rewriteAll(
+  deps: RewriteDeps,
+  { targets }: PlannedRewrites,
+  options: RewriteOptions,
+): Promise<RewriteReport> {
+  const { mode, operation = "rewrite", onResult = () => undefined } = options;
+  const overlay = new Map<SummaryId, NewSummary>();
+  const results: RewriteResult[] = [];
+  let change: number | null = null;
+  let stopped: RewriteReport["stopped"] = null;
+  const draft = async ({ summary }: PlannedRewrite): Promise<RewriteDraft> =>
+    await draftRewrite(deps, summary, { ...options, overlay, onlyKept: mode === "look" });
+
+  const settle = async (target: PlannedRewrite, first: RewriteDraft): Promise<RewriteResult> => {
+    for (let attempts = 0; attempts < staleMax; attempts++) {
+      const drafted = attempts === 0 ? first : await draft(target);
+      if (drafted.kind === "unusable") return { target, status: "unusable", reason: drafted.reason };
+      if (drafted.kind === "refused") {
+        const { refusal, message } = drafted;
+        if (mode !== "look") stopped ??= { refusal, message };
+        return { target, status: "unreached" };
+      }
+      const { old, summary, isKept } = drafted;
+      if (mode !== "apply") {
+        overlay.set(target.summary, summary);
+        return { target, status: "drafted", old, summary, isKept };
+      }
+      const applied = await applyRewrite(deps, drafted, { operation, ...(change !== null && { change }) });
+      if (applied.kind === "written") {
+        change = applied.change;
+        return { target, status: "applied", old, summary, isKept };
+      }
+    }
+    return { target, status: "unusable", reason: "it was changed by others again and again" };
+  };
+
+  for (const wave of wavesOf(targets, options.concurrency ?? 1)) {
+    const isOver = stopped !== null || options.signal?.aborted === true;
+    const drafts = isOver ? [] : await Promise.all(wave.map(draft));
+    for (const [at, target] of wave.entries()) {
+      const drafted = drafts[at];
+      const result: RewriteResult =
+        drafted === undefined ? { target, status: "unreached" } : await settle(target, drafted);
+      results.push(result);
+      onResult(result);
+    }
+  }
+  return { results, change, stopped };
+}
+
+/**
+ * What is drafted at the same time: so many of one depth. The next ones read what came of these; so it does not depend
+ * on who is quicker what anything is drafted from, and a draft that is kept is found again.
+ */
+function wavesOf(targets: readonly PlannedRewrite[], concurrency: number): readonly (readonly PlannedRewrite[])[] {
+  const waves: PlannedRewrite[][] = [];
+  for (const target of targets) {
+    const wave = waves.at(-1);
+    const [first] = wave ?? [];
+    const isOfIt = first?.conversation === target.conversation && first.depth === target.depth;
+    if (wave !== undefined && isOfIt && wave.length < concurrency) wave.push(target);
+    else waves.push([target]);
+  }
+  return waves;
+}

@@ -1,0 +1,72 @@
+/** Drafts of rewrites: kept for what they were written from, and gone once they are of no use. */
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ConversationId, SummaryId } from "../../core/model.ts";
+import type { Store } from "../../core/ports.ts";
+import { createHost, user } from "../scripted-host.ts";
+import { deliver, foldPlaces, onStore, summary } from "./ground.ts";
+import type { StoreUnderTest } from "./ground.ts";
+
+export function testDrafts(subject: StoreUnderTest): void {
+  describe("drafts", () => {
+    it(
+      "a draft is kept for exactly what it was written from, and the last one of a summary replaces the others",
+      onStore(subject, async ({ store }) => {
+        const { leaf, other } = await folded(store);
+        assert.equal(await store.draft(leaf, "basis"), null);
+        const draft = summary("better", { level: "aggressive", model: "m", fileIds: ["file_0123456789abcdef"] });
+        await store.saveDraft(leaf, "basis", draft);
+        assert.deepEqual(await store.draft(leaf, "basis"), draft);
+        assert.equal(await store.draft(leaf, "basis "), null);
+        assert.equal(await store.draft(other, "basis"), null);
+        await store.saveDraft(leaf, "another basis", summary("best"));
+        assert.equal(await store.draft(leaf, "basis"), null);
+        assert.deepEqual(await store.draft(leaf, "another basis"), summary("best"));
+      }),
+    );
+
+    it(
+      "a rewrite removes the draft of its summary, and no other",
+      onStore(subject, async ({ store }) => {
+        const { leaf, other } = await folded(store);
+        for (const id of [leaf, other]) await store.saveDraft(id, "basis", summary("better"));
+        assert.equal((await store.rewrite({ summary: leaf, revision: 9 }, summary("better"))).kind, "stale");
+        assert.deepEqual(await store.draft(leaf, "basis"), summary("better"), "nothing was written");
+        assert.equal((await store.rewrite({ summary: leaf, revision: 0 }, summary("better"))).kind, "written");
+        assert.equal(await store.draft(leaf, "basis"), null);
+        assert.deepEqual(await store.draft(other, "basis"), summary("better"));
+      }),
+    );
+
+    it(
+      "forgetting removes all drafts, and none is kept that was written from what had been read before",
+      onStore(
+        subject,
+        async ({ store }) => {
+          const { leaf, other, id } = await folded(store);
+          for (const each of [leaf, other]) await store.saveDraft(each, "basis", summary("says this is m1"));
+          const { forgets } = (await store.conversation(id)) ?? assert.fail();
+          await store.forget(id, await store.planForget(id, { kind: "secret", text: "this is m1" }));
+          for (const each of [leaf, other]) assert.equal(await store.draft(each, "basis"), null);
+          await store.saveDraft(leaf, "basis", summary("says this is m1"), forgets);
+          assert.equal(await store.draft(leaf, "basis"), null);
+          await store.saveDraft(leaf, "basis", summary("says it no more"), forgets + 1);
+          assert.deepEqual(await store.draft(leaf, "basis"), summary("says it no more"));
+        },
+        ["summary_outdated"],
+      ),
+    );
+  });
+}
+
+async function folded(
+  store: Store,
+): Promise<{ readonly leaf: SummaryId; readonly other: SummaryId; readonly id: ConversationId }> {
+  const talk = await store.open({ sessionId: "s" });
+  const host = createHost("h");
+  for (let at = 0; at < 6; at++) host.says(user(`this is m${at}, said at some length`));
+  await deliver(store, talk, host);
+  const leaf = await foldPlaces(store, talk.id, [0, 1], "one");
+  return { leaf, other: await foldPlaces(store, talk.id, [1, 2], "two"), id: talk.id };
+}

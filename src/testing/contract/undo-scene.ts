@@ -1,0 +1,122 @@
+/** What the tests of undo stand on: two conversations with summaries, and each change as one call that tells its number. */
+
+import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Conversation, ConversationId, SummaryId } from "../../core/model.ts";
+import type { Obstacle, PartOf, Store } from "../../core/ports.ts";
+import { assertSameRows, dumpOfContent } from "../dump.ts";
+import { checkSound } from "../lossless.ts";
+import { makeScratch } from "../scratch.ts";
+import { createHost, user } from "../scripted-host.ts";
+import type { ScriptedHost } from "../scripted-host.ts";
+import { deliver, foldPlaces, itemOf, summary } from "./ground.ts";
+import type { StoreUnderTest } from "./ground.ts";
+
+export interface Scene {
+  readonly store: Store;
+  readonly path: string;
+  /** m0 to m15; m0 to m11 under leaves of two, and two condensed ones over the first four of them. */
+  readonly talk: Conversation;
+  readonly host: ScriptedHost;
+  readonly leaves: readonly SummaryId[];
+  readonly condensed: readonly SummaryId[];
+  /** Three messages of their own. */
+  readonly other: Conversation;
+  readonly guest: ScriptedHost;
+}
+
+const wordOf = (n: number): string => `m${n}`;
+
+export const onScene = (subject: StoreUnderTest, test: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
+  const folder = makeScratch("undo");
+  const path = join(folder, "lcm.db");
+  const store = await subject.open(path);
+  try {
+    const talk = await store.open({ sessionId: "talk" });
+    const host = createHost("h");
+    for (let n = 0; n < 16; n++) host.says(user(`${wordOf(n)} is what was said at some length`));
+    await deliver(store, talk, host);
+    const leaves: SummaryId[] = [];
+    for (let n = 0; n < 6; n++) leaves.push(await foldPlaces(store, talk.id, [n, n + 1], `leaf number ${n}`));
+    const condensed = [
+      await foldPlaces(store, talk.id, [0, 1], "condensed first"),
+      await foldPlaces(store, talk.id, [1, 2], "condensed second"),
+    ];
+    const other = await store.open({ sessionId: "other" });
+    const guest = createHost("g");
+    for (const text of ["g0", "g1", "g2"]) guest.says(user(text));
+    await deliver(store, other, guest);
+    while ((await store.index(100)) > 0);
+    await test({ store, path, talk, host, leaves, condensed, other, guest });
+    await sound(store);
+  } finally {
+    await store.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+};
+
+/** New texts are of any length here: that one is longer than what it stands for is none of undo's doing. */
+export const sound = async (store: Store): Promise<void> => await checkSound(store, [null], ["summary_too_long"]);
+
+export const of = <T>(items: readonly T[], place: number): T => items[place] ?? assert.fail(`nothing at ${place}`);
+
+/** New text for a summary; the change that it is. */
+export async function rewrite(store: Store, id: SummaryId, text: string, partOf?: PartOf): Promise<number> {
+  const [{ revision } = assert.fail(`no ${id}`)] = await store.summaries({ ids: [id] });
+  const outcome = await store.rewrite(
+    { summary: id, revision },
+    summary(text, { tokens: 2, model: "scripted/two", fileIds: ["file_0123456789abcdef"] }),
+    partOf,
+  );
+  return outcome.kind === "written" ? outcome.change : assert.fail(outcome.reason);
+}
+
+export async function dissolve(
+  store: Store,
+  conversation: ConversationId,
+  id: SummaryId,
+  purge = false,
+): Promise<number> {
+  const { ordinal } = await itemOf(store, conversation, id);
+  const outcome = await store.dissolve({ conversation, summary: id, ordinal, purge });
+  return outcome.kind === "written" ? outcome.change : assert.fail(outcome.reason);
+}
+
+export async function transplant(store: Store, source: ConversationId, target: ConversationId): Promise<number> {
+  const outcome = await store.transplant({ source, target });
+  return outcome.kind === "written" ? outcome.change : assert.fail(outcome.kind);
+}
+
+/** Takes a change back, and tells the change that this is. */
+export async function takeBack(store: Store, change: number, only?: SummaryId): Promise<number> {
+  const planned = await store.planUndo(change, only);
+  assert.deepEqual(planned.obstacles, []);
+  const outcome = await store.undo(change, only);
+  assert.ok(outcome.kind === "undone", JSON.stringify(outcome));
+  assert.equal(outcome.entries, planned.entries.length);
+  return outcome.change;
+}
+
+/** What stands in the way: the plan says it, taking back says the same, and nothing happens. */
+export async function blockedBy(
+  { store, path }: Scene,
+  change: number,
+  only?: SummaryId,
+): Promise<readonly Obstacle[]> {
+  const before = dumpOfContent(path);
+  const { obstacles } = await store.planUndo(change, only);
+  assert.ok(obstacles.length > 0, "something stands in the way");
+  assert.deepEqual(await store.undo(change, only), { kind: "blocked", obstacles });
+  assertSameRows(dumpOfContent(path), before);
+  return obstacles;
+}
+
+/** Which summaries are found by a word, and which messages. */
+export async function found(store: Store, pattern: string): Promise<readonly string[]> {
+  const request = { pattern, mode: "full_text", scope: "both", sort: "recency", limit: 200 } as const;
+  return (await store.search(request)).hits.map(({ id }) => String(id)).toSorted();
+}
+
+/** Times are told to the millisecond: what follows is later than what came before. */
+export const tick = async (): Promise<void> => await new Promise((resolve) => setTimeout(resolve, 2));

@@ -1,0 +1,327 @@
+/** Taking changes back: every table is as it was before, whatever was said since, and in whatever order one lives. */
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Store } from "../../core/ports.ts";
+import { assertSameRows, dumpOfContent } from "../dump.ts";
+import { checkLossless } from "../lossless.ts";
+import { createRandom } from "../random.ts";
+import type { Random } from "../random.ts";
+import { user } from "../scripted-host.ts";
+import { deliver, foldPlaces, refuses, shownTexts } from "./ground.ts";
+import type { StoreUnderTest } from "./ground.ts";
+import { blockedBy, dissolve, found, of, onScene, rewrite, sound, takeBack, tick, transplant } from "./undo-scene.ts";
+import type { Scene } from "./undo-scene.ts";
+
+const words = ["leaf", "condensed", "anew", "said", "g1"];
+const foundByAll = async (store: Store): Promise<unknown> => await Promise.all(words.map((word) => found(store, word)));
+
+/** Does something, takes it back, does it again and takes it back again: the rows and what is found are as they were. */
+async function thereAndBack(
+  { store, path }: Scene,
+  work: () => Promise<number>,
+  { canRedo = true }: { readonly canRedo?: boolean } = {},
+): Promise<void> {
+  const [before, foundBefore] = [dumpOfContent(path), await foundByAll(store)];
+  const change = await work();
+  await sound(store);
+  const [after, foundAfter] = [dumpOfContent(path), await foundByAll(store)];
+  assert.notDeepEqual(after, before);
+  const undone = await takeBack(store, change);
+  await sound(store);
+  assertSameRows(dumpOfContent(path), before);
+  assert.deepEqual(await foundByAll(store), foundBefore);
+  assert.ok((await store.journal({ change })).every(({ undoneBy }) => undoneBy === undone));
+  if (!canRedo) return;
+  const redone = await takeBack(store, undone);
+  await sound(store);
+  assertSameRows(dumpOfContent(path), after);
+  assert.deepEqual(await foundByAll(store), foundAfter);
+  assert.ok(
+    (await store.journal({ change })).every(({ undoneBy }) => undoneBy === null),
+    "it holds again",
+  );
+  await takeBack(store, redone);
+  assertSameRows(dumpOfContent(path), before);
+}
+
+export function testUndo(subject: StoreUnderTest): void {
+  describe("taking back restores every table", () => {
+    it(
+      "a rewrite",
+      onScene(subject, async (scene) => {
+        await thereAndBack(scene, () => rewrite(scene.store, of(scene.leaves, 5), "leaf anew"));
+      }),
+    );
+
+    it(
+      "several rewrites from the bottom up, as one change",
+      onScene(subject, async (scene) => {
+        const { store, leaves, condensed } = scene;
+        await thereAndBack(scene, async () => {
+          const change = await rewrite(store, of(leaves, 0), "leaf 0 anew");
+          await rewrite(store, of(leaves, 1), "leaf 1 anew", { change });
+          assert.equal(await rewrite(store, of(condensed, 0), "condensed 0 anew", { change }), change);
+          // Twice in one change: the text of before the change is what comes back.
+          await rewrite(store, of(condensed, 0), "condensed 0 anew again", { change });
+          return change;
+        });
+      }),
+    );
+
+    it(
+      "what a change did to one summary, the rest of it stays and can be taken back later",
+      onScene(subject, async ({ store, path, leaves }) => {
+        const before = dumpOfContent(path);
+        const change = await rewrite(store, of(leaves, 4), "leaf 4 anew", { operation: "repair" });
+        await rewrite(store, of(leaves, 5), "leaf 5 anew", { operation: "repair", change });
+        const part = await takeBack(store, change, of(leaves, 4));
+        const texts = (await store.summaries({ ids: leaves.slice(4) })).map(({ text }) => text);
+        assert.deepEqual(texts, ["leaf number 4", "leaf 5 anew"]);
+        const steps = await store.journal({ change });
+        assert.deepEqual(
+          steps.map(({ subject: id, operation, undoneBy }) => [id, operation, undoneBy]),
+          [
+            [of(leaves, 5), "repair", null],
+            [of(leaves, 4), "repair", part],
+          ],
+        );
+        await refuses("not_found", () => store.undo(change, of(leaves, 0)));
+        assert.equal((await store.planUndo(change)).entries.length, 1);
+        await takeBack(store, change);
+        // The first undo was a write like any other, and the conversation says when.
+        const { conversations: _, ...rest } = dumpOfContent(path);
+        const { conversations: __, ...restBefore } = before;
+        assertSameRows(rest, restBefore);
+      }),
+    );
+
+    it(
+      "a dissolve, also one that moved what stands behind it",
+      onScene(subject, async (scene) => {
+        const { store, talk, other, condensed } = scene;
+        await thereAndBack(scene, () => dissolve(store, talk.id, of(condensed, 1)));
+        await transplant(store, talk.id, other.id);
+        const [first] = await store.context(other.id);
+        assert.ok(first?.kind === "summary");
+        await thereAndBack(scene, async () => {
+          const places = (await store.context(other.id)).map(({ ordinal }) => ordinal);
+          const change = await dissolve(store, other.id, first.id);
+          const now = (await store.context(other.id)).map(({ ordinal }) => ordinal);
+          assert.notDeepEqual(now.slice(2), places.slice(1), "others had to make room");
+          return change;
+        });
+      }),
+    );
+
+    it(
+      "a dissolve that purged, of a leaf and of a condensed one, and purging alone",
+      onScene(subject, async (scene) => {
+        const { store, talk, leaves, condensed } = scene;
+        await thereAndBack(scene, () => dissolve(store, talk.id, of(leaves, 5), true));
+        await thereAndBack(scene, () => dissolve(store, talk.id, of(condensed, 0), true));
+        await dissolve(store, talk.id, of(condensed, 0));
+        await thereAndBack(scene, async () => {
+          const plan = { conversation: talk.id, summary: of(condensed, 0), ordinal: null, purge: true };
+          const outcome = await store.dissolve(plan);
+          return outcome.kind === "written" ? outcome.change : assert.fail(outcome.reason);
+        });
+      }),
+    );
+
+    it(
+      "a purged summary comes back under another number of search if its own was given away",
+      onScene(subject, async ({ store, talk, condensed }) => {
+        const change = await dissolve(store, talk.id, of(condensed, 1), true);
+        const newer = await foldPlaces(store, talk.id, [3, 4], "taken meanwhile");
+        while ((await store.index(100)) > 0);
+        await takeBack(store, change);
+        assert.deepEqual(await found(store, "second"), [of(condensed, 1)]);
+        assert.deepEqual(await found(store, "taken"), [newer]);
+      }),
+    );
+
+    it(
+      "a transplant; what was copied is copied anew, not brought back",
+      onScene(subject, async (scene) => {
+        const { store, talk, other } = scene;
+        let change = 0;
+        await thereAndBack(scene, async () => (change = await transplant(store, talk.id, other.id)), {
+          canRedo: false,
+        });
+        const [{ undoneBy } = assert.fail()] = await store.journal({ change });
+        const [obstacle] = await blockedBy(scene, undoneBy ?? 0);
+        assert.match(obstacle?.message ?? "", new RegExp(`lcm transplant ${talk.id} ${other.id}`));
+        const [undo] = await store.journal({ change: undoneBy ?? 0 });
+        assert.ok(!`${undo?.before}${undo?.after}`.includes("leaf number"), "no text is kept that nobody can restore");
+        await thereAndBack(scene, () => transplant(store, talk.id, other.id), { canRedo: false });
+      }),
+    );
+
+    it(
+      "into an empty conversation, which is empty again",
+      onScene(subject, async (scene) => {
+        const empty = await scene.store.open({ sessionId: "empty" });
+        await thereAndBack(scene, () => transplant(scene.store, scene.talk.id, empty.id), { canRedo: false });
+        assert.equal((await scene.store.conversation(empty.id))?.lastMessageAt, null);
+      }),
+    );
+
+    it(
+      "one change after the other, newest first, back to the beginning",
+      onScene(subject, async ({ store, path, talk, other, leaves, condensed }) => {
+        const before = dumpOfContent(path);
+        const changes = [
+          await rewrite(store, of(leaves, 0), "leaf 0 anew"),
+          await rewrite(store, of(condensed, 0), "condensed 0 anew"),
+          await dissolve(store, talk.id, of(condensed, 0)),
+          await rewrite(store, of(leaves, 0), "leaf 0 once more"),
+          await transplant(store, talk.id, other.id),
+          await dissolve(store, talk.id, of(leaves, 0), false),
+        ];
+        for (const change of changes.toReversed()) await takeBack(store, change);
+        assertSameRows(dumpOfContent(path), before);
+      }),
+    );
+  });
+
+  describe("the host goes on meanwhile", () => {
+    const goesOn = async ({ store, talk, host, other, guest }: Scene): Promise<void> => {
+      for (const text of ["later 1", "later 2"]) {
+        host.says(user(text));
+        guest.says(user(text));
+      }
+      await deliver(store, talk, host);
+      await deliver(store, other, guest);
+    };
+
+    /** Undoing after the host has said more leaves exactly what the host's own saying would have left. */
+    const besides = async (scene: Scene, work: () => Promise<number>): Promise<void> => {
+      const { store, talk, host, other, guest } = scene;
+      const change = await work();
+      await tick();
+      await goesOn(scene);
+      const written = new Map((await store.conversations()).map(({ id, updatedAt }) => [id, updatedAt]));
+      await takeBack(store, change);
+      await checkLossless(store, [
+        { conversation: talk.id, entries: host.entries },
+        { conversation: other.id, entries: guest.entries },
+      ]);
+      const newest = { [talk.id]: host.entries.at(-1)?.at, [other.id]: guest.entries.at(-1)?.at };
+      for (const { id, lastMessageAt, updatedAt } of await store.conversations()) {
+        assert.equal(lastMessageAt, newest[id]);
+        assert.ok(updatedAt >= (written.get(id) ?? ""), "it was last written to when the host did, or later");
+      }
+    };
+
+    it(
+      "a rewrite is taken back",
+      onScene(subject, async (scene) => {
+        await besides(scene, () => rewrite(scene.store, of(scene.leaves, 5), "leaf anew"));
+        assert.deepEqual((await shownTexts(scene.store, scene.talk.id)).slice(-2), ["later 1", "later 2"]);
+      }),
+    );
+
+    it(
+      "so is a dissolve",
+      onScene(subject, async (scene) => {
+        const { store, talk, condensed } = scene;
+        const texts = await shownTexts(store, talk.id);
+        await besides(scene, () => dissolve(store, talk.id, of(condensed, 0), true));
+        assert.deepEqual(await shownTexts(store, talk.id), [...texts, "later 1", "later 2"]);
+      }),
+    );
+
+    it(
+      "and a transplant, also where what was copied is newer than all that is said here",
+      onScene(subject, async (scene) => {
+        const { store, talk, other } = scene;
+        await besides(scene, () => transplant(store, talk.id, other.id));
+        assert.deepEqual(await shownTexts(store, other.id), ["g0", "g1", "g2", "later 1", "later 2"]);
+      }),
+    );
+  });
+
+  describe("random lives", () => {
+    for (const seed of [1, 2, 3, 4]) {
+      it(
+        `stay sound, and the newest change can always be taken back (seed ${seed})`,
+        onScene(subject, async (scene) => {
+          const random = createRandom(seed);
+          for (let step = 0; step < 40; step++) await live(scene, random, step);
+        }),
+      );
+    }
+  });
+}
+
+/** One step of a life. After every change it is tried whether it can be taken back, and mostly done again. */
+async function live(scene: Scene, random: Random, step: number): Promise<void> {
+  const { store, path, talk, host, other, guest } = scene;
+  const [place, voice] = random.chance(0.7) ? [talk, host] : [other, guest];
+  const context = await store.context(place.id);
+  const shown = context.flatMap((item) => (item.kind === "summary" ? [item] : []));
+  const all = await store.summaries({ conversation: place.id });
+  const changing = async (work: () => Promise<number>): Promise<void> => {
+    const before = dumpOfContent(path);
+    const change = await work();
+    await sound(store);
+    if (random.chance(0.4)) return;
+    const undone = await takeBack(store, change);
+    assertSameRows(dumpOfContent(path), before, `step ${step}`);
+    if (random.chance(0.5) && (await store.planUndo(undone)).obstacles.length === 0) await takeBack(store, undone);
+  };
+  switch (random.weighted({ append: 3, fold: 4, rewrite: 3, dissolve: 3, transplant: 1, older: 3, index: 1 })) {
+    case "append":
+      for (let n = 0; n < 3; n++) voice.says(user(`said in step ${step}, number ${n}`));
+      await deliver(store, place, voice);
+      break;
+    case "fold": {
+      const from = random.below(Math.max(1, context.length - 1));
+      const depth = context[from]?.depth;
+      let to = from;
+      while (to < from + 3 && context[to + 1]?.depth === depth) to++;
+      if (to > from) await foldPlaces(store, place.id, [from, to], `folded in step ${step}`);
+      break;
+    }
+    case "rewrite": {
+      if (all.length === 0) break;
+      const picked = random.shuffled(all).slice(0, random.between(1, 3));
+      await changing(async () => {
+        let change: number | undefined;
+        for (const [n, { id }] of picked.toSorted((a, b) => a.depth - b.depth).entries())
+          change = await rewrite(store, id, `anew ${step} ${n}`, change === undefined ? {} : { change });
+        return change ?? assert.fail();
+      });
+      break;
+    }
+    case "dissolve": {
+      if (shown.length === 0) break;
+      const { id } = random.pick(shown);
+      const derived = (await store.derived([id])).get(id) ?? [];
+      await changing(() => dissolve(store, place.id, id, derived.length === 0 && random.chance(0.5)));
+      break;
+    }
+    case "transplant": {
+      const target = await store.open({ sessionId: `target of ${step}` });
+      if (shown.length > 0) await changing(() => transplant(store, place.id, target.id));
+      break;
+    }
+    case "older": {
+      // Any change at all: it works, or says why not and does nothing.
+      const entries = await store.journal({});
+      if (entries.length === 0) break;
+      const { change } = random.pick(entries);
+      const before = dumpOfContent(path);
+      const { obstacles } = await store.planUndo(change);
+      const outcome = await store.undo(change);
+      assert.equal(outcome.kind, obstacles.length === 0 ? "undone" : "blocked");
+      if (outcome.kind === "blocked") assertSameRows(dumpOfContent(path), before);
+      break;
+    }
+    case "index":
+      await store.index(random.between(1, 50));
+      break;
+  }
+  await sound(store);
+}

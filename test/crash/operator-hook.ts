@@ -1,0 +1,24 @@
+/**
+ * Loaded into the real program before it starts: it counts the statements that write, and ends the process with SIGKILL
+ * right after one of them, in the middle of its transaction. `COUNT_TO` names a file for the count, `KILL_AT` the statement.
+ */
+
+import { writeFileSync } from "node:fs";
+import { StatementSync } from "node:sqlite";
+
+const killAt = Number(process.env["KILL_AT"] ?? 0);
+const countTo = process.env["COUNT_TO"];
+let written = 0;
+
+const isWrite = /^\s*(?:INSERT|UPDATE|DELETE)\b/i;
+for (const name of ["run", "all"] as const) {
+  const original = StatementSync.prototype[name];
+  const counting = function (this: StatementSync, ...values: never[]): unknown {
+    const result: unknown = Reflect.apply(original, this, values);
+    if (isWrite.test(this.sourceSQL) && ++written === killAt) process.kill(process.pid, "SIGKILL");
+    return result;
+  };
+  Object.defineProperty(StatementSync.prototype, name, { value: counting });
+}
+
+if (countTo !== undefined) process.on("exit", () => writeFileSync(countTo, String(written)));

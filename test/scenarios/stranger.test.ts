@@ -1,0 +1,72 @@
+/**
+ * Somebody who knows nothing but `lcm --help`: every next command line is read off what the program has just said, as a
+ * person would, and none is known beforehand.
+ */
+
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { assertSameRows, dumpOfContent } from "../../src/testing/dump.ts";
+import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
+import type { ScriptedProvider } from "../../src/testing/scripted-provider.ts";
+import { createDeepPlace, draftText } from "./golden.ts";
+import { lcmBeside } from "./program.ts";
+import type { Run } from "./program.ts";
+
+let provider: ScriptedProvider;
+before(async () => (provider = await startScriptedProvider()));
+after(async () => await provider.close());
+
+/** What a person reads: both outputs, as they stand on a terminal. */
+const read = ({ stdout, stderr }: Run): string => `${stdout}\n${stderr}`;
+
+/** The words after `lcm` on a line like this, wherever the program says it. */
+function commandIn(run: Run, like: RegExp): readonly string[] {
+  const found = like.exec(read(run))?.[1];
+  assert.ok(found !== undefined, `the program says nothing like ${like}:\n${read(run)}`);
+  return found.trim().split(/\s+/);
+}
+
+describe("a stranger with only `lcm --help`", () => {
+  it("finds a truncated summary, looks at its repair, applies it, and takes it back", async () => {
+    const place = await createDeepPlace(provider);
+    provider.play(...[1, 2, 3].map((n) => ({ kind: "answer", text: draftText(n) }) as const));
+    const rows = dumpOfContent(place.path);
+    const run = async (args: readonly string[]): Promise<Run> => await lcmBeside(place, args);
+
+    const help = await run(["--help"]);
+    const check = await run(commandIn(help, /^ {2}(\w+)\b.*\bcheck that nothing is lost/m));
+    assert.equal(check.status, 1);
+    assert.match(read(check), /summar\w+ (?:was|were) cut short/);
+
+    // The remedy is a command that can be typed as it stands, and by itself changes nothing.
+    const remedy = commandIn(check, /remedy: lcm (.*)/);
+    assert.ok(!remedy.includes("--apply"), remedy.join(" "));
+    const usage = await run([...remedy.slice(0, 1), "--help"]);
+    const [diff] = commandIn(usage, /^ +(--diff)\b.*\bdiff/m);
+    const look = await run([...remedy, diff ?? ""]);
+    assert.equal(look.status, 0, read(look));
+    assert.match(look.stdout, /^-\[Truncated for context management\]$/m);
+    assert.match(look.stdout, /^\+Draft 1: /m);
+    assertSameRows(dumpOfContent(place.path), rows, "looking changes nothing");
+
+    const [apply] = commandIn(look, /nothing was changed; (--\w+) /);
+    const repaired = await run([...remedy, apply ?? ""]);
+    assert.equal(repaired.status, 0, read(repaired));
+    const sound = await run(commandIn(help, /^ {2}(\w+)\b.*\bcheck that nothing is lost/m));
+    assert.equal(sound.status, 0, read(sound));
+    assert.ok(!sound.stdout.includes("cut short"));
+
+    const back = commandIn(repaired, /`lcm (undo \d+)` takes it back/);
+    const plan = await run(back);
+    assert.equal(plan.status, 0, read(plan));
+    const [confirm] = commandIn(plan, /nothing was changed; (--\w+) /);
+    const undone = await run([...back, confirm ?? ""]);
+    assert.equal(undone.status, 0, read(undone));
+    assertSameRows(dumpOfContent(place.path), rows, "everything is as it was");
+
+    // And if that was a mistake too, the last line says how to get out of it.
+    const redo = commandIn(undone, /`lcm (undo \d+)` takes it back\n?$/);
+    assert.equal((await run([...redo, confirm ?? ""])).status, 0);
+    assert.equal((await run(commandIn(help, /^ {2}(\w+)\b.*\bcheck that nothing is lost/m))).status, 0);
+  });
+});
