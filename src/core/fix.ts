@@ -214,7 +214,7 @@ function arranged<T>(items: readonly T[], spanOf: (item: T) => Span | null, more
 function rightContext(bones: Skeleton, right: WhatFollows): Mending["context"] {
   const kept = onceEach(bones, right);
   const added = lostIn(bones, right, kept);
-  const items = arranged<Ref>(kept, right.spanOf, added).map(({ kind, id }) => ({ kind, id }) as Ref);
+  const items = arranged<Ref>(kept, right.spanOf, added).map(bare);
   if (
     isSame(
       bones.context.map(({ id }) => id),
@@ -230,6 +230,9 @@ function rightContext(bones: Skeleton, right: WhatFollows): Mending["context"] {
   );
   return { items, added: added.length, dropped: bones.context.length - kept.length, reordered };
 }
+
+const bare = (item: Ref): Ref =>
+  item.kind === "message" ? { kind: "message", id: item.id } : { kind: "summary", id: item.id };
 
 /** Without what points to nothing or elsewhere, what is there twice, and what a summary that is there stands for. */
 function onceEach(bones: Skeleton, { summaries, cyclic }: WhatFollows): readonly ContextItem[] {

@@ -215,10 +215,13 @@ describe("guarantee 28, prune part: it can run while the host is writing", () =>
       onWorld(
         async ({ lcm, store, folder }) => {
           const plans: number[] = [];
+          let begun = 0;
           const result = await lcm.prune(everything, await lcm.planPrune(everything), {
             archive: join(folder, "old.db"),
+            beforeDeleting: async () => void (begun += 1),
             onReplan: ({ totals }) => plans.push(totals.messages),
           });
+          assert.equal(begun, 1, "one backup is enough");
           assert.deepEqual(plans, [4, 5]);
           assert.equal(result?.plan.totals.messages, 5);
           assert.equal((await store.status()).conversations, 0);
