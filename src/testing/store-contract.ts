@@ -19,6 +19,7 @@ import { testManifest } from "./contract/manifest.ts";
 import { testMend } from "./contract/mend.ts";
 import { testMoved } from "./contract/moved.ts";
 import { testOnce } from "./contract/once.ts";
+import { testRemove } from "./contract/remove.ts";
 import { testSearch } from "./contract/search.ts";
 import { testFileSearch } from "./contract/search-files.ts";
 import { testSpending } from "./contract/spending.ts";
@@ -49,5 +50,6 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testFileSearch(subject);
     testKeeping(subject);
     testArchive(subject);
+    testRemove(subject);
   });
 }

@@ -206,8 +206,8 @@ function printResult(session: Session, result: Pruned, backup: string | null, db
   print(`deleted ${plural(plan.totals.conversations, "conversation")}${shrunk}`);
   if (bytes === 0 && reusable > 0) {
     note(
-      `the file is as large as before, with ${formatBytes(reusable)} free for what comes next: another program has it ` +
-        "open. The next prune gives the space back if none has.",
+      `the file is as large as before, with ${formatBytes(reusable)} free in it for what comes next: another program has ` +
+        "it open, or the disk is full. The next prune gives the space back if it can.",
     );
   }
   const source = archive?.path ?? backup;
