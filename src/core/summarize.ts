@@ -192,7 +192,7 @@ function readSummary(
     return { reason: text.trim() === "" ? "the answer was empty" : "the answer was nothing but reasoning" };
   const saidTokens = estimateTokens(said);
   if (saidTokens < Math.min(saidTokensMin, targetTokens / 4))
-    return { reason: `the answer was too thin: ${saidTokens} tokens for ${source.tokens}` };
+    return { reason: `the answer was too thin, ${saidTokens} of about ${targetTokens} tokens` };
   const cap = capOf(source, targetTokens);
   const closed = closeWithFooter(said, source.passages, cap);
   const tokens = renderedTokens(closed ?? said);

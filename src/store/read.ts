@@ -326,6 +326,14 @@ export function* compactions(id: ConversationId | null, limit: number): Script<r
   );
 }
 
+/** Those of these ids that are files' of ours. */
+export function* storedAmong(ids: readonly FileId[]): Script<readonly FileId[]> {
+  return yield* all(
+    sql`SELECT * FROM large_files WHERE file_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`,
+    (row) => toStoredFile(row).id,
+  );
+}
+
 export function* journal({ conversation, change, limit }: JournalFilter): Script<readonly JournalEntry[]> {
   const [only, of] = [conversation ?? null, change ?? null];
   return yield* all(

@@ -23,7 +23,7 @@ import { merge } from "./merge.ts";
 import { identify, messageOf, migrate } from "./migrate.ts";
 import { findOrphans, holdsAny } from "./orphans.ts";
 import type { Orphan } from "./orphans.ts";
-import { fileWith, mustHave } from "./read.ts";
+import { fileWith, mustHave, storedAmong } from "./read.ts";
 import { toStoredFile } from "./rows.ts";
 import { all, sql } from "./script.ts";
 import type { Row, Script, Statement } from "./script.ts";
@@ -119,6 +119,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const orphansOf = async (scope: ConversationId | null): Promise<readonly Orphan[]> =>
     await findOrphans(filesDir, scope, async (ids) => new Set(await read(() => storedAmong(ids))));
 
+  const abandonedIn = async (scope: ConversationId | null): Promise<readonly string[]> =>
+    (await orphansOf(scope)).flatMap(({ isAbandoned, storageUri }) => (isAbandoned ? [storageUri] : []));
+
   const orphanedHolders = async (
     target: ForgetPlan["target"],
     scope: ConversationId | null,
@@ -210,8 +213,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       const outcome = await write(() => beyond.forget(deps, scope, plan));
       if (outcome.kind === "stale") return outcome;
       if (target.kind === "secret") for (const file of files) await forgetInFile(file, target.text);
-      const abandoned = (await orphansOf(scope)).filter(({ isAbandoned }) => isAbandoned);
-      for (const { storageUri } of [...orphans, ...abandoned]) await removeContent(filesDir, storageUri);
+      const contents = [...orphans.map(({ storageUri }) => storageUri), ...(await abandonedIn(scope))];
+      for (const storageUri of contents) await removeContent(filesDir, storageUri);
       await scrub();
       return { ...outcome, removed: outcome.removed + files.length + orphans.length };
     },
@@ -228,7 +231,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       const before = bytesIn(db).all;
       const outcome = await write(() => beyond.remove(deps, plan));
       if (outcome.kind === "stale") return outcome;
-      for (const storageUri of outcome.contents) await removeContent(filesDir, storageUri);
+      const contents = [...outcome.contents, ...(await abandonedIn(null))]; // Also by a removal that was interrupted.
+      for (const storageUri of contents) await removeContent(filesDir, storageUri);
       giveBack(db);
       const { all: bytes, free } = bytesIn(db);
       return { kind: "written", change: outcome.change, bytes: Math.max(0, before - bytes), reusable: free };
@@ -264,13 +268,6 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   async function finishScrub(): Promise<void> {
     if (!readOnly && (await read(isScrubPending))) await scrub();
   }
-}
-
-function* storedAmong(ids: readonly FileId[]): Script<readonly FileId[]> {
-  return yield* all(
-    sql`SELECT * FROM large_files WHERE file_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`,
-    (row) => toStoredFile(row).id,
-  );
 }
 
 // ── Connecting ───────────────────────────────────────────────────────────────────────────────────────────────────────

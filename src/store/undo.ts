@@ -24,8 +24,21 @@ export function* planUndo(change: number, summary?: SummaryId): Script<UndoPlan>
   }
   const entries = steps.filter(({ undoneBy }) => undoneBy === null);
   const obstacles = entries.length === 0 ? steps.slice(0, 1).map(undoneAlready) : yield* obstaclesTo(entries);
-  return { change, summary: summary ?? null, entries, obstacles };
+  const isIdle = obstacles.length === 0 && entries.every(changesNothing);
+  return { change, summary: summary ?? null, entries, obstacles: isIdle ? steps.slice(0, 1).map(idle) : obstacles };
 }
+
+/** What belonged to nothing cannot be put back, and search entries follow from the rows. */
+function changesNothing({ after }: JournalEntry): boolean {
+  const trace = traceIn(after);
+  return trace !== null && trace.rows.length === 0 && trace.totals === undefined;
+}
+
+const idle = (entry: JournalEntry): Obstacle =>
+  final(
+    entry,
+    "it only removed what belonged to nothing, or brought search up to date; the backup before it has the rest",
+  );
 
 export function* undo(deps: ScriptDeps, change: number, summary?: SummaryId): Script<Undone> {
   const { entries, obstacles } = yield* planUndo(change, summary);
