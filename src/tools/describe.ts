@@ -100,6 +100,7 @@ function summaryResult(
 ): Shown {
   const { id, depth, level, tokens, earliestAt, latestAt, conversation, fileIds } = summary;
   const kind = depth === 0 ? "leaf" : "condensed";
+  const isAlone = summary.carriedFrom !== null && origin === null;
   const what = [`${kind} summary, depth ${depth}`, `${formatCount(tokens)} tokens`];
   // What is shown below it, it was made from.
   const isShown = (source: SummaryId): boolean => manifest.rows.some((row) => row.id === source);
@@ -109,6 +110,7 @@ function summaryResult(
       heading(context, { id, what, from: earliestAt, to: latestAt, conversation }),
       level !== "normal" && `Level: ${level}, so its text says less than it could; what it was made from says all.`,
       origin !== null && `Carried over from ${origin.id} of an earlier segment, whose sources these are.`,
+      isAlone && "Carried over from an earlier conversation that cannot be read from here: there is only this text.",
       named("Made from", [...unshown, ...messageRuns(sources.messages)]),
       named("Made into", derived),
       named("Files", fileIds),

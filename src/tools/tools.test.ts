@@ -697,6 +697,21 @@ describe("lcm_describe", () => {
     assert.equal(codeOf(result), "invalid");
     assert.match(result.text, /sum_0123456789abcdef/);
   });
+
+  it("of a text that was carried over from what was pruned since, says that there is only the text", async () => {
+    const lcm = await openLcm();
+    const session = { sessionId: "s", sessionKey: "agent:main:cli", agentId: "main" };
+    const early = await makePlace(lcm, "thimble", session);
+    const { id } = await lcm.store.openSegment(session, { carryDepth: 0 });
+    const [carried] = await lcm.store.summaries({ conversation: id });
+    const ask = async () =>
+      (await call("lcm_describe", { id: carried?.id }, { lcm, reader: { conversation: id, policy: "own" } })).text;
+    assert.match(await ask(), new RegExp(`Carried over from ${early.leaf} of an earlier segment`));
+    const { revision = 0 } = (await lcm.store.conversation(early.id)) ?? {};
+    assert.equal((await lcm.store.remove([{ conversation: early.id, revision }])).kind, "written");
+    assert.match(await ask(), /Carried over from an earlier conversation that cannot be read from here/);
+    await lcm.close();
+  });
 });
 
 // ── lcm_expand ───────────────────────────────────────────────────────────────────────────────────────────────────────

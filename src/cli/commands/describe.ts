@@ -5,7 +5,7 @@ import { conversationOf } from "../../core/describe.ts";
 import type { Described } from "../../core/describe.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
-import type { Conversation, MessageId } from "../../core/model.ts";
+import type { Conversation, MessageId, SummaryId } from "../../core/model.ts";
 import type { Manifest, ManifestRow } from "../../core/ports.ts";
 import { formatBytes, formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
 import { textLines } from "../passages.ts";
@@ -87,7 +87,7 @@ async function print(session: Session, lcm: Lcm, described: Described): Promise<
 function printSummary(session: Session, described: Of<"summary">): void {
   const { paint, context } = session;
   const { summary, sources, derived, origin, manifest, text, isWhole } = described;
-  const { id, depth, level, tokens, earliestAt, latestAt, fileIds, rewriteReason } = summary;
+  const { id, depth, level, tokens, earliestAt, latestAt, fileIds, rewriteReason, carriedFrom } = summary;
   const madeFrom =
     sources.messages.length > 0
       ? `${plural(sources.messages.length, "message")}: ${messageRuns(sources.messages)}`
@@ -97,10 +97,8 @@ function printSummary(session: Session, described: Of<"summary">): void {
     ["tokens", `${formatCount(tokens)}${belowWords(manifest)}`],
     ["level", level === "normal" ? level : `${level} ${paint.soft("(its text says less than a model's would)")}`],
     ...(rewriteReason === null ? [] : [["stale", paint.caution(oneLine(rewriteReason))] as const]),
-    ...(origin === null
-      ? []
-      : [["carried", `over from ${origin.id} of an earlier segment, whose sources these are`] as const]),
-    ["made from", madeFrom],
+    ...(carriedFrom === null ? [] : [["carried", carriedWords(carriedFrom, origin !== null)] as const]),
+    ...(carriedFrom === null || origin !== null ? [["made from", madeFrom] as const] : []),
     ...named("made into", derived),
     ...named("files", fileIds),
   ]);
@@ -111,6 +109,11 @@ function printSummary(session: Session, described: Of<"summary">): void {
   const more = manifest.isBounded ? "more lies below than is shown: --tokens shows more; " : "";
   session.note(paint.soft(`${more}\`lcm expand ${id}\` reads what is below it`));
 }
+
+const carriedWords = (from: SummaryId, isThere: boolean): string =>
+  isThere
+    ? `over from ${from} of an earlier segment, whose sources these are`
+    : `over from ${from}, which is not here any more: there is only this text`;
 
 const belowWords = ({ messages }: Manifest): string =>
   messages === null ? "" : `; stands for ${plural(messages.count, "message")} of ${formatCount(messages.tokens)}`;
