@@ -2,7 +2,7 @@
 
 import { LcmError } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
-import { breakText, createPaint } from "./render.ts";
+import { breakText, createPaint, harmless } from "./render.ts";
 
 export const exitInvalid = 2;
 export const exitConflict = 4;
@@ -30,6 +30,17 @@ interface FailureOutput {
   readonly debug: boolean;
 }
 
+export const statusFor = (error: unknown): number => {
+  const known = asLcmError(error);
+  return known === null ? exitUnexpected : statusOf[known.code];
+};
+
+/** As programs are told. */
+export function failureOf(error: unknown): { readonly code: string; readonly message: string; readonly hint?: string } {
+  const { code = "unexpected", message = messageOf(error), hint } = asLcmError(error) ?? {};
+  return { code, message, ...(hint !== undefined && { hint }) };
+}
+
 /** Says it on stderr, or to programs on stdout. Answers the exit status. */
 export function reportFailure(output: FailureOutput, json: boolean, error: unknown): number {
   const { stdout, stderr, debug } = output;
@@ -41,8 +52,8 @@ export function reportFailure(output: FailureOutput, json: boolean, error: unkno
   else {
     const paint = createPaint(stderr.colour);
     const say = (line: string): void => void stderr.stream.write(breakText(line, stderr.columns));
-    say(`${paint.bad("error:")} ${message}`);
-    if (hint !== undefined && !(debug && known === null)) say(`${paint.soft("hint:")} ${hint}`);
+    say(`${paint.bad("error:")} ${harmless(message)}`);
+    if (hint !== undefined && !(debug && known === null)) say(`${paint.soft("hint:")} ${harmless(hint)}`);
   }
   if (debug) stderr.stream.write(`${error instanceof Error ? (error.stack ?? "") : ""}\n`);
   return known === null ? exitUnexpected : statusOf[known.code];

@@ -186,9 +186,14 @@ function headOf(text: string, columns: number): string {
 
 // ── Text of strangers ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A stored text must not move the cursor or change a colour: control characters are shown, not sent. */
+/**
+ * A stored text must not move the cursor, change a colour or turn the direction of what stands around it: control
+ * characters are shown, not sent.
+ */
 export const harmless = (text: string): string =>
-  text.replace(/\r\n/g, "\n").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, showControl);
+  text
+    .replace(/\r\n/g, "\n")
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, showControl);
 
 const showControl = (character: string): string => {
   const code = character.charCodeAt(0);

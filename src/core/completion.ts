@@ -46,6 +46,8 @@ export interface Refused {
   readonly refusal: Refusal;
   /** A sentence for the operator; nothing is decided by its words. */
   readonly message: string;
+  /** It was not the provider: the call could not be noted, and this is why. */
+  readonly ofStore?: unknown;
 }
 
 export type Completion =

@@ -170,7 +170,9 @@ export type RewriteDraft =
   /** There is no text to put in the place of the old one. */
   | { readonly kind: "unusable"; readonly reason: string }
   /** The provider's trouble, whatever text was asked for; or nobody was to be asked. */
-  | { readonly kind: "refused"; readonly refusal: Refusal; readonly message: string };
+  | { readonly kind: "refused"; readonly refusal: Refusal; readonly message: string; readonly ofStore?: unknown };
+
+const noneKept: RewriteDraft = { kind: "refused", refusal: "cancelled", message: "no draft is kept" };
 
 /** What the model would put in the place of a summary's text. Throws `unavailable` without a model. */
 export async function draftRewrite(
@@ -188,12 +190,14 @@ export async function draftRewrite(
   const source = await sourceOfSummary(store, old, { rules: rewriteRules(settings, conversation), zone, overlay });
   if (source === null) return { kind: "unusable", reason: sourceless(old) };
 
-  const { system, prompt } = promptFor(deps, source, { customInstructions }, "normal");
+  // What comes before it is told to the model, and is no source: a draft fits whatever has become of that since. Or one
+  // answer that was of no use, or another concurrency, would have all later drafts asked for again and applied unseen.
+  const { system, prompt } = promptFor(deps, { ...source, previousContext: null }, { customInstructions }, "normal");
   const { tokens, overheadTokens } = source;
   const basis = JSON.stringify([nameOf(model), system, prompt, tokens, overheadTokens, old.level, old.text]);
   const kept = await store.draft(id, basis);
   if (kept !== null) return { kind: "drafted", old, summary: kept, isKept: true, forgets };
-  if (options.onlyKept === true) return { kind: "refused", refusal: "cancelled", message: "no draft is kept" };
+  if (options.onlyKept === true) return noneKept;
 
   const asking = { purpose: "rewrite", customInstructions, ...(signal && { signal }) } as const;
   const drafted = await draftWithModel({ ...deps, model }, source, asking, levelsInPlaceOf(old));
@@ -227,6 +231,8 @@ export interface RewriteOptions extends Omit<DraftOptions, "overlay" | "onlyKept
   readonly operation?: "rewrite" | "repair";
   /** How many are drafted at the same time, within a depth. */
   readonly concurrency?: number;
+  /** Called once, before the first is applied: not at all where none is of use. */
+  readonly beforeApplying?: () => Promise<void>;
   /** Called for each, in the order of the plan. */
   readonly onResult?: (result: RewriteResult) => void;
 }
@@ -247,8 +253,10 @@ export interface RewriteReport {
   readonly results: readonly RewriteResult[];
   /** The number of the change; null if nothing was applied. */
   readonly change: number | null;
-  /** What ended the work early. */
+  /** What ended the work early: trouble of the provider, */
   readonly stopped: { readonly refusal: Refusal; readonly message: string } | null;
+  /** or of the database, after something was applied; before that it is thrown. */
+  readonly failed: unknown;
 }
 
 /** So often a summary is drafted at most, if it is rewritten by others meanwhile. */
@@ -268,16 +276,24 @@ export async function rewriteAll(
   const results: RewriteResult[] = [];
   let change: number | null = null;
   let stopped: RewriteReport["stopped"] = null;
-  const draft = async ({ summary }: PlannedRewrite): Promise<RewriteDraft> =>
-    await draftRewrite(deps, summary, { ...options, overlay, onlyKept: mode === "look" });
+  let failed: unknown = null;
+  /** Will be asked for: nobody knows yet what those above it are written from. */
+  const unknown = new Set<SummaryId>();
+  const draft = async ({ summary }: PlannedRewrite): Promise<RewriteDraft> => {
+    const sources = unknown.size === 0 ? null : (await deps.store.sources([summary])).get(summary);
+    if (sources?.summaries.some((id) => unknown.has(id)) === true) return noneKept;
+    return await draftRewrite(deps, summary, { ...options, overlay, onlyKept: mode === "look" });
+  };
 
   const settle = async (target: PlannedRewrite, first: RewriteDraft): Promise<RewriteResult> => {
     for (let attempts = 0; attempts < staleMax; attempts++) {
       const drafted = attempts === 0 ? first : await draft(target);
       if (drafted.kind === "unusable") return { target, status: "unusable", reason: drafted.reason };
       if (drafted.kind === "refused") {
-        const { refusal, message } = drafted;
-        if (mode !== "look") stopped ??= { refusal, message };
+        const { refusal, message, ofStore } = drafted;
+        if (ofStore !== undefined) throw ofStore;
+        if (mode === "look") unknown.add(target.summary);
+        else stopped ??= { refusal, message };
         return { target, status: "unreached" };
       }
       const { old, summary, isKept } = drafted;
@@ -285,6 +301,7 @@ export async function rewriteAll(
         overlay.set(target.summary, summary);
         return { target, status: "drafted", old, summary, isKept };
       }
+      if (change === null) await options.beforeApplying?.();
       const applied = await applyRewrite(deps, drafted, { operation, ...(change !== null && { change }) });
       if (applied.kind === "written") {
         change = applied.change;
@@ -294,18 +311,29 @@ export async function rewriteAll(
     return { target, status: "unusable", reason: "it was changed by others again and again" };
   };
 
+  /** What was applied before the database failed is applied, and has to be told. */
+  const orFail = async <T>(work: Promise<T>, otherwise: T): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      if (change === null) throw error;
+      failed ??= error;
+      return otherwise;
+    }
+  };
+
   for (const wave of wavesOf(targets, options.concurrency ?? 1)) {
-    const isOver = stopped !== null || options.signal?.aborted === true;
-    const drafts = isOver ? [] : await Promise.all(wave.map(draft));
+    const isOver = (): boolean => failed !== null || stopped !== null || options.signal?.aborted === true;
+    const drafts = isOver() ? [] : await orFail(Promise.all(wave.map(draft)), []);
     for (const [at, target] of wave.entries()) {
-      const drafted = drafts[at];
-      const result: RewriteResult =
-        drafted === undefined ? { target, status: "unreached" } : await settle(target, drafted);
+      const drafted = failed === null ? drafts[at] : undefined;
+      const unreached: RewriteResult = { target, status: "unreached" };
+      const result = drafted === undefined ? unreached : await orFail(settle(target, drafted), unreached);
       results.push(result);
       onResult(result);
     }
   }
-  return { results, change, stopped };
+  return { results, change, stopped, failed };
 }
 
 /**

@@ -42,19 +42,33 @@ export function meter(deps: SpendDeps, model: Model, options: { readonly breaker
         windowSince: minutesBefore(begun, settings.spendWindowMinutes),
         breakerSince: options.breaker === "ignored" ? null : minutesBefore(begun, breakerMinutes),
       };
-      const admission = await store.beginCall({ conversation, purpose, provider, model: name }, bounds);
+      const admission = await noting(store.beginCall({ conversation, purpose, provider, model: name }, bounds));
       if (admission.kind === "refused") return admission;
       const completion = await completeWithin(model, request);
       const isText = completion.kind === "text";
-      await store.endCall(admission.id, {
-        inputTokens: isText ? completion.inputTokens : 0,
-        outputTokens: isText ? completion.outputTokens : 0,
-        result: isText ? "ok" : completion.refusal,
-        durationMs: timestampToMs(clock.now()) - timestampToMs(begun),
-      });
+      await noting(
+        store.endCall(admission.id, {
+          inputTokens: isText ? completion.inputTokens : 0,
+          outputTokens: isText ? completion.outputTokens : 0,
+          result: isText ? "ok" : completion.refusal,
+          durationMs: timestampToMs(clock.now()) - timestampToMs(begun),
+        }),
+      );
       return completion;
     },
   };
+}
+
+const thrownByStore = new WeakSet<Error>();
+
+/** Marks what the store throws, so that nobody takes it for the provider's trouble. */
+async function noting<T>(note: Promise<T>): Promise<T> {
+  try {
+    return await note;
+  } catch (error) {
+    if (error instanceof Error) thrownByStore.add(error);
+    throw error;
+  }
 }
 
 /** One call that outlives neither its signal nor an adapter that throws: both become refusals. */
@@ -85,7 +99,8 @@ async function safely<T>(work: () => Promise<T>): Promise<T | Refused> {
     return await work();
   } catch (error) {
     const refusal = error instanceof LcmError ? refusalOf(error) : "unreachable";
-    return { kind: "refused", refusal, message: wordsOf(error) };
+    const ofStore = error instanceof Error && thrownByStore.has(error) ? { ofStore: error } : {};
+    return { kind: "refused", refusal, message: wordsOf(error), ...ofStore };
   }
 }
 

@@ -135,8 +135,10 @@ async function attempt(
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   if (completion.kind === "refused") {
-    const { refusal, message } = completion;
-    return isAboutTheText(refusal) ? { kind: "unusable", reason: `the model refused it: ${message}` } : completion;
+    const { refusal, message, ofStore } = completion;
+    return isAboutTheText(refusal) && ofStore === undefined
+      ? { kind: "unusable", reason: `the model refused it: ${message}` }
+      : completion;
   }
   const read = readSummary(completion, prompt, source, targetTokens);
   if ("reason" in read) return { kind: "unusable", ...read };

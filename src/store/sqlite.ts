@@ -357,11 +357,17 @@ function translate(error: unknown): unknown {
       });
     case 13: // FULL
     case 10: // IOERR
-      return new LcmError("unavailable", `the disk refused: ${reason}`, { cause: error });
+      return new LcmError("unavailable", `the disk refused: ${reason}`, {
+        cause: error,
+        hint: "see that the disk of the database has room and is sound",
+      });
     case 8: // READONLY
     case 14: // CANTOPEN
     case 3: // PERM
-      return new LcmError("denied", `the database cannot be opened for this: ${reason}`, { cause: error });
+      return new LcmError("denied", `the database cannot be opened for this: ${reason}`, {
+        cause: error,
+        hint: "check who owns the file and its folder: both must be writable, also to read it",
+      });
     default:
       return error;
   }

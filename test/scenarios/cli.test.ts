@@ -975,7 +975,7 @@ describe("lcm doctor", () => {
     const done = ok(place, "doctor", "--fix", "--apply");
     assert.match(done.stdout, /^set right, and checked again\n(?:.*\n)*sound: /m);
     assert.match(done.stderr, /^backup: .*lcm\.db\.backup-/m);
-    assert.match(done.stderr, /`lcm undo \d+` takes it back/);
+    assert.match(done.stderr, /`lcm undo \d+ --apply` takes it back/);
     assert.equal(ok(place, "doctor", "--json").json.sound, true);
     assert.match(ok(place, "doctor", "--fix", "--apply").stdout, /there is nothing that --fix sets right\n$/);
     const change = /lcm undo (\d+)/.exec(done.stderr)?.[1] ?? "";

@@ -56,7 +56,7 @@ describe("a stranger with only `lcm --help`", () => {
     assert.equal(sound.status, 0, read(sound));
     assert.ok(!sound.stdout.includes("cut short"));
 
-    const back = commandIn(repaired, /`lcm (undo \d+)` takes it back/);
+    const back = commandIn(repaired, /`lcm (undo \d+) --apply` takes it back/);
     const plan = await run(back);
     assert.equal(plan.status, 0, read(plan));
     const [confirm] = commandIn(plan, /nothing was changed; (--\w+) /);
@@ -65,7 +65,7 @@ describe("a stranger with only `lcm --help`", () => {
     assertSameRows(dumpOfContent(place.path), rows, "everything is as it was");
 
     // And if that was a mistake too, the last line says how to get out of it.
-    const redo = commandIn(undone, /`lcm (undo \d+)` takes it back\n?$/);
+    const redo = commandIn(undone, /`lcm (undo \d+) --apply` takes it back\n?$/);
     assert.equal((await run([...redo, confirm ?? ""])).status, 0);
     assert.equal((await run(commandIn(help, /^ {2}(\w+)\b.*\bcheck that nothing is lost/m))).status, 0);
   });

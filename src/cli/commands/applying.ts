@@ -41,4 +41,4 @@ export async function backUpFirst(session: Session, command: Command): Promise<s
 export const sayNothingChanged = ({ note }: Session): void => note("nothing was changed; --apply does it");
 
 export const sayUndo = ({ note, paint }: Session, change: number): void =>
-  note(`${paint.soft("change")} ${change}${paint.soft(":")} \`lcm undo ${change}\` takes it back`);
+  note(`${paint.soft("change")} ${change}${paint.soft(":")} \`lcm undo ${change} --apply\` takes it back`);

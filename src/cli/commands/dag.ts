@@ -70,7 +70,7 @@ export async function findSummary(lcm: Lcm, id: string): Promise<Summary> {
   }
   const [summary] = await lcm.store.summaries({ ids: [id] });
   if (summary === undefined)
-    throw new LcmError("not_found", `there is no summary ${id}`, { hint: "`lcm dag` lists them" });
+    throw new LcmError("not_found", `there is no summary ${id}`, { hint: "`lcm dag CONVERSATION` lists them" });
   return summary;
 }
 

@@ -57,7 +57,9 @@ async function dissolveOne(session: Session, command: Command, name: string): Pr
   const applying = isApplying(command);
   const given = summary ?? summaryId;
   if (given === undefined) {
-    throw new LcmError("invalid", "it is not said which summary", { hint: "--summary ID; `lcm dag` lists them" });
+    throw new LcmError("invalid", "it is not said which summary", {
+      hint: "--summary ID; `lcm dag CONVERSATION` lists them",
+    });
   }
   return await withLcm(session, applying ? "write" : "read", async (lcm) => {
     const conversation = await lcm.find(name);

@@ -44,7 +44,7 @@ async function show(session: Session, command: Command, name?: string): Promise<
   return await withLcm(session, "read", async (lcm) => {
     const of = name === undefined ? {} : { conversation: (await lcm.find(name)).id };
     const changes = await lcm.history({ ...of, ...(change === undefined ? { limit: limit + 1 } : { change }) });
-    if (change !== undefined && changes.length === 0) throw noSuchChange(change);
+    if (change !== undefined && changes.length === 0) throw noSuchChange(change, name);
     const isDetailed = verbose || change !== undefined;
     const shown = changes.slice(0, limit);
     if (session.json) {
@@ -56,8 +56,10 @@ async function show(session: Session, command: Command, name?: string): Promise<
   });
 }
 
-const noSuchChange = (change: number): LcmError =>
-  new LcmError("not_found", `there is no change ${change}`, { hint: "`lcm history` lists the changes" });
+const noSuchChange = (change: number, of?: string): LcmError =>
+  new LcmError("not_found", `there is no change ${change}${of === undefined ? "" : ` to conversation ${of}`}`, {
+    hint: "`lcm history` lists the changes",
+  });
 
 function printList({ paint, context, print, note }: Session, changes: readonly Change[], isMore: boolean): void {
   const spans = createSpans(
@@ -85,7 +87,11 @@ function printList({ paint, context, print, note }: Session, changes: readonly C
   ] as const;
   for (const line of table(columns, rows, context.stdout.columns, paint)) print(line);
   const more = isMore ? `the newest ${plural(changes.length, "change")}; --limit shows more; ` : "";
-  note(paint.soft(`${more}${spans.words}; \`lcm history --change N\` shows one, \`lcm undo N\` takes it back`));
+  note(
+    paint.soft(
+      `${more}${spans.words}; \`lcm history --change N\` shows one, \`lcm undo N\` shows what taking it back would do`,
+    ),
+  );
 }
 
 function stateWords({ state, undoneBy }: Change): string {
@@ -126,7 +132,7 @@ function standing({ state, undoneBy, wayBack }: Change): string {
   switch (state) {
     case "holds":
       return wayBack?.startsWith("lcm undo") === true
-        ? `\`${wayBack}\` takes it back`
+        ? `\`${wayBack} --apply\` takes it back`
         : `\`${wayBack}\` copies them again`;
     case "partly undone":
       return `undone in part, by change ${listed(undoneBy.map(String))}; \`${wayBack}\` takes back the rest`;

@@ -19,7 +19,7 @@ import type { Settings } from "../../core/settings.ts";
 import { formatCount, formatRange, formatTimestamp, parseTimestamp } from "../../core/text.ts";
 import { costOf } from "../cost.ts";
 import type { Cost } from "../cost.ts";
-import { exitInterrupted, exitUnavailable } from "../failure.ts";
+import { exitInterrupted, exitUnavailable, failureOf, statusFor } from "../failure.ts";
 import { textLines } from "../passages.ts";
 import { breakLines, facts, oneLine, plural, table, widthOf } from "../render.ts";
 import { watchModel } from "../waiting.ts";
@@ -114,16 +114,21 @@ export async function rewriteChosen(
     if (summariser === null) throw missingModel();
     if (problem !== null && cost.calls > 0)
       throw new LcmError("unavailable", problem, { hint: refusalHint("no_credential", summariser, "applied") });
-    const backup = applying ? await backUpFirst(session, command) : null;
+    let backup: string | null = null;
+    const beforeApplying = async (): Promise<void> => {
+      backup ??= await backUpFirst(session, command);
+    };
     if (!session.json && session.context.stderr.isTerminal)
       session.note(session.paint.soft(`Ctrl-C stops it; what is ${applying ? "applied stays" : "drafted is kept"}`));
     const conversations = await conversationsOf(lcm, targets);
     const show = await createShow(session, plan, conversations, options.diff === true);
     const mode = applying ? "apply" : "draft";
-    const ran = await run(session, lcm, plan, { ...given, operation, mode }, watched, show);
+    const ran = await run(session, lcm, plan, { ...given, operation, mode, beforeApplying }, watched, show);
     if (session.json) {
       const result = await resultOf(ran.report, options.diff === true);
-      session.printJson({ dryRun: !applying, applied: ran.report.change !== null, plan, result, backup });
+      const { change, failed } = ran.report;
+      const error = failed === null ? {} : { error: failureOf(failed) };
+      session.printJson({ dryRun: !applying, applied: change !== null, plan, result, backup, ...error });
     }
     return ending(session, ran, operation, applying, summariser);
   };
@@ -268,6 +273,10 @@ async function run(
           progress.end();
           show(result);
         },
+        async beforeApplying() {
+          progress.end();
+          await options.beforeApplying?.();
+        },
       });
       const isInterrupted = signal.aborted && report.results.some(({ status }) => status === "unreached");
       return { report, isInterrupted };
@@ -396,11 +405,19 @@ function ending(
     }
     if (totals.unreached > 0) print(`${plural(totals.unreached, "summary was", "summaries were")} not reached`);
     if (report.change !== null) sayUndo(session, report.change);
-    else if (written > 0) note("nothing was changed; --apply applies these drafts");
-    else note("nothing was changed");
+    else if (written > 0) {
+      const others = unusable.length + totals.unreached;
+      const more = others === 0 ? "" : `, and asks for the other ${formatCount(others)} again`;
+      note(`nothing was changed; --apply applies these drafts${more}`);
+    } else note("nothing was changed");
+  }
+  if (report.failed !== null) {
+    if (json) return statusFor(report.failed);
+    throw report.failed;
   }
   if (isInterrupted) {
-    note(`interrupted: ${applying ? "what is applied stays" : "the drafts are kept"}; run it again to go on`);
+    const anew = operation === "repair" ? "run it again to go on" : "run again, it asks for all of them anew";
+    note(`interrupted: ${applying ? `what is applied stays; ${anew}` : "the drafts are kept; run it again to go on"}`);
     return exitInterrupted;
   }
   if (report.stopped !== null) {

@@ -219,6 +219,13 @@ const plainIf = (plain: boolean, output: Output): Output => (plain ? { ...output
 
 const columnsElsewhere = 120;
 
+/** JSON escapes only half of what a terminal obeys. */
+const escapeC1 = (json: string): string =>
+  json.replace(
+    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
 function createSession(context: CommandContext, common: CommonOptions, database: Database): Session {
   const { stdout, stderr } = context;
   const json = common.json === true;
@@ -229,7 +236,7 @@ function createSession(context: CommandContext, common: CommonOptions, database:
     columns: stdout.columns ?? columnsElsewhere,
     database,
     print: (line = "") => void stdout.stream.write(`${line}\n`),
-    printJson: (value) => void stdout.stream.write(`${JSON.stringify(value, null, 2)}\n`),
+    printJson: (value) => void stdout.stream.write(`${escapeC1(JSON.stringify(value, null, 2))}\n`),
     note: (line) =>
       void stderr.stream.write(breakText(stderr.colour ? line : stripVTControlCharacters(line), stderr.columns)),
     progress: (label) => createProgress(json ? null : stderr, label),

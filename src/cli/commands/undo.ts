@@ -122,7 +122,7 @@ function refuse(session: Session, applying: boolean, plan: PlannedUndo): number 
 }
 
 function hintOf(isUndone: boolean, [first, ...others]: readonly string[]): string {
-  if (isUndone) return `\`${first}\` takes that back, so that it holds again`;
-  const rest = others.length === 0 ? "" : `, then ${listed(others.map((each) => `\`${each}\``))}`;
-  return `\`${first}\`${rest} first`;
+  if (isUndone) return `\`${first} --apply\` takes that back, so that it holds again`;
+  const rest = others.length === 0 ? "" : `, then ${listed(others.map((each) => `\`${each} --apply\``))}`;
+  return `\`${first} --apply\`${rest} first`;
 }
