@@ -118,7 +118,7 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
     "Every model call, from before it is made (`result` is `open`), with what it was for, what it took and what became of it.",
   compactions: "Every compaction that folded something or could not: what it saved, how it ended, how long it took.",
   journal:
-    "Every step of every change an operator applied, with its rows as they were and became, so that it can be shown and undone; `change_id` is the first step's number.",
+    "Every step of every change an operator applied, with its rows as they were and became, so that it can be shown and undone; `change_id` is the same for all that one command did.",
   drafts: "Texts that a model wrote for a rewrite nobody has applied yet; `basis` is a digest of what it was asked.",
   search_progress: "Up to which row the search index is built.",
 };

@@ -7,6 +7,8 @@ import { estimateTokens } from "../core/text.ts";
 
 export interface Cost {
   readonly calls: number;
+  /** Where an answer of no use is followed by a second question. */
+  readonly callsMax?: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
 }

@@ -42,7 +42,12 @@ export function failureOf(error: unknown): { readonly code: string; readonly mes
 }
 
 /** Says it on stderr, or to programs on stdout. Answers the exit status. */
-export function reportFailure(output: FailureOutput, json: boolean, error: unknown): number {
+export function reportFailure(
+  output: FailureOutput,
+  json: boolean,
+  error: unknown,
+  typed: (words: string) => string = (words) => words,
+): number {
   const { stdout, stderr, debug } = output;
   const known = asLcmError(error);
   const code = known?.code ?? "unexpected";
@@ -53,7 +58,7 @@ export function reportFailure(output: FailureOutput, json: boolean, error: unkno
     const paint = createPaint(stderr.colour);
     const say = (line: string): void => void stderr.stream.write(breakText(line, stderr.columns));
     say(`${paint.bad("error:")} ${harmless(message)}`);
-    if (hint !== undefined && !(debug && known === null)) say(`${paint.soft("hint:")} ${harmless(hint)}`);
+    if (hint !== undefined && !(debug && known === null)) say(`${paint.soft("hint:")} ${typed(harmless(hint))}`);
   }
   if (debug) stderr.stream.write(`${error instanceof Error ? (error.stack ?? "") : ""}\n`);
   return known === null ? exitUnexpected : statusOf[known.code];

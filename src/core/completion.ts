@@ -47,7 +47,7 @@ export interface Refused {
   /** A sentence for the operator; nothing is decided by its words. */
   readonly message: string;
   /** It was not the provider: the call could not be noted, and this is why. */
-  readonly ofStore?: unknown;
+  readonly ofStore?: Error;
 }
 
 export type Completion =

@@ -230,7 +230,10 @@ function inspectText(id: ConversationId, summary: SummaryFacts): readonly Bare[]
   if (summary.empty) return [error("empty_summary", subject, `${subject} has no text`, repair(id))];
   if (summary.rewriteReason !== null) {
     const message = `${subject} should be rewritten: ${summary.rewriteReason}`;
-    return [warning("summary_outdated", subject, message, repair(id))];
+    // What was carried over is rewritten with what it was carried from.
+    return [
+      warning("summary_outdated", subject, message, summary.carriedFrom === null ? repair(id) : "lcm repair --all"),
+    ];
   }
   const found = (make: typeof warning, words: string, remedy = repair(id)): readonly Bare[] => [
     make("summary_below_normal", subject, `${subject} ${words}`, remedy),

@@ -339,7 +339,7 @@ export type Operation = (typeof operations)[number];
 /** One step of a change with what was there before, so that it can be shown and undone. */
 export interface JournalEntry {
   readonly id: number;
-  /** The change that it is a step of: everything that one command has done. It is the number of its first step. */
+  /** The change that it is a step of: everything that one command has done. Changes are counted from 1. */
   readonly change: number;
   readonly at: Timestamp;
   readonly operation: Operation;

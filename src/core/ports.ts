@@ -377,7 +377,7 @@ export interface Store {
   planUndo(change: number, summary?: SummaryId): Promise<UndoPlan>;
   /** What a transplant would copy. `corrupt` where what is below the source's summaries is not all there. */
   planTransplant(source: ConversationId, target: ConversationId): Promise<Copying>;
-  /** A draft kept for exactly this basis: what the model was asked, and the text it was to replace. */
+  /** A draft kept for exactly this basis: what the model was asked. */
   draft(summary: SummaryId, basis: string): Promise<NewSummary | null>;
   /** What these conversations take. */
   extents(conversations: readonly ConversationId[]): Promise<readonly Extent[]>;
@@ -435,7 +435,7 @@ export interface Store {
   /** Takes back a change, all of it or what it did to one summary, if nothing stands on it. Can be taken back itself. */
   undo(change: number, summary?: SummaryId): Promise<Undone>;
   /**
-   * Keeps a draft until it is applied, replaced, or something is forgotten; one for each summary. Keeps nothing if
+   * Keeps a draft under its basis, the newest few of each summary, until something is forgotten. Keeps nothing if
    * something was forgotten since `forgets` of the conversation was read.
    */
   saveDraft(summary: SummaryId, basis: string, draft: NewSummary, forgets?: number): Promise<void>;

@@ -4,7 +4,7 @@
  * made from them, so that each is written from fresh text.
  *
  * A text is only ever replaced by one that a model wrote, and never by one of a lower level. Drafts are kept, so that
- * what was looked at is what is applied, and paid for once.
+ * what was looked at is what is applied, and paid for once; and work that was interrupted goes on where it was.
  */
 
 import { mustFind, promptBudgetDefault } from "./compact.ts";
@@ -155,6 +155,8 @@ export interface DraftOptions {
   readonly overlay?: Overlay;
   /** Only a draft that is kept: nobody is asked. */
   readonly onlyKept?: boolean;
+  /** Another text, although one is kept. */
+  readonly fresh?: boolean;
 }
 
 export type RewriteDraft =
@@ -167,10 +169,12 @@ export type RewriteDraft =
       /** `forgets` of the conversation when the sources were read. */
       readonly forgets: number;
     }
+  /** It says already what this model wrote from the very same. */
+  | { readonly kind: "current" }
   /** There is no text to put in the place of the old one. */
   | { readonly kind: "unusable"; readonly reason: string }
   /** The provider's trouble, whatever text was asked for; or nobody was to be asked. */
-  | { readonly kind: "refused"; readonly refusal: Refusal; readonly message: string; readonly ofStore?: unknown };
+  | { readonly kind: "refused"; readonly refusal: Refusal; readonly message: string; readonly ofStore?: Error };
 
 const noneKept: RewriteDraft = { kind: "refused", refusal: "cancelled", message: "no draft is kept" };
 
@@ -194,13 +198,16 @@ export async function draftRewrite(
   // answer that was of no use, or another concurrency, would have all later drafts asked for again and applied unseen.
   const { system, prompt } = promptFor(deps, { ...source, previousContext: null }, { customInstructions }, "normal");
   const { tokens, overheadTokens } = source;
-  const basis = JSON.stringify([nameOf(model), system, prompt, tokens, overheadTokens, old.level, old.text]);
-  const kept = await store.draft(id, basis);
-  if (kept !== null) return { kind: "drafted", old, summary: kept, isKept: true, forgets };
+  const basis = JSON.stringify([nameOf(model), system, prompt, tokens, overheadTokens]);
+  const levels = levelsInPlaceOf(old);
+  const kept = options.fresh === true ? null : await store.draft(id, basis);
+  if (kept !== null && kept.text === old.text && old.rewriteReason === null) return { kind: "current" };
+  if (kept !== null && levels.some((level) => level === kept.level))
+    return { kind: "drafted", old, summary: kept, isKept: true, forgets };
   if (options.onlyKept === true) return noneKept;
 
   const asking = { purpose: "rewrite", customInstructions, ...(signal && { signal }) } as const;
-  const drafted = await draftWithModel({ ...deps, model }, source, asking, levelsInPlaceOf(old));
+  const drafted = await draftWithModel({ ...deps, model }, source, asking, levels);
   if (drafted.kind !== "drafted") return drafted;
   await store.saveDraft(id, basis, drafted.summary, forgets);
   return { kind: "drafted", old, summary: drafted.summary, isKept: false, forgets };
@@ -245,8 +252,8 @@ export type RewriteResult = { readonly target: PlannedRewrite } & (
       readonly isKept: boolean;
     }
   | { readonly status: "unusable"; readonly reason: string }
-  /** The work ended before it. */
-  | { readonly status: "unreached" }
+  /** It says already what it would be made to say, or the work ended before it. */
+  | { readonly status: "current" | "unreached" }
 );
 
 export interface RewriteReport {
@@ -256,7 +263,7 @@ export interface RewriteReport {
   /** What ended the work early: trouble of the provider, */
   readonly stopped: { readonly refusal: Refusal; readonly message: string } | null;
   /** or of the database, after something was applied; before that it is thrown. */
-  readonly failed: unknown;
+  readonly failed: Error | null;
 }
 
 /** So often a summary is drafted at most, if it is rewritten by others meanwhile. */
@@ -276,7 +283,7 @@ export async function rewriteAll(
   const results: RewriteResult[] = [];
   let change: number | null = null;
   let stopped: RewriteReport["stopped"] = null;
-  let failed: unknown = null;
+  let failed: Error | null = null;
   /** Will be asked for: nobody knows yet what those above it are written from. */
   const unknown = new Set<SummaryId>();
   const draft = async ({ summary }: PlannedRewrite): Promise<RewriteDraft> => {
@@ -289,6 +296,7 @@ export async function rewriteAll(
     for (let attempts = 0; attempts < staleMax; attempts++) {
       const drafted = attempts === 0 ? first : await draft(target);
       if (drafted.kind === "unusable") return { target, status: "unusable", reason: drafted.reason };
+      if (drafted.kind === "current") return { target, status: "current" };
       if (drafted.kind === "refused") {
         const { refusal, message, ofStore } = drafted;
         if (ofStore !== undefined) throw ofStore;
@@ -317,7 +325,7 @@ export async function rewriteAll(
       return await work;
     } catch (error) {
       if (change === null) throw error;
-      failed ??= error;
+      failed ??= error instanceof Error ? error : new Error(String(error));
       return otherwise;
     }
   };

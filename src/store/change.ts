@@ -100,14 +100,11 @@ export function* journal(
   before: Trace | object,
   after: Trace | object,
 ): Script<number> {
-  const id = yield* count(
-    sql`INSERT INTO journal (change_id, at, operation, conversation_id, subject, before_json, after_json)
-        VALUES (${partOf?.change ?? 0}, ${deps.now()}, ${partOf?.operation ?? operation}, ${conversation}, ${subject},
-                ${JSON.stringify(before)}, ${JSON.stringify({ ...after, undoes })}) RETURNING journal_id`,
-  );
-  if (partOf?.change !== undefined) return partOf.change;
-  yield sql`UPDATE journal SET change_id = journal_id WHERE journal_id = ${id}`;
-  return id;
+  const next = partOf?.change ?? (yield* count(sql`SELECT coalesce(max(change_id), 0) + 1 FROM journal`));
+  yield sql`INSERT INTO journal (change_id, at, operation, conversation_id, subject, before_json, after_json)
+            VALUES (${next}, ${deps.now()}, ${partOf?.operation ?? operation}, ${conversation}, ${subject},
+                    ${JSON.stringify(before)}, ${JSON.stringify({ ...after, undoes })})`;
+  return next;
 }
 
 // ── Looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,6 +187,7 @@ export function* removeEntity({ table, key }: Pick<Image, "table" | "key">): Scr
     return;
   }
   const number = yield* count(sql`SELECT search_id FROM summaries WHERE summary_id = ${key["summary_id"] ?? null}`);
+  yield sql`DELETE FROM drafts WHERE summary_id = ${key["summary_id"] ?? null}`;
   yield* remove(table, key);
   yield* reindexRow("summaries", number, null, 0);
   // The next summary may get the number of one that is gone: it must still be seen as new.
@@ -258,7 +256,7 @@ function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<
       SELECT value FROM json_each(${touched("context_items", "ordinal")})
       UNION SELECT ordinal FROM context_items WHERE conversation_id = ${id}
         AND summary_id IN (SELECT value FROM json_each(${summaries}))
-      UNION SELECT ordinal FROM context_items WHERE conversation_id = ${id}
+      UNION SELECT ordinal FROM context_items WHERE ${messages} <> '[]' AND conversation_id = ${id}
         AND message_id IN (SELECT value FROM json_each(${messages})))`;
   return {
     messages: int(sums, "messages"),

@@ -1,6 +1,6 @@
 /**
- * Drafts of rewrites, kept between a look at them and their use: one for each summary. A draft is of use only for the
- * very question it answers and the very text it was to replace, its basis, of which a digest is kept.
+ * Drafts of rewrites, kept from a look at them to their use and beyond: the newest few of each summary. A draft answers
+ * one question, its basis, of which a digest is kept; whoever asks the same again is told the same.
  */
 
 import { createHash } from "node:crypto";
@@ -9,6 +9,9 @@ import { mustHave, summaries } from "./read.ts";
 import { first, sql, text } from "./script.ts";
 import type { Script } from "./script.ts";
 import type { ScriptDeps } from "./totals.ts";
+
+/** Of one summary: for several models or prompts that are compared. */
+const keptMax = 5;
 
 const digest = (basis: string): string => createHash("sha256").update(basis).digest("hex");
 
@@ -32,4 +35,7 @@ export function* saveDraft(
   }
   yield sql`INSERT OR REPLACE INTO drafts (summary_id, basis, draft_json, at)
             VALUES (${summary}, ${digest(basis)}, ${JSON.stringify(made)}, ${deps.now()})`;
+  yield sql`DELETE FROM drafts WHERE summary_id = ${summary} AND basis NOT IN (
+              SELECT basis FROM drafts WHERE summary_id = ${summary} ORDER BY at DESC, basis = ${digest(basis)} DESC
+              LIMIT ${keptMax})`;
 }

@@ -24,7 +24,7 @@ import type { ForgetPlan, Written } from "../core/ports.ts";
 import { renderedTokens } from "../core/render-summary.ts";
 import { journal, reindex } from "./change.ts";
 import { countOlderValues, forgetOlderValues } from "./older-values.ts";
-import { coveredBy, messages, summaries } from "./read.ts";
+import { carriedBy, coveredBy, messages, summaries } from "./read.ts";
 import { asConversation, asMessage, asSummary, toStoredFile } from "./rows.ts";
 import { all, count, int, sql, text } from "./script.ts";
 import type { Row, Script } from "./script.ts";
@@ -46,10 +46,12 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
   const ids = yield* withCopies(id);
   const above = new Set<SummaryId>();
   for (const each of ids) for (const summary of yield* coveredBy(each)) above.add(summary);
+  // What carries one of their texts over, or carries that on. The set grows while it is walked.
+  for (const summary of above) for (const carrier of yield* carriedBy(summary)) above.add(carrier);
   // What a purged summary said stands only here, and no link tells any more what it was made from.
   const steps = yield* all(
     sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${JSON.stringify([...above])}))
-          OR (operation IN ('dissolve', 'undo') AND instr(before_json || after_json, '"content"')
+          OR ((operation IN ('dissolve', 'undo') OR subject NOT IN (SELECT summary_id FROM summaries)) AND instr(before_json || after_json, '"content"')
               AND conversation_id IN (SELECT conversation_id FROM messages
                                       WHERE message_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))))
         ORDER BY journal_id`,
@@ -294,7 +296,7 @@ function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["t
   const previous = summary.previousContext === null ? null : blot(summary.previousContext);
   const reason = target.kind === "message" ? `message ${target.id} was forgotten` : "a secret was forgotten";
   yield sql`UPDATE summaries SET content = ${content}, token_count = ${tokens}, previous_context = ${previous},
-              rewrite_reason = ${reason}, revision = revision + 1, updated_at = ${deps.now()}
+              rewrite_reason = ${reason}, revision = revision + 1
             WHERE summary_id = ${id}`;
   yield* reindex({ table: "summaries", key: { summary_id: id } });
   const shown = yield* count(sql`SELECT count(*) FROM context_items WHERE summary_id = ${id}`);
@@ -305,13 +307,21 @@ function* forgetInJournal(id: number, target: ForgetPlan["target"]): Script<void
   const [row] = yield sql`SELECT before_json, after_json FROM journal WHERE journal_id = ${id}`;
   if (row === undefined) return;
   const blot = (json: string): string => {
-    if (target.kind === "message") return JSON.stringify({ text: forgottenMark });
+    const nothing = JSON.stringify({ text: forgottenMark });
+    if (target.kind === "message") return nothing;
     const left = redactJson(json, target.text);
-    return holdsSecret(left, target.text) ? "{}" : left;
+    // A number, a time or an id that was blotted out must never be put back into a row.
+    return holdsSecret(left, target.text) || withoutTexts(left) !== withoutTexts(json) ? nothing : left;
   };
   yield sql`UPDATE journal SET before_json = ${blot(text(row, "before_json"))},
               after_json = ${blot(text(row, "after_json"))} WHERE journal_id = ${id}`;
 }
+
+/** What a step of the journal says beside the texts of summaries, and of what stays removed. */
+const withoutTexts = (json: string): string =>
+  JSON.stringify(JSON.parse(json), (name, value: unknown) =>
+    ["content", "previous_context", "gone"].includes(name) ? null : value,
+  );
 
 function* forgetInEntries(scope: ConversationId | null, secret: string): Script<void> {
   const rows =

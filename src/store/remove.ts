@@ -129,6 +129,10 @@ export function* remove(
       hint: "`lcm doctor` tells more; mend it, or let both go together",
     });
   }
+  // First, so that no later change gets the number of one that goes.
+  const subject = numbers.length === 1 ? `conversation ${numbers[0]}` : `${numbers.length} conversations`;
+  const step = { operation: "prune", conversation: null, subject } as const;
+  const change = yield* journal(deps, step, {}, { conversations: numbers });
   yield* removeOlderValues(ids);
   yield sql`DELETE FROM messages_fts WHERE rowid IN (
               SELECT message_id FROM messages WHERE conversation_id IN (SELECT value FROM json_each(${ids})))`;
@@ -152,7 +156,5 @@ export function* remove(
     const { indexedUpto, newest } = yield* corpus.extent();
     if (newest < indexedUpto) yield corpus.setIndexedUpto(newest);
   }
-  const subject = numbers.length === 1 ? `conversation ${numbers[0]}` : `${numbers.length} conversations`;
-  const step = { operation: "prune", conversation: null, subject } as const;
-  return { kind: "written", change: yield* journal(deps, step, {}, { conversations: numbers }), contents };
+  return { kind: "written", change, contents };
 }

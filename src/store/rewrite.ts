@@ -1,10 +1,12 @@
 /** New text for a summary. Its id, its sources and its place stay; what was there before goes to the journal. */
 
 import { LcmError } from "../core/errors.ts";
-import type { NewSummary } from "../core/model.ts";
+import { forgottenMark } from "../core/forget.ts";
+import type { NewSummary, Summary, SummaryId } from "../core/model.ts";
 import type { Changed, PartOf, RewritePlan, Written } from "../core/changes.ts";
 import { replaced } from "./change.ts";
-import { mustHave, summaries } from "./read.ts";
+import type { Image, Step } from "./change.ts";
+import { carriedBy, mustHave, summaries } from "./read.ts";
 import { sql } from "./script.ts";
 import type { Script } from "./script.ts";
 import type { ScriptDeps } from "./totals.ts";
@@ -25,24 +27,50 @@ export function* rewrite(
   if (plan.forgets !== undefined && (yield* mustHave(old.conversation)).forgets !== plan.forgets) {
     return { kind: "stale", reason: `something was forgotten since the sources of ${plan.summary} were read` };
   }
-  const step = { operation: "rewrite", conversation: old.conversation, subject: plan.summary, partOf } as const;
-  const row = { table: "summaries", key: { summary_id: plan.summary } } as const;
-  const change = yield* replaced(deps, step, [
-    {
-      ...row,
-      columns: {
-        content: draft.text,
-        token_count: draft.tokens,
-        level: draft.level,
-        model: draft.model,
-        previous_context: draft.previousContext,
-        file_ids: JSON.stringify(draft.fileIds),
-        revision: old.revision + 1,
-        rewrite_reason: null,
-        updated_at: deps.now(),
-      },
-    },
-  ]);
-  yield sql`DELETE FROM drafts WHERE summary_id = ${plan.summary}`;
+  const made = textImage(deps, old, draft);
+  const change = yield* replaced(deps, stepOf(old, partOf), [made]);
+  if (old.rewriteReason !== null) yield* afterForgetting(deps, old, draft, { ...partOf, change });
   return { kind: "written", change, revision: old.revision + 1 };
+}
+
+const stepOf = (summary: Summary, partOf?: PartOf): Step => ({
+  operation: "rewrite",
+  conversation: summary.conversation,
+  subject: summary.id,
+  partOf,
+});
+
+const textImage = (deps: ScriptDeps, old: Summary, draft: NewSummary): Image => ({
+  table: "summaries",
+  key: { summary_id: old.id },
+  columns: {
+    content: draft.text,
+    token_count: draft.tokens,
+    level: draft.level,
+    model: draft.model,
+    previous_context: draft.previousContext,
+    file_ids: JSON.stringify(draft.fileIds),
+    revision: old.revision + 1,
+    rewrite_reason: null,
+    updated_at: deps.now(),
+  },
+});
+
+/**
+ * It was marked because it stood for what was forgotten: what it said must not stay in the journal, nor come back. Where
+ * its text was carried over, the new one takes its place.
+ */
+function* afterForgetting(deps: ScriptDeps, old: Summary, draft: NewSummary, partOf: PartOf): Script<void> {
+  yield* forgetBefore(old.id);
+  for (const id of yield* carriedBy(old.id)) {
+    const [copy] = yield* summaries({ ids: [id] });
+    if (copy === undefined || copy.rewriteReason === null) continue;
+    yield* replaced(deps, stepOf(copy, partOf), [textImage(deps, copy, { ...draft, previousContext: null })]);
+    yield* forgetBefore(copy.id);
+  }
+}
+
+function* forgetBefore(summary: SummaryId): Script<void> {
+  yield sql`UPDATE journal SET before_json = ${JSON.stringify({ text: forgottenMark })} WHERE journal_id = (
+              SELECT max(journal_id) FROM journal WHERE subject = ${summary})`;
 }

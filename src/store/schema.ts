@@ -214,10 +214,11 @@ export const tables = {
     )`,
   drafts: `
     CREATE TABLE drafts (
-      summary_id TEXT PRIMARY KEY,
+      summary_id TEXT NOT NULL,
       basis TEXT NOT NULL,
       draft_json TEXT NOT NULL,
-      at TEXT NOT NULL
+      at TEXT NOT NULL,
+      PRIMARY KEY (summary_id, basis)
     ) WITHOUT ROWID`,
   search_progress: `
     CREATE TABLE search_progress (

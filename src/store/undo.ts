@@ -9,11 +9,11 @@ import { LcmError } from "../core/errors.ts";
 import { messageName } from "../core/model.ts";
 import type { ConversationId, Json, JournalEntry, MessageId, SummaryId } from "../core/model.ts";
 import { isTable, lookUp, replaced, saysOfItself } from "./change.ts";
-import type { Columns, Image, Trace } from "./change.ts";
+import type { Columns, Image, Table, Trace } from "./change.ts";
 import { carriedBy, coveredBy, journal } from "./read.ts";
 import { asSummary } from "./rows.ts";
-import { all, first, int, sql, text } from "./script.ts";
-import type { Script } from "./script.ts";
+import { all, count, first, int, sql, text } from "./script.ts";
+import type { Script, Value } from "./script.ts";
 import type { ScriptDeps } from "./totals.ts";
 
 export function* planUndo(change: number, summary?: SummaryId): Script<UndoPlan> {
@@ -46,6 +46,7 @@ export function* undo(deps: ScriptDeps, change: number, summary?: SummaryId): Sc
   let taking: number | undefined;
   for (const entry of entries) taking = yield* takeBack(deps, entry, taking);
   if (taking === undefined) throw new LcmError("corrupt", `change ${change} has no steps`);
+  yield* settle(entries);
   return { kind: "undone", change: taking, entries: entries.length };
 }
 
@@ -60,11 +61,28 @@ function* takeBack(deps: ScriptDeps, entry: JournalEntry, taking: number | undef
   // It was last written to when it was before, unless others have written since.
   const change = yield* replaced(deps, step, before.rows, totals, isUntouched ? before.conversation : null);
   yield sql`UPDATE journal SET undone_by = ${change} WHERE journal_id = ${entry.id}`;
-  // What was taken back by this one holds again.
-  if (entry.operation === "undo") {
-    yield sql`UPDATE journal SET undone_by = NULL WHERE undone_by = ${entry.change} AND subject = ${subject}`;
-  }
   return change;
+}
+
+/** What was taken back by a change that is now taken back holds again; what that one had taken back no longer does; and so on. */
+function* settle(entries: readonly JournalEntry[]): Script<void> {
+  const subjects = JSON.stringify([...new Set(entries.map(({ subject }) => subject))]);
+  let by = entries[0]?.change ?? 0;
+  let undone = undoesIn(entries[0]?.after);
+  for (let holds = true; undone !== null; holds = !holds) {
+    const [was, is] = holds ? [by, null] : [null, by];
+    yield sql`UPDATE journal SET undone_by = ${is} WHERE change_id = ${undone}
+                AND subject IN (SELECT value FROM json_each(${subjects})) AND undone_by IS ${was}`;
+    by = undone;
+    undone = yield* first(sql`SELECT after_json FROM journal WHERE change_id = ${undone} LIMIT 1`, (row) =>
+      undoesIn(text(row, "after_json")),
+    );
+  }
+}
+
+function undoesIn(json: string | undefined): number | null {
+  const undoes: unknown = json === undefined ? null : (JSON.parse(json) as { undoes?: unknown }).undoes;
+  return typeof undoes === "number" ? undoes : null;
 }
 
 const negated = (totals: NonNullable<Trace["totals"]>): NonNullable<Trace["totals"]> =>
@@ -88,12 +106,16 @@ const final = ({ change, operation }: JournalEntry, because: string): Obstacle =
 
 const withArticle = (operation: string): string => `${operation === "undo" ? "an" : "a"} ${operation}`;
 
+/** So many are looked for: each means a walk through all that was journalled since. */
+const obstaclesMax = 20;
+
 /** Newest step first: what a later step of the same change has done is taken back before the earlier one is looked at. */
 function* obstaclesTo(entries: readonly JournalEntry[]): Script<readonly Obstacle[]> {
   const found: Obstacle[] = [];
-  const expected = new Map<string, Columns | null>();
+  const expected = new Map<string, Left>();
   const reverted = new Set<string>();
   for (const entry of entries) {
+    if (found.length >= obstaclesMax) break;
     const because = whyFinal(entry);
     if (because !== null) {
       found.push(final(entry, because));
@@ -108,14 +130,123 @@ function* obstaclesTo(entries: readonly JournalEntry[]): Script<readonly Obstacl
     for (const [at, image] of after.rows.entries()) {
       const name = nameOf(image);
       const known = expected.get(name);
-      const now = known === undefined ? yield* lookUp(image.table, image.key) : known;
+      const now = known === undefined ? yield* lookUp(image.table, image.key) : known.image.columns;
       if (!isSame(now, image.columns)) found.push(yield* changedSince(entry, image));
       else if (image.table === "summaries") found.push(...(yield* builtOn(entry, image, isDeleted, reverted)));
-      expected.set(name, merged(now, before.rows[at]?.columns ?? null));
+      const columns = merged(now, before.rows[at]?.columns ?? null);
+      expected.set(name, { entry, image: { ...image, columns } });
     }
     for (const { table, key } of after.rows) if (table === "summaries") reverted.add(String(key["summary_id"]));
+    if (entry.operation === "transplant") found.push(...(yield* onlyCopies(entry, after)));
   }
+  if (found.length === 0) found.push(...(yield* looseEnds(expected)));
   return [...new Map(found.map((each) => [each.message, each])).values()];
+}
+
+/** A row as it would be when all is taken back, and the step that says so. */
+interface Left {
+  readonly entry: JournalEntry;
+  readonly image: Image;
+}
+
+/** Copies whose originals were deleted are all that is left of them. */
+function* onlyCopies(entry: JournalEntry, { rows }: Trace): Script<readonly Obstacle[]> {
+  const copies = rows.filter(({ table }) => table === "messages").map(({ key }) => key["message_id"]);
+  const lost = yield* count(
+    sql`SELECT count(*) FROM messages m LEFT JOIN messages o ON o.message_id = m.copied_from
+        WHERE m.message_id IN (SELECT value FROM json_each(${JSON.stringify(copies)})) AND o.message_id IS NULL`,
+  );
+  return lost === 0
+    ? []
+    : [final(entry, `the originals of ${lost} messages are gone, and these copies are all there is`)];
+}
+
+/** The database keeps rows together, and would refuse with words of its own what is found here. */
+function* looseEnds(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[]> {
+  return [...(yield* namingNothing(left)), ...(yield* stillNamed(left))];
+}
+
+/** Rows that come back and name one that was removed since. */
+function* namingNothing(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[]> {
+  const found: Obstacle[] = [];
+  for (const { entry, image } of left.values()) {
+    if (image.columns === null) continue;
+    for (const named of namedBy(image)) {
+      const known = left.get(nameOf(named));
+      if ((known === undefined ? yield* lookUp(named.table, named.key, []) : known.image.columns) !== null) continue;
+      const subject = subjectOf(entry, named);
+      const change = (yield* laterStep(entry, named, subject))?.change ?? null;
+      const by = change === null ? "" : ` by change ${change}`;
+      found.push({ subject, change, cover: null, message: `${subject} was removed since${by}` });
+    }
+  }
+  return found;
+}
+
+/** What a row that ties others together names beside its own. */
+function namedBy({ table, key, columns }: Image): readonly Image[] {
+  const {
+    message_id: message = null,
+    summary_id: summary = null,
+    parent_summary_id: source = null,
+  } = { ...key, ...columns };
+  const of = (named: Table, name: string, id: Value): readonly Image[] =>
+    id === null ? [] : [{ table: named, key: { [name]: id }, columns: null }];
+  switch (table) {
+    case "context_items":
+      return [...of("summaries", "summary_id", summary), ...of("messages", "message_id", message)];
+    case "summary_messages":
+      return of("messages", "message_id", message);
+    case "summary_parents":
+      return of("summaries", "summary_id", source);
+    case "message_parts":
+    case "messages":
+    case "summaries":
+      return [];
+  }
+}
+
+/** Rows that go while others, which stay, name them. */
+function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[]> {
+  const going = (table: Table, name: string): string =>
+    JSON.stringify(
+      [...left.values()].flatMap(({ image }) =>
+        image.table === table && image.columns === null ? [image.key[name] ?? null] : [],
+      ),
+    );
+  const [messages, summaries] = [going("messages", "message_id"), going("summaries", "summary_id")];
+  const shown = yield* all(
+    sql`SELECT conversation_id, ordinal, summary_id, message_id FROM context_items
+        WHERE summary_id IN (SELECT value FROM json_each(${summaries}))
+        UNION ALL
+        SELECT conversation_id, ordinal, summary_id, message_id FROM context_items
+        WHERE ${messages} <> '[]' AND message_id IN (SELECT value FROM json_each(${messages}))`,
+    (row) => ({
+      place: nameOf({ table: "context_items", key: { at: int(row, "conversation_id"), ordinal: int(row, "ordinal") } }),
+      summary: row["summary_id"] === null ? null : asSummary(text(row, "summary_id")),
+      message: Number(row["message_id"] ?? 0) as MessageId,
+    }),
+  );
+  const tied = yield* all(
+    sql`SELECT DISTINCT summary_id FROM summary_messages
+        WHERE message_id IN (SELECT value FROM json_each(${messages}))
+          AND summary_id NOT IN (SELECT value FROM json_each(${summaries}))`,
+    (row) => asSummary(text(row, "summary_id")),
+  );
+  return [
+    ...shown
+      .filter(({ place }) => !left.has(place))
+      .map(({ summary, message }) => {
+        const subject = summary ?? messageName(message);
+        return { subject, change: null, cover: summary, message: `${subject} stands in the context now` };
+      }),
+    ...tied.map((subject) => ({
+      subject,
+      change: null,
+      cover: subject,
+      message: `${subject} was made since from messages that would go`,
+    })),
+  ];
 }
 
 /** Forgotten and deleted is for good. A transplant keeps no copy of its copies. */
@@ -161,7 +292,8 @@ function* laterStep(
   subject: string,
 ): Script<{ readonly change: number; readonly operation: string } | null> {
   return yield* first(
-    sql`SELECT change_id, operation FROM journal WHERE journal_id > ${id} AND undone_by IS NULL AND (
+    sql`SELECT change_id, operation FROM journal WHERE journal_id > ${id} AND undone_by IS NULL
+          AND (instr(after_json, ${String(Object.values(key).at(-1))}) OR instr(after_json, ${subject})) AND (
           EXISTS (SELECT 1 FROM json_each(after_json, '$.rows') r
                   WHERE r.value ->> 'table' = ${table} AND r.value -> 'key' = json(${JSON.stringify(key)}))
           OR operation = 'forget' AND EXISTS (SELECT 1 FROM json_each(after_json, '$.summaries') WHERE value = ${subject}))

@@ -358,8 +358,8 @@ function remediesOf(findings: readonly Told[]): readonly string[] {
   ];
 }
 
-const remedyLines = ({ paint }: Session, remedies: readonly string[]): readonly string[] =>
-  remedies.slice(0, shownPerGroup).map((remedy) => `    ${paint.soft("remedy:")} ${remedy}`);
+const remedyLines = ({ paint, typed }: Session, remedies: readonly string[]): readonly string[] =>
+  remedies.slice(0, shownPerGroup).map((remedy) => `    ${paint.soft("remedy:")} ${typed(remedy)}`);
 
 /** Most messages name their subject; the rest get it in front. Where all is said already, the subject is enough. */
 function findingLines(session: Session, finding: Told, isWhole = false): readonly string[] {

@@ -40,12 +40,14 @@ interface RewritingOptions extends ModelOptions {
   readonly concurrency?: number;
   readonly instructions?: string;
   readonly estimate?: boolean;
+  readonly fresh?: boolean;
 }
 
 export function addRewriting(command: Command): Command {
   command
     .option("--diff", "show what changes as a unified diff, instead of both texts")
     .option("--estimate", "only say what would be asked for and cost; ask nothing")
+    .option("--fresh", "ask for another text, also where a draft is kept or the model's own text stands")
     .option("--model <name>", "which model writes them, as provider/model");
   addProviderOptions(command)
     .option("--prompt-dir <folder>", "the folder whose files replace the built-in prompts")
@@ -96,11 +98,15 @@ export async function rewriteChosen(
     const { targets } = planned;
     const [unfit] = [...prompts.problems].filter(([name]) => targets.some(({ template }) => template === name));
     if (unfit !== undefined) throw unfit[1];
-    const kept = summariser === null ? [] : await keptIn(lcm, planned, given);
-    const asked = targets.filter(({ summary }) => !kept.includes(summary));
-    const cost = costOf({ passes: asked }, prompts.templates, options.instructions ?? null);
+    const { kept, current } = summariser === null ? nothingKept : await keptIn(lcm, planned, given);
+    const asked = targets.filter(({ summary }) => !kept.includes(summary) && !current.includes(summary));
+    const cost = {
+      ...costOf({ passes: asked }, prompts.templates, options.instructions ?? null),
+      // In the place of a poor text a second, shorter answer will do if the first is of no use.
+      callsMax: asked.reduce((calls, { level }) => calls + (level === "normal" ? 1 : 2), 0),
+    };
     const model = summariser && { name: summariser.name, from: summariser.from, problem };
-    const plan = { ...planned, model, cost, kept };
+    const plan = { ...planned, model, cost, kept, current };
     if (!session.json) {
       for (const line of [...lines, ...(await planLines(session, lcm, plan))]) session.print(line);
       for (const line of skippedLines(session, plan)) session.print(line);
@@ -148,13 +154,24 @@ function optionsOf({ context }: Session, options: RewritingOptions, settings: Se
     zone: options.timestamps === false ? null : zone,
     customInstructions: options.instructions ?? null,
     concurrency: options.concurrency ?? 1,
+    fresh: options.fresh === true,
   };
 }
 
-/** Whose drafts need not be asked for again. */
-async function keptIn(lcm: Lcm, plan: PlannedRewrites, given: Given): Promise<readonly SummaryId[]> {
+interface Kept {
+  /** Whose drafts need not be asked for again. */
+  readonly kept: readonly SummaryId[];
+  /** Those that say already what they would be made to say. */
+  readonly current: readonly SummaryId[];
+}
+
+const nothingKept: Kept = { kept: [], current: [] };
+
+async function keptIn(lcm: Lcm, plan: PlannedRewrites, given: Given): Promise<Kept> {
   const { results } = await lcm.rewriteAll(plan, { ...given, mode: "look" });
-  return results.flatMap(({ status, target }) => (status === "drafted" ? [target.summary] : []));
+  const of = (wanted: RewriteResult["status"]): readonly SummaryId[] =>
+    results.flatMap(({ status, target }) => (status === wanted ? [target.summary] : []));
+  return { kept: of("drafted"), current: of("current") };
 }
 
 async function conversationsOf(lcm: Lcm, targets: readonly PlannedRewrite[]): Promise<readonly Conversation[]> {
@@ -166,24 +183,24 @@ async function conversationsOf(lcm: Lcm, targets: readonly PlannedRewrite[]): Pr
 
 // ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Plan extends PlannedRewrites {
+interface Plan extends PlannedRewrites, Kept {
   readonly model: NamedModel | null;
   readonly cost: Cost;
-  readonly kept: readonly SummaryId[];
 }
 
 async function planLines(session: Session, lcm: Lcm, plan: Plan): Promise<readonly string[]> {
-  const { targets, model, cost, kept } = plan;
+  const { targets, model, cost, kept, current } = plan;
   if (targets.length === 0) return [];
+  const currentWords = `${plural(current.length, "summary says", "summaries say")} already what it wrote; --fresh asks again`;
   const keptWords = `${plural(kept.length, "draft")} of an earlier run ${kept.length === 1 ? "is" : "are"} used`;
   const calls = callLines(session, cost, await lcm.spend());
   return facts(
     [
       [
         "model",
-        ...(model === null ? ["none"] : modelLines(session, model)),
-        ...calls,
+        ...(model === null ? ["none"] : [...modelLines(session, model), ...calls]),
         ...(kept.length > 0 ? [keptWords] : []),
+        ...(current.length > 0 ? [currentWords] : []),
       ],
       ["plan", ...depthTable(session, targets)],
     ],
@@ -313,8 +330,8 @@ async function createShow(
     print();
   };
   return (result) => {
-    const { target, status } = result;
-    if (status === "unreached") return;
+    const { target } = result;
+    if (result.status !== "unusable" && !("old" in result)) return;
     if (target.conversation !== current?.id) {
       current = conversations.find(({ id }) => id === target.conversation);
       print();
@@ -324,7 +341,7 @@ async function createShow(
     for (const line of breakLines(headOf(target, context.zone, columns ?? Infinity), columns ?? Infinity))
       print(paint.depth(target.depth, line));
     print();
-    if (status === "unusable") return print(`${paint.caution("of no use:")} ${oneLine(result.reason)}`);
+    if (result.status === "unusable") return print(`${paint.caution("of no use:")} ${oneLine(result.reason)}`);
     const { old, summary } = result;
     if (isDiff) {
       for (const line of diffLines(paint, unifiedDiff(old.text, summary.text), columns)) print(line);
@@ -371,6 +388,7 @@ function totalsOf(report: RewriteReport) {
   return {
     applied: withStatus(report, "applied").length,
     drafted: withStatus(report, "drafted").length,
+    current: withStatus(report, "current").length,
     unusable: withStatus(report, "unusable").length,
     unreached: withStatus(report, "unreached").length,
     tokensBefore: written.reduce((sum, { old }) => sum + old.tokens, 0),
@@ -416,8 +434,7 @@ function ending(
     throw report.failed;
   }
   if (isInterrupted) {
-    const anew = operation === "repair" ? "run it again to go on" : "run again, it asks for all of them anew";
-    note(`interrupted: ${applying ? `what is applied stays; ${anew}` : "the drafts are kept; run it again to go on"}`);
+    note(`interrupted: ${applying ? "what is applied stays" : "the drafts are kept"}; run it again to go on`);
     return exitInterrupted;
   }
   if (report.stopped !== null) {
@@ -436,7 +453,7 @@ async function resultOf(report: RewriteReport, isDiff: boolean): Promise<unknown
     const { summary, conversation, depth } = result.target;
     const place = { summary, conversation, depth, status: result.status };
     if (result.status === "unusable") return { ...place, reason: result.reason };
-    if (result.status === "unreached") return place;
+    if (!("old" in result)) return place;
     const { old, summary: now, isKept } = result;
     return {
       ...place,

@@ -181,6 +181,8 @@ export interface Session {
   readonly print: (line?: string) => void;
   /** The answer for programs. */
   readonly printJson: (value: unknown) => void;
+  /** `lcm …` commands in these words as they would have to be typed here. */
+  readonly typed: (words: string) => string;
   /** A line beside the answer: what was left out, what to do next. */
   readonly note: (line: string) => void;
   readonly progress: (label: string) => Progress;
@@ -204,15 +206,23 @@ export function act(
     const common = this.optsWithGlobals<CommonOptions>();
     const outputs = { stdout: plainIf(!common.color, context.stdout), stderr: plainIf(!common.color, context.stderr) };
     const given = { ...context, ...outputs };
+    const typed = asTyped(this.parent?.parent?.name(), common.db);
     try {
-      const session = createSession(given, common, await context.database(common.db));
+      const session = createSession(given, common, await context.database(common.db), typed);
       context.finish(await run(session, this, ...this.args));
     } catch (error) {
       // Whoever read our output has heard enough.
       if (isBrokenPipe(error)) context.finish(exitOk);
-      else context.finish(reportFailure(given, common.json === true, error));
+      else context.finish(reportFailure(given, common.json === true, error, typed));
     }
   };
+}
+
+/** Commands that we name are meant to be copied: to the same database, and through the host that has mounted us. */
+function asTyped(host: string | undefined, db: string | undefined): (words: string) => string {
+  const path = db === undefined || /^[\w@%+=:,./~-]+$/.test(db) ? db : `'${db.replaceAll("'", String.raw`'\''`)}'`;
+  const own = [...(host === undefined ? [] : [host]), "lcm", ...(path === undefined ? [] : [`--db ${path}`])].join(" ");
+  return (words) => words.replace(/(?<=^|`)lcm (?=[a-z])/g, () => `${own} `);
 }
 
 const plainIf = (plain: boolean, output: Output): Output => (plain ? { ...output, colour: false } : output);
@@ -226,7 +236,12 @@ const escapeC1 = (json: string): string =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
-function createSession(context: CommandContext, common: CommonOptions, database: Database): Session {
+function createSession(
+  context: CommandContext,
+  common: CommonOptions,
+  database: Database,
+  typed: Session["typed"],
+): Session {
   const { stdout, stderr } = context;
   const json = common.json === true;
   return {
@@ -237,8 +252,9 @@ function createSession(context: CommandContext, common: CommonOptions, database:
     database,
     print: (line = "") => void stdout.stream.write(`${line}\n`),
     printJson: (value) => void stdout.stream.write(`${escapeC1(JSON.stringify(value, null, 2))}\n`),
+    typed,
     note: (line) =>
-      void stderr.stream.write(breakText(stderr.colour ? line : stripVTControlCharacters(line), stderr.columns)),
+      void stderr.stream.write(breakText(typed(stderr.colour ? line : stripVTControlCharacters(line)), stderr.columns)),
     progress: (label) => createProgress(json ? null : stderr, label),
   };
 }

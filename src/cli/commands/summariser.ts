@@ -38,7 +38,9 @@ export function callLines({ paint }: Session, cost: Cost | null, spend: Spend | 
             `only ${plural(left, "call")} left of ${formatCount(spend.callsMax)} in ${spend.windowMinutes} minutes`,
           ),
         ];
-  return [`${plural(cost.calls, "call")}, ${tokens}`, ...warning];
+  const { calls, callsMax = calls } = cost;
+  const most = callsMax > calls ? ` (${formatCount(callsMax)} if answers are of no use)` : "";
+  return [`${plural(calls, "call")}, ${tokens}${most}`, ...warning];
 }
 
 /** What to do about a refusal. `done`: what is done of the work, and stays. */

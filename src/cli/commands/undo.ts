@@ -6,7 +6,7 @@ import type { PlannedUndo } from "../../core/history.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isSummaryId } from "../../core/model.ts";
 import type { SummaryId } from "../../core/model.ts";
-import { exitConflict } from "../failure.ts";
+import { exitConflict, failureOf } from "../failure.ts";
 import { breakLines, listed, plural } from "../render.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayUndo } from "./applying.ts";
 import { changeHeadline } from "./history.ts";
@@ -101,8 +101,14 @@ function printPlan(session: Session, { undoing, summary }: PlannedUndo): void {
 /** What stands on it, each with what takes that back. Nothing has changed. */
 function refuse(session: Session, applying: boolean, plan: PlannedUndo): number {
   const { undoing, obstacles } = plan;
+  const remedies = [...new Set(obstacles.flatMap(({ remedy }) => remedy ?? []))];
+  const error = new LcmError(
+    "conflict",
+    `change ${undoing.change} cannot be taken back as things are; nothing was changed`,
+    remedies.length === 0 ? {} : { hint: hintOf(undoing.state === "undone", remedies) },
+  );
   if (session.json) {
-    session.printJson({ dryRun: !applying, applied: false, plan });
+    session.printJson({ dryRun: !applying, applied: false, plan, error: failureOf(error) });
     return exitConflict;
   }
   const room = session.columns - 2;
@@ -112,13 +118,7 @@ function refuse(session: Session, applying: boolean, plan: PlannedUndo): number 
     for (const line of breakLines(message, room)) session.print(`  ${line}`);
   if (obstacles.length > stepsShown)
     session.print(`  and ${plural(obstacles.length - stepsShown, "more", "more")}; --json lists all`);
-  const remedies = [...new Set(obstacles.flatMap(({ remedy }) => remedy ?? []))];
-  const hint = remedies.length === 0 ? {} : { hint: hintOf(undoing.state === "undone", remedies) };
-  throw new LcmError(
-    "conflict",
-    `change ${undoing.change} cannot be taken back as things are; nothing was changed`,
-    hint,
-  );
+  throw error;
 }
 
 function hintOf(isUndone: boolean, [first, ...others]: readonly string[]): string {
