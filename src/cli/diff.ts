@@ -11,6 +11,10 @@ export function unifiedDiff(old: string, now: string): string {
   return createTwoFilesPatch("old", "new", `${old}\n`, `${now}\n`, undefined, undefined, options);
 }
 
+/** Who reads it from a pipe may want to apply it: only on a terminal its lines are broken. */
+export const diffColumns = (output: { readonly isTerminal: boolean; readonly columns: number | null }): number | null =>
+  output.isTerminal ? output.columns : null;
+
 /** A paragraph of prose is one long line: where there is a width it is broken, each piece behind the line's sign. */
 export function diffLines(paint: Paint, diff: string, columns: number | null): readonly string[] {
   const lines = harmless(diff).replace(/\n$/, "").split("\n");

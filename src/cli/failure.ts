@@ -2,7 +2,7 @@
 
 import { LcmError } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
-import { breakText, createPaint, harmless } from "./render.ts";
+import { breakText, createPaint, harmless, jsonText } from "./render.ts";
 
 export const exitInvalid = 2;
 export const exitConflict = 4;
@@ -35,10 +35,21 @@ export const statusFor = (error: unknown): number => {
   return known === null ? exitUnexpected : statusOf[known.code];
 };
 
-/** As programs are told. */
-export function failureOf(error: unknown): { readonly code: string; readonly message: string; readonly hint?: string } {
-  const { code = "unexpected", message = messageOf(error), hint } = asLcmError(error) ?? {};
-  return { code, message, ...(hint !== undefined && { hint }) };
+interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/** As programs are told; `typed` puts the commands in a hint as they would have to be typed here. */
+export function failureOf(error: unknown, typed: (words: string) => string = (words) => words): Failure {
+  const known = asLcmError(error);
+  if (known === null) {
+    const hint = "LCM_DEBUG=1 shows where it happened; please report it";
+    return { code: "unexpected", message: `unexpected: ${messageOf(error)}`, hint };
+  }
+  const { code, message, hint } = known;
+  return { code, message, ...(hint !== undefined && { hint: typed(hint) }) };
 }
 
 /** Says it on stderr, or to programs on stdout. Answers the exit status. */
@@ -46,22 +57,20 @@ export function reportFailure(
   output: FailureOutput,
   json: boolean,
   error: unknown,
-  typed: (words: string) => string = (words) => words,
+  typed?: (words: string) => string,
 ): number {
   const { stdout, stderr, debug } = output;
-  const known = asLcmError(error);
-  const code = known?.code ?? "unexpected";
-  const message = known?.message ?? `unexpected: ${messageOf(error)}`;
-  const hint = known === null ? "LCM_DEBUG=1 shows where it happened; please report it" : known.hint;
-  if (json) stdout.stream.write(`${JSON.stringify({ error: { code, message, hint } }, null, 2)}\n`);
+  const failure = failureOf(error, typed);
+  const { code, message, hint } = failure;
+  if (json) stdout.stream.write(jsonText({ error: failure }));
   else {
     const paint = createPaint(stderr.colour);
     const say = (line: string): void => void stderr.stream.write(breakText(line, stderr.columns));
     say(`${paint.bad("error:")} ${harmless(message)}`);
-    if (hint !== undefined && !(debug && known === null)) say(`${paint.soft("hint:")} ${typed(harmless(hint))}`);
+    if (hint !== undefined && !(debug && code === "unexpected")) say(`${paint.soft("hint:")} ${harmless(hint)}`);
   }
   if (debug) stderr.stream.write(`${error instanceof Error ? (error.stack ?? "") : ""}\n`);
-  return known === null ? exitUnexpected : statusOf[known.code];
+  return statusFor(error);
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Timestamp } from "../core/model.ts";
 import {
+  breakLines,
   createPaint,
   createSpans,
   cut,
   facts,
   harmless,
+  jsonText,
   listed,
   oneLine,
   plural,
@@ -100,6 +102,39 @@ describe("text of strangers", () => {
 
   it("fits in a line", () => {
     assert.equal(oneLine("  one\r\n\ttwo\n\nthree "), "one two three");
+  });
+});
+
+describe("a command in a sentence", () => {
+  it("is broken only where it does not fit in a line", () => {
+    const words = "take it back: `lcm undo 1 --apply`, or not";
+    assert.deepEqual(breakLines(words, 24), ["take it back:", "`lcm undo 1 --apply`, or", "not"]);
+    assert.deepEqual(breakLines(words, 12), ["take it", "back: `lcm", "undo 1", "--apply`, or", "not"]);
+    assert.deepEqual(breakLines("one ` of a kind", 8), ["one ` of", "a kind"]);
+  });
+});
+
+describe("what programs read", () => {
+  it("is what was written, and sends a terminal nothing that it obeys", () => {
+    const text = "a\u001b[31m\u009b\u202eb\u2066\u2028c\u007f";
+    const shown = jsonText({ text });
+    assert.match(shown, /^[\n -~]*$/);
+    assert.deepEqual(JSON.parse(shown), { text });
+  });
+});
+
+describe("a table with columns that can be spared", () => {
+  const columns = [{ title: "id" }, { title: "detail", spare: true }, { title: "count", align: "right" }] as const;
+  const of = (width: number | null): readonly string[] => table(columns, [["one", "of many", "7"]], width, plain);
+
+  it("has them where there is room for all", () => {
+    assert.deepEqual(of(null), ["id   detail   count", "one  of many      7"]);
+    assert.deepEqual(of(19), of(null));
+  });
+
+  it("leaves them out where there is not", () => {
+    assert.deepEqual(of(18), ["id   count", "one      7"]);
+    assert.deepEqual(of(5), of(18), "and no more than them");
   });
 });
 

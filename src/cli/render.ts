@@ -157,12 +157,21 @@ export function wrap(text: string, columns: number): readonly string[] {
 export function breakLines(text: string, columns: number): readonly string[] {
   if (widthOf(text) <= columns) return [text];
   const lines: string[] = [];
-  for (const word of text.split(" ")) {
+  for (const word of wordsOf(text, columns)) {
     const line = lines.at(-1);
     if (line === undefined || widthOf(line) + 1 + widthOf(word) > columns) lines.push(word);
     else lines[lines.length - 1] = `${line} ${word}`;
   }
   return lines;
+}
+
+/** A quoted command is one word, if it fits in a line at all. */
+function wordsOf(text: string, columns: number): readonly string[] {
+  const isPaired = text.split("`").length % 2 === 1;
+  if (!isPaired) return text.split(" ");
+  return text
+    .split(/ (?=(?:[^`]*`[^`]*`)*[^`]*$)/)
+    .flatMap((word) => (widthOf(word) > columns ? word.split(" ") : [word]));
 }
 
 /** A sentence beside the answer, as it goes out: in lines no wider than the terminal, if there is one. */
@@ -203,6 +212,13 @@ const showControl = (character: string): string => {
 /** The same in one line. */
 export const oneLine = (text: string): string => harmless(text).replace(/\s+/g, " ").trim();
 
+/** For programs, and as harmless: JSON escapes only half of what a terminal obeys. */
+export const jsonText = (value: unknown): string =>
+  `${JSON.stringify(value, null, 2).replace(
+    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  )}\n`;
+
 // ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Column {
@@ -210,6 +226,8 @@ export interface Column {
   readonly align?: "right";
   /** Takes what the others leave, and is cut where that is not enough. */
   readonly flexible?: true;
+  /** Left out where there is no room for all. */
+  readonly spare?: true;
   readonly paint?: (cell: string, row: number) => string;
 }
 
@@ -227,6 +245,12 @@ export function table(
   const widths = columns.map(({ title }, at) =>
     rows.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? "")), widthOf(title)),
   );
+  const least = widths.reduce((sum, each, at) => sum + (columns[at]?.flexible ? flexibleMin : each) + gap.length, 0);
+  const kept = columns.flatMap(({ spare }, at) => (spare === true ? [] : [at]));
+  if (width !== null && least - gap.length > width && kept.length < columns.length) {
+    const of = <T>(cells: readonly T[]): readonly T[] => cells.filter((_, at) => kept.includes(at));
+    return table(of(columns), rows.map(of), width, paint);
+  }
   const flexible = columns.findIndex((column) => column.flexible === true);
   const own = widths[flexible];
   if (width !== null && own !== undefined) {

@@ -45,7 +45,7 @@ export interface RewritePlan {
 export interface DissolvePlan {
   readonly conversation: ConversationId;
   readonly summary: SummaryId;
-  /** Its place in the context; null for one that was dissolved before and is only to be purged. */
+  /** Its place in the context; null for one that is in no context and is only to be purged. */
   readonly ordinal: number | null;
   /** Whether its row goes too. Stale if something derives from it. */
   readonly purge?: boolean;

@@ -150,12 +150,12 @@ describe("a plan to dissolve", () => {
     });
   });
 
-  it("says of one that was dissolved before that only purging is left, and plans that", async () => {
+  it("says of one that is in no context that only purging is left, and plans that", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { talk, condensed } = await eight(store);
       await apply(lcm, talk.id, condensed);
       const asked = { conversation: talk.id, summary: condensed };
-      await refuses(lcm.planDissolve(asked), "conflict", /dissolved before/, /--purge/);
+      await refuses(lcm.planDissolve(asked), "conflict", /in no context/, /--purge/);
       const plan = await lcm.planDissolve({ ...asked, purge: true });
       assert.deepEqual([plan.ordinal, plan.place, plan.run, plan.shifted], [null, null, [], 0]);
       assert.equal(plan.tokensBefore, plan.tokensAfter);
@@ -287,7 +287,7 @@ describe("dissolving", () => {
       const { talk, condensed } = await eight(store);
       const plan = await lcm.planDissolve({ conversation: talk.id, summary: condensed });
       await apply(lcm, talk.id, condensed);
-      await refuses(lcm.dissolve(plan), "conflict", /dissolved before/, /--purge/);
+      await refuses(lcm.dissolve(plan), "conflict", /in no context/, /--purge/);
     });
   });
 });

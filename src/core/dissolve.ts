@@ -32,7 +32,7 @@ export interface DissolveRequest {
 export interface Dissolution extends DissolvePlan {
   readonly purge: boolean;
   readonly dissolved: SummaryInShort;
-  /** Which item of the context it is, from 1, and of how many; null for one that was dissolved before. */
+  /** Which item of the context it is, from 1, and of how many; null for one that is in no context. */
   readonly place: { readonly item: number; readonly of: number } | null;
   /** What comes back in its place, oldest first. */
   readonly run: readonly Returning[];
@@ -191,17 +191,17 @@ function ownSummary(id: SummaryId, { conversation, summary }: DissolveFacts): Su
   return summary;
 }
 
-/** It is not in the context: covered by another, or dissolved before, and then only its row can still go. */
+/** It is not in the context: covered by another, or dissolved or left by the host, and then only its row can still go. */
 function refuseUnlessPurging(id: SummaryId, purge: boolean, { conversation, context, above }: DissolveFacts): void {
   const cover = context.find((item) => item.kind === "summary" && above.includes(item.id));
   if (cover !== undefined) {
     throw new LcmError("conflict", `${id} is not in the context itself: ${cover.id} stands for it there`, {
-      hint: `first \`lcm dissolve ${conversation.id} --summary ${cover.id}\`, which brings back what it was made from`,
+      hint: `first \`lcm dissolve ${conversation.id} --summary ${cover.id} --apply\`, which brings back what it was made from`,
     });
   }
   if (purge) return;
-  throw new LcmError("conflict", `${id} is not in the context: it was dissolved before`, {
-    hint: "--purge removes its stored text too",
+  throw new LcmError("conflict", `${id} is in no context: there is no place for what it was made from`, {
+    hint: "--purge removes its stored text",
   });
 }
 
@@ -209,7 +209,7 @@ function refuseIfNeeded(id: SummaryId, { conversation, derived, carriedBy }: Dis
   const [above] = derived;
   if (above !== undefined) {
     throw new LcmError("conflict", `${id} cannot be purged: ${derived.join(", ")} was made from it`, {
-      hint: `leave --purge out, or first \`lcm dissolve ${conversation.id} --summary ${above} --purge\``,
+      hint: `leave --purge out, or first \`lcm dissolve ${conversation.id} --summary ${above} --purge --apply\``,
     });
   }
   if (carriedBy.length > 0) {

@@ -142,6 +142,8 @@ async function told(store: Store, entries: readonly JournalEntry[]): Promise<Cha
 
 function stateOf(entries: readonly JournalEntry[]): Change["state"] {
   if (entries.some(({ operation }) => operation === "forget" || operation === "prune")) return "for good";
+  // Copies that were removed are made again.
+  if (entries.some(({ operation, subject }) => operation === "undo" && copyAgain(subject) !== null)) return "for good";
   const undone = entries.filter(({ undoneBy }) => undoneBy !== null).length;
   return undone === 0 ? "holds" : undone === entries.length ? "undone" : "partly undone";
 }
@@ -155,12 +157,12 @@ function wayBackOf(
   const copying = copyAgain(subject);
   switch (state) {
     case "for good":
-      return null;
+      return operation === "undo" ? copying : null;
     case "undone":
       return copying ?? `lcm undo ${undoneBy.at(-1)}`;
     case "holds":
     case "partly undone":
-      return operation === "undo" && copying !== null ? copying : `lcm undo ${change}`;
+      return `lcm undo ${change}`;
   }
 }
 

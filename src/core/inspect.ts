@@ -248,7 +248,7 @@ function inspectText(id: ConversationId, summary: SummaryFacts): readonly Bare[]
     case "extractive":
       return found(info, "was made without a model; a rewrite would read better");
     case "truncated":
-      return found(warning, "is an emergency's work, because no answer of a model would do");
+      return found(warning, "was cut short, because no answer of the model was of use");
   }
 }
 
@@ -365,18 +365,32 @@ export interface InspectProgress {
   readonly of: number;
 }
 
+export interface Inspection {
+  readonly findings: readonly Finding[];
+  /** What was looked at, counted by its rows: the running totals may be what is wrong. */
+  readonly checked: { readonly conversations: number; readonly messages: number; readonly summaries: number };
+}
+
 /** Inspects one conversation, or all of them and the file, and reads every message back, with what lies in files. */
-export async function inspect(
+export async function examine(
   store: Store,
   only: ConversationId | null,
   onProgress: (progress: InspectProgress) => void = () => undefined,
-): Promise<readonly Finding[]> {
+): Promise<Inspection> {
   const findings: Finding[][] = only === null ? [[...inspectFile(await store.integrity())]] : [];
+  const checked = { conversations: 0, messages: 0, summaries: 0 };
   for await (const id of eachConversation(store, only, onProgress)) {
-    findings.push([...inspectConversation(await store.skeleton(id)), ...(await unreadable(store, id))]);
+    const bones = await store.skeleton(id);
+    findings.push([...inspectConversation(bones), ...(await unreadable(store, id))]);
+    checked.conversations += 1;
+    checked.messages += bones.recounted.messages;
+    checked.summaries += bones.recounted.summaries;
   }
-  return findings.flat();
+  return { findings: findings.flat(), checked };
 }
+
+export const inspect = async (...asked: Parameters<typeof examine>): Promise<Inspection["findings"]> =>
+  (await examine(...asked)).findings;
 
 /** One conversation, or all of them, also the hidden ones, oldest first. */
 export async function* eachConversation(

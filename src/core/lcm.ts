@@ -23,8 +23,8 @@ import { history, planUndo, undo } from "./history.ts";
 import type { AppliedUndo, Change, HistoryFilter, PlannedUndo } from "./history.ts";
 import { exportTranscript, importTranscript, ingest } from "./ingest.ts";
 import type { ImportReport, ImportTarget, SourceLine } from "./ingest.ts";
-import { inspect } from "./inspect.ts";
-import type { Finding, InspectProgress } from "./inspect.ts";
+import { examine, inspect } from "./inspect.ts";
+import type { InspectProgress, Inspection } from "./inspect.ts";
 import { applyFixes, planFixes } from "./mend.ts";
 import type { Fixed, FixPlan, FixWatch } from "./mend.ts";
 import type { Conversation, ConversationId, SummaryId } from "./model.ts";
@@ -125,7 +125,9 @@ export interface Lcm {
   inspect(
     conversation: ConversationId | null,
     onProgress?: (progress: InspectProgress) => void,
-  ): Promise<readonly Finding[]>;
+  ): Promise<Inspection["findings"]>;
+  /** The same, and what was looked at. */
+  examine(conversation: ConversationId | null, onProgress?: (progress: InspectProgress) => void): Promise<Inspection>;
   /** What of that can be set right without deciding anything. */
   planFix(conversation: ConversationId | null, onProgress?: (progress: InspectProgress) => void): Promise<FixPlan>;
   /** Sets it right, as one change. A conversation that was written to meanwhile is planned again. */
@@ -208,6 +210,7 @@ export function createLcm(given: LcmDeps): Lcm {
     planPrune: async (request) => await planPrune(store, request),
     prune: async (request, plan, options) => await prune(store, request, plan, options),
     inspect: async (conversation, onProgress) => await inspect(store, conversation, onProgress),
+    examine: async (conversation, onProgress) => await examine(store, conversation, onProgress),
     planFix: async (conversation, onProgress) => await planFixes(store, conversation, onProgress),
     fix: async (plan, watch) => await applyFixes(store, plan, watch),
     planRewrite: async (request) => await planRewrite(deps, request),

@@ -9,9 +9,10 @@ import { makeScratch } from "../testing/scratch.ts";
 import { createHost, toAppendable, user } from "../testing/scripted-host.ts";
 import { createScriptedModel, thoughtWord } from "../testing/scripted-model.ts";
 import type { Behaviour } from "../testing/scripted-model.ts";
+import { LcmError } from "./errors.ts";
 import { createLcm } from "./lcm.ts";
 import type { Lcm, LcmDeps } from "./lcm.ts";
-import type { ConversationId, Level, SummaryId, Timestamp } from "./model.ts";
+import type { ConversationId, Level, NewSummary, SummaryId, Timestamp } from "./model.ts";
 import type { CompletionRequest, Model, Store } from "./ports.ts";
 import { builtInTemplates, expandFooter } from "./prompts.ts";
 import type { PlannedRewrites, RewriteOptions, RewriteReport } from "./rewrite.ts";
@@ -111,8 +112,36 @@ function writer(answer: (call: number) => Answer | undefined = () => undefined):
 const draftText = (call: number): string =>
   `In draft ${call} Mara says what was bought, for how much, and who has the receipts now.\n\n${expandFooter} sums`;
 
+const byHand = (text: string): NewSummary => ({
+  text,
+  tokens: renderedTokens(text),
+  level: "normal",
+  model: null,
+  previousContext: null,
+  fileIds: [],
+});
+
+/** The real store, whose nth call of this method is preceded by something. */
+function meddling<M extends keyof Store>(store: Store, name: M, before: (call: number) => Promise<void>): Store {
+  let calls = 0;
+  return new Proxy(store, {
+    get(target, property) {
+      const method: unknown = Reflect.get(target, property);
+      if (property !== name || typeof method !== "function") return method;
+      return async (...args: unknown[]): Promise<unknown> => {
+        await before(++calls);
+        return await Reflect.apply(method, target, args);
+      };
+    },
+  });
+}
+
 const statuses = ({ results }: RewriteReport): readonly string[] => results.map(({ status }) => status);
 const asked = ({ calls }: { readonly calls: readonly CompletionRequest[] }): number => calls.length;
+const textsIn = ({ results }: RewriteReport): Readonly<Record<SummaryId, string>> =>
+  Object.fromEntries(results.flatMap((each) => ("old" in each ? [[each.target.summary, each.summary.text]] : [])));
+/** The same model, who must not be asked. */
+const mute = (): Model => writer(() => assert.fail("it was asked"));
 const draft: RewriteOptions = { mode: "draft" };
 const apply: RewriteOptions = { mode: "apply" };
 
@@ -224,7 +253,21 @@ describe("a dry run of a rewrite", () => {
     }
   });
 
-  it("asks again where what a draft was written from is not the same", async () => {
+  it("is applied as it was seen, whatever the concurrency is then", async () => {
+    for (const [looking, applying] of [
+      [3, 1],
+      [1, 4],
+    ] as const) {
+      const { plan, using, texts, store } = await ground();
+      const seen = textsIn(await using(writer()).rewriteAll(await plan(), { ...draft, concurrency: looking }));
+      const report = await using(mute()).rewriteAll(await plan(), { ...apply, concurrency: applying });
+      assert.deepEqual(new Set(statuses(report)), new Set(["applied"]));
+      assert.deepEqual(await texts(), seen);
+      await store.close();
+    }
+  });
+
+  it("asks again where the question is another one, and keeps the answers to the newest five", async () => {
     const { plan, using, store } = await ground();
     const one = { ...(await plan()), targets: (await plan()).targets.slice(0, 1) };
     const calls = async (options: Partial<RewriteOptions>, more: Partial<LcmDeps> = {}, name = "writer") => {
@@ -238,15 +281,73 @@ describe("a dry run of a rewrite", () => {
       [{ zone: null }],
       [{ zone: "Asia/Tokyo" }],
       [{}, {}, "another"],
-      [{}, { templates: { ...builtInTemplates, leaf } }],
     ];
+    assert.equal(await calls({}), 1);
+    const five: readonly Parameters<typeof calls>[] = [[{}], ...others];
     for (const other of others) {
-      assert.equal(await calls({}), 1, "one draft is kept for each summary, the last");
-      assert.equal(await calls({}), 0);
       assert.equal(await calls(...other), 1);
+      assert.equal(await calls(...other), 0);
     }
-    await using(writer()).rewriteAll(one, apply);
-    assert.equal(await calls({}), 1, "it was to replace another text");
+    for (const each of five) assert.equal(await calls(...each), 0, "each is kept beside the rest");
+    assert.equal(await calls({}, { templates: { ...builtInTemplates, leaf } }), 1);
+    for (const four of others) assert.equal(await calls(...four), 0);
+    assert.equal(await calls({}), 1, "the oldest made room");
+    await store.close();
+  });
+
+  it("keeps what two models wrote side by side, and applies of whom it is told", async () => {
+    const { plan, using, texts, store } = await ground();
+    const one = { ...(await plan()), targets: (await plan()).targets.slice(0, 1) };
+    const [target] = one.targets;
+    assert.ok(target !== undefined);
+    const of = (name: string): Model => ({ ...writer((call) => `${name}: ${draftText(call)}`), name });
+    for (const name of ["Ada", "Bo"]) await using(of(name)).rewriteAll(one, draft);
+    for (const name of ["Ada", "Bo", "Ada"]) {
+      const report = await using({ ...mute(), name }).rewriteAll(one, apply);
+      assert.deepEqual(statuses(report), ["applied"], "also after another's was applied");
+      assert.match((await texts())[target.summary] ?? "", new RegExp(`^${name}: In draft 1`));
+    }
+    await store.close();
+  });
+
+  it("asks again only for what was of no use, and for what stands on that if it is of use now", async () => {
+    for (const [second, calls] of [
+      ["…", 1],
+      [draftText(20), 3],
+    ] as const) {
+      const { plan, using, texts, store, check } = await ground();
+      const before = await texts();
+      const looked = await using(writer((call) => (call === 2 ? "…" : undefined))).rewriteAll(await plan(), draft);
+      assert.deepEqual(statuses(looked).slice(0, 3), ["drafted", "unusable", "drafted"]);
+      const model = writer((call) => (call === 1 ? second : draftText(call + 20)));
+      const look = await using(model).rewriteAll(await plan(), { mode: "look" });
+      const open = look.results.filter(({ status }) => status === "unreached").map(({ target }) => target.depth);
+      assert.deepEqual(open, [0, 1, 2], "what may be asked for: itself, and what stands on it");
+      const report = await using(model).rewriteAll(await plan(), apply);
+      assert.equal(asked(model), calls);
+      const expected = calls === 1 ? { ...before, ...textsIn(looked) } : { ...textsIn(looked), ...textsIn(report) };
+      assert.deepEqual(await texts(), expected);
+      const anew = report.results.filter((result) => result.status === "applied" && !result.isKept);
+      assert.deepEqual(
+        anew.map(({ target }) => target.depth),
+        calls === 1 ? [] : [0, 1, 2],
+      );
+      await check();
+      await store.close();
+    }
+  });
+
+  it("forgets its drafts with what they were written from", async () => {
+    const { plan, using, texts, store, id } = await ground();
+    const told = (call: number): string => `On day 3 a roof was paid. ${draftText(call)}`;
+    await using(writer(told)).rewriteAll(await plan(), draft);
+    await store.forget(id, await store.planForget(id, { kind: "secret", text: "On day 3 " }));
+    const look = await using(mute()).rewriteAll(await plan(), { mode: "look" });
+    assert.ok(!Object.values(textsIn(look)).some((text) => text.includes("On day 3 ")));
+    const model = writer();
+    await using(model).rewriteAll(await plan(), apply);
+    assert.ok(asked(model) > 0);
+    assert.ok(!Object.values(await texts()).some((text) => text.includes("On day 3 ")));
     await store.close();
   });
 
@@ -293,6 +394,35 @@ describe("an applied rewrite", () => {
     const report = using(null).rewriteAll(await plan(), apply);
     await assert.rejects(report, { code: "unavailable", hint: /--model .*LCM_SUMMARY_MODEL/ });
     assert.deepEqual(await texts(), before);
+    await store.close();
+  });
+});
+
+describe("a summary that says already what the model wrote", () => {
+  it("is neither asked for nor written again, but where another text is asked for", async () => {
+    const { plan, using, texts, store } = await ground();
+    await using(writer()).rewriteAll(await plan(), apply);
+    const written = await texts();
+    for (const mode of ["look", "draft", "apply"] as const) {
+      const report = await using(mute()).rewriteAll(await plan(), { mode });
+      assert.deepEqual(new Set(statuses(report)), new Set(["current"]));
+      assert.equal(report.change, null);
+    }
+    const model = writer((call) => draftText(call + 20));
+    const fresh = await using(model).rewriteAll(await plan(), { ...apply, fresh: true });
+    assert.deepEqual([new Set(statuses(fresh)), asked(model)], [new Set(["applied"]), 9]);
+    for (const [id, text] of Object.entries(await texts())) assert.notEqual(text, written[id as SummaryId]);
+    await store.close();
+  });
+
+  it("is so no more when that was taken back: the draft is still there", async () => {
+    const { plan, using, texts, store } = await ground();
+    const { change } = await using(writer()).rewriteAll(await plan(), apply);
+    const written = await texts();
+    await store.undo(change ?? 0);
+    const report = await using(mute()).rewriteAll(await plan(), apply);
+    assert.deepEqual(new Set(statuses(report)), new Set(["applied"]));
+    assert.deepEqual(await texts(), written);
     await store.close();
   });
 });
@@ -345,6 +475,21 @@ describe("an answer that is of no use", () => {
     assert.deepEqual([now?.level, now?.model], ["aggressive", "scripted/writer"]);
     await poor.store.close();
   });
+
+  it("is not put in the place of a text that has become normal meanwhile, although it is kept", async () => {
+    const { plan, using, texts, store } = await ground("extractive");
+    const one = { ...(await plan()), targets: (await plan()).targets.slice(0, 1) };
+    const [target] = one.targets;
+    assert.ok(target !== undefined);
+    const looked = await using(writer((call) => (call === 1 ? "" : undefined))).rewriteAll(one, draft);
+    assert.ok(looked.results[0]?.status === "drafted" && looked.results[0].summary.level === "aggressive");
+    await store.rewrite({ summary: target.summary, revision: 0 }, byHand("a whole and normal text"));
+    const model = writer(() => "");
+    const report = await using(model).rewriteAll(one, apply);
+    assert.deepEqual([statuses(report), asked(model)], [["unusable"], 1]);
+    assert.equal((await texts())[target.summary], "a whole and normal text");
+    await store.close();
+  });
 });
 
 describe("a rewrite that ends early", () => {
@@ -396,30 +541,128 @@ describe("a rewrite that ends early", () => {
     await check();
     await store.close();
   });
+
+  it("goes on where it was when it is run again: only the rest is asked for", async () => {
+    const { plan, using, texts, store, check } = await ground();
+    const { targets } = await plan();
+    const first = writer((call) => (call === 4 ? { refusal: "overloaded" } : undefined));
+    await using(first).rewriteAll(await plan(), apply);
+    const written = await texts();
+    const model = writer((call) => draftText(call + 20));
+    const report = await using(model).rewriteAll(await plan(), apply);
+    const left = targets.length - 3;
+    assert.deepEqual(statuses(report), [...Array(3).fill("current"), ...Array(left).fill("applied")]);
+    assert.equal(asked(model), left);
+    const now = await texts();
+    for (const { summary } of targets.slice(0, 3)) assert.equal(now[summary], written[summary]);
+    await check();
+    await store.close();
+  });
+
+  const gone = new LcmError("unavailable", "the disk is full");
+
+  it("tells what was applied when the database fails, and that it failed", async () => {
+    for (const method of ["rewrite", "beginCall", "endCall", "saveDraft"] as const) {
+      const { plan, using, texts, store, check } = await ground();
+      const before = await texts();
+      const { targets } = await plan();
+      const failing = meddling(store, method, async (call) => {
+        if (call >= 3) throw gone;
+      });
+      const report = await using(writer(), { store: failing }).rewriteAll({ targets, skipped: [] }, apply);
+      const left = targets.length - 2;
+      assert.deepEqual(statuses(report), [...Array(2).fill("applied"), ...Array(left).fill("unreached")], method);
+      assert.deepEqual([report.failed, report.stopped], [gone, null], "it is not the model's trouble");
+      assert.ok(report.change !== null);
+      const now = await texts();
+      for (const [at, { summary }] of targets.entries()) assert.equal(now[summary] === before[summary], at >= 2);
+      await check();
+      assert.equal((await store.undo(report.change)).kind, "undone");
+      await store.close();
+    }
+  });
+
+  it("throws what the database throws where nothing was applied yet, and never calls it the model's", async () => {
+    for (const [method, options] of [
+      ["rewrite", apply],
+      ["beginCall", apply],
+      ["endCall", draft],
+      ["saveDraft", { ...draft, concurrency: 3 }],
+    ] as const) {
+      for (const error of [gone, new LcmError("corrupt", "this is no page of a database")]) {
+        const { plan, using, store } = await ground();
+        const failing = meddling(store, method, async () => {
+          throw error;
+        });
+        const report = using(writer(), { store: failing }).rewriteAll(await plan(), options);
+        await assert.rejects(report, error, method);
+        await store.close();
+      }
+    }
+  });
+
+  it("calls what comes before applying once, and not at all where nothing is applied", async () => {
+    const { plan, using, store } = await ground();
+    let calls = 0;
+    const beforeApplying = async (): Promise<void> => void calls++;
+    const options = { ...apply, beforeApplying };
+    await using(writer(() => ({ refusal: "overloaded" }))).rewriteAll(await plan(), options);
+    await using(writer(() => "")).rewriteAll(await plan(), options);
+    await using(writer()).rewriteAll(await plan(), { ...options, mode: "draft" });
+    assert.equal(calls, 0);
+    await using(writer()).rewriteAll(await plan(), options);
+    assert.equal(calls, 1);
+    await using(writer()).rewriteAll(await plan(), options);
+    assert.equal(calls, 1, "all say already what they would be made to say");
+    await store.close();
+  });
 });
 
 describe("a rewrite while others write", () => {
-  it("drafts again from what is there now", async () => {
+  it("looks again at a text that changed meanwhile, and asks nobody twice for what is made from the same", async () => {
     const { plan, using, store } = await ground();
     const [target] = (await plan(1)).targets;
     assert.ok(target !== undefined);
-    const elsewhere = { text: "rewritten elsewhere", tokens: 5, level: "normal", model: null } as const;
     const model = writer();
     const busy: Model = {
       ...model,
       async complete(request) {
         const answer = await model.complete(request);
-        if (asked(model) === 1) {
-          const summary = { ...elsewhere, previousContext: null, fileIds: [] };
-          await store.rewrite({ summary: target.summary, revision: 0 }, summary);
-        }
+        await store.rewrite({ summary: target.summary, revision: 0 }, byHand("rewritten elsewhere"));
         return answer;
       },
     };
     const report = await using(busy).rewriteAll({ targets: [target], skipped: [] }, apply);
     const [result] = report.results;
     assert.ok(result?.status === "applied");
-    assert.deepEqual([result.old.text, asked(model)], ["rewritten elsewhere", 2]);
+    assert.deepEqual([result.old.text, asked(model)], ["rewritten elsewhere", 1]);
+    const journal = await store.journal({ change: report.change ?? 0 });
+    assert.match(journal[0]?.before ?? "", /rewritten elsewhere/, "which an undo brings back");
+    await store.close();
+  });
+
+  it("drafts again where a source was rewritten meanwhile", async () => {
+    const { plan, using, store } = await ground();
+    const [target] = (await plan(1)).targets;
+    assert.ok(target !== undefined);
+    const [below = "sum_"] = (await store.sources([target.summary])).get(target.summary)?.summaries ?? [];
+    const model = writer();
+    const busy: Model = {
+      ...model,
+      async complete(request) {
+        const answer = await model.complete(request);
+        if (asked(model) > 1) return answer;
+        for (const [summary, text] of [
+          [below, "another source"],
+          [target.summary, "outdated now"],
+        ] as const)
+          await store.rewrite({ summary, revision: 0 }, byHand(text));
+        return answer;
+      },
+    };
+    const report = await using(busy).rewriteAll({ targets: [target], skipped: [] }, apply);
+    assert.deepEqual([statuses(report), asked(model)], [["applied"], 2]);
+    assert.match(model.calls[1]?.prompt ?? "", /another source/);
     await store.close();
   });
 
@@ -429,21 +672,16 @@ describe("a rewrite while others write", () => {
     const [target] = targets;
     assert.ok(target !== undefined);
     const model = writer();
-    const busy: Model = {
-      ...model,
-      async complete(request) {
-        const revision = asked(model);
-        const text = `change ${revision} of somebody else`;
-        const summary = { text, tokens: 5, level: "normal", model: null, previousContext: null, fileIds: [] } as const;
-        await store.rewrite({ summary: target.summary, revision }, summary);
-        return await model.complete(request);
-      },
-    };
-    const report = await using(busy).rewriteAll({ targets, skipped: [] }, apply);
-    assert.deepEqual(statuses(report), ["unusable"]);
-    assert.equal(asked(model), 5);
+    const busy = meddling(store, "rewrite", async (call) => {
+      const text = byHand(`change ${call} of somebody else`);
+      const written = await store.rewrite({ summary: target.summary, revision: call - 1 }, text);
+      assert.equal(written.kind, "written");
+    });
+    const report = await using(model, { store: busy }).rewriteAll({ targets, skipped: [] }, apply);
+    assert.deepEqual([statuses(report), report.change], [["unusable"], null]);
+    assert.equal(asked(model), 1);
     const [now] = await store.summaries({ ids: [target.summary] });
-    assert.match(now?.text ?? "", /somebody else$/);
+    assert.equal(now?.text, "change 5 of somebody else");
     await store.close();
   });
 

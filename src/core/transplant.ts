@@ -32,6 +32,11 @@ export async function planTransplant(
   source: ConversationId,
   target: ConversationId,
 ): Promise<Transplantation> {
+  if (source === target) {
+    throw new LcmError("invalid", "a conversation cannot be transplanted into itself", {
+      hint: "name the one to copy from, then the one to copy into; `lcm conversations` lists them",
+    });
+  }
   const copying = await store.planTransplant(source, target);
   const taker = await mustFind(store, target);
   if (copying.existing.length + copying.copied > 0) throw await duplicate(store, source, target, copying);
@@ -90,13 +95,14 @@ async function wayOn(
       operation === "transplant" && subject === `${source} → ${target}` && undoneBy === null,
   );
   const fresh = "transplant into a fresh conversation";
-  if (earlier !== undefined) return `${fresh}, or take the earlier copy back first: \`lcm undo ${earlier.change}\``;
+  if (earlier !== undefined)
+    return `${fresh}, or take the earlier copy back first: \`lcm undo ${earlier.change} --apply\``;
   const carried = (await store.summaries({ ids: existing })).find(({ carriedFrom }) => carriedFrom !== null);
   if (carried !== undefined)
     return `${carried.id} was carried over at a reset; \`lcm expand ${carried.id}\` reads what is below it`;
   const [first] = existing;
   if (copied > 0 || first === undefined) return fresh;
-  return `${fresh}, or dissolve the earlier copy first: \`lcm dissolve ${target} --summary ${first} --purge\``;
+  return `${fresh}, or dissolve the earlier copy first: \`lcm dissolve ${target} --summary ${first} --purge --apply\``;
 }
 
 export interface TransplantDone extends Changed {

@@ -6,7 +6,8 @@
 
 import type { PartOf } from "../core/changes.ts";
 import { LcmError } from "../core/errors.ts";
-import type { ConversationId, Operation } from "../core/model.ts";
+import { forgottenMark } from "../core/forget.ts";
+import type { ConversationId, Operation, SummaryId } from "../core/model.ts";
 import { summaries as summaryIndex } from "./corpus.ts";
 import { reindexRow } from "./indexing.ts";
 import { count, first, int, sql, text, textOrNull } from "./script.ts";
@@ -69,8 +70,7 @@ export function* recorded<T>(
 
 /**
  * Makes rows what these images say, and whatever follows from them. `totals`: what is set right besides; `says`: what
- * the conversation then says of itself. Of messages that go, and of the summaries over them, nothing is kept: only copies
- * ever do.
+ * the conversation then says of itself. Of copies that a transplant made, nothing is kept when they go.
  */
 export function* replaced(
   deps: ScriptDeps,
@@ -79,7 +79,7 @@ export function* replaced(
   totals?: TotalsChange,
   says?: Columns | null,
 ): Script<number> {
-  const isOfCopies = images.some(({ table, columns }) => table === "messages" && columns === null);
+  const isOfCopies = step.subject.includes(" → ");
   const watched = images.map(({ table, key, columns }) => ({
     table,
     key,
@@ -105,6 +105,12 @@ export function* journal(
             VALUES (${next}, ${deps.now()}, ${partOf?.operation ?? operation}, ${conversation}, ${subject},
                     ${JSON.stringify(before)}, ${JSON.stringify({ ...after, undoes })})`;
   return next;
+}
+
+/** Of the step that was just journalled: what a summary said that stood for something forgotten must not stay, nor come back. */
+export function* forgetBefore(summary: SummaryId): Script<void> {
+  yield sql`UPDATE journal SET before_json = ${JSON.stringify({ text: forgottenMark })} WHERE journal_id = (
+              SELECT max(journal_id) FROM journal WHERE subject = ${summary})`;
 }
 
 // ── Looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────

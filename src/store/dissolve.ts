@@ -8,9 +8,9 @@ import type { Move } from "../core/dissolve.ts";
 import { assert, LcmError } from "../core/errors.ts";
 import type { ConversationId, SummaryId } from "../core/model.ts";
 import type { Changed, DissolvePlan, PartOf, Written } from "../core/changes.ts";
-import { recorded, removeEntity, tiesOf } from "./change.ts";
+import { forgetBefore, recorded, removeEntity, tiesOf } from "./change.ts";
 import type { Image } from "./change.ts";
-import { mustHave } from "./read.ts";
+import { mustHave, summaries } from "./read.ts";
 import { all, count, first, int, sql, text, textOrNull } from "./script.ts";
 import type { Script } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
@@ -39,7 +39,9 @@ export function* dissolve(
     ...row.map(({ table, key }) => ({ table, key })),
   ];
   const step = { operation: "dissolve", conversation, subject: summary, partOf } as const;
+  const [old] = purge ? yield* summaries({ ids: [summary] }) : [];
   const { change, result } = yield* recorded(deps, step, watched, openUp(deps, plan));
+  if ((old?.rewriteReason ?? null) !== null) yield* forgetBefore(summary);
   if (result.items < linked) {
     throw new LcmError("corrupt", `${linked - result.items} of the sources of ${summary} are not there`, {
       hint: `nothing was changed; \`lcm doctor ${conversation}\` tells more`,

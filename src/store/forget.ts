@@ -24,7 +24,7 @@ import type { ForgetPlan, Written } from "../core/ports.ts";
 import { renderedTokens } from "../core/render-summary.ts";
 import { journal, reindex } from "./change.ts";
 import { countOlderValues, forgetOlderValues } from "./older-values.ts";
-import { carriedBy, coveredBy, messages, summaries } from "./read.ts";
+import { carriedBy, coveredBy, derived, messages, summaries } from "./read.ts";
 import { asConversation, asMessage, asSummary, toStoredFile } from "./rows.ts";
 import { all, count, int, sql, text } from "./script.ts";
 import type { Row, Script } from "./script.ts";
@@ -46,14 +46,21 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
   const ids = yield* withCopies(id);
   const above = new Set<SummaryId>();
   for (const each of ids) for (const summary of yield* coveredBy(each)) above.add(summary);
-  // What carries one of their texts over, or carries that on. The set grows while it is walked.
-  for (const summary of above) for (const carrier of yield* carriedBy(summary)) above.add(carrier);
+  // What carries one of their texts over, and what was made from that, and so on. The set grows while it is walked.
+  for (const summary of above) {
+    for (const carrier of yield* carriedBy(summary)) above.add(carrier);
+    for (const made of (yield* derived([summary])).get(summary) ?? []) above.add(made);
+  }
+  const [said, told] = [JSON.stringify(ids), JSON.stringify([...above])];
   // What a purged summary said stands only here, and no link tells any more what it was made from.
   const steps = yield* all(
-    sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${JSON.stringify([...above])}))
-          OR ((operation IN ('dissolve', 'undo') OR subject NOT IN (SELECT summary_id FROM summaries)) AND instr(before_json || after_json, '"content"')
-              AND conversation_id IN (SELECT conversation_id FROM messages
-                                      WHERE message_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))))
+    sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${told}))
+          OR ((operation IN ('dissolve', 'undo') OR subject NOT IN (SELECT summary_id FROM summaries))
+              AND instr(before_json || after_json, '"content"')
+              AND conversation_id IN (
+                SELECT conversation_id FROM messages WHERE message_id IN (SELECT value FROM json_each(${said}))
+                UNION
+                SELECT conversation_id FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${told}))))
         ORDER BY journal_id`,
     (row) => int(row, "journal_id"),
   );

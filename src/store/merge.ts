@@ -30,7 +30,7 @@ export interface MergeDeps extends Place {
 export async function merge(deps: MergeDeps, from: Place): Promise<Merged> {
   checkSource(deps.path, from.path);
   const filesDir = existsSync(from.filesDir) ? from.filesDir : filesBeside(from.path); // So a backup has its own.
-  deps.db.prepare("ATTACH ? AS source").run(readOnlyName(from.path));
+  deps.db.prepare("ATTACH ? AS source").get(readOnlyName(from.path)); // `run` would tell of a rowid, maybe one too large.
   try {
     const { contents } = await deps.read(() => lookAtSource(from.path));
     // Before the rows that name them: a crash in between leaves files that no row names, which doctor knows.

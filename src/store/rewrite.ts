@@ -1,13 +1,11 @@
 /** New text for a summary. Its id, its sources and its place stay; what was there before goes to the journal. */
 
 import { LcmError } from "../core/errors.ts";
-import { forgottenMark } from "../core/forget.ts";
-import type { NewSummary, Summary, SummaryId } from "../core/model.ts";
+import type { NewSummary, Summary } from "../core/model.ts";
 import type { Changed, PartOf, RewritePlan, Written } from "../core/changes.ts";
-import { replaced } from "./change.ts";
+import { forgetBefore, replaced } from "./change.ts";
 import type { Image, Step } from "./change.ts";
 import { carriedBy, mustHave, summaries } from "./read.ts";
-import { sql } from "./script.ts";
 import type { Script } from "./script.ts";
 import type { ScriptDeps } from "./totals.ts";
 
@@ -68,9 +66,4 @@ function* afterForgetting(deps: ScriptDeps, old: Summary, draft: NewSummary, par
     yield* replaced(deps, stepOf(copy, partOf), [textImage(deps, copy, { ...draft, previousContext: null })]);
     yield* forgetBefore(copy.id);
   }
-}
-
-function* forgetBefore(summary: SummaryId): Script<void> {
-  yield sql`UPDATE journal SET before_json = ${JSON.stringify({ text: forgottenMark })} WHERE journal_id = (
-              SELECT max(journal_id) FROM journal WHERE subject = ${summary})`;
 }

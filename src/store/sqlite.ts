@@ -405,14 +405,12 @@ export function createRunner(db: DatabaseSync): Runner {
     return step.value;
   };
 
-  const begin = { BEGIN: db.prepare("BEGIN"), "BEGIN IMMEDIATE": db.prepare("BEGIN IMMEDIATE") } as const;
-  const commit = db.prepare("COMMIT");
   return {
     atomically(kind, script) {
-      begin[kind].run();
+      db.exec(kind);
       try {
         const result = run(script);
-        commit.run();
+        db.exec("COMMIT");
         return result;
       } catch (error) {
         if (db.isTransaction) db.exec("ROLLBACK");

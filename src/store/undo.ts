@@ -149,12 +149,15 @@ interface Left {
   readonly image: Image;
 }
 
-/** Copies whose originals were deleted are all that is left of them. */
+/** Copies whose originals were deleted, and every other copy, are all that is left of them. */
 function* onlyCopies(entry: JournalEntry, { rows }: Trace): Script<readonly Obstacle[]> {
   const copies = rows.filter(({ table }) => table === "messages").map(({ key }) => key["message_id"]);
   const lost = yield* count(
     sql`SELECT count(*) FROM messages m LEFT JOIN messages o ON o.message_id = m.copied_from
-        WHERE m.message_id IN (SELECT value FROM json_each(${JSON.stringify(copies)})) AND o.message_id IS NULL`,
+        WHERE m.message_id IN (SELECT value FROM json_each(${JSON.stringify(copies)})) AND o.message_id IS NULL
+          AND m.copied_from NOT IN (
+            SELECT copied_from FROM messages WHERE copied_from IS NOT NULL
+              AND message_id NOT IN (SELECT value FROM json_each(${JSON.stringify(copies)})))`,
   );
   return lost === 0
     ? []
@@ -223,6 +226,7 @@ function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[
         WHERE ${messages} <> '[]' AND message_id IN (SELECT value FROM json_each(${messages}))`,
     (row) => ({
       place: nameOf({ table: "context_items", key: { at: int(row, "conversation_id"), ordinal: int(row, "ordinal") } }),
+      where: `the context of conversation ${int(row, "conversation_id")}`,
       summary: row["summary_id"] === null ? null : asSummary(text(row, "summary_id")),
       message: Number(row["message_id"] ?? 0) as MessageId,
     }),
@@ -236,9 +240,9 @@ function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[
   return [
     ...shown
       .filter(({ place }) => !left.has(place))
-      .map(({ summary, message }) => {
-        const subject = summary ?? messageName(message);
-        return { subject, change: null, cover: summary, message: `${subject} stands in the context now` };
+      .map(({ where, summary, message }) => {
+        const what = summary ?? messageName(message);
+        return { subject: where, change: null, cover: summary, message: `${what} stands in ${where} now` };
       }),
     ...tied.map((subject) => ({
       subject,
@@ -250,12 +254,11 @@ function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[
 }
 
 /** Forgotten and deleted is for good. A transplant keeps no copy of its copies. */
-function whyFinal({ operation, subject, before }: JournalEntry): string | null {
+function whyFinal({ operation, subject }: JournalEntry): string | null {
   if (operation === "forget") return "what is forgotten is gone";
   if (operation === "prune") return "its rows are gone; an archive or a backup has them";
-  const isCopy = operation === "undo" && (traceIn(before)?.rows ?? []).some(({ table }) => table === "messages");
   const [source, target] = subject.split(" → ");
-  if (isCopy && target !== undefined) return `\`lcm transplant ${source} ${target}\` copies them again`;
+  if (operation === "undo" && target !== undefined) return `\`lcm transplant ${source} ${target}\` copies them again`;
   return null;
 }
 

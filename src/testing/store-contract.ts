@@ -25,6 +25,8 @@ import { testFileSearch } from "./contract/search-files.ts";
 import { testSpending } from "./contract/spending.ts";
 import { testTransplant } from "./contract/transplant.ts";
 import { testUndo } from "./contract/undo.ts";
+import { testUndoForgotten } from "./contract/undo-forgotten.ts";
+import { testUndoLives } from "./contract/undo-lives.ts";
 import { testUndoObstacles } from "./contract/undo-obstacles.ts";
 
 export function testStore(name: string, open: StoreUnderTest["open"], more: Omit<StoreUnderTest, "open">): void {
@@ -40,6 +42,8 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testTransplant(subject);
     testUndo(subject);
     testUndoObstacles(subject);
+    testUndoForgotten(subject);
+    testUndoLives(subject);
     testForget(subject);
     testDrafts(subject);
     testMend(subject);

@@ -138,10 +138,11 @@ describe("golden outputs", () => {
     await run("rewrite", "1", "--summary", deep.truncated, "--apply");
     await run("repair", "2", "--apply");
     await run("dissolve", "1", "--summary", leaf, "--apply");
-    await run("undo", "4", "--apply");
+    await run("undo", "3", "--apply");
     await run("history");
     await run("history", "2");
     await run("history", "--change", "2");
+    await run("history", "--change", "3");
     await run("history", "--limit", "1");
     await run("history", "--change", "9");
     await run("history", "--change", "1", "--json");

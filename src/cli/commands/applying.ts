@@ -33,8 +33,11 @@ export function isApplying(command: Command): boolean {
 /** The path of the backup, or null for `--no-backup`. */
 export async function backUpFirst(session: Session, command: Command): Promise<string | null> {
   if (command.opts<ApplyingOptions>().backup === false) return null;
-  const { path } = await session.database.backup(undefined);
-  if (!session.json) session.note(session.paint.soft(`backup: ${path}`));
+  const { path, pruned } = await session.database.backup(undefined);
+  if (!session.json) {
+    session.note(session.paint.soft(`backup: ${path}`));
+    for (const old of pruned) session.note(session.paint.soft(`the newest three are kept; removed: ${old}`));
+  }
   return path;
 }
 

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
+import { Command } from "commander";
 import { messageToStore } from "../../core/content.ts";
 import type { Json, MessageId, ConversationId, Timestamp } from "../../core/model.ts";
+import { createContext } from "../context.ts";
 import { wordFinder } from "./grep.ts";
 import { inShort } from "./messages.ts";
+import { addCommands } from "./index.ts";
 import { seconds } from "./options.ts";
+import type { CommandContext } from "./session.ts";
+import { refusalHint } from "./summariser.ts";
 
 describe("what is marked in a hit", () => {
   const marked = (pattern: string, line: string): readonly string[] =>
@@ -60,5 +66,41 @@ describe("a number of seconds", () => {
     assert.equal(seconds("3600"), 3_600);
     for (const text of ["0", "0.0", "3601", "-1", "soon", ""])
       assert.throws(() => seconds(text), /more than 0 and up to 3600/, text);
+  });
+});
+
+describe("a command that is named in a hint", () => {
+  /** What is said to somebody who types this; the program is `lcm`, or a group of this host's. */
+  async function saidTo(host: string | null, ...args: readonly string[]): Promise<string> {
+    const stream = new PassThrough({ encoding: "utf8" });
+    const output = { stream, isTerminal: false, columns: null, colour: false };
+    const context: CommandContext = { ...createContext({ finish: () => undefined }), stdout: output, stderr: output };
+    const root = new Command(host ?? "lcm");
+    addCommands(host === null ? root : root.command("lcm"), context, args.includes("--json"));
+    await root.parseAsync([...(host === null ? [] : ["lcm"]), ...args], { from: "user" });
+    return String(stream.read());
+  }
+
+  it("is the one to type here: of this database, and by the host's name where one has mounted us", async () => {
+    const hints: readonly (readonly [string | null, readonly string[], string])[] = [
+      [null, [], "lcm history"],
+      ["openclaw", [], "openclaw lcm history"],
+      ["openclaw", ["--db", "old.db"], "openclaw lcm --db old.db history"],
+      [null, ["--db", "my old.db"], "lcm --db 'my old.db' history"],
+    ];
+    for (const [host, options, typed] of hints) {
+      const hint = `\`${typed}\` lists the changes`;
+      assert.match(await saidTo(host, "undo", "one", ...options), new RegExp(`^hint: ${hint}$`, "m"));
+      const told: unknown = JSON.parse(await saidTo(host, "undo", "one", ...options, "--json"));
+      const message = '"one" is not the number of a change';
+      assert.deepEqual(told, { error: { code: "invalid", message, hint } });
+    }
+  });
+});
+
+describe("what to do about a call that took too long", () => {
+  it("is to ask for one at a time only where more were asked for", () => {
+    assert.match(refusalHint("timeout", null, "applied", 4), /, --concurrency 1 asks for one at a time$/);
+    assert.doesNotMatch(refusalHint("timeout", null, "applied", 1), /--concurrency/);
   });
 });

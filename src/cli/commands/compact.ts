@@ -8,6 +8,7 @@ import type { CompactionPlan, PlannedPass } from "../../core/foresee.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ConversationId, Level, Refusal } from "../../core/model.ts";
 import { builtInTemplates, templateNameOf } from "../../core/prompts.ts";
+import type { Settings } from "../../core/settings.ts";
 import type { Spend } from "../../core/spend.ts";
 import { formatCount, timestampToMs } from "../../core/text.ts";
 import { costOf } from "../cost.ts";
@@ -132,7 +133,7 @@ async function compactOne(session: Session, command: Command, name: string): Pro
       return exitOk;
     }
     if (summariser !== null && problem !== null && isFolding(plan)) {
-      throw new LcmError("unavailable", problem, { hint: hintOf("no_credential", summariser) });
+      throw new LcmError("unavailable", problem, { hint: hintOf("no_credential", summariser, settings) });
     }
     const backup = !isFolding(plan) || !options.backup ? null : await session.database.backup(undefined);
     if (!session.json && backup !== null) session.print(`backup   ${backup.path}`);
@@ -143,7 +144,7 @@ async function compactOne(session: Session, command: Command, name: string): Pro
     if (session.json) {
       session.printJson({ dryRun: false, applied: result.compacted, plan, result, backup: backup?.path ?? null });
     } else for (const line of resultLines(session, result, tookMs)) session.print(line);
-    return isInterrupted ? interrupted(session, result) : ending(session, result, plan, summariser);
+    return isInterrupted ? interrupted(session, result) : ending(session, result, plan, summariser, settings);
   };
   return await withLcm(session, applying ? "write" : "read", work, {
     settings,
@@ -244,7 +245,7 @@ function nothingWords({ mode, due, targetTokens }: Plan, isForced: boolean): str
   return isForced ? "nothing to fold" : "nothing to fold; --force takes short runs too";
 }
 
-function passTable({ paint }: Session, passes: readonly PlannedPass[]): readonly string[] {
+function passTable({ paint, context }: Session, passes: readonly PlannedPass[]): readonly string[] {
   const byDepth = Map.groupBy(passes, ({ depth }) => depth);
   const rows = [...byDepth]
     .toSorted(([a], [b]) => a - b)
@@ -263,12 +264,12 @@ function passTable({ paint }: Session, passes: readonly PlannedPass[]): readonly
     [
       { title: "depth" },
       { title: "passes", align: "right" },
-      { title: "over", align: "right" },
-      { title: "tokens in", align: "right" },
+      { title: "over", align: "right", spare: true },
+      { title: "tokens in", align: "right", spare: true },
       { title: "out", align: "right" },
     ],
     rows,
-    null,
+    context.stdout.columns && context.stdout.columns - padded("").length - 2,
     paint,
   );
 }
@@ -381,11 +382,17 @@ function interrupted({ note }: Session, { message }: CompactReport): number {
 }
 
 /** Says how it ended, with a way on where it did not end well, and answers the exit status. */
-function ending(session: Session, result: CompactReport, plan: Plan, summariser: Summariser | null): number {
+function ending(
+  session: Session,
+  result: CompactReport,
+  plan: Plan,
+  summariser: Summariser | null,
+  settings: Settings,
+): number {
   const { paint, note, print, json } = session;
   // It may quote a provider, which is a stranger.
   const told = oneLine(result.message);
-  const hint = wayOn(result, plan, summariser);
+  const hint = wayOn(result, plan, summariser, settings);
   if (hint === null) {
     if (!json) print(told);
     return exitOk;
@@ -401,10 +408,11 @@ function wayOn(
   { outcome, tokensAfter, passes }: CompactReport,
   plan: Plan,
   summariser: Summariser | null,
+  settings: Settings,
 ): string | null {
   switch (outcome.kind) {
     case "waiting":
-      return hintOf(outcome.refusal, summariser);
+      return hintOf(outcome.refusal, summariser, settings);
     case "failed":
       return "what was folded before stays; `lcm doctor` checks the database";
     case "bounded":
@@ -424,5 +432,5 @@ function wayOn(
 
 const without = "--no-model does it without a model";
 
-const hintOf = (refusal: Refusal, summariser: Summariser | null): string =>
-  `${refusalHint(refusal, summariser, "folded")}; ${without}`;
+const hintOf = (refusal: Refusal, summariser: Summariser | null, { summaryConcurrency }: Settings): string =>
+  `${refusalHint(refusal, summariser, "folded", summaryConcurrency)}; ${without}`;

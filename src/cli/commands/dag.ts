@@ -53,7 +53,7 @@ export function addDag(program: Command, context: CommandContext): void {
 
 async function showDag(session: Session, command: Command, name?: string): Promise<number> {
   const options = command.opts<DagOptions>();
-  const top = options.summary ?? options.summaryId;
+  const top = givenSummary(options);
   return await withLcm(session, "read", async (lcm) => {
     const root = top === undefined ? null : await findSummary(lcm, top);
     const conversation = await conversationOf(lcm, name, root);
@@ -62,6 +62,14 @@ async function showDag(session: Session, command: Command, name?: string): Promi
     else print(session, conversation, dag);
     return exitOk;
   });
+}
+
+/** Both names mean the same, so they have to say the same. */
+export function givenSummary({ summary, summaryId }: Pick<DagOptions, "summary" | "summaryId">): string | undefined {
+  if (summary !== undefined && summaryId !== undefined && summary !== summaryId) {
+    throw new LcmError("invalid", "--summary and --summary-id name different summaries", { hint: "give one of them" });
+  }
+  return summary ?? summaryId;
 }
 
 export async function findSummary(lcm: Lcm, id: string): Promise<Summary> {

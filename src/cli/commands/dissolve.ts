@@ -10,7 +10,7 @@ import { comparison } from "../make-up.ts";
 import { cut, facts, plural, table } from "../render.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
 import { headline } from "./conversations.ts";
-import { findSummary } from "./dag.ts";
+import { findSummary, givenSummary } from "./dag.ts";
 import { openingOf } from "./messages.ts";
 import { conversationWords, examples, paragraph } from "./options.ts";
 import { act, exitOk, withLcm } from "./session.ts";
@@ -53,9 +53,10 @@ export function addDissolve(program: Command, context: CommandContext): void {
 }
 
 async function dissolveOne(session: Session, command: Command, name: string): Promise<number> {
-  const { summary, summaryId, purge = false } = command.opts<DissolveOptions>();
+  const options = command.opts<DissolveOptions>();
+  const { purge = false } = options;
   const applying = isApplying(command);
-  const given = summary ?? summaryId;
+  const given = givenSummary(options);
   if (given === undefined) {
     throw new LcmError("invalid", "it is not said which summary", {
       hint: "--summary ID; `lcm dag CONVERSATION` lists them",
@@ -110,7 +111,7 @@ function planLines(session: Session, plan: Dissolution): readonly string[] {
         ...range,
         ...quoted(dissolved.opening, room),
         place === null
-          ? "not in the context: it was dissolved before"
+          ? "in no context: nothing returns"
           : `item ${formatCount(place.item)} of ${formatCount(place.of)} in the context`,
       ],
       ...(place === null

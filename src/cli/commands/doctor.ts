@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
-import type { Finding } from "../../core/inspect.ts";
+import type { Finding, Inspection } from "../../core/inspect.ts";
 import { isSound } from "../../core/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isNothing } from "../../core/mend.ts";
@@ -76,11 +76,7 @@ interface Examined {
   readonly findings: readonly Told[];
 }
 
-interface Checked {
-  readonly conversations: number;
-  readonly messages: number;
-  readonly summaries: number;
-}
+type Checked = Inspection["checked"];
 
 /** What is told of a database, and of what is set for it. */
 type Told = Omit<Finding, "code"> & { readonly code: Finding["code"] | "unknown_setting" };
@@ -88,20 +84,14 @@ type Told = Omit<Finding, "code"> & { readonly code: Finding["code"] | "unknown_
 async function examine(session: Session, lcm: Lcm, only: Conversation | null): Promise<Examined> {
   const { unknownKeys } = await session.context.settings();
   const progress = session.progress("checking");
-  const findings = await lcm
-    .inspect(only?.id ?? null, ({ done, of }) => progress.update({ done, of, unit: "conversations" }))
+  const { findings, checked } = await lcm
+    .examine(only?.id ?? null, ({ done, of }) => progress.update({ done, of, unit: "conversations" }))
     .finally(() => progress.end());
   return {
     sound: isSound(findings),
-    checked: await checkedIn(lcm, only),
+    checked,
     findings: only === null ? [...findings, ...unknownSettings(unknownKeys)] : findings,
   };
-}
-
-async function checkedIn(lcm: Lcm, only: Conversation | null): Promise<Checked> {
-  if (only !== null) return { conversations: 1, messages: only.totals.messages, summaries: only.totals.summaries };
-  const { conversations, messages, summaries } = await lcm.store.status();
-  return { conversations, messages, summaries };
 }
 
 /** Older versions had other settings, and configs outlive them: told in one line, and nothing that has to be mended. */

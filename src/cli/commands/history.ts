@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Change } from "../../core/history.ts";
 import { formatTimestamp } from "../../core/text.ts";
-import { diffLines, unifiedDiff } from "../diff.ts";
+import { diffColumns, diffLines, unifiedDiff } from "../diff.ts";
 import { createSpans, cut, listed, plural, table } from "../render.ts";
 import { conversationWords, examples, wholeNumber } from "./options.ts";
 import { act, exitOk, withLcm } from "./session.ts";
@@ -115,30 +115,29 @@ export function changeHeadline(session: Session, { change, at, operation, conver
 }
 
 function printDetails(session: Session, change: Change): void {
-  const { paint, print, context } = session;
+  const { paint, print, typed, context } = session;
   print(changeHeadline(session, change));
   for (const { what, texts, undoneBy } of change.steps) {
     print(
       `  ${what}${undoneBy === null || change.state === "undone" ? "" : paint.caution(` (undone by ${undoneBy})`)}`,
     );
     if (texts === null) continue;
-    for (const line of diffLines(paint, unifiedDiff(texts.before, texts.after), context.stdout.columns)) print(line);
+    for (const line of diffLines(paint, unifiedDiff(texts.before, texts.after), diffColumns(context.stdout)))
+      print(line);
   }
-  print(paint.soft(standing(change)));
+  print(paint.soft(typed(standing(change))));
   print();
 }
 
 function standing({ state, undoneBy, wayBack }: Change): string {
   switch (state) {
     case "holds":
-      return wayBack?.startsWith("lcm undo") === true
-        ? `\`${wayBack} --apply\` takes it back`
-        : `\`${wayBack}\` copies them again`;
+      return `\`${wayBack} --apply\` takes it back`;
     case "partly undone":
-      return `undone in part, by change ${listed(undoneBy.map(String))}; \`${wayBack}\` takes back the rest`;
+      return `undone in part, by change ${listed(undoneBy.map(String))}; \`${wayBack} --apply\` takes back the rest`;
     case "undone":
-      return `undone by change ${listed(undoneBy.map(String))}; \`${wayBack}\` does it again`;
+      return `undone by change ${listed(undoneBy.map(String))}; \`${wayBack} --apply\` does it again`;
     case "for good":
-      return "this cannot be undone";
+      return wayBack === null ? "this cannot be undone" : `\`${wayBack} --apply\` copies them again`;
   }
 }

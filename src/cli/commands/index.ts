@@ -6,7 +6,7 @@
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import { exitInvalid } from "../failure.ts";
-import { breakText, createPaint } from "../render.ts";
+import { breakText, createPaint, jsonText } from "../render.ts";
 import { addAdopt } from "./adopt.ts";
 import { addAsk } from "./ask.ts";
 import { addBackup } from "./backup.ts";
@@ -89,7 +89,7 @@ export function addCommands(program: Command, context: CommandContext, json: boo
 /** Commander did not understand the command line, and has told people so; programs are told here. The exit status. */
 export function reportUsage({ stdout }: CommandContext, json: boolean, said: string): number {
   const message = said.replace(/^error: /, "");
-  if (json) stdout.stream.write(`${JSON.stringify({ error: { code: "invalid", message } }, null, 2)}\n`);
+  if (json) stdout.stream.write(jsonText({ error: { code: "invalid", message } }));
   return exitInvalid;
 }
 

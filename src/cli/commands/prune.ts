@@ -1,5 +1,6 @@
 /** `lcm prune`: old conversations, deleted for good or put into an archive that `lcm import` brings back. */
 
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
@@ -65,7 +66,7 @@ async function pruneAll(session: Session, command: Command, ...names: readonly s
   return await withLcm(session, applying ? "write" : "read", async (lcm) => {
     const request = await requestOf(session, lcm, options, names);
     const plan = await lcm.planPrune(request);
-    if (!session.json) printPlan(session, plan);
+    if (!session.json) printPlan(session, plan, options, applying);
     if (!applying || plan.conversations.length === 0) {
       if (session.json) session.printJson({ dryRun: !applying, applied: false, plan });
       else if (plan.conversations.length > 0) sayHow(session, options);
@@ -81,7 +82,7 @@ async function pruneAll(session: Session, command: Command, ...names: readonly s
       },
       onReplan: (again) => {
         session.note("a conversation changed meanwhile: planned again");
-        if (!session.json) printPlan(session, again);
+        if (!session.json) printPlan(session, again, options, applying);
       },
     });
     if (session.json) {
@@ -103,6 +104,8 @@ function archivePath({ archive, delete: deleting }: PruneCommandOptions, applyin
       hint: "--archive FILE puts them into a file that `lcm import` brings back; --delete deletes them",
     });
   }
+  if (archive !== undefined && existsSync(archive))
+    throw new LcmError("conflict", `${resolve(archive)} exists already`, { hint: "name another file" });
   return archive === undefined ? undefined : resolve(archive);
 }
 
@@ -141,7 +144,12 @@ function parseAge(text: string, zone: string, now: Timestamp): Timestamp {
 
 const rowsShown = 50;
 
-function printPlan(session: Session, { conversations, totals }: PrunePlan): void {
+function printPlan(
+  session: Session,
+  { conversations, totals }: PrunePlan,
+  options: PruneCommandOptions,
+  applying: boolean,
+): void {
   const { print, note, paint, columns, context } = session;
   if (conversations.length === 0) return print("no conversation is like that: nothing to do");
   const rows = conversations
@@ -171,7 +179,8 @@ function printPlan(session: Session, { conversations, totals }: PrunePlan): void
   if (conversations.length > rows.length)
     print(`and ${formatCount(conversations.length - rows.length)} more; --json lists all`);
   print();
-  for (const line of breakLines(`${contentsOf(totals)} would go: ${spaceOf(totals)}`, columns)) print(line);
+  const going = `${contentsOf(totals)} ${applying ? "" : "would "}go${whereTo(options)}: ${spaceOf(totals)}`;
+  for (const line of breakLines(going, columns)) print(line);
   const warned = Map.groupBy(
     conversations.flatMap(({ conversation, warnings }) => warnings.map((warning) => ({ conversation, warning }))),
     ({ warning }) => warning,
@@ -183,6 +192,9 @@ function printPlan(session: Session, { conversations, totals }: PrunePlan): void
   }
   note(paint.soft(`times in ${context.zone}`));
 }
+
+const whereTo = ({ archive, delete: deleting }: PruneCommandOptions): string =>
+  archive !== undefined ? ` into ${resolve(archive)}` : deleting === true ? " for good" : "";
 
 const contentsOf = ({ conversations, messages, summaries }: PrunePlan["totals"]): string =>
   `${plural(conversations, "conversation")} with ${plural(messages, "message")} and ${plural(summaries, "summary", "summaries")}`;

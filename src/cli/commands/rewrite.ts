@@ -3,8 +3,10 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import { LcmError } from "../../core/errors.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import type { Conversation, SummaryId } from "../../core/model.ts";
 import type { RewriteRequest } from "../../core/rewrite.ts";
-import { findSummary } from "./dag.ts";
+import { findSummary, givenSummary } from "./dag.ts";
 import { headline } from "./conversations.ts";
 import { conversationWords, examples, paragraph, wholeNumber } from "./options.ts";
 import { addRewriting, modelWords, rewriteChosen } from "./rewriting.ts";
@@ -49,7 +51,8 @@ export function addRewrite(program: Command, context: CommandContext): void {
 
 async function rewrite(session: Session, command: Command, name: string): Promise<number> {
   const options = command.opts<SelectOptions>();
-  const given = [options.summary ?? options.summaryId, options.depth, options.all].filter((each) => each !== undefined);
+  const id = givenSummary(options);
+  const given = [id, options.depth, options.all].filter((each) => each !== undefined);
   if (given.length !== 1) {
     throw new LcmError(
       "invalid",
@@ -61,10 +64,9 @@ async function rewrite(session: Session, command: Command, name: string): Promis
   }
   return await rewriteChosen(session, command, "rewrite", async (lcm) => {
     const conversation = await lcm.find(name);
-    const id = options.summary ?? options.summaryId;
     const select: RewriteRequest["select"] =
       id !== undefined
-        ? { summary: (await findSummary(lcm, id)).id }
+        ? { summary: await ownSummary(lcm, conversation, id) }
         : options.depth === undefined
           ? { all: true }
           : { depth: options.depth };
@@ -74,5 +76,13 @@ async function rewrite(session: Session, command: Command, name: string): Promis
       lines: [headline(session, conversation)],
       otherwise: `nothing to rewrite${id === undefined ? `: the context has no summary${depth}` : ""}`,
     };
+  });
+}
+
+async function ownSummary(lcm: Lcm, { id: own }: Conversation, given: string): Promise<SummaryId> {
+  const { id, conversation } = await findSummary(lcm, given);
+  if (conversation === own) return id;
+  throw new LcmError("invalid", `${id} is of conversation ${conversation}, not of ${own}`, {
+    hint: `\`lcm rewrite ${conversation} --summary ${id}\``,
   });
 }

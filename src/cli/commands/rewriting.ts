@@ -6,7 +6,7 @@
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, SummaryId } from "../../core/model.ts";
+import type { Conversation, Summary, SummaryId } from "../../core/model.ts";
 import { missingModel } from "../../core/rewrite.ts";
 import type {
   PlannedRewrite,
@@ -119,7 +119,7 @@ export async function rewriteChosen(
     }
     if (summariser === null) throw missingModel();
     if (problem !== null && cost.calls > 0)
-      throw new LcmError("unavailable", problem, { hint: refusalHint("no_credential", summariser, "applied") });
+      throw new LcmError("unavailable", problem, { hint: refusalHint("no_credential", summariser, "applied", 1) });
     let backup: string | null = null;
     const beforeApplying = async (): Promise<void> => {
       backup ??= await backUpFirst(session, command);
@@ -133,10 +133,12 @@ export async function rewriteChosen(
     if (session.json) {
       const result = await resultOf(ran.report, options.diff === true);
       const { change, failed } = ran.report;
-      const error = failed === null ? {} : { error: failureOf(failed) };
+      const error = failed === null ? {} : { error: failureOf(failed, session.typed) };
       session.printJson({ dryRun: !applying, applied: change !== null, plan, result, backup, ...error });
     }
-    return ending(session, ran, operation, applying, summariser);
+    const status = ending(session, ran, { ...given, operation, mode }, summariser);
+    if (!session.json) sayAbove(session, await aboveOf(lcm, ran.report), applying);
+    return status;
   };
   return await withLcm(session, options.estimate === true ? "read" : "write", work, {
     settings,
@@ -209,7 +211,7 @@ async function planLines(session: Session, lcm: Lcm, plan: Plan): Promise<readon
   );
 }
 
-function depthTable({ paint }: Session, targets: readonly PlannedRewrite[]): readonly string[] {
+function depthTable({ paint, context }: Session, targets: readonly PlannedRewrite[]): readonly string[] {
   const rows = [...Map.groupBy(targets, ({ depth }) => depth)]
     .toSorted(([a], [b]) => a - b)
     .map(([depth, of]) => {
@@ -230,13 +232,13 @@ function depthTable({ paint }: Session, targets: readonly PlannedRewrite[]): rea
     [
       { title: "depth" },
       { title: "summaries", align: "right" },
-      { title: "from", align: "right" },
-      { title: "tokens in", align: "right" },
+      { title: "from", align: "right", spare: true },
+      { title: "tokens in", align: "right", spare: true },
       { title: "old", align: "right" },
       { title: "target", align: "right" },
     ],
     rows,
-    null,
+    context.stdout.columns && context.stdout.columns - "model  ".length,
     paint,
   );
 }
@@ -317,7 +319,7 @@ async function createShow(
   if (session.json) return () => undefined;
   const { print, paint, context } = session;
   const { columns } = context.stdout;
-  const { diffLines, unifiedDiff } = await import("../diff.ts");
+  const { diffColumns, diffLines, unifiedDiff } = await import("../diff.ts");
   const shown = targets.length === 1 ? Infinity : previewLines;
   let current = conversations.length === 1 ? conversations[0] : undefined;
 
@@ -344,7 +346,8 @@ async function createShow(
     if (result.status === "unusable") return print(`${paint.caution("of no use:")} ${oneLine(result.reason)}`);
     const { old, summary } = result;
     if (isDiff) {
-      for (const line of diffLines(paint, unifiedDiff(old.text, summary.text), columns)) print(line);
+      for (const line of diffLines(paint, unifiedDiff(old.text, summary.text), diffColumns(context.stdout)))
+        print(line);
       print();
     } else {
       preview("OLD", old.text, old.tokens);
@@ -400,11 +403,11 @@ function totalsOf(report: RewriteReport) {
 function ending(
   session: Session,
   { report, isInterrupted }: Ran,
-  operation: "rewrite" | "repair",
-  applying: boolean,
+  { operation, mode, fresh = false, concurrency = 1 }: RewriteOptions,
   summariser: Summariser,
 ): number {
   const { print, note, paint, json } = session;
+  const applying = mode === "apply";
   const totals = totalsOf(report);
   const written = totals.applied + totals.drafted;
   const unusable = withStatus(report, "unusable");
@@ -425,8 +428,10 @@ function ending(
     if (report.change !== null) sayUndo(session, report.change);
     else if (written > 0) {
       const others = unusable.length + totals.unreached;
-      const more = others === 0 ? "" : `, and asks for the other ${formatCount(others)} again`;
-      note(`nothing was changed; --apply applies these drafts${more}`);
+      const them = others === 1 ? "it" : "them";
+      const more =
+        others === 0 ? "" : `, and asks again for the other ${formatCount(others)} and what stands on ${them}`;
+      note(`nothing was changed; --apply${fresh ? " without --fresh" : ""} applies these drafts${more}`);
     } else note("nothing was changed");
   }
   if (report.failed !== null) {
@@ -434,16 +439,33 @@ function ending(
     throw report.failed;
   }
   if (isInterrupted) {
-    note(`interrupted: ${applying ? "what is applied stays" : "the drafts are kept"}; run it again to go on`);
+    const done = applying ? "what is applied stays" : "the drafts are kept";
+    note(`interrupted: ${done}; run it again${fresh ? " without --fresh" : ""} to go on`);
     return exitInterrupted;
   }
   if (report.stopped !== null) {
     const { refusal, message } = report.stopped;
     note(`${paint.bad("error:")} ${oneLine(message)}`);
-    note(`${paint.soft("hint:")} ${refusalHint(refusal, summariser, applying ? "applied" : "drafted")}`);
+    note(`${paint.soft("hint:")} ${refusalHint(refusal, summariser, applying ? "applied" : "drafted", concurrency)}`);
     return exitUnavailable;
   }
   return unusable.length > 0 ? exitFindings : exitOk;
+}
+
+/** What was written from texts that are replaced, and is not itself. */
+async function aboveOf(lcm: Lcm, report: RewriteReport): Promise<readonly Summary[]> {
+  const written = withStatus(report, "drafted", "applied").map(({ target }) => target.summary);
+  const derived = [...(await lcm.store.derived(written)).values()].flat();
+  return await lcm.store.summaries({ ids: [...new Set(derived)].filter((id) => !written.includes(id)) });
+}
+
+function sayAbove({ note }: Session, above: readonly Summary[], applying: boolean): void {
+  const [first] = above;
+  if (first === undefined) return;
+  const isOne = above.length === 1;
+  const command = `lcm rewrite ${first.conversation} ${isOne ? `--summary ${first.id}` : "--all"}`;
+  const was = `${plural(above.length, "summary above was", "summaries above were")} written from the old text`;
+  note(`${was}: \`${command}\` writes ${isOne ? "it" : "them"} anew${applying ? "" : ", once these are applied"}`);
 }
 
 /** For programs. */

@@ -14,7 +14,7 @@ import type { ResolvedSettings, Settings } from "../../core/settings.ts";
 import { isBrokenPipe, reportFailure } from "../failure.ts";
 import { createProgress } from "../progress.ts";
 import type { Progress } from "../progress.ts";
-import { breakText, createPaint } from "../render.ts";
+import { breakText, createPaint, jsonText } from "../render.ts";
 import type { Paint } from "../render.ts";
 
 /** Where text goes: a terminal, a file or another program. */
@@ -229,13 +229,6 @@ const plainIf = (plain: boolean, output: Output): Output => (plain ? { ...output
 
 const columnsElsewhere = 120;
 
-/** JSON escapes only half of what a terminal obeys. */
-const escapeC1 = (json: string): string =>
-  json.replace(
-    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-
 function createSession(
   context: CommandContext,
   common: CommonOptions,
@@ -251,7 +244,7 @@ function createSession(
     columns: stdout.columns ?? columnsElsewhere,
     database,
     print: (line = "") => void stdout.stream.write(`${line}\n`),
-    printJson: (value) => void stdout.stream.write(`${escapeC1(JSON.stringify(value, null, 2))}\n`),
+    printJson: (value) => void stdout.stream.write(jsonText(value)),
     typed,
     note: (line) =>
       void stderr.stream.write(breakText(typed(stderr.colour ? line : stripVTControlCharacters(line)), stderr.columns)),

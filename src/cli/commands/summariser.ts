@@ -44,7 +44,12 @@ export function callLines({ paint }: Session, cost: Cost | null, spend: Spend | 
 }
 
 /** What to do about a refusal. `done`: what is done of the work, and stays. */
-export function refusalHint(refusal: Refusal, summariser: Summariser | null, done: string): string {
+export function refusalHint(
+  refusal: Refusal,
+  summariser: Summariser | null,
+  done: string,
+  concurrency: number,
+): string {
   switch (refusal) {
     case "auth":
     case "no_credential":
@@ -53,7 +58,7 @@ export function refusalHint(refusal: Refusal, summariser: Summariser | null, don
     case "ceiling":
       return "LCM_SPEND_CEILING_CALLS allows more calls, and the window passes by itself";
     case "timeout":
-      return "LCM_SUMMARY_TIMEOUT_SECONDS gives a call longer, --concurrency 1 asks for one at a time";
+      return `LCM_SUMMARY_TIMEOUT_SECONDS gives a call longer${concurrency > 1 ? ", --concurrency 1 asks for one at a time" : ""}`;
     case "unreachable":
       return "--base-url or LCM_SUMMARY_BASE_URL says where the model is, if not where its provider usually is";
     case "rate_limit":

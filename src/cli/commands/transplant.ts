@@ -100,7 +100,7 @@ function planLines(
     return [
       ...ends,
       `Nothing to transplant: the context of conversation ${source.id} has no summaries.`,
-      `\`lcm compact ${source.id}\` folds its messages into some.`,
+      session.typed(`\`lcm compact ${source.id}\` folds its messages into some.`),
     ];
   }
   const all = depths.reduce((sum, { summaries }) => sum + summaries, 0);
@@ -128,11 +128,17 @@ function planLines(
     `  ${plural(shown.length, "new context item")} prepended`,
     `  ${plural(all, "summary", "summaries")} copied (new IDs, owned by conversation ${target.id})`,
     `  ${plural(messages, "message")} copied, each once`,
+    ...(source.totals.contextMessages === 0 ? [] : [leftBehind(source)]),
     `  Estimated token overhead in context: ~${plural(tokensAfter - tokensBefore, "token")} ` +
       paint.soft(`(${formatCount(tokensBefore)} → ${formatCount(tokensAfter)})`),
     "",
   ];
 }
+
+/** Only summaries are copied, and what they stand for. */
+const leftBehind = ({ id, totals }: Conversation): string =>
+  `  ${plural(totals.contextMessages, "newest message")} of conversation ${id} not copied: no summary stands for ` +
+  `${totals.contextMessages === 1 ? "it" : "them"} yet`;
 
 const kindWords = (depth: number, count: number): string => (depth > 0 ? "condensed" : count === 1 ? "leaf" : "leaves");
 

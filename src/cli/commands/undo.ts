@@ -47,7 +47,7 @@ async function undoOne(session: Session, command: Command, name: string): Promis
     if (plan.obstacles.length > 0) return refuse(session, applying, plan);
     if (applying) return await apply(session, command, lcm, plan);
     if (session.json) session.printJson({ dryRun: true, applied: false, plan });
-    else session.note(`nothing was changed; --apply does it, after a backup${againWords(plan)}`);
+    else session.note(`nothing was changed; --apply takes it back, after a backup; ${againWords(plan)}`);
     return exitOk;
   });
 }
@@ -77,12 +77,12 @@ async function apply(session: Session, command: Command, lcm: Lcm, planned: Plan
   }
   session.print(`${summary === null ? "" : "that part of "}change ${undoing.change} is taken back`);
   if (plan.again === null) sayUndo(session, change);
-  else session.note(`\`${plan.again}\` copies them again`);
+  else session.note(`\`${plan.again} --apply\` copies them again`);
   return exitOk;
 }
 
 const againWords = ({ again }: PlannedUndo): string =>
-  again === null ? ", and can be taken back itself" : `; \`${again}\` copies them again`;
+  again === null ? "that is a change of its own, and can be undone too" : `\`${again} --apply\` copies them again`;
 
 // ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -108,7 +108,7 @@ function refuse(session: Session, applying: boolean, plan: PlannedUndo): number 
     remedies.length === 0 ? {} : { hint: hintOf(undoing.state === "undone", remedies) },
   );
   if (session.json) {
-    session.printJson({ dryRun: !applying, applied: false, plan, error: failureOf(error) });
+    session.printJson({ dryRun: !applying, applied: false, plan, error: failureOf(error, session.typed) });
     return exitConflict;
   }
   const room = session.columns - 2;
@@ -116,8 +116,9 @@ function refuse(session: Session, applying: boolean, plan: PlannedUndo): number 
   session.print(session.paint.caution("in the way:"));
   for (const { message } of obstacles.slice(0, stepsShown))
     for (const line of breakLines(message, room)) session.print(`  ${line}`);
+  // Only so many are looked for.
   if (obstacles.length > stepsShown)
-    session.print(`  and ${plural(obstacles.length - stepsShown, "more", "more")}; --json lists all`);
+    session.print(`  and at least ${plural(obstacles.length - stepsShown, "more", "more")}; --json names them`);
   throw error;
 }
 

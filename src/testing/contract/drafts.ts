@@ -1,12 +1,16 @@
 /** Drafts of rewrites: kept for what they were written from, and gone once they are of no use. */
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { ConversationId, SummaryId } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
+import { dumpOf } from "../dump.ts";
 import { createHost, user } from "../scripted-host.ts";
 import { deliver, foldPlaces, onStore, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
+import { onFile, removeAll } from "./old-conversation.ts";
+import { dissolve, tick } from "./undo-scene.ts";
 
 export function testDrafts(subject: StoreUnderTest): void {
   describe("drafts", () => {
@@ -22,10 +26,27 @@ export function testDrafts(subject: StoreUnderTest): void {
         assert.equal(await store.draft(other, "basis"), null);
         await store.saveDraft(leaf, "basis", summary("best"));
         assert.deepEqual(await store.draft(leaf, "basis"), summary("best"));
+        await tick();
         for (let other = 0; other < 5; other++) await store.saveDraft(leaf, `basis ${other}`, summary(`${other}`));
         for (let other = 0; other < 5; other++)
           assert.deepEqual(await store.draft(leaf, `basis ${other}`), summary(`${other}`));
         assert.equal(await store.draft(leaf, "basis"), null);
+      }),
+    );
+
+    it(
+      "a draft goes with its summary, purged or pruned with its conversation",
+      onStore(subject, async ({ folder }) => {
+        const path = join(folder, "place", "lcm.db");
+        await onFile(subject, path, async (store) => {
+          const { leaf, other, id } = await folded(store);
+          for (const each of [leaf, other]) await store.saveDraft(each, "basis", summary("better"));
+          await dissolve(store, id, leaf, true);
+          assert.equal(await store.draft(leaf, "basis"), null);
+          assert.equal(dumpOf(path)["drafts"]?.length, 1);
+          await removeAll(store, id);
+          assert.deepEqual(dumpOf(path)["drafts"], []);
+        });
       }),
     );
 

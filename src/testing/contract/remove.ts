@@ -1,6 +1,7 @@
 /** Deleting conversations: all that is theirs, and nothing else. */
 
 import assert from "node:assert/strict";
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
@@ -107,6 +108,23 @@ export function testRemove(subject: StoreUnderTest): void {
         const alone = await removeAll(store, other.id);
         assert.ok(alone.bytes > 0.5 * extent.bytes);
         assert.equal(alone.reusable, 0);
+      }),
+    );
+
+    it(
+      "takes along the files that a removal which was interrupted has left, and no others",
+      onScene(subject, async ({ store, path, old, other }) => {
+        const filesDir = join(path, "..", "lcm-files");
+        const kept = await save(store, other, "words of another file");
+        const left = join(filesDir, "4711", "file_00112233445566aa.txt");
+        const [fresh, foreign] = [join(filesDir, "4711", "file_00112233445566bb.txt"), join(filesDir, "notes.txt")];
+        mkdirSync(join(filesDir, "4711"));
+        for (const file of [left, fresh, foreign]) writeFileSync(file, "left over");
+        const longAgo = new Date("2026-01-01T00:00:00Z");
+        for (const file of [left, foreign]) utimesSync(file, longAgo, longAgo);
+        await removeAll(store, old.id);
+        assert.deepEqual([left, fresh, foreign].map(existsSync), [false, true, true]);
+        assert.equal(await store.fileContent(kept.id), "words of another file");
       }),
     );
 

@@ -1,11 +1,25 @@
 /** What stands on a change: it is said, with what takes it away, and nothing happens until then. */
 
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import type { MessageId } from "../../core/model.ts";
-import { foldPlaces, refuses } from "./ground.ts";
+import { planUndo } from "../../core/history.ts";
+import { assertSameRows, dumpOfContent } from "../dump.ts";
+import { foldPlaces, refuses, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
-import { blockedBy, dissolve, found, of, onScene, rewrite, takeBack, tick, transplant } from "./undo-scene.ts";
+import { removeAll } from "./old-conversation.ts";
+import {
+  blockedBy,
+  dissolve,
+  followed,
+  of,
+  onScene,
+  purge,
+  rewrite,
+  takeBack,
+  tick,
+  transplant,
+} from "./undo-scene.ts";
 
 export function testUndoObstacles(subject: StoreUnderTest): void {
   describe("what stands in the way", () => {
@@ -170,53 +184,126 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
     );
 
     it(
-      "something was forgotten since, and what was there before with it",
+      "what it would put back in its place was purged since, which is named, and the remedy works",
       onScene(subject, async (scene) => {
-        const { store, leaves, talk } = scene;
-        const change = await rewrite(store, of(leaves, 5), "leaf anew");
-        const { messages } = (await store.sources([of(leaves, 5)])).get(of(leaves, 5)) ?? assert.fail();
-        const target = { kind: "message", id: of<MessageId>(messages, 0) } as const;
-        await store.forget(talk.id, await store.planForget(talk.id, target));
-        const obstacles = await blockedBy(scene, change);
-        assert.match(obstacles.map(({ message }) => message).join(), /forgotten/);
-        const forgotten = (await store.journal({ limit: 1 }))[0]?.change ?? 0;
-        assert.match(of(await blockedBy(scene, forgotten), 0).message, /cannot be taken back/);
-        await rewrite(store, of(leaves, 5), "leaf without it");
+        const { store, path, talk, leaves } = scene;
+        const before = dumpOfContent(path);
+        const opened = await dissolve(store, talk.id, of(leaves, 5));
+        const purged = await purge(store, talk.id, of(leaves, 5));
+        assert.deepEqual(
+          (await blockedBy(scene, opened)).map(({ subject: what, change }) => [what, change]),
+          [[of(leaves, 5), purged]],
+        );
+        assert.deepEqual(await followed(store, opened), [`lcm undo ${purged}`]);
+        assertSameRows(dumpOfContent(path), before);
       }),
     );
 
     it(
-      "a secret in its new text was forgotten since",
+      "what it was made from was purged since",
       onScene(subject, async (scene) => {
-        const { store, leaves } = scene;
-        const change = await rewrite(store, of(leaves, 5), "leaf with hunter2-of-the-new-text");
-        const target = { kind: "secret", text: "hunter2-of-the-new-text" } as const;
-        await store.forget(null, await store.planForget(null, target));
-        const [obstacle, ...others] = await blockedBy(scene, change);
+        const { store, path, talk, leaves, condensed } = scene;
+        const before = dumpOfContent(path);
+        const upper = await dissolve(store, talk.id, of(condensed, 0), true);
+        const lower = await dissolve(store, talk.id, of(leaves, 0), true);
+        assert.deepEqual(new Set((await blockedBy(scene, upper)).map(({ change }) => change)), new Set([lower]));
+        assert.deepEqual(await followed(store, upper), [`lcm undo ${lower}`]);
+        assertSameRows(dumpOfContent(path), before);
+      }),
+    );
+
+    it(
+      "purging it again is blocked while it stands in the context again, and the remedy works",
+      onScene(subject, async (scene) => {
+        const { store, talk, leaves } = scene;
+        const leaf = of(leaves, 5);
+        const opened = await dissolve(store, talk.id, leaf);
+        const purged = await purge(store, talk.id, leaf);
+        const back = await takeBack(store, purged);
+        await takeBack(store, opened);
+        const [obstacle, ...others] = await blockedBy(scene, back);
         assert.deepEqual(others, []);
-        assert.equal(obstacle?.change, null, "nobody can take that back");
-        assert.match(obstacle?.message ?? "", new RegExp(`^${of(leaves, 5)} was changed since by change .* for good$`));
-        await rewrite(store, of(leaves, 5), "leaf without it");
+        assert.equal(obstacle?.cover, leaf);
+        assert.match(obstacle.message, new RegExp(`^${leaf} stands in the context of conversation ${talk.id} now$`));
+        assert.deepEqual(await followed(store, back), [`lcm dissolve ${talk.id} --summary ${leaf}`]);
+        assert.deepEqual(await store.summaries({ ids: [leaf] }), []);
       }),
     );
 
     it(
-      "a secret of the old text is not brought back, neither by taking back nor by doing it again",
+      "copies that a dissolved summary of the host's own is still tied to stay until it is purged",
       onScene(subject, async (scene) => {
-        const { store, leaves } = scene;
-        const secret = "hunter2-of-the-old-text";
-        await rewrite(store, of(leaves, 5), `leaf with ${secret}`);
-        const change = await rewrite(store, of(leaves, 5), "leaf anew");
-        const undone = await takeBack(store, change);
-        await takeBack(store, undone);
-        const target = { kind: "secret", text: secret } as const;
-        await store.forget(null, await store.planForget(null, target));
-        const journal = JSON.stringify(await store.journal({}));
-        assert.ok(!journal.includes(secret));
-        for (const each of [change, undone]) {
-          if ((await store.planUndo(each)).obstacles.length === 0) await store.undo(each);
-          assert.deepEqual(await found(store, "hunter2"), []);
-        }
+        const { store, talk, other } = scene;
+        const planted = await transplant(store, talk.id, other.id);
+        const shown = await store.context(other.id);
+        const place = shown.findIndex(({ kind, depth }) => kind === "summary" && depth === 0);
+        const copy = of(shown, place);
+        assert.ok(copy.kind === "summary");
+        const opened = await dissolve(store, other.id, copy.id);
+        const own = await foldPlaces(store, other.id, [place, place + 1], "of the host's own");
+        await dissolve(store, other.id, own);
+        await takeBack(store, opened);
+        const [obstacle, ...others] = await blockedBy(scene, planted);
+        assert.deepEqual(others, []);
+        assert.equal(obstacle?.subject, own);
+        assert.deepEqual(await followed(store, planted), [`lcm dissolve ${other.id} --summary ${own} --purge`]);
+        assert.deepEqual(await shownTexts(store, other.id), ["g0", "g1", "g2"]);
+      }),
+    );
+
+    it(
+      "copies whose originals were deleted are all there is: they stay for good",
+      onScene(subject, async (scene) => {
+        const { store, talk, other } = scene;
+        const planted = await transplant(store, talk.id, other.id);
+        const held = await store.messages({ conversation: other.id });
+        await removeAll(store, talk.id);
+        const [obstacle, ...others] = await blockedBy(scene, planted);
+        assert.deepEqual(others, []);
+        assert.match(obstacle?.message ?? "", /cannot be taken back: the originals of 12 messages are gone/);
+        assert.equal((await planUndo(store, planted)).obstacles[0]?.remedy, null);
+        assert.deepEqual(await store.messages({ conversation: other.id }), held);
+      }),
+    );
+
+    it(
+      "unless another copy of them is left",
+      onScene(subject, async ({ store, path, talk, other }) => {
+        await transplant(store, talk.id, other.id);
+        await removeAll(store, talk.id);
+        const further = await store.open({ sessionId: "further" });
+        const before = dumpOfContent(path);
+        await takeBack(store, await transplant(store, other.id, further.id));
+        assertSameRows(dumpOfContent(path), before);
+      }),
+    );
+
+    it(
+      "copies of summaries alone are not brought back either: they are copied anew",
+      onScene(subject, async (scene) => {
+        const { store, other } = scene;
+        const segment = await store.openSegment({ sessionId: "talk" }, { carryDepth: 1 });
+        await foldPlaces(store, segment.id, [0, 1], "over what is carried over");
+        const planted = await transplant(store, segment.id, other.id);
+        const undone = await takeBack(store, planted);
+        const [obstacle] = await blockedBy(scene, undone);
+        assert.match(obstacle?.message ?? "", new RegExp(`lcm transplant ${segment.id} ${other.id}`));
+        assert.ok(!JSON.stringify(await store.journal({ change: undone })).includes("carried over"));
+        await transplant(store, segment.id, other.id);
+      }),
+    );
+
+    it(
+      "it has only removed what belonged to nothing, which nobody can put back",
+      onScene(subject, async (scene) => {
+        const db = new DatabaseSync(scene.path, { timeout: 5_000 });
+        db.exec("PRAGMA foreign_keys = OFF; INSERT INTO summary_messages VALUES ('sum_0000000000000000', 1, 0)");
+        db.close();
+        const { change, removed } = await scene.store.sweepOrphans();
+        assert.equal(removed, 1);
+        const [obstacle, ...others] = await blockedBy(scene, change ?? 0);
+        assert.deepEqual(others, []);
+        assert.match(obstacle?.message ?? "", /cannot be taken back: it only removed what belonged to nothing/);
       }),
     );
   });

@@ -3,8 +3,11 @@
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Conversation, ConversationId, SummaryId } from "../../core/model.ts";
-import type { Obstacle, PartOf, Store } from "../../core/ports.ts";
+import { dissolve as dissolveAsPlanned, planDissolve, readForDissolve } from "../../core/dissolve.ts";
+import { planUndo } from "../../core/history.ts";
+import type { FindingCode } from "../../core/inspect.ts";
+import type { Conversation, ConversationId, MessageId, SummaryId } from "../../core/model.ts";
+import type { ForgetPlan, Obstacle, PartOf, Store } from "../../core/ports.ts";
 import { assertSameRows, dumpOfContent } from "../dump.ts";
 import { checkSound } from "../lossless.ts";
 import { makeScratch } from "../scratch.ts";
@@ -28,36 +31,39 @@ export interface Scene {
 
 const wordOf = (n: number): string => `m${n}`;
 
-export const onScene = (subject: StoreUnderTest, test: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
-  const folder = makeScratch("undo");
-  const path = join(folder, "lcm.db");
-  const store = await subject.open(path);
-  try {
-    const talk = await store.open({ sessionId: "talk" });
-    const host = createHost("h");
-    for (let n = 0; n < 16; n++) host.says(user(`${wordOf(n)} is what was said at some length`));
-    await deliver(store, talk, host);
-    const leaves: SummaryId[] = [];
-    for (let n = 0; n < 6; n++) leaves.push(await foldPlaces(store, talk.id, [n, n + 1], `leaf number ${n}`));
-    const condensed = [
-      await foldPlaces(store, talk.id, [0, 1], "condensed first"),
-      await foldPlaces(store, talk.id, [1, 2], "condensed second"),
-    ];
-    const other = await store.open({ sessionId: "other" });
-    const guest = createHost("g");
-    for (const text of ["g0", "g1", "g2"]) guest.says(user(text));
-    await deliver(store, other, guest);
-    while ((await store.index(100)) > 0);
-    await test({ store, path, talk, host, leaves, condensed, other, guest });
-    await sound(store);
-  } finally {
-    await store.close();
-    await rm(folder, { recursive: true, force: true });
-  }
-};
+export const onScene =
+  (subject: StoreUnderTest, test: (scene: Scene) => Promise<void>, expected: readonly FindingCode[] = []) =>
+  async (): Promise<void> => {
+    const folder = makeScratch("undo");
+    const path = join(folder, "lcm.db");
+    const store = await subject.open(path);
+    try {
+      const talk = await store.open({ sessionId: "talk" });
+      const host = createHost("h");
+      for (let n = 0; n < 16; n++) host.says(user(`${wordOf(n)} is what was said at some length`));
+      await deliver(store, talk, host);
+      const leaves: SummaryId[] = [];
+      for (let n = 0; n < 6; n++) leaves.push(await foldPlaces(store, talk.id, [n, n + 1], `leaf number ${n}`));
+      const condensed = [
+        await foldPlaces(store, talk.id, [0, 1], "condensed first"),
+        await foldPlaces(store, talk.id, [1, 2], "condensed second"),
+      ];
+      const other = await store.open({ sessionId: "other" });
+      const guest = createHost("g");
+      for (const text of ["g0", "g1", "g2"]) guest.says(user(text));
+      await deliver(store, other, guest);
+      while ((await store.index(100)) > 0);
+      await test({ store, path, talk, host, leaves, condensed, other, guest });
+      await sound(store, expected);
+    } finally {
+      await store.close();
+      await rm(folder, { recursive: true, force: true });
+    }
+  };
 
 /** New texts are of any length here: that one is longer than what it stands for is none of undo's doing. */
-export const sound = async (store: Store): Promise<void> => await checkSound(store, [null], ["summary_too_long"]);
+export const sound = async (store: Store, expected: readonly FindingCode[] = []): Promise<void> =>
+  await checkSound(store, [null], ["summary_too_long", ...expected]);
 
 export const of = <T>(items: readonly T[], place: number): T => items[place] ?? assert.fail(`nothing at ${place}`);
 
@@ -110,6 +116,56 @@ export async function blockedBy(
   assert.deepEqual(await store.undo(change, only), { kind: "blocked", obstacles });
   assertSameRows(dumpOfContent(path), before);
   return obstacles;
+}
+
+/** Of one that is not in the context any more. */
+export async function purge(store: Store, conversation: ConversationId, summary: SummaryId): Promise<number> {
+  const outcome = await store.dissolve({ conversation, summary, ordinal: null, purge: true });
+  return outcome.kind === "written" ? outcome.change : assert.fail(outcome.reason);
+}
+
+export async function forget(store: Store, target: ForgetPlan["target"]): Promise<void> {
+  const outcome = await store.forget(null, await store.planForget(null, target));
+  assert.equal(outcome.kind, "written");
+}
+
+/** The first of the messages that a leaf was made from. */
+export async function messageUnder(store: Store, leaf: SummaryId): Promise<MessageId> {
+  const { messages } = (await store.sources([leaf])).get(leaf) ?? assert.fail(`no ${leaf}`);
+  return of(messages, 0);
+}
+
+/** Does what a remedy says, which is a command. */
+async function follow(store: Store, remedy: string): Promise<void> {
+  const [, undone, only] = /^lcm undo (\d+)(?: --summary (sum_\w+))?$/.exec(remedy) ?? [];
+  if (undone !== undefined) {
+    await takeBack(store, Number(undone), only as SummaryId | undefined);
+    return;
+  }
+  const [, id, summaryId, purging] = /^lcm dissolve (\d+) --summary (sum_\w+)( --purge)?$/.exec(remedy) ?? [];
+  assert.ok(summaryId !== undefined, `a command: ${remedy}`);
+  const request = {
+    conversation: Number(id) as ConversationId,
+    summary: summaryId as SummaryId,
+    purge: purging !== undefined,
+  };
+  await dissolveAsPlanned(store, planDissolve(request, await readForDissolve(store, request)));
+}
+
+/** Follows every remedy that is told until the way is free, and takes the change back. The remedies, in their order. */
+export async function followed(store: Store, change: number): Promise<readonly string[]> {
+  const remedies: string[] = [];
+  for (;;) {
+    assert.ok(remedies.length < 10, `they lead nowhere: ${remedies.join(", ")}`);
+    const [obstacle] = (await planUndo(store, change)).obstacles;
+    if (obstacle === undefined) break;
+    const { remedy, message } = obstacle;
+    assert.ok(remedy !== null, `there is a way: ${message}`);
+    await follow(store, remedy);
+    remedies.push(remedy);
+  }
+  await takeBack(store, change);
+  return remedies;
 }
 
 /** Which summaries are found by a word, and which messages. */

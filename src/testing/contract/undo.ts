@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { history } from "../../core/history.ts";
 import type { Store } from "../../core/ports.ts";
 import { assertSameRows, dumpOfContent } from "../dump.ts";
 import { checkLossless } from "../lossless.ts";
-import { createRandom } from "../random.ts";
-import type { Random } from "../random.ts";
 import { user } from "../scripted-host.ts";
 import { deliver, foldPlaces, refuses, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
+import { removeAll } from "./old-conversation.ts";
 import { blockedBy, dissolve, found, of, onScene, rewrite, sound, takeBack, tick, transplant } from "./undo-scene.ts";
 import type { Scene } from "./undo-scene.ts";
 
@@ -242,86 +242,45 @@ export function testUndo(subject: StoreUnderTest): void {
     );
   });
 
-  describe("random lives", () => {
-    for (const seed of [1, 2, 3, 4]) {
-      it(
-        `stay sound, and the newest change can always be taken back (seed ${seed})`,
-        onScene(subject, async (scene) => {
-          const random = createRandom(seed);
-          for (let step = 0; step < 40; step++) await live(scene, random, step);
-        }),
-      );
-    }
-  });
-}
+  describe("changes", () => {
+    it(
+      "taken back, done again and taken back again: each says at every step whether it holds",
+      onScene(subject, async ({ store, leaves }) => {
+        const states = async (): Promise<readonly string[]> =>
+          (await history(store)).map(({ state, undoneBy }) => [state, ...undoneBy].join(" ")).toReversed();
+        const first = await rewrite(store, of(leaves, 5), "leaf anew");
+        assert.deepEqual(await states(), ["holds"]);
+        const second = await takeBack(store, first);
+        assert.deepEqual(await states(), ["undone 2", "holds"]);
+        const third = await takeBack(store, second);
+        assert.deepEqual(await states(), ["holds", "undone 3", "holds"]);
+        const fourth = await takeBack(store, third);
+        assert.deepEqual(await states(), ["undone 2", "holds", "undone 4", "holds"]);
+        assert.equal((await store.summaries({ ids: [of(leaves, 5)] }))[0]?.text, "leaf number 5");
+        await takeBack(store, fourth);
+        assert.deepEqual(await states(), ["holds", "undone 3", "holds", "undone 5", "holds"]);
+        assert.equal((await store.summaries({ ids: [of(leaves, 5)] }))[0]?.text, "leaf anew");
+      }),
+    );
 
-/** One step of a life. After every change it is tried whether it can be taken back, and mostly done again. */
-async function live(scene: Scene, random: Random, step: number): Promise<void> {
-  const { store, path, talk, host, other, guest } = scene;
-  const [place, voice] = random.chance(0.7) ? [talk, host] : [other, guest];
-  const context = await store.context(place.id);
-  const shown = context.flatMap((item) => (item.kind === "summary" ? [item] : []));
-  const all = await store.summaries({ conversation: place.id });
-  const changing = async (work: () => Promise<number>): Promise<void> => {
-    const before = dumpOfContent(path);
-    const change = await work();
-    await sound(store);
-    if (random.chance(0.4)) return;
-    const undone = await takeBack(store, change);
-    assertSameRows(dumpOfContent(path), before, `step ${step}`);
-    if (random.chance(0.5) && (await store.planUndo(undone)).obstacles.length === 0) await takeBack(store, undone);
-  };
-  switch (random.weighted({ append: 3, fold: 4, rewrite: 3, dissolve: 3, transplant: 1, older: 3, index: 1 })) {
-    case "append":
-      for (let n = 0; n < 3; n++) voice.says(user(`said in step ${step}, number ${n}`));
-      await deliver(store, place, voice);
-      break;
-    case "fold": {
-      const from = random.below(Math.max(1, context.length - 1));
-      const depth = context[from]?.depth;
-      let to = from;
-      while (to < from + 3 && context[to + 1]?.depth === depth) to++;
-      if (to > from) await foldPlaces(store, place.id, [from, to], `folded in step ${step}`);
-      break;
-    }
-    case "rewrite": {
-      if (all.length === 0) break;
-      const picked = random.shuffled(all).slice(0, random.between(1, 3));
-      await changing(async () => {
-        let change: number | undefined;
-        for (const [n, { id }] of picked.toSorted((a, b) => a.depth - b.depth).entries())
-          change = await rewrite(store, id, `anew ${step} ${n}`, change === undefined ? {} : { change });
-        return change ?? assert.fail();
-      });
-      break;
-    }
-    case "dissolve": {
-      if (shown.length === 0) break;
-      const { id } = random.pick(shown);
-      const derived = (await store.derived([id])).get(id) ?? [];
-      await changing(() => dissolve(store, place.id, id, derived.length === 0 && random.chance(0.5)));
-      break;
-    }
-    case "transplant": {
-      const target = await store.open({ sessionId: `target of ${step}` });
-      if (shown.length > 0) await changing(() => transplant(store, place.id, target.id));
-      break;
-    }
-    case "older": {
-      // Any change at all: it works, or says why not and does nothing.
-      const entries = await store.journal({});
-      if (entries.length === 0) break;
-      const { change } = random.pick(entries);
-      const before = dumpOfContent(path);
-      const { obstacles } = await store.planUndo(change);
-      const outcome = await store.undo(change);
-      assert.equal(outcome.kind, obstacles.length === 0 ? "undone" : "blocked");
-      if (outcome.kind === "blocked") assertSameRows(dumpOfContent(path), before);
-      break;
-    }
-    case "index":
-      await store.index(random.between(1, 50));
-      break;
-  }
-  await sound(store);
+    it(
+      "are numbered 1, 2, 3 however many steps they have, and no number is given twice",
+      onScene(subject, async ({ store, talk, other, leaves }) => {
+        const first = await rewrite(store, of(leaves, 4), "leaf 4 anew");
+        await rewrite(store, of(leaves, 5), "leaf 5 anew", { change: first });
+        const second = await transplant(store, talk.id, other.id);
+        const third = await rewrite(store, of(leaves, 5), "leaf 5 once more");
+        assert.deepEqual([first, second, third], [1, 2, 3]);
+        const { change: fourth } = await removeAll(store, talk.id);
+        assert.equal(fourth, 4);
+        const [shown] = await store.context(other.id);
+        assert.ok(shown?.kind === "summary");
+        assert.equal(await dissolve(store, other.id, shown.id), 5);
+        assert.deepEqual(
+          (await store.journal({})).map(({ change }) => change),
+          [5, 4, 2],
+        );
+      }),
+    );
+  });
 }

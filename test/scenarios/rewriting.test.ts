@@ -1,0 +1,298 @@
+/**
+ * Rewriting as an operator lives with it: what was seen is what is applied, work that broke off goes on, whatever fails
+ * is told with what was done before it, and every command that is named can be copied as it stands.
+ */
+
+import assert from "node:assert/strict";
+import { cpSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
+import type { ScriptedProvider, Step } from "../../src/testing/scripted-provider.ts";
+import { createDeepPlace, draftText } from "./golden.ts";
+import type { DeepPlace } from "./golden.ts";
+import { lcmBeside, linesOf } from "./program.ts";
+import type { Run } from "./program.ts";
+
+let provider: ScriptedProvider;
+before(async () => (provider = await startScriptedProvider()));
+after(async () => await provider.close());
+
+const answer = (text: string): Step => ({ kind: "answer", text });
+const drafts = (from = 1): readonly Step[] => Array.from({ length: 60 }, (_, n) => answer(draftText(from + n)));
+
+/** What stands in the context of the deep conversation, and the three of depth 2. */
+const d3 = "sum_0000000000000014";
+const d1 = "sum_0000000000000021";
+
+const backupsIn = ({ state }: DeepPlace): readonly string[] =>
+  readdirSync(state).filter((name) => /^lcm\.db\.backup-\d{8}T\d{6}Z(?:-\d+)?$/.test(name));
+
+/** Runs it, and tells how often the model was asked. */
+async function counted(
+  place: DeepPlace,
+  ...args: readonly string[]
+): Promise<Omit<Run, "json"> & { readonly calls: number }> {
+  const asked = provider.asked.length;
+  const { status, stdout, stderr } = await lcmBeside(place, args);
+  return { status, stdout, stderr, calls: provider.asked.length - asked };
+}
+
+describe("what was drafted", () => {
+  it("is applied as it was seen, with another concurrency too, and then says already what it would", async () => {
+    const place = await createDeepPlace(provider);
+    provider.play(...drafts());
+    const seen = await counted(place, "rewrite", "1", "--depth", "2", "--concurrency", "2");
+    assert.equal(seen.calls, 3, seen.stderr);
+    assert.match(seen.stderr, /^nothing was changed; --apply applies these drafts\n$/);
+    const applied = await counted(place, "rewrite", "1", "--depth", "2", "--apply");
+    assert.equal(applied.calls, 0);
+    assert.match(applied.stdout, /^ +3 drafts of an earlier run are used$/m);
+    for (const n of [1, 2, 3]) assert.match(applied.stdout, new RegExp(`Draft ${n}: `));
+    const again = await counted(place, "rewrite", "1", "--depth", "2", "--apply");
+    assert.deepEqual([again.calls, again.status], [0, 0]);
+    assert.match(again.stdout, /^ +3 summaries say already what it wrote; --fresh asks again$/m);
+    assert.doesNotMatch(again.stdout, /\d calls?\b/);
+    assert.equal(again.stderr, "nothing was changed\n");
+    assert.equal(backupsIn(place).length, 1, "only of what was written");
+  });
+
+  it("is asked for anew with --fresh, and applied without it", async () => {
+    const place = await createDeepPlace(provider);
+    provider.play(...drafts());
+    await lcmBeside(place, ["rewrite", "1", "--summary", d1, "--apply"]);
+    const fresh = await counted(place, "rewrite", "1", "--summary", d1, "--fresh");
+    assert.equal(fresh.calls, 1);
+    assert.match(fresh.stdout, /^ +1 call, about/m);
+    assert.match(fresh.stdout, /Draft 2: /);
+    assert.equal(fresh.stderr, "nothing was changed; --apply without --fresh applies these drafts\n");
+    const applied = await counted(place, "rewrite", "1", "--summary", d1, "--apply");
+    assert.equal(applied.calls, 0);
+    assert.match(applied.stdout, /OLD [^]*Draft 1: [^]*NEW [^]*Draft 2: /);
+  });
+
+  it("is asked for again where it was of no use, and so is what stands on it, as the plan says", async () => {
+    const place = await createDeepPlace(provider);
+    provider.play(answer(draftText(1)), answer("…"), ...drafts(3));
+    const seen = await counted(place, "rewrite", "1", "--all");
+    assert.equal(seen.status, 1, seen.stderr);
+    assert.match(seen.stderr, /--apply applies these drafts, and asks again for the other 1 and what stands on\sit\n/);
+    provider.play(...drafts(50));
+    const applied = await counted(place, "rewrite", "1", "--all", "--apply");
+    const [, stated] = /^ +(\d+) calls, about/m.exec(applied.stdout) ?? [];
+    assert.deepEqual([applied.calls, applied.status], [4, 0], "itself, and one of each depth above it");
+    assert.equal(stated, "4");
+    assert.match(applied.stdout, /^ +30 drafts of an earlier run are used$/m);
+  });
+
+  it("takes a second call where the first answer is of no use and the old text is poor, and the plan says so", async () => {
+    const place = await createDeepPlace(provider);
+    const args = ["rewrite", "1", "--summary", place.deep.truncated];
+    const { stdout } = await lcmBeside(place, [...args, "--estimate"]);
+    assert.match(stdout, /^ +1 call, about .* out \(2 if answers are of no use\)$/m);
+    provider.play(answer("…"), ...drafts());
+    assert.equal((await counted(place, ...args)).calls, 2);
+    const { stdout: normal } = await lcmBeside(place, ["rewrite", "1", "--summary", d3, "--estimate"]);
+    assert.match(normal, /^ +1 call, about [^(]*$/m);
+  });
+});
+
+describe("a rewrite that breaks off", () => {
+  it("leaves no backup where nothing was written, however often it is tried", async () => {
+    const place = await createDeepPlace(provider);
+    provider.play({ kind: "error", status: 401 });
+    for (let time = 0; time < 3; time++) {
+      const run = await lcmBeside(place, ["rewrite", "1", "--depth", "2", "--apply"]);
+      assert.equal(run.status, 6, run.stderr);
+      assert.match(run.stderr, /^nothing was changed\nerror: /);
+    }
+    assert.deepEqual(backupsIn(place), []);
+  });
+
+  it("is told as such at Ctrl-C, and goes on where it was", async () => {
+    const place = await createDeepPlace(provider);
+    const args = ["rewrite", "1", "--depth", "2", "--apply"];
+    provider.play(answer(draftText(1)), { kind: "hang" });
+    const askedBefore = provider.asked.length;
+    const run = await lcmBeside(place, args, async (program) => {
+      while (provider.asked.length < askedBefore + 2) await sleep(20);
+      program.kill("SIGINT");
+    });
+    assert.equal(run.status, 130, run.stderr);
+    assert.match(run.stdout, /^rewrote 1 summary: .*\n2 summaries were not reached$/m);
+    assert.match(run.stderr, /\ninterrupted: what is applied stays; run it again to go on\n$/);
+    provider.play(...drafts(2));
+    const rest = await counted(place, ...args);
+    assert.deepEqual([rest.calls, rest.status], [2, 0]);
+    assert.match(rest.stdout, /^ +1 summary says already what it wrote; --fresh asks again$/m);
+  });
+
+  it("tells what was applied before the database failed, and then how it failed", async () => {
+    const place = await createDeepPlace(provider);
+    const db = new DatabaseSync(place.path);
+    db.exec(`CREATE TRIGGER failing BEFORE UPDATE OF content ON summaries WHEN OLD.summary_id = 'sum_0000000000000013'
+             BEGIN SELECT RAISE(ABORT, 'the disk is gone'); END`);
+    db.close();
+    const other = await createDeepPlace(provider, place.env);
+    cpSync(place.state, other.state, { recursive: true, force: true });
+    const args = ["rewrite", "1", "--depth", "2", "--apply"];
+    provider.play(...drafts());
+    const run = await lcmBeside(place, args);
+    assert.match(run.stdout, /^rewrote 1 summary: .*\n2 summaries were not reached$/m);
+    assert.match(run.stderr, /^change 1: `lcm undo 1 --apply` takes it back\nerror: .*the disk is gone/m);
+    assert.doesNotMatch(run.stderr, /harbour|model/, "it is not the model's trouble");
+    provider.play(...drafts());
+    const told = await lcmBeside(other, [...args, "--json"]);
+    assert.deepEqual([told.status, told.json.applied, told.json.result.change], [run.status, true, 1]);
+    assert.match(told.json.error.message, /the disk is gone/);
+    assert.deepEqual(told.json.result.totals.applied, 1);
+    const undone = await lcmBeside(place, ["undo", "1", "--apply"]);
+    assert.equal(undone.status, 0, undone.stderr);
+  });
+});
+
+describe("commands that are named", () => {
+  it("go to the same database when they are copied", async () => {
+    const place = await createDeepPlace(provider);
+    provider.play(...drafts());
+    for (const [name, quoted] of [
+      ["plain.db", "plain.db"],
+      ["it's mine.db", String.raw`'it'\''s mine.db'`],
+    ] as const) {
+      cpSync(place.path, join(place.state, name));
+      const typed = (words: string): string => `\`lcm --db ${quoted} ${words}\``;
+      const run = async (...args: readonly string[]): Promise<Run> =>
+        await lcmBeside({ ...place, env: { ...place.env, COLUMNS: "400" } }, ["--db", name, ...args]);
+      const applied = await run("rewrite", "1", "--summary", d1, "--apply", "--no-backup");
+      assert.ok(applied.stderr.includes(`${typed("undo 1 --apply")} takes it back`), applied.stderr);
+      const { stdout } = await run("history", "--change", "1");
+      assert.ok(stdout.includes(`${typed("undo 1 --apply")} takes it back`), stdout);
+      assert.ok((await run("undo", "9")).stderr.includes(`hint: ${typed("history")} lists the changes`));
+      assert.equal((await run("undo", "9", "--json")).json.error.hint, `${typed("history")} lists the changes`);
+      const { stdout: nothing } = await run("transplant", "3", "1");
+      assert.ok(nothing.includes(typed("compact 3")), nothing);
+      const { stdout: found } = await run("doctor");
+      assert.ok(found.includes(`remedy: lcm --db ${quoted} repair`), found);
+    }
+  });
+
+  it("act where they are said to: with --apply", async () => {
+    const place = await createDeepPlace(provider, { COLUMNS: "400" });
+    provider.play(...drafts());
+    await lcmBeside(place, ["rewrite", "1", "--depth", "2", "--apply"]);
+    await lcmBeside(place, ["undo", "1", "--summary", "sum_0000000000000013", "--apply"]);
+    const shown = async (change: string): Promise<string> =>
+      (await lcmBeside(place, ["history", "--change", change])).stdout;
+    assert.match(await shown("1"), /^undone in part, by change 2; `lcm undo 1 --apply` takes back the rest$/m);
+    await lcmBeside(place, ["undo", "1", "--apply"]);
+    assert.match(await shown("1"), /^undone by change 2 and 3; `lcm undo 3 --apply` does it again$/m);
+    await lcmBeside(place, ["transplant", "1", "3", "--apply"]);
+    const again = await lcmBeside(place, ["transplant", "1", "3"]);
+    assert.match(again.stderr, /`lcm undo 4 --apply`\n$/);
+    const dry = await lcmBeside(place, ["undo", "4"]);
+    assert.match(dry.stderr, /after a backup; `lcm transplant 1 3 --apply` copies them again\n$/);
+    await lcmBeside(place, ["undo", "4", "--apply"]);
+    assert.match(await shown("5"), /^`lcm transplant 1 3 --apply` copies them again$/m);
+    const itself = await lcmBeside(place, ["transplant", "1", "1"]);
+    assert.match(itself.stderr, /into itself\nhint: .*`lcm conversations` lists them\n$/);
+  });
+});
+
+describe("what is refused", () => {
+  it("has its error for programs too, where an undo has something in its way", async () => {
+    const place = await createDeepPlace(provider);
+    provider.play(...drafts());
+    await lcmBeside(place, ["rewrite", "1", "--all", "--apply"]);
+    await lcmBeside(place, ["rewrite", "1", "--all", "--apply", "--fresh"]);
+    const { json, status } = await lcmBeside(place, ["undo", "1", "--json"]);
+    assert.deepEqual([status, json.applied, json.error.code], [4, false, "conflict"]);
+    assert.match(json.error.message, /^change 1 cannot be taken back as things are/);
+    assert.equal(json.error.hint, "`lcm undo 2 --apply` first");
+    const { stdout } = await lcmBeside(place, ["undo", "1"]);
+    const [, more] =
+      /^in the way:\n(?: {2}.*\n){10} {2}and at least (\d+) more; --json names them$/m.exec(stdout) ?? [];
+    assert.equal(Number(more), json.plan.obstacles.length - 10, stdout);
+  });
+
+  it("names what would be right", async () => {
+    const place = await createDeepPlace(provider);
+    const both = ["--summary", d1, "--summary-id", d3];
+    for (const command of ["rewrite", "dissolve", "dag"]) {
+      const run = await lcmBeside(place, [command, "1", ...both]);
+      assert.equal(run.status, 2);
+      assert.match(
+        run.stderr,
+        /^error: --summary and --summary-id name different summaries\nhint: give one of them\n$/,
+      );
+    }
+    assert.equal((await lcmBeside(place, ["dag", "1", "--summary", d1, "--summary-id", d1])).status, 0);
+    const foreign = await lcmBeside(place, ["rewrite", "2", "--summary", d1]);
+    assert.equal(foreign.status, 2);
+    assert.match(foreign.stderr, /is of conversation 1, not of 2\nhint: `lcm rewrite 1 --summary sum_0+21`\n$/);
+  });
+
+  it("does not claim that a summary in no context was dissolved: a rewind leaves some too", async () => {
+    const place = await createDeepPlace(null);
+    await lcmBeside(place, ["dissolve", "1", "--summary", d3, "--apply"]);
+    const run = await lcmBeside(place, ["dissolve", "1", "--summary", d3]);
+    assert.equal(run.status, 4);
+    assert.match(run.stderr, /is in no context: [^]*\nhint: --purge removes its stored text\n$/);
+    assert.doesNotMatch(run.stderr, /dissolved/);
+    const { stdout } = await lcmBeside(place, ["dissolve", "1", "--summary", d3, "--purge"]);
+    assert.match(stdout, /^ +in no context: nothing returns$/m);
+  });
+
+  it("says nothing of calls where there is no model", async () => {
+    const place = await createDeepPlace(null);
+    const run = await lcmBeside(place, ["rewrite", "1", "--all"]);
+    assert.equal(run.status, 6);
+    assert.match(run.stdout, /^model +none$/m);
+    assert.doesNotMatch(run.stdout, /calls/);
+  });
+});
+
+describe("what strangers write", () => {
+  const tricks = "\u202egnp.exe\u2066\u009b31m\u0085";
+  const isHarmless = (text: string): boolean => !/[\u007f-\u009f\u2028-\u202e\u2066-\u2069\u001b]/.test(text);
+
+  it("neither moves the cursor nor turns the line round, in texts, errors and JSON", async () => {
+    const place = await createDeepPlace(provider);
+    const args = ["rewrite", "1", "--summary", d1];
+    provider.play(answer(draftText(1).replace("the crew", `the ${tricks} crew`)));
+    for (const more of [[], ["--diff"]]) {
+      const run = await lcmBeside(place, [...args, ...more]);
+      assert.match(run.stdout, /Draft 1: the �gnp\.exe/);
+      assert.ok(isHarmless(run.stdout + run.stderr));
+    }
+    const told = await lcmBeside(place, [...args, "--json"]);
+    assert.ok(isHarmless(told.stdout));
+    assert.ok(told.json.result.drafts[0].newText.includes("\u202egnp.exe"), "programs get what was written");
+
+    provider.play({ kind: "error", status: 401, error: { message: `no ${tricks} key` } });
+    const failed = await lcmBeside(place, [...args, "--fresh"]);
+    assert.equal(failed.status, 6);
+    assert.match(failed.stderr, /gnp\.exe/);
+    assert.ok(isHarmless(failed.stdout + failed.stderr));
+    const failure = await lcmBeside(place, [...args, "--fresh", "--json"]);
+    assert.ok(isHarmless(failure.stdout) && failure.json.result.stopped.refusal === "auth");
+
+    const usage = await lcmBeside(place, ["undo", `1${tricks}`, "--json"]);
+    assert.ok(isHarmless(usage.stdout) && usage.json.error.message.includes("gnp.exe"));
+    assert.ok(isHarmless((await lcmBeside(place, ["undo", `1${tricks}`])).stderr));
+  });
+});
+
+it("a plan fits a narrow terminal: what can be spared is left out", async () => {
+  const place = await createDeepPlace(provider, { COLUMNS: "40" });
+  for (const args of [
+    ["rewrite", "1", "--all", "--estimate"],
+    ["compact", "1", "--force"],
+  ]) {
+    const { stdout } = await lcmBeside(place, args);
+    const plan = linesOf(stdout.slice(stdout.search(/^plan/m)));
+    for (const line of plan) assert.ok(line.length <= 40, stdout);
+    assert.match(stdout, /^plan +depth +(?:summaries|passes) +(?:old|out)/m);
+  }
+});
