@@ -55,7 +55,7 @@ describe("lcm prune", () => {
         "id  conversation                                              messages  summaries    size  last activity",
         " 1  agent:main:cron:daily · the lighthouse of spring, part 0         6          0  … KB  2019-06-01 07:35",
         " 2  the lighthouse of summer, part 0                                 4          0  … KB  2020-06-01 07:33",
-        "2 conversations with 10 messages and 0 summaries would go: about … KB of the database",
+        "2 conversations with 10 messages and 0 summaries to go: about … KB of the database",
       ],
     );
     assert.match(

@@ -46,7 +46,10 @@ describe("what was drafted", () => {
     provider.play(...drafts());
     const seen = await counted(place, "rewrite", "1", "--depth", "2", "--concurrency", "2");
     assert.equal(seen.calls, 3, seen.stderr);
-    assert.match(seen.stderr, /^nothing was changed; --apply applies these drafts\n$/);
+    assert.match(
+      seen.stderr,
+      /^nothing was changed; --apply applies these drafts\n1 summary above was written from the old text: `lcm/,
+    );
     const applied = await counted(place, "rewrite", "1", "--depth", "2", "--apply");
     assert.equal(applied.calls, 0);
     assert.match(applied.stdout, /^ +3 drafts of an earlier run are used$/m);
@@ -87,7 +90,7 @@ describe("what was drafted", () => {
     assert.match(applied.stdout, /^ +30 drafts of an earlier run are used$/m);
   });
 
-  it("takes a second call where the first answer is of no use and the old text is poor, and the plan says so", async () => {
+  it("takes a second call where an answer is of no use and the old text is poor, as the plan says", async () => {
     const place = await createDeepPlace(provider);
     const args = ["rewrite", "1", "--summary", place.deep.truncated];
     const { stdout } = await lcmBeside(place, [...args, "--estimate"]);

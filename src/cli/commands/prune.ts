@@ -66,7 +66,7 @@ async function pruneAll(session: Session, command: Command, ...names: readonly s
   return await withLcm(session, applying ? "write" : "read", async (lcm) => {
     const request = await requestOf(session, lcm, options, names);
     const plan = await lcm.planPrune(request);
-    if (!session.json) printPlan(session, plan, options, applying);
+    if (!session.json) printPlan(session, plan, options);
     if (!applying || plan.conversations.length === 0) {
       if (session.json) session.printJson({ dryRun: !applying, applied: false, plan });
       else if (plan.conversations.length > 0) sayHow(session, options);
@@ -82,7 +82,7 @@ async function pruneAll(session: Session, command: Command, ...names: readonly s
       },
       onReplan: (again) => {
         session.note("a conversation changed meanwhile: planned again");
-        if (!session.json) printPlan(session, again, options, applying);
+        if (!session.json) printPlan(session, again, options);
       },
     });
     if (session.json) {
@@ -144,12 +144,7 @@ function parseAge(text: string, zone: string, now: Timestamp): Timestamp {
 
 const rowsShown = 50;
 
-function printPlan(
-  session: Session,
-  { conversations, totals }: PrunePlan,
-  options: PruneCommandOptions,
-  applying: boolean,
-): void {
+function printPlan(session: Session, { conversations, totals }: PrunePlan, options: PruneCommandOptions): void {
   const { print, note, paint, columns, context } = session;
   if (conversations.length === 0) return print("no conversation is like that: nothing to do");
   const rows = conversations
@@ -179,7 +174,7 @@ function printPlan(
   if (conversations.length > rows.length)
     print(`and ${formatCount(conversations.length - rows.length)} more; --json lists all`);
   print();
-  const going = `${contentsOf(totals)} ${applying ? "" : "would "}go${whereTo(options)}: ${spaceOf(totals)}`;
+  const going = `${contentsOf(totals)} to go${whereTo(options)}: ${spaceOf(totals)}`;
   for (const line of breakLines(going, columns)) print(line);
   const warned = Map.groupBy(
     conversations.flatMap(({ conversation, warnings }) => warnings.map((warning) => ({ conversation, warning }))),

@@ -137,7 +137,8 @@ export async function rewriteChosen(
       session.printJson({ dryRun: !applying, applied: change !== null, plan, result, backup, ...error });
     }
     const status = ending(session, ran, { ...given, operation, mode }, summariser);
-    if (!session.json) sayAbove(session, await aboveOf(lcm, ran.report), applying);
+    const isWhole = !ran.isInterrupted && ran.report.stopped === null; // Else it is said how to go on.
+    if (!session.json && isWhole) sayAbove(session, await aboveOf(lcm, ran.report), applying);
     return status;
   };
   return await withLcm(session, options.estimate === true ? "read" : "write", work, {
