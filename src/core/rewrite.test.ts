@@ -122,7 +122,7 @@ const byHand = (text: string): NewSummary => ({
 });
 
 /** The real store, whose nth call of this method is preceded by something. */
-function meddling<M extends keyof Store>(store: Store, name: M, before: (call: number) => Promise<void>): Store {
+function meddling(store: Store, name: keyof Store, before: (call: number) => Promise<void>): Store {
   let calls = 0;
   return new Proxy(store, {
     get(target, property) {
