@@ -6,7 +6,7 @@
 import type { Obstacle } from "./changes.ts";
 import { LcmError } from "./errors.ts";
 import { isSummaryId } from "./model.ts";
-import type { ConversationId, Json, JournalEntry, JsonObject, Operation, SummaryId, Timestamp } from "./model.ts";
+import type { ConversationId, JournalEntry, Operation, SummaryId, Timestamp, Touched } from "./model.ts";
 import type { Store } from "./ports.ts";
 import { formatCount } from "./text.ts";
 
@@ -114,28 +114,27 @@ async function told(store: Store, entries: readonly JournalEntry[]): Promise<Cha
   const ordered = entries.toReversed();
   const [first] = ordered;
   if (first === undefined) throw new LcmError("corrupt", "a change without steps is in the journal");
-  const traces = ordered.map((entry) => ({ entry, before: traceIn(entry.before), after: traceIn(entry.after) }));
-  const depths = await depthsOf(store, traces);
+  const depths = await depthsOf(store, ordered);
   const state = stateOf(entries);
   const undoneBy = [...new Set(entries.flatMap((entry) => entry.undoneBy ?? []))].toSorted((a, b) => a - b);
-  const undoes = traces[0]?.after.undoes ?? null;
+  const { undoes } = first;
   const undone = undoes === null ? [] : await store.journal({ change: undoes });
   return {
     change: first.change,
     at: first.at,
     operation: first.operation,
     conversations: [...new Set(entries.flatMap(({ conversation }) => conversation ?? []))].toSorted((a, b) => a - b),
-    what: undoes === null ? whatOf(first.operation, traces, depths) : undoWords(undoes, undone, entries.length),
+    what: undoes === null ? whatOf(first.operation, ordered, depths) : undoWords(undoes, undone, entries.length),
     state,
     undoneBy,
     undoes,
     wayBack: wayBackOf(first, state, undoneBy),
-    steps: traces.map((step) => ({
-      conversation: step.entry.conversation,
-      subject: step.entry.subject,
-      what: whatOf(step.entry.operation, [step], depths),
+    steps: ordered.map((step) => ({
+      conversation: step.conversation,
+      subject: step.subject,
+      what: whatOf(step.operation, [step], depths),
       texts: textsOf(step),
-      undoneBy: step.entry.undoneBy,
+      undoneBy: step.undoneBy,
     })),
   };
 }
@@ -178,21 +177,15 @@ function undoWords(change: number, steps: readonly JournalEntry[], taken: number
   return steps.length > taken ? `took back part of ${named}` : `took back ${named}`;
 }
 
-interface Traced {
-  readonly entry: JournalEntry;
-  readonly before: Traces;
-  readonly after: Traces;
-}
-
 type Depths = ReadonlyMap<string, number>;
 
-async function depthsOf(store: Store, steps: readonly Traced[]): Promise<Depths> {
-  const ids = steps.map(({ entry }) => entry.subject).filter(isSummaryId);
+async function depthsOf(store: Store, steps: readonly JournalEntry[]): Promise<Depths> {
+  const ids = steps.map(({ subject }) => subject).filter(isSummaryId);
   const summaries = await store.summaries({ ids: [...new Set(ids)] });
   return new Map(summaries.map(({ id, depth }) => [id, depth]));
 }
 
-function whatOf(operation: Operation, steps: readonly Traced[], depths: Depths): string {
+function whatOf(operation: Operation, steps: readonly JournalEntry[], depths: Depths): string {
   switch (operation) {
     case "rewrite":
     case "repair":
@@ -212,25 +205,29 @@ function whatOf(operation: Operation, steps: readonly Traced[], depths: Depths):
 }
 
 /** A step of an undo is told by what it did to the rows. */
-function takenBackWords(step: Traced, depths: Depths): string {
-  const { entry, before, after } = step;
-  const { subject } = entry;
+function takenBackWords(step: JournalEntry, depths: Depths): string {
+  const { subject, before, after } = step;
   if (textsOf(step) !== null) return rewriteWords([step], depths);
-  if (after.places.includes(subject) && !before.places.includes(subject)) return `${subject} back in its place`;
-  if (before.places.includes(subject)) return dissolveWords(step);
-  if (before.count("messages") > 0 && subject.includes(" → ")) return `${transplantWords(step)}: the copies removed`;
+  if (stands(after, subject) && !stands(before, subject)) return `${subject} back in its place`;
+  if (stands(before, subject)) return dissolveWords(step);
+  if (before.rows.messages > 0 && subject.includes(" → ")) return `${transplantWords(step)}: the copies removed`;
   return fixWords([step]).replace(/^set right/, "as before");
 }
+
+const stands = ({ places }: Touched, subject: string): boolean => places.some((id) => id === subject);
+
+const summaryIn = ({ summaries }: Touched, id: string): Touched["summaries"][number] | undefined =>
+  summaries.find((summary) => summary.id === id);
 
 const counted = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`;
 
 /** One summary is told by its first text and its last, however often a change has rewritten it. */
-function rewriteWords(steps: readonly Traced[], depths: Depths): string {
-  const bySummary = Map.groupBy(steps, ({ entry }) => entry.subject);
-  const tokens = [...bySummary.values()].map((of) => ({
-    before: of[0]?.before.summary(of[0].entry.subject)?.tokens ?? null,
-    after: of.at(-1)?.after.summary(of[0]?.entry.subject ?? "")?.tokens ?? null,
+function rewriteWords(steps: readonly JournalEntry[], depths: Depths): string {
+  const bySummary = Map.groupBy(steps, ({ subject }) => subject);
+  const tokens = [...bySummary].map(([id, of]) => ({
+    before: of.slice(0, 1).map(({ before }) => summaryIn(before, id)?.tokens)[0] ?? null,
+    after: of.slice(-1).map(({ after }) => summaryIn(after, id)?.tokens)[0] ?? null,
   }));
   const [id = ""] = bySummary.keys();
   const depth = depths.get(id);
@@ -241,101 +238,49 @@ function rewriteWords(steps: readonly Traced[], depths: Depths): string {
   return `${whose}${bySummary.size > 1 ? "," : ""} ${sum("before")} → ${sum("after")} tokens`;
 }
 
-function dissolveWords({ entry, before, after }: Traced): string {
+function dissolveWords({ subject, before, after }: JournalEntry): string {
   const shown = new Set(before.places);
   const items = after.places.filter((id) => !shown.has(id)).length;
-  const isPurged = before.summary(entry.subject) !== null && after.summary(entry.subject) === null;
+  const isPurged = summaryIn(before, subject) !== undefined && summaryIn(after, subject) === undefined;
   const words = [
     ...(items === 0 ? [] : [`opened up into ${counted(items, "item")}`]),
     ...(isPurged ? ["removed"] : []),
   ];
-  return `${entry.subject} ${words.join(", ")}`.trimEnd();
+  return `${subject} ${words.join(", ")}`.trimEnd();
 }
 
-const transplantWords = ({ entry, after }: Traced): string =>
-  `${entry.subject}, ${counted(after.count("summaries"), "summary", "summaries")}, ${counted(after.count("messages"), "message")}`;
+const transplantWords = ({ subject, after: { rows } }: JournalEntry): string =>
+  `${subject}, ${counted(rows.summaries, "summary", "summaries")}, ${counted(rows.messages, "message")}`;
 
 /** What was set right, by the kind of row. */
-function fixWords(steps: readonly Traced[]): string {
-  const sum = (table: string): number => steps.reduce((all, { after }) => all + after.count(table), 0);
+function fixWords(steps: readonly JournalEntry[]): string {
+  const sum = (kind: keyof Touched["rows"]): number => steps.reduce((all, { after }) => all + after.rows[kind], 0);
   const kinds = [
     [sum("summaries"), "summary", "summaries"],
     [sum("messages"), "message", "messages"],
-    [sum("summary_messages") + sum("summary_parents"), "link", "links"],
-    [sum("context_items"), "place of the context", "places of the context"],
+    [sum("links"), "link", "links"],
+    [sum("places"), "place of the context", "places of the context"],
   ] as const;
   const words = [
     ...kinds.flatMap(([count, one, many]) => (count === 0 ? [] : [counted(count, one, many)])),
-    ...(steps.some(({ after }) => after.hasTotals) ? ["totals"] : []),
+    ...(steps.some(({ hasTotals }) => hasTotals) ? ["totals"] : []),
   ];
-  const named = words.length === 0 ? new Set(steps.map(({ entry }) => entry.subject)) : words;
+  const named = words.length === 0 ? new Set(steps.map(({ subject }) => subject)) : words;
   return `set right: ${[...named].join(", ")}`;
-}
-
-/** Of what is gone there are only numbers. */
-function goneWords({ entry }: Traced): string {
-  const after = objectIn(entry.after);
-  const held = (name: string): readonly Json[] => {
-    const ids = after[name];
-    return Array.isArray(ids) ? ids : [];
-  };
-  const conversations = held("conversations");
-  if (conversations.length > 0 && conversations.length <= namedMax)
-    return `conversation${conversations.length === 1 ? "" : "s"} ${conversations.map(String).join(", ")}`;
-  const marked = held("summaries").length;
-  return marked === 0 ? entry.subject : `${entry.subject}, ${counted(marked, "summary", "summaries")} to be rewritten`;
 }
 
 const namedMax = 10;
 
-function textsOf({ entry, before, after }: Traced): ChangeStep["texts"] {
-  const [old, now] = [before.summary(entry.subject)?.text, after.summary(entry.subject)?.text];
+/** Of what is gone there are only numbers. */
+function goneWords({ subject, removed, marked }: JournalEntry): string {
+  if (removed.length > 0 && removed.length <= namedMax)
+    return `conversation${removed.length === 1 ? "" : "s"} ${removed.join(", ")}`;
+  return marked.length === 0
+    ? subject
+    : `${subject}, ${counted(marked.length, "summary", "summaries")} to be rewritten`;
+}
+
+function textsOf({ subject, before, after }: JournalEntry): ChangeStep["texts"] {
+  const [old, now] = [summaryIn(before, subject)?.text, summaryIn(after, subject)?.text];
   return typeof old === "string" && typeof now === "string" ? { before: old, after: now } : null;
-}
-
-// ── Reading the journal ──────────────────────────────────────────────────────────────────────────────────────────────
-
-/** The rows of one side of a step. */
-interface Traces {
-  /** Null where it is not there. */
-  summary(id: string): { readonly text: string | null; readonly tokens: number | null } | null;
-  /** Ids of what stands in the context, of the places that were touched. */
-  readonly places: readonly (string | number)[];
-  /** How many rows of a table were touched. */
-  count(table: string): number;
-  readonly hasTotals: boolean;
-  readonly undoes: number | null;
-}
-
-function traceIn(json: string): Traces {
-  const { rows, totals, undoes } = objectIn(json);
-  const images = (Array.isArray(rows) ? rows : []).filter(isObject);
-  const of = (table: string): readonly JsonObject[] => images.filter((image) => image["table"] === table);
-  return {
-    summary(id) {
-      const image = of("summaries").find(({ key }) => isObject(key) && key["summary_id"] === id);
-      const columns = image?.["columns"];
-      if (!isObject(columns)) return null;
-      const { content, token_count: tokens } = columns;
-      return {
-        text: typeof content === "string" ? content : null,
-        tokens: typeof tokens === "number" ? tokens : null,
-      };
-    },
-    places: of("context_items").flatMap(({ columns }) => {
-      const id = isObject(columns) ? (columns["summary_id"] ?? columns["message_id"]) : null;
-      return typeof id === "string" || typeof id === "number" ? [id] : [];
-    }),
-    count: (table) => of(table).length,
-    hasTotals: totals !== undefined,
-    undoes: typeof undoes === "number" ? undoes : null,
-  };
-}
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-function objectIn(json: string): JsonObject {
-  const value: Json = JSON.parse(json);
-  return isObject(value) ? value : {};
 }

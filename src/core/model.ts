@@ -346,9 +346,30 @@ export interface JournalEntry {
   readonly conversation: ConversationId | null;
   /** What it was done to: a summary's id, or a few words. */
   readonly subject: string;
-  /** JSON text: the rows that were changed, as they were and as they became. */
-  readonly before: string;
-  readonly after: string;
+  /** The rows that were changed, as they were and as they became; empty where that is not known any more. */
+  readonly before: Touched;
+  readonly after: Touched;
+  /** Whether running totals were set right. */
+  readonly hasTotals: boolean;
+  /** The change that it takes back. */
+  readonly undoes: number | null;
   /** The change that took it back; null while it holds. */
   readonly undoneBy: number | null;
+  /** What a forgetting has marked, or a prune removed. */
+  readonly marked: readonly SummaryId[];
+  readonly removed: readonly ConversationId[];
+}
+
+/** The rows of one side of a step. */
+export interface Touched {
+  /** Those that are there on this side; text and tokens are null where something else of them was touched. */
+  readonly summaries: readonly {
+    readonly id: SummaryId;
+    readonly text: string | null;
+    readonly tokens: number | null;
+  }[];
+  /** What stands in the touched places of the context. */
+  readonly places: readonly (MessageId | SummaryId)[];
+  /** How many rows of each kind were touched, there or not. */
+  readonly rows: Readonly<Record<"summaries" | "messages" | "links" | "places", number>>;
 }

@@ -10,7 +10,6 @@ import type {
   FileId,
   Grant,
   GrantId,
-  JournalEntry,
   Message,
   MessageId,
   Sources,
@@ -22,7 +21,6 @@ import type {
 import type {
   ContextWindow,
   ConversationFilter,
-  JournalFilter,
   MessageSelection,
   OpenBreaker,
   SummarySelection,
@@ -36,7 +34,6 @@ import {
   toConversation,
   toEntry,
   toGrant,
-  toJournalEntry,
   toMessage,
   toOpenBreaker,
   toStoredFile,
@@ -331,17 +328,5 @@ export function* storedAmong(ids: readonly FileId[]): Script<readonly FileId[]> 
   return yield* all(
     sql`SELECT * FROM large_files WHERE file_id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`,
     (row) => toStoredFile(row).id,
-  );
-}
-
-export function* journal({ conversation, change, limit }: JournalFilter): Script<readonly JournalEntry[]> {
-  const [only, of] = [conversation ?? null, change ?? null];
-  return yield* all(
-    sql`SELECT * FROM journal WHERE (${only} IS NULL OR conversation_id = ${only}) AND change_id IN (
-          SELECT change_id FROM journal
-          WHERE (${only} IS NULL OR conversation_id = ${only}) AND (${of} IS NULL OR change_id = ${of})
-          GROUP BY change_id ORDER BY max(journal_id) DESC LIMIT ${limit ?? -1})
-        ORDER BY journal_id DESC`,
-    toJournalEntry,
   );
 }

@@ -1,6 +1,6 @@
 /** From rows to the nouns of the core: the one place where the spec's column names become our words. */
 
-import { levels, operations, partTypes, roles } from "../core/model.ts";
+import { levels, partTypes, roles } from "../core/model.ts";
 import type {
   Aside,
   CompactionRecord,
@@ -11,7 +11,6 @@ import type {
   FileId,
   Grant,
   GrantId,
-  JournalEntry,
   Message,
   MessageId,
   MovedContent,
@@ -29,11 +28,11 @@ export const asConversation = (id: number): ConversationId => id as Conversation
 export const asMessage = (id: number): MessageId => id as MessageId;
 export const asSummary = (id: string): SummaryId => id as SummaryId;
 
-const time = (row: Row, column: string): Timestamp => text(row, column) as Timestamp;
+export const time = (row: Row, column: string): Timestamp => text(row, column) as Timestamp;
 export const timeOrNull = (row: Row, column: string): Timestamp | null => textOrNull(row, column) as Timestamp | null;
 
 /** A word of a closed list, as the table's CHECK promises. */
-function wordOf<T extends string>(allowed: readonly T[]): (value: string) => T {
+export function wordOf<T extends string>(allowed: readonly T[]): (value: string) => T {
   const known = new Map<string, T>(allowed.map((word) => [word, word]));
   return (value) => {
     const found = known.get(value);
@@ -210,18 +209,4 @@ export const toCompaction = (row: Row): CompactionRecord => ({
   tokensBefore: int(row, "tokens_before"),
   tokensAfter: int(row, "tokens_after"),
   durationMs: int(row, "duration_ms"),
-});
-
-const asOperation = wordOf(operations);
-
-export const toJournalEntry = (row: Row): JournalEntry => ({
-  id: int(row, "journal_id"),
-  change: int(row, "change_id"),
-  at: time(row, "at"),
-  operation: asOperation(text(row, "operation")),
-  conversation: row["conversation_id"] === null ? null : asConversation(int(row, "conversation_id")),
-  subject: text(row, "subject"),
-  before: text(row, "before_json"),
-  after: text(row, "after_json"),
-  undoneBy: row["undone_by"] === null ? null : int(row, "undone_by"),
 });

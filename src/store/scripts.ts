@@ -9,6 +9,7 @@ import { dissolve } from "./dissolve.ts";
 import { draft, saveDraft } from "./drafts.ts";
 import { forget, planForget } from "./forget.ts";
 import { holderOf } from "./held.ts";
+import { journal } from "./journal.ts";
 import * as ledger from "./ledger.ts";
 import { manifest } from "./manifest.ts";
 import { mend, sweepOrphans } from "./mend.ts";
@@ -64,7 +65,7 @@ const reads = {
   usageSince: read.usageSince,
   openBreakers: read.openBreakers,
   compactions: read.compactions,
-  journal: read.journal,
+  journal,
   planUndo,
   planTransplant,
   draft,

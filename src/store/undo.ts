@@ -7,32 +7,44 @@
 import type { Obstacle, Undone, UndoPlan } from "../core/changes.ts";
 import { LcmError } from "../core/errors.ts";
 import { messageName } from "../core/model.ts";
-import type { ConversationId, Json, JournalEntry, MessageId, SummaryId } from "../core/model.ts";
-import { isTable, lookUp, replaced, saysOfItself } from "./change.ts";
+import type { ConversationId, JournalEntry, MessageId, SummaryId } from "../core/model.ts";
+import { lookUp, replaced, saysOfItself } from "./change.ts";
 import type { Columns, Image, Table, Trace } from "./change.ts";
-import { carriedBy, coveredBy, journal } from "./read.ts";
+import { steps } from "./journal.ts";
+import type { StoredStep } from "./journal.ts";
+import { carriedBy, coveredBy } from "./read.ts";
 import { asSummary } from "./rows.ts";
 import { all, count, first, int, sql, text } from "./script.ts";
 import type { Script, Value } from "./script.ts";
 import type { ScriptDeps } from "./totals.ts";
 
 export function* planUndo(change: number, summary?: SummaryId): Script<UndoPlan> {
-  const steps = (yield* journal({ change })).filter(({ subject }) => summary === undefined || subject === summary);
-  if (steps.length === 0) {
+  const { left, obstacles } = yield* look(change, summary);
+  return { change, summary: summary ?? null, entries: left.map(({ entry }) => entry), obstacles };
+}
+
+interface Look {
+  /** The steps that hold. */
+  readonly left: readonly StoredStep[];
+  readonly obstacles: readonly Obstacle[];
+}
+
+function* look(change: number, summary: SummaryId | undefined): Script<Look> {
+  const known = (yield* steps({ change })).filter(({ entry }) => summary === undefined || entry.subject === summary);
+  const [newest] = known;
+  if (newest === undefined) {
     const what = summary === undefined ? `there is no change ${change}` : `change ${change} did nothing to ${summary}`;
     throw new LcmError("not_found", what, { hint: "`lcm history` lists the changes" });
   }
-  const entries = steps.filter(({ undoneBy }) => undoneBy === null);
-  const obstacles = entries.length === 0 ? steps.slice(0, 1).map(undoneAlready) : yield* obstaclesTo(entries);
-  const isIdle = obstacles.length === 0 && entries.every(changesNothing);
-  return { change, summary: summary ?? null, entries, obstacles: isIdle ? steps.slice(0, 1).map(idle) : obstacles };
+  const left = known.filter(({ entry }) => entry.undoneBy === null);
+  if (left.length === 0) return { left, obstacles: [undoneAlready(newest.entry)] };
+  const obstacles = yield* obstaclesTo(left);
+  const isIdle = obstacles.length === 0 && left.every(changesNothing);
+  return { left, obstacles: isIdle ? [idle(newest.entry)] : obstacles };
 }
 
 /** What belonged to nothing cannot be put back, and search entries follow from the rows. */
-function changesNothing({ after }: JournalEntry): boolean {
-  const trace = traceIn(after);
-  return trace !== null && trace.rows.length === 0 && trace.totals === undefined;
-}
+const changesNothing = ({ after }: StoredStep): boolean => after?.rows.length === 0 && after.totals === undefined;
 
 const idle = (entry: JournalEntry): Obstacle =>
   final(
@@ -41,18 +53,17 @@ const idle = (entry: JournalEntry): Obstacle =>
   );
 
 export function* undo(deps: ScriptDeps, change: number, summary?: SummaryId): Script<Undone> {
-  const { entries, obstacles } = yield* planUndo(change, summary);
+  const { left, obstacles } = yield* look(change, summary);
   if (obstacles.length > 0) return { kind: "blocked", obstacles };
   let taking: number | undefined;
-  for (const entry of entries) taking = yield* takeBack(deps, entry, taking);
+  for (const step of left) taking = yield* takeBack(deps, step, taking);
   if (taking === undefined) throw new LcmError("corrupt", `change ${change} has no steps`);
-  yield* settle(entries);
-  return { kind: "undone", change: taking, entries: entries.length };
+  yield* settle(left.map(({ entry }) => entry));
+  return { kind: "undone", change: taking, entries: left.length };
 }
 
-function* takeBack(deps: ScriptDeps, entry: JournalEntry, taking: number | undefined): Script<number> {
+function* takeBack(deps: ScriptDeps, { entry, before, after }: StoredStep, taking: number | undefined): Script<number> {
   const { conversation, subject } = entry;
-  const [before, after] = [traceIn(entry.before), traceIn(entry.after)];
   if (before === null || after === null) throw new LcmError("corrupt", `step ${entry.id} of the journal is unreadable`);
   const isUntouched = isSame(yield* saysOfItself(conversation), after.conversation);
   const partOf = taking === undefined ? {} : { partOf: { change: taking } };
@@ -68,21 +79,15 @@ function* takeBack(deps: ScriptDeps, entry: JournalEntry, taking: number | undef
 function* settle(entries: readonly JournalEntry[]): Script<void> {
   const subjects = JSON.stringify([...new Set(entries.map(({ subject }) => subject))]);
   let by = entries[0]?.change ?? 0;
-  let undone = undoesIn(entries[0]?.after);
+  let undone = entries[0]?.undoes ?? null;
   for (let holds = true; undone !== null; holds = !holds) {
     const [was, is] = holds ? [by, null] : [null, by];
     yield sql`UPDATE journal SET undone_by = ${is} WHERE change_id = ${undone}
                 AND subject IN (SELECT value FROM json_each(${subjects})) AND undone_by IS ${was}`;
     by = undone;
-    undone = yield* first(sql`SELECT after_json FROM journal WHERE change_id = ${undone} LIMIT 1`, (row) =>
-      undoesIn(text(row, "after_json")),
-    );
+    const [row] = yield sql`SELECT after_json ->> 'undoes' AS undoes FROM journal WHERE change_id = ${undone} LIMIT 1`;
+    undone = typeof row?.["undoes"] === "number" ? row["undoes"] : null;
   }
-}
-
-function undoesIn(json: string | undefined): number | null {
-  const undoes: unknown = json === undefined ? null : (JSON.parse(json) as { undoes?: unknown }).undoes;
-  return typeof undoes === "number" ? undoes : null;
 }
 
 const negated = (totals: NonNullable<Trace["totals"]>): NonNullable<Trace["totals"]> =>
@@ -110,18 +115,17 @@ const withArticle = (operation: string): string => `${operation === "undo" ? "an
 const obstaclesMax = 20;
 
 /** Newest step first: what a later step of the same change has done is taken back before the earlier one is looked at. */
-function* obstaclesTo(entries: readonly JournalEntry[]): Script<readonly Obstacle[]> {
+function* obstaclesTo(taken: readonly StoredStep[]): Script<readonly Obstacle[]> {
   const found: Obstacle[] = [];
   const expected = new Map<string, Left>();
   const reverted = new Set<string>();
-  for (const entry of entries) {
+  for (const { entry, before, after } of taken) {
     if (found.length >= obstaclesMax) break;
     const because = whyFinal(entry);
     if (because !== null) {
       found.push(final(entry, because));
       continue;
     }
-    const [before, after] = [traceIn(entry.before), traceIn(entry.after)];
     if (before === null || after === null) {
       found.push(final(entry, "what was there before has been forgotten"));
       continue;
@@ -367,14 +371,4 @@ function* builtOn(
       found.push({ subject, change: null, cover: null, message: `${subject} carries the text of ${id} over` });
   }
   return found;
-}
-
-// ── Reading the journal ──────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Null where it says nothing that could be put back: an older entry, or one that was forgotten. */
-function traceIn(json: string): Trace | null {
-  const told: Json = JSON.parse(json);
-  if (typeof told !== "object" || told === null || !("rows" in told) || !Array.isArray(told["rows"])) return null;
-  const trace = told as unknown as Trace;
-  return trace.rows.every(({ table }) => isTable(table)) ? trace : null;
 }

@@ -312,8 +312,8 @@ export function testFold(subject: StoreUnderTest): void {
         assert.equal((await store.conversation(talk.id))?.totals.contextTokens, (before?.contextTokens ?? 0) + 4);
         const [journalled] = await store.journal({ conversation: talk.id, limit: 1 });
         assert.equal(journalled?.operation, "rewrite");
-        assert.match(journalled.before, /badly put/);
-        assert.match(journalled.after, /well put/);
+        assert.match(journalled.before.summaries[0]?.text ?? "", /badly put/);
+        assert.match(journalled.after.summaries[0]?.text ?? "", /well put/);
       }),
     );
 

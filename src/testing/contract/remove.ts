@@ -9,6 +9,7 @@ import { restoreMessage } from "../../core/large-files.ts";
 import type { ConversationId } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
 import { checkSound } from "../lossless.ts";
+import { journalIn } from "../dump.ts";
 import { createHost, toAppendable, user } from "../scripted-host.ts";
 import { deliver, foldPlaces, nowhere, refuses } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
@@ -43,13 +44,15 @@ export function testRemove(subject: StoreUnderTest): void {
 
     it(
       "is journalled without a word of what was removed, and cannot be taken back",
-      onScene(subject, async ({ store, old, next }) => {
+      onScene(subject, async ({ store, path, old, next }) => {
         const { change } = await removeAll(store, old.id, next.id);
         const steps = await store.journal({ limit: 100 });
         assert.deepEqual(
-          steps.map(({ operation, subject: what, before, after }) => [operation, what, before, after]),
-          [["prune", "2 conversations", "{}", JSON.stringify({ conversations: [old.id, next.id] })]],
+          steps.map(({ operation, subject: what, removed }) => [operation, what, removed]),
+          [["prune", "2 conversations", [old.id, next.id]]],
         );
+        const text = `{}${JSON.stringify({ conversations: [old.id, next.id] })}`;
+        assert.deepEqual(journalIn(path), [{ change, text }]);
         assert.equal((await store.planUndo(change)).obstacles.length, 1);
       }),
     );
