@@ -40,6 +40,8 @@ export interface RewritePlan {
   readonly revision: number;
   /** `forgets` of the conversation when the sources were read: what was forgotten since must not come back. */
   readonly forgets?: number;
+  /** The summaries that the text was written from, with the revision they had. */
+  readonly sources?: readonly { readonly summary: SummaryId; readonly revision: number }[];
 }
 
 export interface DissolvePlan {

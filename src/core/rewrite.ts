@@ -13,7 +13,7 @@ import { bottomUp, closure } from "./graph.ts";
 import type { Conversation, ConversationId, Level, NewSummary, Refusal, Summary, SummaryId } from "./model.ts";
 import { rulesOf, targetTokensOf } from "./plan.ts";
 import type { Rules } from "./plan.ts";
-import type { Changed, PartOf, Skeleton, Store, SummaryFacts, Written } from "./ports.ts";
+import type { Changed, PartOf, RewritePlan, Skeleton, Store, SummaryFacts, Written } from "./ports.ts";
 import { templateNameOf } from "./prompts.ts";
 import type { TemplateName } from "./prompts.ts";
 import type { Settings } from "./settings.ts";
@@ -166,8 +166,9 @@ export type RewriteDraft =
       readonly summary: NewSummary;
       /** Drafted before, from the very same. */
       readonly isKept: boolean;
-      /** `forgets` of the conversation when the sources were read. */
+      /** `forgets` of the conversation, and the revisions of the summaries below, when the sources were read. */
       readonly forgets: number;
+      readonly sources: NonNullable<RewritePlan["sources"]>;
     }
   /** It says already what this model wrote from the very same. */
   | { readonly kind: "current" }
@@ -190,6 +191,7 @@ export async function draftRewrite(
   if (old === undefined) return { kind: "unusable", reason: "it is not there any more" };
   const conversation = await mustFind(store, old.conversation);
   const { forgets } = conversation;
+  const sources = await sourcesOf(store, id);
   const { zone = settings.timezone, overlay = new Map(), customInstructions = null, signal } = options;
   const source = await sourceOfSummary(store, old, { rules: rewriteRules(settings, conversation), zone, overlay });
   if (source === null) return { kind: "unusable", reason: sourceless(old) };
@@ -203,14 +205,19 @@ export async function draftRewrite(
   const kept = options.fresh === true ? null : await store.draft(id, basis);
   if (kept !== null && kept.text === old.text && old.rewriteReason === null) return { kind: "current" };
   if (kept !== null && levels.some((level) => level === kept.level))
-    return { kind: "drafted", old, summary: kept, isKept: true, forgets };
+    return { kind: "drafted", old, summary: kept, isKept: true, forgets, sources };
   if (options.onlyKept === true) return noneKept;
 
   const asking = { purpose: "rewrite", customInstructions, ...(signal && { signal }) } as const;
   const drafted = await draftWithModel({ ...deps, model }, source, asking, levels);
   if (drafted.kind !== "drafted") return drafted;
   await store.saveDraft(id, basis, drafted.summary, forgets);
-  return { kind: "drafted", old, summary: drafted.summary, isKept: false, forgets };
+  return { kind: "drafted", old, summary: drafted.summary, isKept: false, forgets, sources };
+}
+
+async function sourcesOf(store: Store, id: SummaryId): Promise<NonNullable<RewritePlan["sources"]>> {
+  const { summaries: ids = [] } = (await store.sources([id])).get(id) ?? {};
+  return (await store.summaries({ ids })).map(({ id: summary, revision }) => ({ summary, revision }));
 }
 
 /** A normal text says more than an aggressive one, so the model is not asked for that in its place. */
@@ -222,13 +229,13 @@ export const missingModel = (): LcmError =>
     hint: "--model provider/model or LCM_SUMMARY_MODEL names one",
   });
 
-/** Stale if the summary has been rewritten, or something was forgotten, since this was drafted. */
+/** Stale if the summary or one it was written from has been rewritten, or something was forgotten, since then. */
 export const applyRewrite = async (
   { store }: Pick<RewriteDeps, "store">,
-  { old, summary, forgets }: Extract<RewriteDraft, { readonly kind: "drafted" }>,
+  { old, summary, forgets, sources }: Extract<RewriteDraft, { readonly kind: "drafted" }>,
   partOf?: PartOf,
 ): Promise<Written<Changed & { readonly revision: number }>> =>
-  await store.rewrite({ summary: old.id, revision: old.revision, forgets }, summary, partOf);
+  await store.rewrite({ summary: old.id, revision: old.revision, forgets, sources }, summary, partOf);
 
 // ── All of a plan ────────────────────────────────────────────────────────────────────────────────────────────────────
 

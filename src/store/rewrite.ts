@@ -25,6 +25,13 @@ export function* rewrite(
   if (plan.forgets !== undefined && (yield* mustHave(old.conversation)).forgets !== plan.forgets) {
     return { kind: "stale", reason: `something was forgotten since the sources of ${plan.summary} were read` };
   }
+  const sources = yield* summaries({ ids: (plan.sources ?? []).map(({ summary }) => summary) });
+  const changed = plan.sources?.find(({ summary, revision }) =>
+    sources.every((each) => each.id !== summary || each.revision !== revision),
+  );
+  if (changed !== undefined) {
+    return { kind: "stale", reason: `${changed.summary}, which it was written from, was rewritten in the meantime` };
+  }
   const made = textImage(deps, old, draft);
   const change = yield* replaced(deps, stepOf(old, partOf), [made]);
   if (old.rewriteReason !== null) yield* afterForgetting(deps, old, draft, { ...partOf, change });

@@ -5,6 +5,7 @@ import { Option } from "commander";
 import type { Dissolution, Returning } from "../../core/dissolve.ts";
 import { LcmError } from "../../core/errors.ts";
 import { messageName } from "../../core/model.ts";
+import { summaryOverheadTokens } from "../../core/render-summary.ts";
 import { formatCount, formatRange } from "../../core/text.ts";
 import { comparison } from "../make-up.ts";
 import { cut, facts, plural, table } from "../render.ts";
@@ -117,7 +118,11 @@ function planLines(session: Session, plan: Dissolution): readonly string[] {
       ...(place === null
         ? []
         : [
-            ["returns", `${countOf(run)}, ${plural(returned, "token")}`, ...runTable(session, run, room)] as const,
+            [
+              "returns",
+              `${countOf(run)}, ${plural(returned, "token")}${around(run)}`,
+              ...runTable(session, run, room),
+            ] as const,
             [
               "ordinal shift",
               shifted === 0 ? "none: there is room" : `${plural(shifted, "later item moves", "later items move")} up`,
@@ -133,6 +138,10 @@ function planLines(session: Session, plan: Dissolution): readonly string[] {
 
 const quoted = (opening: string, room: number): readonly string[] =>
   opening === "" ? [] : [`"${cut(openingOf({ text: opening }), Math.max(10, room - 2))}"`];
+
+/** Why the context grows by more than the texts do. */
+const around = ([first]: readonly Returning[]): string =>
+  first?.kind === "summary" ? `, and in a prompt about ${summaryOverheadTokens} around each` : "";
 
 function countOf(run: readonly Returning[]): string {
   const [first] = run;
