@@ -42,33 +42,24 @@ export function meter(deps: SpendDeps, model: Model, options: { readonly breaker
         windowSince: minutesBefore(begun, settings.spendWindowMinutes),
         breakerSince: options.breaker === "ignored" ? null : minutesBefore(begun, breakerMinutes),
       };
-      const admission = await noting(store.beginCall({ conversation, purpose, provider, model: name }, bounds));
-      if (admission.kind === "refused") return admission;
-      const completion = await completeWithin(model, request);
-      const isText = completion.kind === "text";
-      await noting(
-        store.endCall(admission.id, {
+      try {
+        const admission = await store.beginCall({ conversation, purpose, provider, model: name }, bounds);
+        if (admission.kind === "refused") return admission;
+        const completion = await completeWithin(model, request);
+        const isText = completion.kind === "text";
+        await store.endCall(admission.id, {
           inputTokens: isText ? completion.inputTokens : 0,
           outputTokens: isText ? completion.outputTokens : 0,
           result: isText ? "ok" : completion.refusal,
           durationMs: timestampToMs(clock.now()) - timestampToMs(begun),
-        }),
-      );
-      return completion;
+        });
+        return completion;
+      } catch (error) {
+        // The model throws nothing here. Nobody must take the store's trouble for the provider's.
+        return error instanceof Error ? { ...refusedBy(error), ofStore: error } : refusedBy(error);
+      }
     },
   };
-}
-
-const thrownByStore = new WeakSet<Error>();
-
-/** Marks what the store throws, so that nobody takes it for the provider's trouble. */
-async function noting<T>(note: Promise<T>): Promise<T> {
-  try {
-    return await note;
-  } catch (error) {
-    if (error instanceof Error) thrownByStore.add(error);
-    throw error;
-  }
 }
 
 /** One call that outlives neither its signal nor an adapter that throws: both become refusals. */
@@ -98,11 +89,15 @@ async function safely<T>(work: () => Promise<T>): Promise<T | Refused> {
   try {
     return await work();
   } catch (error) {
-    const refusal = error instanceof LcmError ? refusalOf(error) : "unreachable";
-    const ofStore = error instanceof Error && thrownByStore.has(error) ? { ofStore: error } : {};
-    return { kind: "refused", refusal, message: wordsOf(error), ...ofStore };
+    return refusedBy(error);
   }
 }
+
+const refusedBy = (error: unknown): Refused => ({
+  kind: "refused",
+  refusal: error instanceof LcmError ? refusalOf(error) : "unreachable",
+  message: wordsOf(error),
+});
 
 /** An adapter may not know what a call took, or say nonsense: then nothing is counted, and the answer stands. */
 function counted(completion: Completion): Completion {
