@@ -1,40 +1,23 @@
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import fc from "fast-check";
-import { openSqlite, systemNow } from "../store/sqlite.ts";
 import { deliver, foldPlaces, itemOf, shownTexts, summary } from "../testing/contract/ground.ts";
 import { dumpOfContent } from "../testing/dump.ts";
+import { freshLcms } from "../testing/fresh-lcm.ts";
 import { growConversation, pickRun } from "../testing/grown-conversation.ts";
 import { checkLossless } from "../testing/lossless.ts";
 import { createRandom } from "../testing/random.ts";
-import { makeScratch } from "../testing/scratch.ts";
 import { createHost, turnWithTool, user } from "../testing/scripted-host.ts";
 import { movesFor } from "./dissolve.ts";
 import type { Dissolution } from "./dissolve.ts";
 import { LcmError } from "./errors.ts";
-import { createLcm } from "./lcm.ts";
 import type { Lcm } from "./lcm.ts";
 import type { ContextItem, Conversation, ConversationId, SummaryId } from "./model.ts";
 import type { Store } from "./ports.ts";
 import { promptTokens } from "./render-summary.ts";
 
-const folder = makeScratch("dissolve");
-let databases = 0;
-after(() => rmSync(folder, { recursive: true, force: true }));
-
-async function onLcm(test: (ground: { lcm: Lcm; store: Store; path: string }) => Promise<void>): Promise<void> {
-  const path = join(folder, `${++databases}.db`);
-  const store = await openSqlite({ path, housekeeping: false });
-  const lcm = createLcm({ store, clock: { now: systemNow } });
-  try {
-    await test({ lcm, store, path });
-  } finally {
-    await lcm.close();
-  }
-}
+const onLcm = freshLcms("dissolve");
 
 /** Eight messages; m0 to m5 under three leaves, the first two of them condensed. */
 async function eight(store: Store) {
@@ -341,7 +324,7 @@ describe("folding and dissolving undo each other, in any conversation and at any
     await onGrown(async ({ lcm, store, id, random }) => {
       const [before, context] = [await mustHave(store, id), await store.context(id)];
       const run = pickRun(context, random);
-      if (run.length === 0) return;
+      fc.pre(run.length > 0);
       const folded = await store.fold(id, run, summary("for a moment"));
       assert.ok(folded.kind === "written");
       const plan = await lcm.planDissolve({ conversation: id, summary: folded.summary, purge: true });
@@ -357,7 +340,7 @@ describe("folding and dissolving undo each other, in any conversation and at any
     await onGrown(async ({ lcm, store, id, random }) => {
       const context = await store.context(id);
       const summaries = context.filter((item) => item.kind === "summary");
-      if (summaries.length === 0) return;
+      fc.pre(summaries.length > 0);
       const chosen = random.pick(summaries);
       const plan = await lcm.planDissolve({ conversation: id, summary: chosen.id });
       const { shifted } = await lcm.dissolve(plan);
@@ -389,7 +372,7 @@ describe("folding and dissolving undo each other, in any conversation and at any
   it("taking it back restores every table, purged or not, with a shift or without", async () => {
     await onGrown(async ({ lcm, store, path, id, random }) => {
       const summaries = (await store.context(id)).filter((item) => item.kind === "summary");
-      if (summaries.length === 0) return;
+      fc.pre(summaries.length > 0);
       const { id: chosen } = random.pick(summaries);
       const before = dumpOfContent(path);
       const change = await apply(lcm, id, chosen, random.chance(0.5));
@@ -403,7 +386,7 @@ describe("folding and dissolving undo each other, in any conversation and at any
     await onGrown(async ({ lcm, store, id, random }) => {
       const context = await store.context(id);
       const summaries = context.filter((item) => item.kind === "summary");
-      if (summaries.length === 0) return;
+      fc.pre(summaries.length > 0);
       const change = await apply(lcm, id, random.pick(summaries).id, random.chance(0.5));
       const host = createHost("later");
       for (const text of ["later 1", "later 2"]) host.says(user(text));

@@ -7,12 +7,12 @@
 import type { PartOf } from "../core/changes.ts";
 import { LcmError } from "../core/errors.ts";
 import { forgottenMark } from "../core/forget.ts";
-import type { ConversationId, Operation, SummaryId } from "../core/model.ts";
+import type { ConversationId, Operation, SummaryId, Totals } from "../core/model.ts";
 import { summaries as summaryIndex } from "./corpus.ts";
 import { reindexRow } from "./indexing.ts";
 import { count, first, int, sql, text, textOrNull } from "./script.ts";
 import type { Row, Script, Statement, Value } from "./script.ts";
-import { adjustTotals } from "./totals.ts";
+import { adjustTotals, totalsIn } from "./totals.ts";
 import type { ScriptDeps, TotalsChange } from "./totals.ts";
 
 /** Rows that stand for something, and rows that only tie them together: these are written whole. */
@@ -170,7 +170,8 @@ function* put(
     if (image.columns !== null && (was === null || "content" in image.columns)) yield* reindex(image);
   if (conversation === null) return;
   const totalsAfter = yield* totalsOf(conversation, images);
-  const change = Object.entries(totalsAfter).map(([name, now]) => [name, now - (totalsBefore[name] ?? 0)] as const);
+  const names = Object.keys(totalsAfter) as readonly (keyof Totals)[];
+  const change = names.map((name) => [name, totalsAfter[name] - totalsBefore[name]] as const);
   yield* adjustTotals(deps, conversation, Object.fromEntries(change));
   if (standing.some(({ image, was }) => image.table === "messages" && (image.columns === null || was === null))) {
     yield sql`UPDATE conversations SET last_message_at = (
@@ -244,7 +245,7 @@ export function* reindex({ table, key }: Pick<Image, "table" | "key">): Script<v
 }
 
 /** What the rows that are about to change add to the totals of their conversation. */
-function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<Record<string, number>> {
+function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<Totals> {
   const touched = (table: Table, column: string): string =>
     JSON.stringify(images.filter((image) => image.table === table).map(({ key }) => key[column]));
   const [messages, summaries] = [touched("messages", "message_id"), touched("summaries", "summary_id")];
@@ -264,15 +265,7 @@ function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<
         AND summary_id IN (SELECT value FROM json_each(${summaries}))
       UNION SELECT ordinal FROM context_items WHERE ${messages} <> '[]' AND conversation_id = ${id}
         AND message_id IN (SELECT value FROM json_each(${messages})))`;
-  return {
-    messages: int(sums, "messages"),
-    messageTokens: int(sums, "message_tokens"),
-    summaries: int(sums, "summaries"),
-    contextItems: int(sums, "items"),
-    contextTokens: int(sums, "tokens"),
-    contextMessages: int(sums, "raw_items"),
-    contextMessageTokens: int(sums, "raw_tokens"),
-  } satisfies Required<TotalsChange>;
+  return totalsIn(sums);
 }
 
 // ── Statements made up here ──────────────────────────────────────────────────────────────────────────────────────────

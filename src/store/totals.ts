@@ -1,8 +1,8 @@
 /** The running totals of a conversation, moved by every write in its own transaction: nothing is ever counted again. */
 
-import type { ConversationId, Timestamp } from "../core/model.ts";
-import { sql } from "./script.ts";
-import type { Script } from "./script.ts";
+import type { ConversationId, Timestamp, Totals } from "../core/model.ts";
+import { int, sql } from "./script.ts";
+import type { Row, Script } from "./script.ts";
 
 /** What scripts need from outside: the time, and fresh hexadecimal digits for an id. */
 export interface ScriptDeps {
@@ -32,3 +32,14 @@ export function* adjustTotals(deps: ScriptDeps, id: ConversationId, by: TotalsCh
       updated_at = ${deps.now()}, revision = revision + 1
     WHERE conversation_id = ${id}`;
 }
+
+/** What rows add up to, wherever it is counted: of a whole conversation, or of what is about to change in it. */
+export const totalsIn = (sums: Row): Totals => ({
+  messages: int(sums, "messages"),
+  messageTokens: int(sums, "message_tokens"),
+  summaries: int(sums, "summaries"),
+  contextItems: int(sums, "items"),
+  contextTokens: int(sums, "tokens"),
+  contextMessages: int(sums, "raw_items"),
+  contextMessageTokens: int(sums, "raw_tokens"),
+});

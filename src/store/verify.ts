@@ -10,6 +10,7 @@ import { asMessage, asSummary } from "./rows.ts";
 import { schemaVersion, tables } from "./schema.ts";
 import { all, count, first, int, sql, statement, text, textOrNull } from "./script.ts";
 import type { Row, Script } from "./script.ts";
+import { totalsIn } from "./totals.ts";
 
 export function* skeleton(id: ConversationId): Script<Skeleton> {
   const conversation = yield* mustHave(id);
@@ -44,15 +45,7 @@ export function* recount(id: ConversationId): Script<Totals> {
       (SELECT count(*) FROM summaries WHERE conversation_id = ${id}) AS summaries
     FROM context_items c LEFT JOIN messages m USING (message_id) LEFT JOIN summaries s USING (summary_id)
     WHERE c.conversation_id = ${id}`;
-  return {
-    messages: int(sums, "messages"),
-    messageTokens: int(sums, "message_tokens"),
-    summaries: int(sums, "summaries"),
-    contextItems: int(sums, "items"),
-    contextTokens: int(sums, "tokens"),
-    contextMessages: int(sums, "raw_items"),
-    contextMessageTokens: int(sums, "raw_tokens"),
-  };
+  return totalsIn(sums);
 }
 
 /** Columns as JSON arrays: a million rows come over as four strings instead of a million objects. */
