@@ -22,10 +22,8 @@ export function planFix(bones: Skeleton): Mending | null {
       return time === undefined || time === bones.messageTimes[at] ? [] : [{ message: id as MessageId, at: time }];
     }),
     sources: bones.summaries.flatMap(({ id }) => {
-      const [is, should] = [bones.sources.get(id), right.summaries.get(id)?.sources];
-      return should === undefined || (isSame(is?.messages, should.messages) && isSame(is?.summaries, should.summaries))
-        ? []
-        : [{ summary: id, ...should }];
+      const should = right.summaries.get(id)?.sources;
+      return should === undefined || isSameSources(bones.sources.get(id), should) ? [] : [{ summary: id, ...should }];
     }),
     summaries: bones.summaries.flatMap((summary) => {
       const facts = right.summaries.get(summary.id)?.facts ?? null;
@@ -45,6 +43,9 @@ export const wrongTotals = ({ conversation, recounted }: Skeleton): readonly (ke
 
 const isSame = <T>(a: readonly T[] = [], b: readonly T[]): boolean =>
   a.length === b.length && a.every((each, at) => each === b[at]);
+
+export const isSameSources = (is: Sources | undefined, should: Sources): boolean =>
+  isSame(is?.messages, should.messages) && isSame(is?.summaries, should.summaries);
 
 export const isSameRange = (a: Range, b: Range): boolean => a.earliestAt === b.earliestAt && a.latestAt === b.latestAt;
 const isSameFacts = (a: DerivedFacts, b: DerivedFacts): boolean =>

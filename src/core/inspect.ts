@@ -4,9 +4,9 @@
  */
 
 import { wordsOf } from "./errors.ts";
-import { isSameRange, planFix, whatFollows, wrongTotals } from "./fix.ts";
+import { isSameRange, isSameSources, planFix, whatFollows, wrongTotals } from "./fix.ts";
 import type { WhatFollows } from "./fix.ts";
-import { coverage, flatten } from "./graph.ts";
+import { closure, coverage, flatten } from "./graph.ts";
 import { restoreMessage } from "./large-files.ts";
 import { messageName } from "./model.ts";
 import type { ConversationId, MessageId, Ref, Sources, SummaryId } from "./model.ts";
@@ -129,6 +129,8 @@ function inspectInvariant(bones: Skeleton, right: WhatFollows): readonly Bare[] 
     const summary = opened(message);
     const subject = messageName(message as MessageId);
     if (summary === null) return error(code, subject, `the context reaches ${subject} ${words}`, fix(id));
+    if (summary === "unknown")
+      return error(code, subject, `the context reaches ${subject} ${words}; ${onlyBackup} right`, restore);
     const then = `once ${summary} is dissolved, doctor --fix sets it right`;
     return error(code, subject, `the context reaches ${subject} ${words}; ${then}`, dissolve(id, summary));
   };
@@ -162,9 +164,9 @@ function misordered(reached: readonly number[], bones: Skeleton): readonly numbe
 /**
  * What moving and leaving out whole items does not mend is two summaries that reach into each other, or a message that
  * belongs inside one: when the summary is opened up, its sources can be moved and left out one by one. Null for a message
- * that needs no such thing.
+ * that needs no such thing; unknown where a summary is among its own sources, so that what it spans cannot be told.
  */
-function whatToOpen(bones: Skeleton, right: WhatFollows): (message: number) => SummaryId | null {
+function whatToOpen(bones: Skeleton, right: WhatFollows): (message: number) => SummaryId | "unknown" | null {
   const context: readonly Ref[] = planFix(bones)?.context?.items ?? bones.context;
   const sourcesOf = (summary: SummaryId): Sources | undefined => right.summaries.get(summary)?.sources;
   const { messages } = flatten(context, sourcesOf);
@@ -182,7 +184,7 @@ function whatToOpen(bones: Skeleton, right: WhatFollows): (message: number) => S
       const span = right.spanOf(item);
       return span !== null && span.first <= seq && seq <= span.last;
     });
-    return over.get(message) ?? around?.id ?? null;
+    return over.get(message) ?? around?.id ?? "unknown";
   };
 }
 
@@ -211,6 +213,8 @@ function inspectSummaries(bones: Skeleton, right: WhatFollows): readonly Bare[] 
   const byId = new Map(bones.summaries.map((summary) => [summary.id, summary]));
   const tokensOf = new Map(bones.messageIds.map((message, index) => [message, bones.messageTokens[index] ?? 0]));
   const isUnused = unusedIn(bones);
+  const shown = bones.context.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
+  const reached = new Set(closure(shown, (summary) => bones.sources.get(summary)));
   return bones.summaries.flatMap((summary) => {
     const sources = bones.sources.get(summary.id) ?? { messages: [], summaries: [] };
     return [
@@ -220,6 +224,7 @@ function inspectSummaries(bones: Skeleton, right: WhatFollows): readonly Bare[] 
         ...sources.summaries.map((source) => byId.get(source)?.tokens ?? Infinity),
       ]),
       ...inspectFacts(id, summary, sources, right),
+      ...(reached.has(summary.id) ? [] : inspectOrder(id, summary.id, sources, right)),
       ...(isUnused(summary) ? [unused(id, summary)] : []),
     ];
   });
@@ -292,6 +297,16 @@ function inspectFacts(
     found.push(error("wrong_descendants", subject, message, fix(id)));
   }
   return found;
+}
+
+/** Of a summary that the context does not reach; the one invariant tells the order of all that it does reach. */
+function inspectOrder(id: ConversationId, subject: SummaryId, sources: Sources, right: WhatFollows): readonly Bare[] {
+  const own = right.summaries.get(subject)?.sources;
+  // A link to what is not there is another finding.
+  const isWhole = own?.messages.length === sources.messages.length && own.summaries.length === sources.summaries.length;
+  if (!isWhole || isSameSources(sources, own)) return [];
+  const message = `${subject} names what it was made from in another order than it was said`;
+  return [error("out_of_order", subject, message, fix(id))];
 }
 
 const rangeWords = ({ earliestAt, latestAt }: Pick<SummaryFacts, "earliestAt" | "latestAt">): string =>
