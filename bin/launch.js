@@ -64,7 +64,8 @@ export function mainPath() {
  */
 export function tuiArguments(argv) {
   // Of the options that stand before a command, these are the ones followed by a value.
-  const isValue = (/** @type {number} */ at) => argv[at - 1] === "--db" || argv[at - 1] === "--sessions";
+  const valued = ["--db", "--sessions", "--model", "--provider", "--base-url", "--prompt-dir"];
+  const isValue = (/** @type {number} */ at) => valued.indexOf(argv[at - 1] || "") !== -1;
   const asksVersion = argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V");
   const namesCommand = argv.some((word, at) => word.charAt(0) !== "-" && !isValue(at));
   return namesCommand || asksVersion ? argv : ["tui"].concat(argv);

@@ -37,15 +37,16 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   store: ["core", "node:"],
   llm: ["core", "node:"],
   tools: ["core", "node:", "packages"],
+  show: ["core", "node:", "packages"],
   openclaw: ["core", "tools", "node:", "packages"],
   mcp: ["core", "tools", "node:", "packages"],
-  cli: ["core", "tools", "node:", "packages"],
-  tui: ["core", "node:", "packages"],
+  cli: ["core", "tools", "show", "node:", "packages"],
+  tui: ["core", "show", "node:", "packages"],
   web: ["core", "node:", "packages"],
 };
 
 /** The composition roots choose the store, the model and the surface; they alone read the environment. */
-const roots = ["cli/main.ts", "cli/context.ts", "cli/open.ts", "openclaw/plugin.ts", "openclaw/cli.ts"];
+const roots = ["cli/main.ts", "cli/context.ts", "cli/open.ts", "cli/tui.ts", "openclaw/plugin.ts", "openclaw/cli.ts"];
 const openers = ["cli/open.ts", "openclaw/plugin.ts"];
 const surfaces = ["openclaw", "mcp", "cli", "tui", "web"];
 const linesMax = 500;
@@ -73,7 +74,7 @@ const rules: readonly Rule[] = [
   arrowRule("llm", "llm imports core, and loads a package only when a model is asked", {
     bad: [
       `import {\n  sql,\n} from "../store/script.ts";`,
-      `import { render } from "../cli/render.ts";`,
+      `import { createContext } from "../cli/context.ts";`,
       `import { generateText } from "ai";`,
     ],
     good: [
@@ -88,7 +89,7 @@ const rules: readonly Rule[] = [
   }),
   arrowRule("openclaw", "openclaw imports core and tools, and mounts cli/commands", {
     bad: [
-      `import { render } from "../cli/render.ts";`,
+      `import { createContext } from "../cli/context.ts";`,
       `import { open } from "../store/sqlite.ts";`,
       `const { complete } = await import("../llm/provider.ts");`,
     ],
@@ -102,13 +103,17 @@ const rules: readonly Rule[] = [
     bad: [`import { open } from "../cli/open.ts";`, `import { complete } from "../llm/provider.ts";`],
     good: [`import { tools } from "../tools/tools.ts";`],
   }),
-  arrowRule("cli", "cli imports core and tools", {
+  arrowRule("show", "show imports core", {
+    bad: [`import { Session } from "../cli/commands/session.ts";`, `import { App } from "../tui/app.ts";`],
+    good: [`import { formatCount } from "../core/text.ts";`, `import { diffLines } from "diff";`],
+  }),
+  arrowRule("cli", "cli imports core, tools and show", {
     bad: [`import { openStore } from "../store/sqlite.ts";`, `const { App } = await import("../tui/app.ts");`],
     good: [`import { tools } from "../tools/tools.ts";`, `import { Command } from "commander";`],
   }),
-  arrowRule("tui", "tui imports core", {
-    bad: [`import { render } from "../cli/render.ts";`, `import { grepTool } from "../tools/grep.ts";`],
-    good: [`import { createLcm } from "../core/lcm.ts";`],
+  arrowRule("tui", "tui imports core and show", {
+    bad: [`import { act } from "../cli/commands/session.ts";`, `import { grepTool } from "../tools/grep.ts";`],
+    good: [`import { createLcm } from "../core/lcm.ts";`, `import { table } from "../show/render.ts";`],
   }),
   arrowRule("web", "web imports core", {
     bad: [`const worker = new Worker(new URL("../store/sqlite-worker.ts", import.meta.url));`],
@@ -235,7 +240,7 @@ const rules: readonly Rule[] = [
       ),
     bad: [
       file("core/settings.ts", `const value = process.env["LCM_DB"];`),
-      file("cli/render.ts", `const { env, stdout } = process;`),
+      file("show/render.ts", `const { env, stdout } = process;`),
       file("llm/credentials.ts", `import { env } from "node:process";`),
     ],
     good: [

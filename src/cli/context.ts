@@ -53,6 +53,12 @@ export function createContext({ config = null, finish }: ContextOptions): Comman
         await serveMcp({ ...service, version: version(), stdin, stdout, signal });
       }, endings);
     },
+    async openTui(request) {
+      const { openTui } = await import("./tui.ts");
+      await interruptible(async (signal) => {
+        await openTui({ ...request, context: this, signal });
+      }, endings);
+    },
     async confirm(question) {
       const { confirm } = await import("@clack/prompts");
       const answer = await confirm({ message: question, initialValue: false, output: stderr });

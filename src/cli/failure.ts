@@ -2,7 +2,7 @@
 
 import { LcmError } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
-import { breakText, createPaint, harmless, jsonText } from "./render.ts";
+import { breakText, createPaint, harmless, jsonText } from "../show/render.ts";
 
 export const exitInvalid = 2;
 export const exitConflict = 4;

@@ -18,7 +18,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   const json = argv.includes("--json");
   const program = createProgram(context, json);
   try {
-    await program.parseAsync(argv.length === 0 ? ["--help"] : withoutVainHelp(program, argv), { from: "user" });
+    await program.parseAsync(withoutVainHelp(program, withCommand(program, context, argv)), { from: "user" });
     return status;
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportFailure(context, json, error);
@@ -33,6 +33,13 @@ function createProgram(context: CommandContext, json: boolean): Command {
     .exitOverride();
   addCommands(program, context, json);
   return program;
+}
+
+/** In a terminal, options without a command are those of the terminal UI; elsewhere nothing at all asks what there is. */
+function withCommand(program: Command, context: CommandContext, argv: readonly string[]): readonly string[] {
+  if (!context.isInteractive || !context.stdout.isTerminal) return argv.length === 0 ? ["--help"] : argv;
+  const isAsking = argv.some((word) => ["-h", "--help", "-V", "--version", "--json"].includes(word));
+  return isAsking || program.parseOptions([...argv]).operands.length > 0 ? argv : ["tui", ...argv];
 }
 
 /** Help for a command that there is not would be that of the whole program, as if all were well. */

@@ -58,7 +58,7 @@ export async function findDatabase(
   return createDatabase(resolve(fromHome(path)), settings);
 }
 
-const stateDirectory = (): string => fromHome(process.env["OPENCLAW_STATE_DIR"]?.trim() || "~/.openclaw");
+export const stateDirectory = (): string => fromHome(process.env["OPENCLAW_STATE_DIR"]?.trim() || "~/.openclaw");
 
 /** A variable's `~` has not been seen by a shell. */
 const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? join(homedir(), path.slice(1)) : path);
@@ -88,13 +88,20 @@ export function createDatabase(
       const found = statSync(path, { throwIfNoEntry: false });
       return found === undefined ? null : `${found.dev}:${found.ino}`;
     },
+    stamp() {
+      const [file, log] = [path, `${path}-wal`].map((each) => statSync(each, { throwIfNoEntry: false }));
+      return file === undefined ? null : [file.dev, file.ino, file.mtimeMs, log?.mtimeMs, log?.size].join(":");
+    },
+    isWritable: () => isWritable(path),
     async open(purpose, { settings: given, ...engine } = {}) {
       const writes = purpose === "write" || purpose === "import";
       if (purpose !== "import" && kind() === "none") throw missing();
       const values = given ?? (await settings()).values;
       if (purpose === "import") boundMemory();
-      const options = { path, filesDir, readOnly: !writes && !isWritable(path), housekeeping: purpose !== "import" };
-      const store = await (purpose === "search" ? openSqliteWorker(options) : openSqlite(options));
+      const readOnly = purpose === "look" || (!writes && !isWritable(path));
+      const options = { path, filesDir, readOnly, housekeeping: purpose !== "import" };
+      const isApart = purpose === "search" || purpose === "look";
+      const store = await (isApart ? openSqliteWorker(options) : openSqlite(options));
       // Whoever sits at a terminal has perhaps just mended the key, and wants to see it work.
       return createLcm({ clock, store, settings: values, breaker: "ignored", ...engine });
     },

@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { keyFacts } from "../../src/cli/demo/facts.ts";
 import type { KeyFact } from "../../src/cli/demo/facts.ts";
 import { holds } from "../../src/cli/recollect.ts";
-import { widthOf } from "../../src/cli/render.ts";
+import { widthOf } from "../../src/show/render.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { ConversationId, Timestamp } from "../../src/core/model.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";

@@ -1,7 +1,7 @@
 /** `lcm adopt`: a database of the older program becomes ours, in place, after a backup. */
 
 import type { Command } from "commander";
-import { plural } from "../render.ts";
+import { plural } from "../../show/render.ts";
 import { act, exitOk, indexAll, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 import { examples } from "./options.ts";

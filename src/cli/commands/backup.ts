@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { formatBytes } from "../../core/text.ts";
-import { plural } from "../render.ts";
+import { plural } from "../../show/render.ts";
 import { act, exitOk } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 import { examples } from "./options.ts";

@@ -5,7 +5,7 @@ import type { Conversation } from "../../core/model.ts";
 import type { ConversationFilter } from "../../core/ports.ts";
 import { promptTokens } from "../../core/render-summary.ts";
 import { formatCount } from "../../core/text.ts";
-import { clockTime, cut, oneLine, plural, table } from "../render.ts";
+import { clockTime, cut, oneLine, plural, table } from "../../show/render.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 import { examples, wholeNumber } from "./options.ts";

@@ -11,7 +11,7 @@ import type { Conversation, Level, SummaryId } from "../../core/model.ts";
 import { isSummaryId } from "../../core/model.ts";
 import type { Mending } from "../../core/ports.ts";
 import { formatCount } from "../../core/text.ts";
-import { breakLines, oneLine, plural } from "../render.ts";
+import { breakLines, oneLine, plural } from "../../show/render.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
 import { act, exitFindings, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";

@@ -10,7 +10,7 @@ import type { Incomplete } from "../../core/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
 import type { ConversationId } from "../../core/model.ts";
-import { plural } from "../render.ts";
+import { plural } from "../../show/render.ts";
 import { act, exitFindings, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 import { conversationWords, examples } from "./options.ts";

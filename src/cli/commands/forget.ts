@@ -12,7 +12,7 @@ import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
 import type { Message, MessageId } from "../../core/model.ts";
 import type { ForgetPlan } from "../../core/ports.ts";
-import { cut, oneLine, plural } from "../render.ts";
+import { cut, oneLine, plural } from "../../show/render.ts";
 import { addApplying, isApplying } from "./applying.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";

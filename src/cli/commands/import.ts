@@ -12,7 +12,7 @@ import { formatBytes, formatCount } from "../../core/text.ts";
 import { noTranscript } from "../../core/transcript.ts";
 import { findTranscripts, isDatabase, openTranscript, sessionNameOf } from "../files.ts";
 import type { TranscriptFile } from "../files.ts";
-import { breakLines, plural } from "../render.ts";
+import { breakLines, plural } from "../../show/render.ts";
 import { act, exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
 import type { CommandContext, Engine, Session } from "./session.ts";
 import { examples, paragraph } from "./options.ts";

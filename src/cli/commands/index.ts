@@ -4,9 +4,8 @@
  */
 
 import type { Command } from "commander";
-import { LcmError } from "../../core/errors.ts";
 import { exitInvalid } from "../failure.ts";
-import { breakText, createPaint, jsonText } from "../render.ts";
+import { breakText, createPaint, jsonText } from "../../show/render.ts";
 import { addAdopt } from "./adopt.ts";
 import { addAsk } from "./ask.ts";
 import { addBackup } from "./backup.ts";
@@ -33,16 +32,16 @@ import { addRecent } from "./recent.ts";
 import { addRepair } from "./repair.ts";
 import { addRestore } from "./restore.ts";
 import { addRewrite } from "./rewrite.ts";
-import { act } from "./session.ts";
 import type { CommandContext } from "./session.ts";
 import { addStatus } from "./status.ts";
 import { addUndo } from "./undo.ts";
 import { addTransplant } from "./transplant.ts";
+import { addTui } from "./tui.ts";
 
 export type { CommandContext } from "./session.ts";
 
 const groups = [
-  { heading: "Look:", adders: [addStatus, addConversations, addMessages, addContext, addDag] },
+  { heading: "Look:", adders: [addTui, addStatus, addConversations, addMessages, addContext, addDag] },
   { heading: "Recall:", adders: [addGrep, addAsk, addRecent, addDescribe, addExpand, addMcp] },
   { heading: "Work:", adders: [addCompact, addPrompts, addDemo] },
   { heading: "Bring in and take out:", adders: [addImport, addExport] },
@@ -82,7 +81,6 @@ export function addCommands(program: Command, context: CommandContext, json: boo
     program.commandsGroup(heading);
     for (const add of adders) add(program, context);
   }
-  addTui(program, context);
   program.commandsGroup("Help:").helpCommand("help [command]", "show help for a command");
 }
 
@@ -95,21 +93,6 @@ export function reportUsage({ stdout }: CommandContext, json: boolean, said: str
 
 const isFor = (command: string, option: string | undefined): boolean =>
   option !== "--version" && !(command === "mcp" && option === "--json");
-
-/** Where `lcm-tui` leads. Not shown among the commands while it has nothing to show. */
-function addTui(program: Command, context: CommandContext): void {
-  program
-    .command("tui", { hidden: true })
-    .allowUnknownOption()
-    .allowExcessArguments()
-    .action(
-      act(context, () => {
-        throw new LcmError("unavailable", "the terminal UI is not in this version yet", {
-          hint: "`lcm --help` lists the commands; they do everything that there is to do",
-        });
-      }),
-    );
-}
 
 const argumentTerm = (argument: Command["registeredArguments"][number]): string => {
   const name = argument.name() + (argument.variadic ? "…" : "");

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Reader } from "../../core/scope.ts";
 import type { ResolvedSettings } from "../../core/settings.ts";
-import { oneLine } from "../render.ts";
+import { oneLine } from "../../show/render.ts";
 import { conversationWords, examples, paragraph } from "./options.ts";
 import { act, exitOk } from "./session.ts";
 import type { CommandContext, Engine, Session } from "./session.ts";

@@ -7,7 +7,7 @@ import { messageName, roles } from "../../core/model.ts";
 import type { Conversation, Json, Message, Part, Role, Summary } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
 import { parseSpan } from "../../core/when.ts";
-import { harmless, oneLine, padStart, plural, clockTime, table, widthOf } from "../render.ts";
+import { harmless, oneLine, padStart, plural, clockTime, table, widthOf } from "../../show/render.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 import { conversationWords, examples, wholeNumber } from "./options.ts";

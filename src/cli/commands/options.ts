@@ -4,7 +4,7 @@ import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
 import { promptBudgetDefault } from "../../core/compact.ts";
 import { formatCount } from "../../core/text.ts";
-import { breakLines, padEnd, widthOf } from "../render.ts";
+import { breakLines, padEnd, widthOf } from "../../show/render.ts";
 
 /** Text for the end of a command's help, made when it is known how wide that is. */
 type HelpText = (at: { readonly command: Command }) => string;

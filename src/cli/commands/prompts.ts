@@ -18,7 +18,7 @@ import { rewriteRules } from "../../core/rewrite.ts";
 import { summarize } from "../../core/summarize.ts";
 import { sourceOfSummary } from "../../core/summary-source.ts";
 import { estimateTokens, formatCount } from "../../core/text.ts";
-import { harmless, listed, plural, table } from "../render.ts";
+import { harmless, listed, plural, table } from "../../show/render.ts";
 import { findSummary } from "./dag.ts";
 import { examples, paragraph } from "./options.ts";
 import { act, exitFindings, exitOk, withLcm } from "./session.ts";

@@ -9,7 +9,7 @@ import type { Timestamp } from "../../core/model.ts";
 import type { Pruned, PrunePlan, PruneRequest } from "../../core/prune.ts";
 import { formatBytes, formatCount } from "../../core/text.ts";
 import { parseWhen } from "../../core/when.ts";
-import { breakLines, clockTime, listed, oneLine, plural, table } from "../render.ts";
+import { breakLines, clockTime, listed, oneLine, plural, table } from "../../show/render.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayNothingChanged } from "./applying.ts";
 import { nameOf } from "./conversations.ts";
 import { act, exitOk, withLcm } from "./session.ts";

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Finding } from "../../core/inspect.ts";
 import { formatCount } from "../../core/text.ts";
-import { breakLines, plural } from "../render.ts";
+import { breakLines, plural } from "../../show/render.ts";
 import { headline } from "./conversations.ts";
 import { conversationWords, examples, paragraph } from "./options.ts";
 import { addRewriting, modelWords, rewriteChosen } from "./rewriting.ts";

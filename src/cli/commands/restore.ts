@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { formatBytes } from "../../core/text.ts";
-import { listed, plural } from "../render.ts";
+import { listed, plural } from "../../show/render.ts";
 import { act, exitOk } from "./session.ts";
 import type { CommandContext, DatabaseFacts, RestorePlan, Session } from "./session.ts";
 import { examples } from "./options.ts";

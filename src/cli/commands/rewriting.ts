@@ -17,13 +17,13 @@ import type {
 } from "../../core/rewrite.ts";
 import type { Settings } from "../../core/settings.ts";
 import { formatCount, formatRange, formatTimestamp, parseTimestamp } from "../../core/text.ts";
-import { costOf } from "../cost.ts";
-import type { Cost } from "../cost.ts";
+import { costOf } from "../../show/cost.ts";
+import type { Cost } from "../../show/cost.ts";
 import { exitInterrupted, exitUnavailable, failureOf, statusFor } from "../failure.ts";
-import { textLines } from "../passages.ts";
-import { breakLines, facts, oneLine, plural, table, widthOf } from "../render.ts";
-import { watchModel } from "../waiting.ts";
-import type { Watched } from "../waiting.ts";
+import { textLines } from "../../show/passages.ts";
+import { breakLines, facts, oneLine, plural, table, widthOf } from "../../show/render.ts";
+import { watchModel } from "../../show/waiting.ts";
+import type { Watched } from "../../show/waiting.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayUndo } from "./applying.ts";
 import { headline } from "./conversations.ts";
 import { wholeNumber } from "./options.ts";
@@ -320,7 +320,7 @@ async function createShow(
   if (session.json) return () => undefined;
   const { print, paint, context } = session;
   const { columns } = context.stdout;
-  const { diffColumns, diffLines, unifiedDiff } = await import("../diff.ts");
+  const { diffColumns, diffLines, unifiedDiff } = await import("../../show/diff.ts");
   const shown = targets.length === 1 ? Infinity : previewLines;
   let current = conversations.length === 1 ? conversations[0] : undefined;
 
@@ -471,7 +471,7 @@ function sayAbove({ note }: Session, above: readonly Summary[], applying: boolea
 
 /** For programs. */
 async function resultOf(report: RewriteReport, isDiff: boolean): Promise<unknown> {
-  const { unifiedDiff } = await import("../diff.ts");
+  const { unifiedDiff } = await import("../../show/diff.ts");
   const drafts = report.results.map((result) => {
     const { summary, conversation, depth } = result.target;
     const place = { summary, conversation, depth, status: result.status };

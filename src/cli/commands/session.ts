@@ -14,8 +14,8 @@ import type { ResolvedSettings, Settings } from "../../core/settings.ts";
 import { isBrokenPipe, reportFailure } from "../failure.ts";
 import { createProgress } from "../progress.ts";
 import type { Progress } from "../progress.ts";
-import { breakText, createPaint, jsonText } from "../render.ts";
-import type { Paint } from "../render.ts";
+import type { Page } from "../../show/page.ts";
+import { breakText, createPaint, jsonText } from "../../show/render.ts";
 
 /** Where text goes: a terminal, a file or another program. */
 export interface Output {
@@ -49,6 +49,8 @@ export interface CommandContext {
   interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Answers an MCP client on stdin and stdout until it goes away or the program is told to end. */
   serveMcp(service: McpService): Promise<void>;
+  /** Shows the terminal UI until it is left, or the program is told to end. */
+  openTui(request: TuiRequest): Promise<void>;
   /** The database at this path, or the one that the settings name. Touches nothing yet. */
   database(path: string | undefined): Promise<Database>;
   /** A yes or no from the person at the terminal. */
@@ -84,6 +86,17 @@ export interface McpService {
   onError(error: Error): void;
 }
 
+export interface TuiRequest {
+  readonly database: Database;
+  readonly typed: Page["typed"];
+  /** Whether it was asked for that nothing be changed. */
+  readonly readOnly: boolean;
+  /** Where the host's transcripts are; null for the usual places. */
+  readonly sessions: string | null;
+  readonly promptDir: string | undefined;
+  readonly model: ModelOptions;
+}
+
 export interface PromptFiles {
   /** Where files replace built-in templates; it need not exist. */
   readonly dir: string;
@@ -94,8 +107,8 @@ export interface PromptFiles {
   readonly problems: ReadonlyMap<TemplateName, LcmError>;
 }
 
-/** What a database is opened for: an import is a write that does its own indexing. */
-export type Purpose = "read" | "search" | "write" | "import";
+/** What a database is opened for: a look never writes, an import is a write that does its own indexing. */
+export type Purpose = "look" | "read" | "search" | "write" | "import";
 
 /** What a database is opened with. Left out: the settings as they are, no model, the built-in templates. */
 export interface Engine {
@@ -113,6 +126,10 @@ export interface Database {
   readonly path: string;
   /** Tells this file from any other that was or will be at its path; null where there is none. */
   identity(): string | null;
+  /** Another value after every change of the file, by whomever; null where there is none. */
+  stamp(): string | null;
+  /** Whether this process may write to it. */
+  isWritable(): boolean;
   /** Whether there is a file, and whose it is. */
   kind(): "none" | "ours" | "older_program";
   /** Only an import makes a file: `not_found` where there is none. Searches can be ended at any moment. */
@@ -170,19 +187,14 @@ export interface Restored {
 // ── One run of a command ─────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A command under way: its context, with what the options common to all commands say. */
-export interface Session {
+export interface Session extends Page {
   readonly context: CommandContext;
   readonly json: boolean;
-  readonly paint: Paint;
-  /** How wide a line may be. Where there is no terminal, so wide that whoever reads it is not flooded. */
-  readonly columns: number;
   readonly database: Database;
   /** A line of the answer. */
   readonly print: (line?: string) => void;
   /** The answer for programs. */
   readonly printJson: (value: unknown) => void;
-  /** `lcm …` commands in these words as they would have to be typed here. */
-  readonly typed: (words: string) => string;
   /** A line beside the answer: what was left out, what to do next. */
   readonly note: (line: string) => void;
   readonly progress: (label: string) => Progress;
@@ -242,6 +254,8 @@ function createSession(
     json,
     paint: createPaint(stdout.colour),
     columns: stdout.columns ?? columnsElsewhere,
+    bounds: stdout.columns,
+    zone: context.zone,
     database,
     print: (line = "") => void stdout.stream.write(`${line}\n`),
     printJson: (value) => void stdout.stream.write(jsonText(value)),
@@ -259,9 +273,8 @@ export async function withLcm<T>(
   work: (lcm: Lcm) => Promise<T>,
   engine: Engine = {},
 ): Promise<T> {
-  const { database, context } = session;
-  if (context.isInteractive && !session.json && database.kind() === "older_program") await offerToAdopt(session);
-  const lcm = await database.open(purpose, engine);
+  await adoptIfOlder(session);
+  const lcm = await session.database.open(purpose, engine);
   try {
     return await work(lcm);
   } finally {
@@ -269,8 +282,10 @@ export async function withLcm<T>(
   }
 }
 
-async function offerToAdopt(session: Session): Promise<void> {
+/** Asks whoever sits there; without anybody, opening it says what it is and what to do. */
+export async function adoptIfOlder(session: Session): Promise<void> {
   const { database, context } = session;
+  if (!context.isInteractive || session.json || database.kind() !== "older_program") return;
   const question = `${database.path} was made by an older lossless-claw. Move it over now? A backup is made first.`;
   if (!(await context.confirm(question))) return; // Opening it then says what it is and what to do.
   const adopted = await database.adopt();

@@ -11,7 +11,7 @@ import { settings as settingTable } from "../../core/settings.ts";
 import type { ResolvedSettings } from "../../core/settings.ts";
 import type { Spend } from "../../core/spend.ts";
 import { formatBytes, formatCount, formatTimestamp, msToTimestamp, timestampToMs } from "../../core/text.ts";
-import { facts, oneLine, plural } from "../render.ts";
+import { facts, oneLine, plural } from "../../show/render.ts";
 import { dueWords } from "./compact.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { Backup, CommandContext, PromptFiles, Session } from "./session.ts";

@@ -4,8 +4,8 @@ import type { Command } from "commander";
 import type { Refusal } from "../../core/model.ts";
 import type { Spend } from "../../core/spend.ts";
 import { formatCount } from "../../core/text.ts";
-import type { Cost } from "../cost.ts";
-import { listed, plural } from "../render.ts";
+import type { Cost } from "../../show/cost.ts";
+import { listed, plural } from "../../show/render.ts";
 import type { Session, Summariser } from "./session.ts";
 
 export const addProviderOptions = (command: Command): Command =>

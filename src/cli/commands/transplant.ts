@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import type { Conversation } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
 import type { Transplantation } from "../../core/transplant.ts";
-import { cut, oneLine, padEnd, padStart, plural } from "../render.ts";
+import { cut, oneLine, padEnd, padStart, plural } from "../../show/render.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
 import { openingOf } from "./messages.ts";
 import { examples, paragraph } from "./options.ts";

@@ -7,7 +7,7 @@ import type { Lcm } from "../../core/lcm.ts";
 import { isSummaryId } from "../../core/model.ts";
 import type { SummaryId } from "../../core/model.ts";
 import { exitConflict, failureOf } from "../failure.ts";
-import { breakLines, listed, plural } from "../render.ts";
+import { breakLines, listed, plural } from "../../show/render.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayUndo } from "./applying.ts";
 import { changeHeadline } from "./history.ts";
 import { examples, paragraph } from "./options.ts";

@@ -17,6 +17,8 @@ export interface Paint {
   readonly soft: (text: string) => string;
   readonly strong: (text: string) => string;
   readonly match: (text: string) => string;
+  /** What keys act on. Without colours it must be told by something else too. */
+  readonly selected: (text: string) => string;
   readonly role: (role: Role, text: string) => string;
   /** A summary of this depth. */
   readonly depth: (depth: number, text: string) => string;
@@ -38,6 +40,7 @@ export function createPaint(colour: boolean): Paint {
     soft: colours.dim,
     strong: colours.bold,
     match: (text) => colours.bold(colours.red(text)),
+    selected: colours.inverse,
     role: (role, text) => byRole[role](text),
     depth: (depth, text) => (byDepth[depth] ?? colours.cyan)(text),
   };

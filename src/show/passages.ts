@@ -2,13 +2,8 @@
 
 import type { ConversationId, MessageId, Role, SummaryId, Timestamp } from "../core/model.ts";
 import { messageName } from "../core/model.ts";
+import type { Page } from "./page.ts";
 import { harmless, plural, spanOf, wrap } from "./render.ts";
-import type { Paint } from "./render.ts";
-
-interface Page {
-  readonly paint: Paint;
-  readonly context: { readonly zone: string; readonly stdout: { readonly columns: number | null } };
-}
 
 type Passage = {
   readonly conversation: ConversationId;
@@ -31,19 +26,18 @@ export function passageLines(page: Page, passage: Passage): readonly string[] {
 
 /** What it is, where it stands and of when it is. */
 export function headLine(
-  { paint, context }: Page,
+  { paint, zone }: Page,
   id: string,
   what: string,
   { conversation, from, to = from }: Pick<Passage, "conversation" | "from" | "to">,
 ): string {
-  const place = `conversation ${conversation}  ${spanOf(from, to, context.zone)}`;
+  const place = `conversation ${conversation}  ${spanOf(from, to, zone)}`;
   return `${paint.strong(id)}  ${what}  ${paint.soft(place)}`;
 }
 
 /** Somebody's text, line by line; on a terminal no wider than that is. */
-export function textLines({ context }: Page, text: string, indent = "  "): readonly string[] {
-  const { columns } = context.stdout;
-  const room = columns === null ? null : Math.max(20, columns - indent.length);
+export function textLines({ bounds }: Pick<Page, "bounds">, text: string, indent = "  "): readonly string[] {
+  const room = bounds === null ? null : Math.max(20, bounds - indent.length);
   // A terminal's tabs are as wide as they like.
   const shown = room === null ? harmless(text) : harmless(text).replaceAll("\t", "    ");
   return shown

@@ -1,0 +1,395 @@
+/**
+ * The whole terminal UI as one state: layers over each other, a status line, a bar of keys. `update` and `draw` are pure;
+ * what is to be done outside comes back as effects.
+ */
+
+import type { Timestamp } from "../core/model.ts";
+import { oneLine } from "../show/render.ts";
+import type { Page } from "../show/page.ts";
+import type { Answer, Ask } from "./asks.ts";
+import type { Asking, Binding, Frame, Going, LayerEvent, Module, Notice, Place, Step } from "./contract.ts";
+import { boxPlace, ends, fit, fitAll, over, spinner } from "./draw.ts";
+import { barEntries, drawBar, helpLines, keyName } from "./keys.ts";
+import type { BarEntry, Key, Offer } from "./keys.ts";
+import { open, withModule } from "./layers.ts";
+import type { Layer } from "./layers.ts";
+import type { Failure, Progress } from "./port.ts";
+
+export interface Size {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+export interface App {
+  readonly look: Pick<Page, "paint" | "zone" | "typed">;
+  /** The database's path, as it is shown. */
+  readonly path: string;
+  readonly readOnly: string | null;
+  readonly size: Size;
+  /** Never empty; the last is the one that keys go to. */
+  readonly layers: readonly Opened[];
+  /** How many layers were opened: the number of the next one. */
+  readonly opened: number;
+  readonly notice: Notice | null;
+  /** Of the database's file as it was last looked at; null where there was none. */
+  readonly stamp: string | null;
+  /** Whether something could not be read: it is asked for again. */
+  readonly isBehind: boolean;
+  readonly now: Timestamp;
+  readonly beat: number;
+}
+
+interface Opened {
+  readonly id: number;
+  readonly layer: Layer;
+}
+
+export type AppEvent =
+  | { readonly kind: "key"; readonly key: Key }
+  | { readonly kind: "pasted"; readonly text: string }
+  | { readonly kind: "click"; readonly column: number; readonly row: number; readonly count: number }
+  | { readonly kind: "wheel"; readonly lines: number; readonly column: number; readonly row: number }
+  | { readonly kind: "resized"; readonly size: Size }
+  | { readonly kind: "answer"; readonly layer: number; readonly answer: Answer }
+  | { readonly kind: "failed"; readonly layer: number; readonly ask: Ask; readonly failure: Failure }
+  | { readonly kind: "progress"; readonly layer: number; readonly ask: Ask; readonly progress: Progress }
+  | { readonly kind: "tick"; readonly now: Timestamp; readonly stamp: string | null }
+  | { readonly kind: "beat" };
+
+export type Effect =
+  /** Performed beside others; what is under way in the same slot of the layer is ended. */
+  | { readonly kind: "ask"; readonly layer: number; readonly slot: string; readonly ask: Ask }
+  /** Ends what a layer has under way: in one slot, or all of it. */
+  | { readonly kind: "stop"; readonly layer: number; readonly slot: string | null }
+  | { readonly kind: "redraw" }
+  | { readonly kind: "quit" };
+
+export interface AppStep {
+  readonly app: App;
+  readonly effects: readonly Effect[];
+}
+
+export type Start = Pick<App, "look" | "path" | "readOnly" | "size" | "now" | "stamp">;
+
+export function start(given: Start, place: Place = { kind: "conversations" }): AppStep {
+  const app: App = { ...given, layers: [], opened: 0, notice: null, isBehind: false, beat: 0 };
+  return push(app, place);
+}
+
+// ── The room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The title above, the status line and the keys below. */
+const titleRows = 1;
+const footRows = 2;
+
+const roomOf = ({ size }: App): Size => ({
+  columns: size.columns,
+  rows: Math.max(1, size.rows - titleRows - footRows),
+});
+
+const frameIn = (app: App, { columns, rows }: Size): Frame => ({
+  ...app.look,
+  columns,
+  bounds: columns,
+  rows,
+  now: app.now,
+  readOnly: app.readOnly,
+  beat: app.beat,
+});
+
+const roomFrame = (app: App): Frame => frameIn(app, roomOf(app));
+
+/** Where a layer is drawn: the whole room, or a box in the middle of it. */
+function frameOf(app: App, layer: Layer): Frame {
+  const box = boxOf(app, layer);
+  return box === null ? roomFrame(app) : frameIn(app, { columns: box.columns - 4, rows: box.rows - 2 });
+}
+
+function boxOf(app: App, layer: Layer): ReturnType<typeof boxPlace> | null {
+  return withModule(layer, (module, state) => {
+    if (module.box === undefined) return null;
+    return boxPlace(module.box(state, roomFrame(app)), roomOf(app));
+  });
+}
+
+// ── Update ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function update(app: App, event: AppEvent): AppStep {
+  switch (event.kind) {
+    case "key":
+      return pressed({ ...app, notice: null }, event.key);
+    case "pasted":
+      return isTyping(topOf(app).layer) ? toTop(app, event) : still(app);
+    case "click":
+      return clicked(app, event);
+    case "wheel":
+      return pointed(app, event, (column, row) => ({ ...event, column, row }));
+    case "resized":
+      return toAll({ ...app, size: event.size }, { kind: "resized" });
+    case "answer":
+      return to({ ...app, isBehind: false }, event.layer, { kind: "answer", answer: event.answer });
+    case "progress":
+      return to(app, event.layer, { kind: "progress", ask: event.ask, progress: event.progress });
+    case "failed":
+      return failed(app, event);
+    case "tick":
+      return ticked(app, event.now, event.stamp);
+    case "beat":
+      return still({ ...app, beat: app.beat + 1 });
+  }
+}
+
+const still = (app: App): AppStep => ({ app, effects: [] });
+
+function topOf({ layers }: App): Opened {
+  const top = layers.at(-1);
+  if (top === undefined) throw new RangeError("there is no layer");
+  return top;
+}
+
+const isTyping = (layer: Layer): boolean => withModule(layer, (module, state) => module.isTyping?.(state) ?? false);
+
+export const isBusy = ({ layers }: App): boolean =>
+  layers.some(({ layer }) => withModule(layer, (module, state) => module.isBusy?.(state) ?? false));
+
+/** Says what it was that failed, unless the layer has its own words for it. Whatever could not be read is asked again. */
+function failed(app: App, { layer, ask, failure }: Extract<AppEvent, { readonly kind: "failed" }>): AppStep {
+  const text = [failure.message, ...(failure.hint === null ? [] : [app.look.typed(failure.hint)])].join(" · ");
+  const said: App = {
+    ...app,
+    isBehind: app.isBehind || failure.code === "unavailable" || failure.code === "not_found",
+  };
+  return to({ ...said, notice: { tone: "bad", text: oneLine(text) } }, layer, { kind: "failed", ask, failure });
+}
+
+function ticked(app: App, now: Timestamp, stamp: string | null): AppStep {
+  const next = { ...app, now, stamp };
+  if (stamp === null) {
+    const text = `there is no database at ${app.path} any more; what is shown was read before`;
+    return still({ ...next, isBehind: true, notice: { tone: "bad", text } });
+  }
+  if (stamp === app.stamp && !app.isBehind) return still(next);
+  return toAll(app.stamp === null ? { ...next, notice: null } : next, { kind: "changed" });
+}
+
+/** To every layer that is seen: the top one, and what it is drawn over. */
+function toAll(app: App, event: LayerEvent<never>): AppStep {
+  return seenLayers(app).reduce<AppStep>((step, { id }) => {
+    const next = to(step.app, id, event);
+    return { app: next.app, effects: [...step.effects, ...next.effects] };
+  }, still(app));
+}
+
+function seenLayers(app: App): readonly Opened[] {
+  const from = app.layers.findLastIndex(({ layer }) => boxOf(app, layer) === null);
+  return app.layers.slice(Math.max(0, from));
+}
+
+const toTop = (app: App, event: LayerEvent<never>): AppStep => to(app, topOf(app).id, event);
+
+/** A layer that is closed already hears nothing more. */
+function to(app: App, id: number, event: LayerEvent<never>): AppStep {
+  const opened = app.layers.find((each) => each.id === id);
+  if (opened === undefined) return still(app);
+  const frame = frameOf(app, opened.layer);
+  return took(
+    app,
+    id,
+    withModule(opened.layer, (module, state) => module.update(state, event, frame)),
+  );
+}
+
+/** Takes over what a layer answered. */
+function took(app: App, id: number, step: Step<Layer>): AppStep {
+  const layers = app.layers.map((each) => (each.id === id ? { id, layer: step.state } : each));
+  const next: App = { ...app, layers, notice: step.notice ?? app.notice };
+  const effects = (step.asks ?? []).map((asking) => effectOf(id, asking));
+  if (step.go === undefined) return { app: next, effects };
+  const gone = go(next, id, step.go);
+  return { app: gone.app, effects: [...effects, ...gone.effects] };
+}
+
+function effectOf(layer: number, { slot, ...ask }: Asking): Effect {
+  return { kind: "ask", layer, slot: slot ?? ask.kind, ask };
+}
+
+function go(app: App, id: number, going: Going): AppStep {
+  switch (going.kind) {
+    case "open":
+      return push(app, going.place);
+    case "become": {
+      const closed = close(app, id);
+      const opened = push(closed.app, going.place);
+      return { app: opened.app, effects: [...closed.effects, ...opened.effects] };
+    }
+    case "back":
+      return back(app, id);
+    case "stop":
+      return { app, effects: [{ kind: "stop", layer: id, slot: going.slot }] };
+  }
+}
+
+function push(app: App, place: Place): AppStep {
+  const id = app.opened;
+  const step = open(place, roomFrame(app));
+  const layers = [...app.layers, { id, layer: step.state }];
+  return took({ ...app, layers, opened: id + 1 }, id, step);
+}
+
+const close = (app: App, id: number): AppStep => ({
+  app: { ...app, layers: app.layers.filter((each) => each.id !== id) },
+  effects: [{ kind: "stop", layer: id, slot: null }],
+});
+
+/** The first screen is left by leaving the program. */
+function back(app: App, id: number): AppStep {
+  if (app.layers.length === 1) return { app, effects: [{ kind: "quit" }] };
+  const closed = close(app, id);
+  const returned = toTop(closed.app, { kind: "returned" });
+  return { app: returned.app, effects: [...closed.effects, ...returned.effects] };
+}
+
+// ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type CommonAction = "help" | "back" | "quit" | "redraw";
+
+/** Where a layer has no other use for them. */
+export const commonKeys: readonly Binding<App, CommonAction>[] = [
+  { keys: ["?"], action: "help", short: "help", says: "show all keys" },
+  { keys: ["escape", "q"], action: "back", short: "back", says: "go back, or leave from the first screen" },
+  { keys: ["ctrl+c"], action: "quit", says: "leave at once" },
+  { keys: ["ctrl+l"], action: "redraw", says: "draw everything anew" },
+];
+
+function pressed(app: App, key: Key): AppStep {
+  const { id, layer } = topOf(app);
+  const frame = frameOf(app, layer);
+  if (key.name === "ctrl+c") return { app, effects: [{ kind: "quit" }] };
+  const isText = isTyping(layer);
+  const own = withModule(layer, (module, state) => {
+    if (isText) return module.update(state, { kind: "key", key }, frame);
+    const found = bindingFor(module, state, key, frame);
+    if (found === null) return null;
+    const why = reasonAgainst(found, state, frame);
+    if (why === null) return module.update(state, { kind: "action", action: found.action, key }, frame);
+    return { state, notice: { tone: "bad", text: `${keyName(key.name)}: ${why}` } } as const;
+  });
+  if (own !== null) return took(app, id, own);
+  const common = commonKeys.find(({ keys }) => keys.includes(key.name));
+  switch (common?.action) {
+    case "help":
+      return push(app, helpOf(app));
+    case "back":
+      return back(app, id);
+    case "redraw":
+      return { app, effects: [{ kind: "redraw" }] };
+    default:
+      return still(app);
+  }
+}
+
+/** Of several on one key, the first that can be done now. */
+function bindingFor<S, A extends string>(module: Module<S, A>, state: S, key: Key, frame: Frame): Binding<S, A> | null {
+  const found = module.keys.filter(({ keys }) => keys.includes(key.name));
+  return found.find((each) => reasonAgainst(each, state, frame) === null) ?? found[0] ?? null;
+}
+
+function reasonAgainst<S, A extends string>(binding: Binding<S, A>, state: S, frame: Frame): string | null {
+  if (binding.changes === true && frame.readOnly !== null) return frame.readOnly;
+  return binding.disabled?.(state, frame) ?? null;
+}
+
+const offersOf = (app: App, layer: Layer): readonly Offer[] =>
+  withModule(layer, (module, state) => {
+    const frame = frameOf(app, layer);
+    return module.keys.map((each): Offer => ({ ...each, because: reasonAgainst(each, state, frame) }));
+  });
+
+const commonOffers = (app: App): readonly Offer[] =>
+  commonKeys.map((each) => ({
+    ...each,
+    ...(each.action === "back" && app.layers.length === 1 ? { short: "leave" } : {}),
+    because: null,
+  }));
+
+function helpOf(app: App): Place {
+  const { layer } = topOf(app);
+  const name = withModule(layer, (module) => module.name);
+  const groups = [
+    { name, offers: offersOf(app, layer) },
+    { name: "Everywhere", offers: commonOffers(app) },
+  ];
+  return { kind: "text", title: "keys", lines: helpLines(groups, app.look.paint) };
+}
+
+// ── The mouse ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function clicked(app: App, event: Extract<AppEvent, { readonly kind: "click" }>): AppStep {
+  if (event.row !== app.size.rows - 1)
+    return pointed({ ...app, notice: null }, event, (column, row) => ({ ...event, column, row }));
+  const entry = barOf(app).find(({ from, to: end }) => event.column >= from && event.column < end);
+  const text = entry !== undefined && entry.key.length === 1 ? entry.key : "";
+  return entry === undefined ? still(app) : pressed({ ...app, notice: null }, { name: entry.key, text });
+}
+
+/** To the top layer, if it is there that the pointer is. */
+function pointed(
+  app: App,
+  at: { readonly column: number; readonly row: number },
+  make: (column: number, row: number) => LayerEvent<never>,
+): AppStep {
+  const { id, layer } = topOf(app);
+  const box = boxOf(app, layer);
+  const [column, row] =
+    box === null ? [at.column, at.row - titleRows] : [at.column - box.column - 2, at.row - titleRows - box.row - 1];
+  const { columns, rows } = frameOf(app, layer);
+  if (column < 0 || row < 0 || column >= columns || row >= rows) return still(app);
+  return to(app, id, make(column, row));
+}
+
+// ── Draw ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** As many lines as the terminal has rows, each as wide as it is. */
+export function draw(app: App): readonly string[] {
+  const { size } = app;
+  const room = roomOf(app);
+  const body = seenLayers(app).reduce<readonly string[]>((below, { layer }) => {
+    const frame = frameOf(app, layer);
+    const lines = withModule(layer, (module, state) => module.draw(state, frame));
+    const box = boxOf(app, layer);
+    if (box === null) return fitAll(lines, room.columns, room.rows);
+    const title = withModule(layer, (module, state) => module.title(state));
+    return over(below, { ...box, title, lines }, room.columns, frame.paint);
+  }, []);
+  const whole = [titleLine(app), ...body, noticeLine(app), drawBar(barOf(app), app.look.paint)];
+  return fitAll(whole.length > size.rows ? whole.slice(-size.rows) : whole, size.columns, size.rows);
+}
+
+function titleLine({ layers, path, readOnly, size, look, ...app }: App): string {
+  const { paint } = look;
+  const titles = layers
+    .filter(({ layer }) => withModule(layer, (module) => module.box === undefined))
+    .map(({ layer }) => withModule(layer, (module, state) => oneLine(module.title(state))));
+  const busy = layers.some(({ layer }) => withModule(layer, (module, state) => module.isBusy?.(state) ?? false));
+  const left = ` ${busy ? spinner(app.beat) : "◆"} lossless-claw › ${titles.join(" › ")}`;
+  const right = `${readOnly === null ? "" : "read-only · "}${oneLine(path)} `;
+  return paint.selected(ends(left, size.columns > 60 ? right : "", size.columns));
+}
+
+function noticeLine({ notice, size, look }: App): string {
+  const { paint } = look;
+  if (notice === null) return paint.soft("─".repeat(size.columns));
+  const tone = { said: (text: string) => text, good: paint.good, bad: paint.bad }[notice.tone];
+  return tone(fit(` ${notice.tone === "bad" ? "✗ " : notice.tone === "good" ? "✓ " : ""}${notice.text}`, size.columns));
+}
+
+function barOf(app: App): readonly BarEntry[] {
+  const { layer } = topOf(app);
+  if (isTyping(layer)) return barEntries(typingOffers, app.size.columns);
+  return barEntries([...offersOf(app, layer), ...commonOffers(app)], app.size.columns);
+}
+
+const typingOffers: readonly Offer[] = [
+  { keys: ["enter"], short: "done", says: "", because: null },
+  { keys: ["escape"], short: "cancel", says: "", because: null },
+];

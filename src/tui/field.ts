@@ -1,0 +1,58 @@
+/** A line that is being typed. */
+
+import { padEnd } from "../show/render.ts";
+import type { Paint } from "../show/render.ts";
+import type { Key } from "./keys.ts";
+
+export interface Field {
+  readonly before: string;
+  /** From the cursor on. */
+  readonly after: string;
+}
+
+export const field = (text = ""): Field => ({ before: text, after: "" });
+export const textOf = ({ before, after }: Field): string => before + after;
+
+const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
+const graphemes = (text: string): readonly string[] => Array.from(segmenter.segment(text), ({ segment }) => segment);
+
+/** After a key; the same field if it is not one that edits. */
+export function typed(given: Field, key: Key): Field {
+  const { before, after } = given;
+  if (key.text !== "") return { before: before + key.text, after };
+  switch (key.name) {
+    case "backspace":
+      return { before: graphemes(before).slice(0, -1).join(""), after };
+    case "delete":
+      return { before, after: graphemes(after).slice(1).join("") };
+    case "left":
+      return { before: graphemes(before).slice(0, -1).join(""), after: (graphemes(before).at(-1) ?? "") + after };
+    case "right":
+      return { before: before + (graphemes(after)[0] ?? ""), after: graphemes(after).slice(1).join("") };
+    case "home":
+    case "ctrl+a":
+      return { before: "", after: before + after };
+    case "end":
+    case "ctrl+e":
+      return { before: before + after, after: "" };
+    case "ctrl+u":
+      return { before: "", after };
+    case "ctrl+w":
+    case "alt+backspace":
+      return { before: before.replace(/\S+\s*$/u, ""), after };
+    default:
+      return given;
+  }
+}
+
+/** One line, whatever is pasted. */
+export const pasted = ({ before, after }: Field, text: string): Field => ({
+  before: before + text.replace(/\s+/gu, " "),
+  after,
+});
+
+/** With the place of the cursor marked. */
+export function drawField(label: string, { before, after }: Field, columns: number, paint: Paint): string {
+  const [at = " ", ...rest] = graphemes(after);
+  return padEnd(`${paint.strong(label)} ${before}${paint.selected(at)}${rest.join("")}`, columns);
+}

@@ -1,0 +1,103 @@
+/** Keys by the names that people give them, and how a table of them is shown: as a bar, as a page, as a document. */
+
+import { decodeKittyPrintable, isKeyRelease, parseKey } from "@earendil-works/pi-tui";
+import { padEnd, widthOf } from "../show/render.ts";
+import type { Paint } from "../show/render.ts";
+
+export interface Key {
+  /** `j`, `G`, `?`, `enter`, `escape`, `pageUp`, `ctrl+c`, `space`. */
+  readonly name: string;
+  /** What it writes; empty for a key that writes nothing. */
+  readonly text: string;
+}
+
+/** The key that a terminal sent; null for one that was let go, and for what is no key. */
+export function keyOf(data: string): Key | null {
+  if (isKeyRelease(data)) return null;
+  const isPlain = !/[\u0000-\u001f\u007f-\u009f]/.test(data);
+  const text = decodeKittyPrintable(data) ?? (isPlain ? data : "");
+  if (text !== "") return { name: text === " " ? "space" : text, text };
+  const name = parseKey(data);
+  return name === undefined ? null : { name, text: "" };
+}
+
+/** What a key does, whether it can be done now or not. */
+export interface Offer {
+  readonly keys: readonly string[];
+  readonly short?: string;
+  readonly says: string;
+  /** Why it cannot be done now. */
+  readonly because: string | null;
+}
+
+const names: Readonly<Record<string, string>> = {
+  enter: "↵",
+  escape: "esc",
+  pageUp: "PgUp",
+  pageDown: "PgDn",
+  up: "↑",
+  down: "↓",
+  left: "←",
+  right: "→",
+  space: "space",
+};
+
+export const keyName = (key: string): string => names[key] ?? key;
+
+/** One of the help bar's entries, and where it stands, so that it can be clicked. */
+export interface BarEntry {
+  readonly key: string;
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+  readonly isOff: boolean;
+}
+
+const barGap = 2;
+
+/** As many as fit, in the order given. The last two are kept whatever there is. */
+export function barEntries(offers: readonly Offer[], columns: number): readonly BarEntry[] {
+  const shown = offers.filter(({ short }) => short !== undefined);
+  const texts = shown.map(({ keys, short }) => `${keyName(keys[0] ?? "")} ${short}`);
+  const widthFrom = (at: number): number => texts.slice(at).reduce((sum, text) => sum + widthOf(text) + barGap, 0);
+  const tail = Math.max(0, shown.length - 2);
+  const entries: BarEntry[] = [];
+  let from = 1;
+  for (const [at, offer] of shown.entries()) {
+    const text = texts[at] ?? "";
+    const needed = at < tail ? widthOf(text) + barGap + widthFrom(tail) : widthOf(text);
+    if (from + needed > columns) continue;
+    entries.push({ key: offer.keys[0] ?? "", from, to: from + widthOf(text), text, isOff: offer.because !== null });
+    from += widthOf(text) + barGap;
+  }
+  return entries;
+}
+
+export function drawBar(entries: readonly BarEntry[], paint: Paint): string {
+  let line = "";
+  for (const { from, text, isOff } of entries) {
+    const [key = "", ...words] = text.split(" ");
+    line = padEnd(line, from);
+    line += isOff ? paint.soft(text) : `${paint.strong(key)} ${words.join(" ")}`;
+  }
+  return line;
+}
+
+/** Every key with what it does, one below the other. */
+export function helpLines(
+  groups: readonly { readonly name: string; readonly offers: readonly Offer[] }[],
+  paint: Paint,
+) {
+  const keysOf = ({ keys }: Offer): string => keys.map(keyName).join(" ");
+  const width = groups
+    .flatMap(({ offers }) => offers)
+    .reduce((most, offer) => Math.max(most, widthOf(keysOf(offer))), 0);
+  return groups.flatMap(({ name, offers }, at) => [
+    ...(at === 0 ? [] : [""]),
+    paint.strong(name),
+    ...offers.map((offer) => {
+      const line = `  ${padEnd(keysOf(offer), width)}  ${offer.says}`;
+      return offer.because === null ? line : `${paint.soft(line)} ${paint.caution(`(${offer.because})`)}`;
+    }),
+  ]);
+}

@@ -1,0 +1,81 @@
+/**
+ * The outside, as the terminal UI sees it: a database to read and perhaps to write, a model, the host's transcripts. And
+ * what performing an ask is.
+ */
+
+import type { Lcm } from "../core/lcm.ts";
+import type { ConversationId, Timestamp } from "../core/model.ts";
+
+/** What performs asks. Whoever opens the terminal UI gives it this. */
+export interface Port {
+  /** The database's path, as a person would write it. */
+  readonly path: string;
+  /** Why nothing can be changed; null where it can. */
+  readonly readOnly: string | null;
+  /**
+   * For reading, on a thread of its own. It is another one after the file at the path was replaced; `not_found` while
+   * there is none.
+   */
+  reading(): Promise<Lcm>;
+  /**
+   * Opens the database for one piece of work. What is about to change it calls `backUp` first: it makes a copy the first
+   * time, and answers where that is. `denied` where the database is read-only.
+   */
+  writing<T>(work: (lcm: Lcm, backUp: () => Promise<string | null>) => Promise<T>): Promise<T>;
+  /** Who would write summaries; null if nobody would. */
+  summariser(): Promise<Writer | null>;
+  /** Transcripts of the host that are not stored, or not all of them. */
+  transcripts(): Promise<readonly Transcript[]>;
+  /** Stores one, as `lcm import` does. */
+  importTranscript(transcript: Transcript, onProgress: (progress: Progress) => void): Promise<string>;
+  /** Another value after every change of the file, by whomever; null where there is none. Cheap. */
+  stamp(): string | null;
+}
+
+export interface Writer {
+  /** `provider/model`. */
+  readonly name: string;
+  readonly from: string;
+  /** Why it cannot be asked, as far as is known without asking; null if nothing is. */
+  readonly problem: string | null;
+}
+
+export interface Transcript {
+  readonly path: string;
+  readonly bytes: number;
+  readonly modifiedAt: Timestamp;
+  readonly sessionId: string;
+  readonly agentId: string | null;
+  /** The conversation that part of it is stored in already. */
+  readonly conversation: ConversationId | null;
+}
+
+// ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+export interface Progress {
+  readonly done: number;
+  readonly of: number | null;
+  readonly words: string;
+}
+
+/** What performing an ask gets. */
+export interface Doing {
+  readonly port: Port;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+}
+
+/** What can be asked, by kind: what it takes, and what is answered. */
+export type AskTable<T> = { readonly [K in keyof T]: { readonly ask: object; readonly told: unknown } };
+
+/** Who performs each. Throws what the core throws; whoever asked is told. */
+export type Performers<T extends AskTable<T>> = {
+  readonly [K in keyof T]: (ask: { readonly kind: K } & T[K]["ask"], doing: Doing) => Promise<T[K]["told"]>;
+};
