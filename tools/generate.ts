@@ -16,11 +16,15 @@ import { expectation } from "../src/tools/arguments.ts";
 import type { Parameter } from "../src/tools/arguments.ts";
 import type { Tool } from "../src/tools/tool.ts";
 import { tools } from "../src/tools/tools.ts";
+import { commonKeys } from "../src/tui/app.ts";
+import { keyName } from "../src/tui/keys.ts";
+import { modules } from "../src/tui/layers.ts";
 
 /** Every generated file, by its path from the root of the repository. A new one is a line here. */
 const generators: Readonly<Record<string, () => string>> = {
   "docs/settings.md": () => page("src/core/settings.ts", settingsMarkdown()),
   "docs/schema.md": () => page("src/store/schema.ts", schemaMarkdown()),
+  "docs/keys.md": () => page("src/tui", keysMarkdown()),
   "docs/tools.md": () => page("src/tools", toolsMarkdown()),
   "openclaw.plugin.json": () => `${JSON.stringify(pluginManifest(), null, 2)}\n`,
 };
@@ -199,6 +203,32 @@ function columnsOf(database: DatabaseSync, table: string, definition: string): s
     ([, columns = ""]) => `\n\nUnique: \`${columns}\`.`,
   );
   return ["| Column | Type | Null | Notes |", "| --- | --- | --- | --- |", ...lines].join("\n") + unique.join("");
+}
+
+// ── The keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Keys = (typeof modules)[number]["keys"];
+
+function keysMarkdown(): string {
+  const rows = (keys: Keys): string =>
+    keys
+      .map(({ keys: names, says, changes }) => {
+        const shown = names.map((name) => `\`${keyName(name).replace("|", "\\|")}\``).join(" ");
+        return `| ${shown} | ${says}${changes === true ? " *(changes the database)*" : ""} |`;
+      })
+      .join("\n");
+  const section = (name: string, keys: Keys): string =>
+    `## ${name}\n\n| key | what it does |\n|---|---|\n${rows(keys)}`;
+  return `# Keys of the terminal UI
+
+\`lcm\` in a terminal opens it. The bar at the bottom shows the keys that matter where you are, \`?\` shows all of them,
+and a key that cannot be used says why. Keys in the bar can be clicked; a click selects a row, a second one opens it, and
+the wheel scrolls. Nothing is written before you say yes to a plan, and everything that is written can be undone.
+
+${section("Everywhere", commonKeys)}
+
+${modules.map(({ name, keys }) => section(name, keys)).join("\n\n")}
+`;
 }
 
 // ── The tools ────────────────────────────────────────────────────────────────────────────────────────────────────────

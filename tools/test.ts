@@ -9,6 +9,7 @@ import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { makeScratch } from "../src/testing/scratch.ts";
 
 interface Stage {
   readonly name: string;
@@ -34,6 +35,9 @@ process.env["TZ"] ??= "America/St_Johns";
 
 // A hundred processes and some thousand threads read the same sources: they are compiled once.
 process.env["NODE_COMPILE_CACHE"] ??= resolve(import.meta.dirname, "..", "node_modules", ".cache", "compiled");
+
+// What takes long to make is made once, and found here by all tests that need it.
+process.env["LCM_TEST_SHARED"] ??= makeScratch("shared");
 
 for (const { name, check } of stages) {
   const started = performance.now();

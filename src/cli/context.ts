@@ -4,6 +4,7 @@
  */
 
 import { readFileSync } from "node:fs";
+import { constants } from "node:os";
 import { join } from "node:path";
 import type { Timestamp } from "../core/model.ts";
 import type { ResolvedSettings } from "../core/settings.ts";
@@ -55,8 +56,9 @@ export function createContext({ config = null, finish }: ContextOptions): Comman
     },
     async openTui(request) {
       const { openTui } = await import("./tui.ts");
-      await interruptible(async (signal) => {
+      return await interruptible(async (signal) => {
         await openTui({ ...request, context: this, signal });
+        return statusAfter(signal);
       }, endings);
     },
     async confirm(question) {
@@ -79,13 +81,19 @@ async function interruptible<T>(
   signals: readonly NodeJS.Signals[] = ["SIGINT"],
 ): Promise<T> {
   const interruption = new AbortController();
-  const interrupt = (): void => interruption.abort();
+  const interrupt = (name: NodeJS.Signals): void => interruption.abort(name);
   for (const signal of signals) process.once(signal, interrupt);
   try {
     return await work(interruption.signal);
   } finally {
     for (const signal of signals) process.off(signal, interrupt);
   }
+}
+
+/** As shells say it of a program that a signal has ended. */
+function statusAfter({ aborted, reason }: AbortSignal): number {
+  const [name] = endings.filter((each) => aborted && each === reason);
+  return name === undefined ? 0 : 128 + constants.signals[name];
 }
 
 const isSet = (variable: string | undefined): boolean => variable !== undefined && variable !== "" && variable !== "0";

@@ -19,7 +19,7 @@ import { adopt } from "../store/adopt.ts";
 import { backUp, backupPath, pruneBackups, restore, unusedPath } from "../store/backup.ts";
 import { identify } from "../store/migrate.ts";
 import { openSqliteWorker } from "../store/sqlite-worker.ts";
-import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite.ts";
+import { defaultFilesDir, openSqlite, retryWhileBusy, systemNow } from "../store/sqlite.ts";
 import type { Backup, Database, DatabaseFacts, ModelOptions, PromptFiles, Summariser } from "./commands/session.ts";
 
 export const systemClock: Clock = { now: systemNow };
@@ -64,6 +64,9 @@ export const stateDirectory = (): string => fromHome(process.env["OPENCLAW_STATE
 const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? join(homedir(), path.slice(1)) : path);
 
 const backupsKept = 3;
+/** How long to wait while somebody else holds the database. Whoever looks is told of it soon, and looks again. */
+const lockTimeoutMs = 60_000;
+const lookTimeoutMs = 500;
 
 /** Touches nothing before one of its methods is called. */
 export function createDatabase(
@@ -94,13 +97,15 @@ export function createDatabase(
     },
     isWritable: () => isWritable(path),
     async open(purpose, { settings: given, ...engine } = {}) {
-      const writes = purpose === "write" || purpose === "import";
-      if (purpose !== "import" && kind() === "none") throw missing();
+      const writes = purpose === "write" || purpose === "change" || purpose === "import";
+      const busyTimeoutMs = purpose === "look" ? lookTimeoutMs : lockTimeoutMs;
+      const found = await retryWhileBusy(busyTimeoutMs, kind);
+      if (purpose !== "import" && found === "none") throw missing();
       const values = given ?? (await settings()).values;
       if (purpose === "import") boundMemory();
       const readOnly = purpose === "look" || (!writes && !isWritable(path));
-      const options = { path, filesDir, readOnly, housekeeping: purpose !== "import" };
-      const isApart = purpose === "search" || purpose === "look";
+      const options = { path, filesDir, readOnly, housekeeping: purpose !== "import", busyTimeoutMs };
+      const isApart = purpose === "search" || purpose === "look" || purpose === "change";
       const store = await (isApart ? openSqliteWorker(options) : openSqlite(options));
       // Whoever sits at a terminal has perhaps just mended the key, and wants to see it work.
       return createLcm({ clock, store, settings: values, breaker: "ignored", ...engine });

@@ -1,10 +1,16 @@
 /** The terminal UI on this process's terminal, over one database: where it meets the store, the model and the host's files. */
 
+import { join, resolve } from "node:path";
 import type { Lcm } from "../core/lcm.ts";
 import { LcmError } from "../core/errors.ts";
+import { changedSettings } from "../core/settings.ts";
 import { createPaint } from "../show/render.ts";
 import type { Port, Writer } from "../tui/port.ts";
 import type { CommandContext, Engine, TuiRequest } from "./commands/session.ts";
+import { sessionNameOf } from "./files.ts";
+import { importedCounts, importTranscriptFile } from "./importing.ts";
+import { stateDirectory } from "./open.ts";
+import { hostTranscripts } from "./transcripts.ts";
 
 interface Opening extends TuiRequest {
   readonly context: CommandContext;
@@ -20,20 +26,45 @@ export async function openTui(opening: Opening): Promise<void> {
   const { ProcessTerminal } = await import("@earendil-works/pi-tui");
   const { runTui } = await import("../tui/run.ts");
   const port = createPort(opening);
+  const look = { paint: createPaint(context.stdout.colour), zone: context.zone, typed };
+  const running = { port, terminal: new ProcessTerminal(), clock: context.clock, look, ...suspending };
   try {
-    const look = { paint: createPaint(context.stdout.colour), zone: context.zone, typed };
-    await runTui({ port, terminal: new ProcessTerminal(), clock: context.clock, look, signal });
+    await untilItBreaks(signal, async (ending) => await runTui({ ...running, signal: ending }));
   } finally {
     await port.close();
   }
 }
 
+/** With all of its process group, as the terminal itself would. Where nobody could continue it, it is not stopped. */
+const suspending = process.platform === "win32" ? {} : { suspend: () => void process.kill(0, "SIGTSTP") };
+
+/**
+ * What nobody caught ends the work in good order, and is thrown after it: the terminal is restored before anything is
+ * told on it.
+ */
+async function untilItBreaks(signal: AbortSignal, work: (ending: AbortSignal) => Promise<void>): Promise<void> {
+  const ending = new AbortController();
+  const failures: unknown[] = [];
+  const fail = (error: unknown): void => {
+    failures.push(error);
+    ending.abort();
+  };
+  process.on("uncaughtException", fail);
+  try {
+    await work(AbortSignal.any([signal, ending.signal]));
+  } finally {
+    process.off("uncaughtException", fail);
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
 /** Everything is read through a connection that cannot write; what changes something has one for as long as it takes. */
-export function createPort({ context, database, readOnly, model, promptDir }: Ground): Port & {
+export function createPort({ context, database, readOnly, sessions, model, promptDir }: Ground): Port & {
   close(): Promise<void>;
 } {
+  const folder = sessions === null ? join(stateDirectory(), "agents") : resolve(sessions);
   let reader: { readonly identity: string | null; readonly lcm: Promise<Lcm> } | null = null;
-  let backup: Promise<string> | null = null;
+  let backup: { readonly identity: string | null; readonly path: string } | null = null;
   const close = async (): Promise<void> => {
     const open = reader;
     reader = null;
@@ -43,31 +74,39 @@ export function createPort({ context, database, readOnly, model, promptDir }: Gr
     if (readOnly) return "it was opened with --read-only";
     return database.stamp() === null || database.isWritable() ? null : "this file cannot be written to by you";
   };
+  const mayWrite = (): void => {
+    const why = whyNot();
+    if (why !== null) throw new LcmError("denied", `nothing can be changed: ${why}`);
+  };
+  const reading = async (): Promise<Lcm> => {
+    const identity = database.identity();
+    if (reader !== null && reader.identity !== identity) await close();
+    const open = (reader ??= { identity, lcm: database.open("look") });
+    try {
+      return await open.lcm;
+    } catch (error) {
+      if (reader === open) reader = null;
+      throw error;
+    }
+  };
   const summariser = async () => await context.summariser(model);
   return {
     path: database.path,
     readOnly: whyNot(),
-    async reading() {
-      const identity = database.identity();
-      if (reader !== null && reader.identity !== identity) await close();
-      const open = (reader ??= { identity, lcm: database.open("look") });
-      try {
-        return await open.lcm;
-      } catch (error) {
-        if (reader === open) reader = null;
-        throw error;
-      }
-    },
+    reading,
+    renew: () => void close().catch(() => undefined), // Its thread may be what has failed.
     async writing(work) {
-      const why = whyNot();
-      if (why !== null) throw new LcmError("denied", `nothing can be changed: ${why}`);
+      mayWrite();
       const { values: settings } = await context.settings();
       const { templates } = await context.prompts(promptDir);
       const writer = await summariser();
       const engine: Engine = { settings, templates, model: writer === null ? null : await writer.create(settings) };
-      const lcm = await database.open("write", engine);
-      const backUp = async (): Promise<string> =>
-        await (backup ??= database.backup(undefined).then(({ path }) => path));
+      const lcm = await database.open("change", engine);
+      const backUp = async (): Promise<string> => {
+        const identity = database.identity();
+        if (backup?.identity !== identity) backup = { identity, path: (await database.backup(undefined)).path };
+        return backup.path;
+      };
       try {
         return await work(lcm, backUp);
       } finally {
@@ -76,10 +115,36 @@ export function createPort({ context, database, readOnly, model, promptDir }: Gr
     },
     async summariser(): Promise<Writer | null> {
       const found = await summariser();
-      return found === null ? null : { name: found.name, from: found.from, problem: await found.check() };
+      if (found === null) return null;
+      const { name, from, keyVariables } = found;
+      return { name, from, keyVariables, problem: await found.check() };
     },
-    transcripts: async () => [],
-    importTranscript: async () => "",
+    prompts: async () => await context.prompts(promptDir),
+    sessions: folder,
+    async transcripts() {
+      const lcm = await reading().catch((error: unknown) => {
+        if (error instanceof LcmError && error.code === "not_found") return null;
+        throw error;
+      });
+      return await hostTranscripts({ folder, isNamed: sessions !== null }, lcm);
+    },
+    async importTranscript({ path, bytes, agentId }, onProgress) {
+      mayWrite();
+      const name = sessionNameOf(path);
+      const target = { fallbackSessionId: name, ...(agentId === null ? {} : { agentId }) };
+      const lcm = await database.open("import");
+      try {
+        const tell = (done: number): void => onProgress({ done, of: bytes, words: name });
+        return importedCounts(await importTranscriptFile(lcm, { path, bytes, isFound: true }, target, tell));
+      } finally {
+        await lcm.close();
+      }
+    },
+    surroundings: async () => ({
+      settings: changedSettings(await context.settings()),
+      prompts: await context.prompts(promptDir),
+      backups: database.backups(),
+    }),
     stamp: () => database.stamp(),
     close,
   };

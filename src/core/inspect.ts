@@ -8,8 +8,8 @@ import { isSameRange, isSameSources, planFix, whatFollows, wrongTotals } from ".
 import type { WhatFollows } from "./fix.ts";
 import { closure, coverage, flatten } from "./graph.ts";
 import { restoreMessage } from "./large-files.ts";
-import { messageName } from "./model.ts";
-import type { ConversationId, MessageId, Ref, Sources, SummaryId } from "./model.ts";
+import { isSummaryId, messageName } from "./model.ts";
+import type { ConversationId, Level, MessageId, Ref, Sources, SummaryId } from "./model.ts";
 import type { Integrity, Skeleton, Store, SummaryFacts } from "./ports.ts";
 import { formatCount } from "./text.ts";
 
@@ -444,3 +444,20 @@ async function unreadable(store: Store, id: ConversationId): Promise<readonly Fi
 /** Whether anything was found that an operator should look at. */
 export const isSound = (findings: readonly Finding[]): boolean =>
   findings.every((finding) => finding.severity === "info");
+
+const levelsPerPage = 500;
+
+/** What findings do not say: how the texts were made of summaries below normal. */
+export async function levelsOf(
+  store: Store,
+  findings: readonly { readonly code: string; readonly subject: string }[],
+): Promise<ReadonlyMap<string, Level>> {
+  const ids = findings.flatMap(({ code, subject }) =>
+    code === "summary_below_normal" && isSummaryId(subject) ? [subject] : [],
+  );
+  const levels = new Map<string, Level>();
+  for (let at = 0; at < ids.length; at += levelsPerPage)
+    for (const { id, level } of await store.summaries({ ids: ids.slice(at, at + levelsPerPage) }))
+      levels.set(id, level);
+  return levels;
+}

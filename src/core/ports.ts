@@ -355,6 +355,8 @@ export interface Store {
   carriedBy(id: SummaryId): Promise<readonly SummaryId[]>;
   /** These and every summary below them, each once, deepest last. */
   closure(ids: readonly SummaryId[]): Promise<readonly SummaryId[]>;
+  /** Summaries that the context does not show and nothing was made from: the deepest first, of each depth the newest. */
+  unused(conversation: ConversationId, limit: number): Promise<readonly SummaryId[]>;
   /** What lies below a summary and what reading it would take; at most so many summaries are looked at. */
   manifest(root: SummaryId, summariesMax: number): Promise<Manifest>;
   search(request: SearchRequest, limits?: SearchLimits): Promise<SearchResult>;

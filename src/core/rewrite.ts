@@ -30,8 +30,12 @@ export interface RewriteDeps extends SummarizeDeps {
 
 export interface RewriteRequest {
   readonly conversation: ConversationId;
-  /** One, wherever it stands; or those that the context reaches, of one depth or all. */
-  readonly select: { readonly summary: SummaryId } | { readonly depth: number } | { readonly all: true };
+  /** One, alone or with all below it, wherever it stands; or those that the context reaches, of one depth or all. */
+  readonly select:
+    | { readonly summary: SummaryId }
+    | { readonly subtree: SummaryId }
+    | { readonly depth: number }
+    | { readonly all: true };
 }
 
 export interface PlannedRewrite {
@@ -78,9 +82,11 @@ function selected(
   { conversation, context, summaries, sources }: Skeleton,
   select: RewriteRequest["select"],
 ): ReadonlySet<SummaryId> {
-  if ("summary" in select) {
-    if (summaries.some(({ id }) => id === select.summary)) return new Set([select.summary]);
-    throw new LcmError("not_found", `${select.summary} is no summary of conversation ${conversation.id}`, {
+  if ("summary" in select || "subtree" in select) {
+    const wanted = "summary" in select ? select.summary : select.subtree;
+    if (summaries.some(({ id }) => id === wanted))
+      return new Set("summary" in select ? [wanted] : closure([wanted], (id) => sources.get(id)));
+    throw new LcmError("not_found", `${wanted} is no summary of conversation ${conversation.id}`, {
       hint: `\`lcm dag ${conversation.id}\` lists them`,
     });
   }

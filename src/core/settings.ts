@@ -315,6 +315,21 @@ export function resolveSettings(given: {
   return { values, sources, unknownKeys: Object.keys(given.config).filter((key) => !Object.hasOwn(settings, key)) };
 }
 
+export interface ChangedSetting {
+  readonly key: string;
+  readonly env: string;
+  readonly value: unknown;
+  readonly source: string;
+}
+
+/** What the operator has set. */
+export function changedSettings({ values, sources }: ResolvedSettings): readonly ChangedSetting[] {
+  const keys = Object.keys(settings) as readonly SettingKey[];
+  return keys
+    .filter((key) => sources[key] !== "default")
+    .map((key) => ({ key, env: settings[key].env, value: values[key], source: sources[key] }));
+}
+
 export const rows: readonly (readonly [key: string, setting: Setting])[] = Object.entries(settings);
 
 /** What a variable's text stands for, not yet checked; undefined when it cannot stand for anything. */

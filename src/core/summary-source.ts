@@ -84,7 +84,7 @@ export async function sourceOfSummary(
  * The summary just before this one in the order of the conversation: up to where something stands before it, then down
  * the ends of that to this depth, or as near to it as there is one.
  */
-async function summaryBefore(store: Store, { id, conversation, depth }: Summary): Promise<Summary | null> {
+export async function summaryBefore(store: Store, { id, conversation, depth }: Summary): Promise<Summary | null> {
   let before: SummaryId | undefined;
   let beside = (await store.context(conversation, { kind: "summary" })).flatMap((item) =>
     item.kind === "summary" ? [item.id] : [],

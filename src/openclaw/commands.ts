@@ -4,7 +4,6 @@
  */
 
 import { groupsOf, levelSentence } from "../cli/commands/doctor.ts";
-import { changedSettings } from "../cli/commands/status.ts";
 import type { CompactReport, Due } from "../core/compact.ts";
 import { LcmError, wordsOf } from "../core/errors.ts";
 import type { Finding } from "../core/inspect.ts";
@@ -12,6 +11,7 @@ import { isSound } from "../core/inspect.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { CompactionRecord, ContextItem, Conversation, Timestamp } from "../core/model.ts";
 import type { Model, StoreStatus } from "../core/ports.ts";
+import { changedSettings } from "../core/settings.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Spend } from "../core/spend.ts";
 import { firstLine, formatBytes, formatCount, formatTimestamp, msToTimestamp } from "../core/text.ts";

@@ -263,6 +263,16 @@ export function* closure(ids: readonly SummaryId[]): Script<readonly SummaryId[]
   );
 }
 
+export function* unused(id: ConversationId, limit: number): Script<readonly SummaryId[]> {
+  return yield* all(
+    sql`SELECT s.summary_id FROM summaries s WHERE s.conversation_id = ${id}
+          AND NOT EXISTS (SELECT 1 FROM summary_parents p WHERE p.parent_summary_id = s.summary_id)
+          AND NOT EXISTS (SELECT 1 FROM context_items c WHERE c.summary_id = s.summary_id)
+        ORDER BY s.depth DESC, s.earliest_at DESC LIMIT ${limit}`,
+    (row) => asSummary(text(row, "summary_id")),
+  );
+}
+
 export function* file(id: FileId): Script<StoredFile | null> {
   return yield* first(sql`SELECT * FROM large_files WHERE file_id = ${id}`, toStoredFile);
 }

@@ -57,6 +57,7 @@ const reads = {
   coveredBy: read.coveredBy,
   carriedBy: read.carriedBy,
   closure: read.closure,
+  unused: read.unused,
   manifest,
   file: read.file,
   files: read.files,

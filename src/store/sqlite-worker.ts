@@ -31,6 +31,7 @@ const methods = [
   "coveredBy",
   "carriedBy",
   "closure",
+  "unused",
   "manifest",
   "file",
   "files",

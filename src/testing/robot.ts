@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
 import xterm from "@xterm/headless";
 import type { Terminal } from "@earendil-works/pi-tui";
 import { createDatabase } from "../cli/open.ts";
@@ -31,6 +32,8 @@ export interface Robot {
   sees(words: string | RegExp): Promise<void>;
   /** Waits until the screen no longer has it. */
   misses(words: string | RegExp): Promise<void>;
+  /** Waits until the screen has been the same for a while. */
+  settled(): Promise<void>;
   /** All that was written to the terminal. */
   written(): string;
   /** Whether it has been left. */
@@ -50,7 +53,7 @@ export interface RobotOptions {
   readonly now?: string;
 }
 
-const sequences: Readonly<Record<string, string>> = {
+export const sequences: Readonly<Record<string, string>> = {
   enter: "\r",
   escape: "\u001b",
   up: "\u001b[A",
@@ -166,6 +169,12 @@ export function startRobot(port: Port, options: RobotOptions = {}): Robot {
     lines,
     sees: async (words) => await until(() => has(words), words, "the screen never showed"),
     misses: async (words) => await until(() => !has(words), words, "the screen still shows"),
+    async settled() {
+      for (let [same, before] = [0, ""]; same < 6; before = screen()) {
+        await drawn();
+        same = screen() === before ? same + 1 : 0;
+      }
+    },
     written: () => written,
     isOver: () => isOver,
     over: async () => await running,
@@ -180,12 +189,18 @@ export interface Ground {
   readonly readOnly?: boolean;
   /** Who writes summaries; nobody if left out. */
   readonly model?: Model | null;
-  readonly sessions?: string | null;
+  /** A folder of transcripts; one beside the database if left out. */
+  readonly sessions?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
+const own = "built-in";
+const builtInSources = { leaf: own, "condensed-d1": own, "condensed-d2": own, "condensed-d3": own };
+
 /** What `lcm tui` would work with over this file, but for the model. To be closed in the end. */
-export function portOver(path: string, { readOnly = false, model = null, sessions = null, env = {} }: Ground = {}) {
+export function portOver(path: string, { readOnly = false, model = null, env = {}, ...ground }: Ground = {}) {
+  // Not those of whoever runs the tests.
+  const sessions = ground.sessions ?? join(dirname(path), "sessions");
   const settings = resolveSettings({ env, config: {} });
   const database = createDatabase(path, async () => settings);
   return createPort({
@@ -196,12 +211,12 @@ export function portOver(path: string, { readOnly = false, model = null, session
     model: {},
     context: {
       settings: async () => settings,
-      prompts: async () => ({ dir: "", templates: builtInTemplates, sources: builtInTemplates, problems: new Map() }),
+      prompts: async () => ({ dir: "", templates: builtInTemplates, sources: builtInSources, problems: new Map() }),
       summariser: async () =>
         model === null
           ? null
           : {
-              name: "scripted/model",
+              name: `${model.provider}/${model.name}`,
               from: "the test",
               keyVariables: [],
               check: async () => null,

@@ -30,7 +30,8 @@ export interface App {
   readonly layers: readonly Opened[];
   /** How many layers were opened: the number of the next one. */
   readonly opened: number;
-  readonly notice: Notice | null;
+  /** One about an ask that failed goes when the same is answered. */
+  readonly notice: (Notice & { readonly about?: Ask["kind"] }) | null;
   /** Of the database's file as it was last looked at; null where there was none. */
   readonly stamp: string | null;
   /** Whether something could not be read: it is asked for again. */
@@ -62,6 +63,8 @@ export type Effect =
   /** Ends what a layer has under way: in one slot, or all of it. */
   | { readonly kind: "stop"; readonly layer: number; readonly slot: string | null }
   | { readonly kind: "redraw" }
+  /** Leaves the terminal to the shell until the program is continued. */
+  | { readonly kind: "suspend" }
   | { readonly kind: "quit" };
 
 export interface AppStep {
@@ -126,8 +129,10 @@ export function update(app: App, event: AppEvent): AppStep {
       return pointed(app, event, (column, row) => ({ ...event, column, row }));
     case "resized":
       return toAll({ ...app, size: event.size }, { kind: "resized" });
-    case "answer":
-      return to({ ...app, isBehind: false }, event.layer, { kind: "answer", answer: event.answer });
+    case "answer": {
+      const notice = app.notice?.about === event.answer.kind ? null : app.notice;
+      return to({ ...app, isBehind: false, notice }, event.layer, { kind: "answer", answer: event.answer });
+    }
     case "progress":
       return to(app, event.layer, { kind: "progress", ask: event.ask, progress: event.progress });
     case "failed":
@@ -157,13 +162,15 @@ function failed(app: App, { layer, ask, failure }: Extract<AppEvent, { readonly 
   const text = [failure.message, ...(failure.hint === null ? [] : [app.look.typed(failure.hint)])].join(" · ");
   const said: App = {
     ...app,
-    isBehind: app.isBehind || failure.code === "unavailable" || failure.code === "not_found",
+    isBehind: app.isBehind || ["unavailable", "not_found", "denied"].includes(failure.code),
+    notice: { tone: "bad", text: oneLine(text), about: ask.kind },
   };
-  return to({ ...said, notice: { tone: "bad", text: oneLine(text) } }, layer, { kind: "failed", ask, failure });
+  return to(said, layer, { kind: "failed", ask, failure });
 }
 
 function ticked(app: App, now: Timestamp, stamp: string | null): AppStep {
   const next = { ...app, now, stamp };
+  if (stamp === null && app.stamp === null) return still({ ...next, isBehind: true });
   if (stamp === null) {
     const text = `there is no database at ${app.path} any more; what is shown was read before`;
     return still({ ...next, isBehind: true, notice: { tone: "bad", text } });
@@ -202,7 +209,9 @@ function to(app: App, id: number, event: LayerEvent<never>): AppStep {
 /** Takes over what a layer answered. */
 function took(app: App, id: number, step: Step<Layer>): AppStep {
   const layers = app.layers.map((each) => (each.id === id ? { id, layer: step.state } : each));
-  const next: App = { ...app, layers, notice: step.notice ?? app.notice };
+  // What was done is told until a key is pressed, whatever else is found out meanwhile.
+  const notice = app.notice?.tone === "good" ? app.notice : (step.notice ?? app.notice);
+  const next: App = { ...app, layers, notice };
   const effects = (step.asks ?? []).map((asking) => effectOf(id, asking));
   if (step.go === undefined) return { app: next, effects };
   const gone = go(next, id, step.go);
@@ -251,13 +260,14 @@ function back(app: App, id: number): AppStep {
 
 // ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-type CommonAction = "help" | "back" | "quit" | "redraw";
+type CommonAction = "help" | "back" | "quit" | "suspend" | "redraw";
 
 /** Where a layer has no other use for them. */
 export const commonKeys: readonly Binding<App, CommonAction>[] = [
   { keys: ["?"], action: "help", short: "help", says: "show all keys" },
   { keys: ["escape", "q"], action: "back", short: "back", says: "go back, or leave from the first screen" },
   { keys: ["ctrl+c"], action: "quit", says: "leave at once" },
+  { keys: ["ctrl+z"], action: "suspend", says: "go to the shell, until its fg comes back here" },
   { keys: ["ctrl+l"], action: "redraw", says: "draw everything anew" },
 ];
 
@@ -265,6 +275,7 @@ function pressed(app: App, key: Key): AppStep {
   const { id, layer } = topOf(app);
   const frame = frameOf(app, layer);
   if (key.name === "ctrl+c") return { app, effects: [{ kind: "quit" }] };
+  if (key.name === "ctrl+z") return { app, effects: [{ kind: "suspend" }] };
   const isText = isTyping(layer);
   const own = withModule(layer, (module, state) => {
     if (isText) return module.update(state, { kind: "key", key }, frame);
@@ -290,9 +301,12 @@ function pressed(app: App, key: Key): AppStep {
 
 /** Of several on one key, the first that can be done now. */
 function bindingFor<S, A extends string>(module: Module<S, A>, state: S, key: Key, frame: Frame): Binding<S, A> | null {
-  const found = module.keys.filter(({ keys }) => keys.includes(key.name));
+  const found = offeredIn(module, state).filter(({ keys }) => keys.includes(key.name));
   return found.find((each) => reasonAgainst(each, state, frame) === null) ?? found[0] ?? null;
 }
+
+const offeredIn = <S, A extends string>(module: Module<S, A>, state: S): readonly Binding<S, A>[] =>
+  module.keys.filter(({ action }) => module.isOffered?.(state, action) ?? true);
 
 function reasonAgainst<S, A extends string>(binding: Binding<S, A>, state: S, frame: Frame): string | null {
   if (binding.changes === true && frame.readOnly !== null) return frame.readOnly;
@@ -302,7 +316,7 @@ function reasonAgainst<S, A extends string>(binding: Binding<S, A>, state: S, fr
 const offersOf = (app: App, layer: Layer): readonly Offer[] =>
   withModule(layer, (module, state) => {
     const frame = frameOf(app, layer);
-    return module.keys.map((each): Offer => ({ ...each, because: reasonAgainst(each, state, frame) }));
+    return offeredIn(module, state).map((each): Offer => ({ ...each, because: reasonAgainst(each, state, frame) }));
   });
 
 const commonOffers = (app: App): readonly Offer[] =>
@@ -353,14 +367,17 @@ function pointed(
 export function draw(app: App): readonly string[] {
   const { size } = app;
   const room = roomOf(app);
-  const body = seenLayers(app).reduce<readonly string[]>((below, { layer }) => {
-    const frame = frameOf(app, layer);
-    const lines = withModule(layer, (module, state) => module.draw(state, frame));
-    const box = boxOf(app, layer);
-    if (box === null) return fitAll(lines, room.columns, room.rows);
-    const title = withModule(layer, (module, state) => module.title(state));
-    return over(below, { ...box, title, lines }, room.columns, frame.paint);
-  }, []);
+  const body = seenLayers(app).reduce<readonly string[]>(
+    (below, { layer }) => {
+      const frame = frameOf(app, layer);
+      const lines = withModule(layer, (module, state) => module.draw(state, frame));
+      const box = boxOf(app, layer);
+      if (box === null) return fitAll(lines, room.columns, room.rows);
+      const title = withModule(layer, (module, state) => module.title(state));
+      return over(below, { ...box, title, lines }, room.columns, frame.paint);
+    },
+    fitAll([], room.columns, room.rows),
+  );
   const whole = [titleLine(app), ...body, noticeLine(app), drawBar(barOf(app), app.look.paint)];
   return fitAll(whole.length > size.rows ? whole.slice(-size.rows) : whole, size.columns, size.rows);
 }
@@ -386,7 +403,10 @@ function noticeLine({ notice, size, look }: App): string {
 function barOf(app: App): readonly BarEntry[] {
   const { layer } = topOf(app);
   if (isTyping(layer)) return barEntries(typingOffers, app.size.columns);
-  return barEntries([...offersOf(app, layer), ...commonOffers(app)], app.size.columns);
+  const own = offersOf(app, layer);
+  const isTaken = (key: string): boolean => own.some(({ keys, short }) => short !== undefined && keys.includes(key));
+  const common = commonOffers(app).filter(({ keys }) => !isTaken(keys[0] ?? ""));
+  return barEntries([...own, ...common], app.size.columns);
 }
 
 const typingOffers: readonly Offer[] = [

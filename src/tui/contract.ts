@@ -87,7 +87,8 @@ export type Place =
   | { readonly kind: "rewrite"; readonly summary: SummaryId }
   /** A summary and all below it, or those that are in need of repair where none is named. */
   | { readonly kind: "rewrites"; readonly conversation: ConversationId; readonly summary: SummaryId | null }
-  | { readonly kind: "transplant"; readonly source: ConversationId }
+  /** Into what is picked where it is not named. */
+  | { readonly kind: "transplant"; readonly source: ConversationId; readonly target?: ConversationId }
   | { readonly kind: "undo"; readonly change: number }
   | { readonly kind: "text"; readonly title: string; readonly lines: readonly string[] };
 
@@ -114,6 +115,8 @@ export interface Module<S, A extends string> {
   /** Drawn over the layer below, in a box of at most this size; without, it takes the whole room. */
   readonly box?: (state: S, frame: Frame) => { readonly columns: number; readonly rows: number };
   readonly keys: readonly Binding<S, A>[];
+  /** Whether there are keys for this now: else they are not shown, and are not this layer's. Left out, there always are. */
+  readonly isOffered?: (state: S, action: A) => boolean;
   /** The title of a screen after the name of the program, or of a dialog's box. */
   readonly title: (state: S) => string;
   /** Whether keys are text now. */

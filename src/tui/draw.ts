@@ -46,8 +46,8 @@ export function rule(words: string, columns: number, paint: Paint): string {
   return paint.soft(fit(line + "─".repeat(Math.max(0, columns - widthOf(line))), columns));
 }
 
-/** Where in all of it one is: `12–34 of 5,678`, or nothing where all of it is seen. */
-const place = (top: number, rows: number, count: number): string =>
+/** How far down in all of it one is, or nothing where all of it is seen. */
+export const place = (top: number, rows: number, count: number): string =>
   count <= rows ? "" : `${Math.min(100, Math.round(((top + rows) / count) * 100))}%`;
 
 /** Lines of a text from `top` on, with how far one has come in the last line's corner. */
@@ -55,7 +55,7 @@ export function windowed(lines: readonly string[], top: number, { columns, rows,
   const shown = [...fitAll(lines.slice(top, top + rows), columns, rows)];
   const mark = place(top, rows, lines.length);
   const last = shown.length - 1;
-  if (mark !== "" && last >= 0) shown[last] = ends(shown[last] ?? "", paint.soft(mark), columns);
+  if (mark !== "" && last >= 0) shown[last] = ends(lines[top + last] ?? "", paint.soft(mark), columns);
   return shown;
 }
 
@@ -86,7 +86,7 @@ export function boxPlace(
 
 export function over(base: readonly string[], box: Box, columns: number, paint: Paint): readonly string[] {
   const inner = box.columns - 4;
-  const title = box.title === "" ? "" : ` ${truncateToWidth(box.title, inner, "…")} `;
+  const title = box.title === "" ? "" : ` ${truncateToWidth(box.title, inner - 1, "…")} `;
   const drawn = [
     `╭─${paint.strong(title)}${"─".repeat(Math.max(0, box.columns - 3 - visibleWidth(title)))}╮`,
     ...fitAll(box.lines, inner, box.rows - 2).map((line) => `│ ${line} │`),

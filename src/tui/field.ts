@@ -1,6 +1,6 @@
 /** A line that is being typed. */
 
-import { padEnd } from "../show/render.ts";
+import { harmless, padEnd } from "../show/render.ts";
 import type { Paint } from "../show/render.ts";
 import type { Key } from "./keys.ts";
 
@@ -45,9 +45,9 @@ export function typed(given: Field, key: Key): Field {
   }
 }
 
-/** One line, whatever is pasted. */
+/** One line, and harmless, whatever is pasted. */
 export const pasted = ({ before, after }: Field, text: string): Field => ({
-  before: before + text.replace(/\s+/gu, " "),
+  before: before + harmless(text.replace(/\s+/gu, " ")),
   after,
 });
 

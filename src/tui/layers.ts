@@ -126,7 +126,7 @@ export function open(place: Place, frame: Frame): Step<Layer> {
 /** For the document of all keys. */
 export const modules: readonly {
   readonly name: string;
-  readonly keys: readonly Pick<Binding<never, string>, "keys" | "says" | "changes">[];
+  readonly keys: readonly Pick<Binding<never, string>, "keys" | "says" | "changes" | "disabled">[];
 }[] = [
   conversationsModule,
   messagesModule,

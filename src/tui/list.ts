@@ -60,6 +60,13 @@ export const scrollKeys: readonly Binding<unknown, ScrollAction>[] = [
   { keys: ["K", "shift+up"], action: "textUp", says: "scroll the text up" },
 ];
 
+/** The same after a key. A text has no cursor: it moves as one at the edge of what is seen would move it. */
+export function textMoved(top: number, action: ListAction | ScrollAction, count: number, rows: number): number {
+  if (!isListAction(action)) return scrolled(top, action === "textDown" ? 1 : -1, count, rows);
+  const isDown = action === "down" || action === "pageDown" || action === "last";
+  return moved({ top, cursor: isDown ? top + rows - 1 : top }, action, count, rows).top;
+}
+
 /** The first line of a text that is seen, after scrolling by so many. */
 export const scrolled = (top: number, lines: number, count: number, rows: number): number =>
   Math.max(0, Math.min(top + lines, count - rows));

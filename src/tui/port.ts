@@ -5,6 +5,8 @@
 
 import type { Lcm } from "../core/lcm.ts";
 import type { ConversationId, Timestamp } from "../core/model.ts";
+import type { Status } from "../show/status.ts";
+import type { TemplateName, Templates } from "../core/prompts.ts";
 
 /** What performs asks. Whoever opens the terminal UI gives it this. */
 export interface Port {
@@ -17,6 +19,8 @@ export interface Port {
    * there is none.
    */
   reading(): Promise<Lcm>;
+  /** What was read makes no sense, or nothing can be read: the next reading begins anew. */
+  renew(): void;
   /**
    * Opens the database for one piece of work. What is about to change it calls `backUp` first: it makes a copy the first
    * time, and answers where that is. `denied` where the database is read-only.
@@ -24,10 +28,15 @@ export interface Port {
   writing<T>(work: (lcm: Lcm, backUp: () => Promise<string | null>) => Promise<T>): Promise<T>;
   /** Who would write summaries; null if nobody would. */
   summariser(): Promise<Writer | null>;
-  /** Transcripts of the host that are not stored, or not all of them. */
+  /** What it is asked with, and what is wrong with files that cannot be used. */
+  prompts(): Promise<Prompts>;
+  /** Where the host's transcripts are looked for. */
+  readonly sessions: string;
+  /** Those that there are, the newest first. */
   transcripts(): Promise<readonly Transcript[]>;
-  /** Stores one, as `lcm import` does. */
+  /** Stores one, as `lcm import` does, and says what came of it; what `onProgress` throws ends it between two lines. */
   importTranscript(transcript: Transcript, onProgress: (progress: Progress) => void): Promise<string>;
+  surroundings(): Promise<Surroundings>;
   /** Another value after every change of the file, by whomever; null where there is none. Cheap. */
   stamp(): string | null;
 }
@@ -36,9 +45,19 @@ export interface Writer {
   /** `provider/model`. */
   readonly name: string;
   readonly from: string;
+  /** The variables that its provider's key is looked for in. */
+  readonly keyVariables: readonly string[];
   /** Why it cannot be asked, as far as is known without asking; null if nothing is. */
   readonly problem: string | null;
 }
+
+export interface Prompts {
+  readonly templates: Templates;
+  readonly problems: ReadonlyMap<TemplateName, Error>;
+}
+
+/** What is set, and the copies that lie beside the database. */
+export type Surroundings = Pick<Status, "settings" | "prompts" | "backups">;
 
 export interface Transcript {
   readonly path: string;
@@ -46,8 +65,10 @@ export interface Transcript {
   readonly modifiedAt: Timestamp;
   readonly sessionId: string;
   readonly agentId: string | null;
-  /** The conversation that part of it is stored in already. */
+  /** The conversation that it is stored in, or part of it. */
   readonly conversation: ConversationId | null;
+  /** Whether all of it is. */
+  readonly isStored: boolean;
 }
 
 // ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -24,6 +24,8 @@ export interface Running {
   readonly place?: Place;
   /** Ends it, as leaving does. */
   readonly signal: AbortSignal;
+  /** Stops this process until it is continued, as Ctrl-Z does elsewhere; left out where that cannot be. */
+  readonly suspend?: () => void;
 }
 
 const tickMs = 1_000;
@@ -51,14 +53,16 @@ export async function runTui(given: Running): Promise<void> {
     screen.requestRender();
   };
   /** What cannot be gone on after ends the program, which restores the terminal and tells. */
-  const happen = (event: AppEvent): void => {
+  const attempt = (work: () => void): void => {
     if (isOver) return;
     try {
-      follow(update(app, event));
+      work();
     } catch (error) {
       ended.reject(error);
     }
   };
+  const happen = (event: AppEvent): void => attempt(() => follow(update(app, event)));
+  const tick = (): void => attempt(() => happen({ kind: "tick", now: clock.now(), stamp: port.stamp() }));
   const carryOut = (effect: Effect): void => {
     switch (effect.kind) {
       case "ask":
@@ -70,6 +74,8 @@ export async function runTui(given: Running): Promise<void> {
         return;
       case "redraw":
         return screen.requestRender(true);
+      case "suspend":
+        return suspend();
       case "quit":
         return ended.resolve();
     }
@@ -88,15 +94,27 @@ export async function runTui(given: Running): Promise<void> {
       });
       if (isWanted()) happen({ kind: "answer", layer, answer });
     } catch (error) {
-      if (isWanted()) happen({ kind: "failed", layer, ask: asked, failure: failureOf(error) });
+      const failure = failureOf(error);
+      if (failure.code === "corrupt" || failure.code === "unavailable") port.renew();
+      if (isWanted()) happen({ kind: "failed", layer, ask: asked, failure });
     } finally {
       if (underWay.get(name) === controller) underWay.delete(name);
     }
   };
 
+  /** The terminal is the shell's meanwhile, and may be of another size after. */
+  const suspend = (): void => {
+    if (given.suspend === undefined) return;
+    screen.stop({ preserveScreen: true });
+    given.suspend();
+    screen.start();
+    screen.requestRender(true);
+    tick();
+  };
+
   const root: Component = {
     render: () => [...drawn()],
-    handleMouse: (event) => mouse(event, happen),
+    handleMouse: createMouse(happen),
     invalidate: () => undefined,
   };
   const drawn = (): readonly string[] => {
@@ -123,7 +141,7 @@ export async function runTui(given: Running): Promise<void> {
   let isOver = false;
   const leave = (): void => ended.resolve();
   signal.addEventListener("abort", leave, { once: true });
-  const ticking = setInterval(() => happen({ kind: "tick", now: clock.now(), stamp: port.stamp() }), tickMs);
+  const ticking = setInterval(tick, tickMs);
   try {
     const begun = {
       look,
@@ -180,16 +198,25 @@ function keysFirst(terminal: Terminal, onKey: (data: string) => void): Terminal 
   });
 }
 
-/** Dragging stays with the renderer, which selects and copies text with it. */
-function mouse(event: TuiMouseEvent, happen: (event: AppEvent) => void): TuiMouseEventResult | undefined {
-  const { screenX: column, screenY: row } = event;
-  if (event.type === "click" && event.button === "left") {
-    happen({ kind: "click", column, row, count: event.clickCount ?? 1 });
-    return { handled: true };
-  }
-  if (event.type === "wheel") {
+/** A second click that comes no later than this is a double one. */
+const doubleClickMs = 500;
+
+/** Dragging stays with the renderer, which selects and copies text with it; a double click is ours, also on a word. */
+function createMouse(happen: (event: AppEvent) => void): (event: TuiMouseEvent) => TuiMouseEventResult | undefined {
+  let last = { column: -1, row: -1, at: -Infinity, count: 0 };
+  const isAgain = ({ screenX, screenY }: TuiMouseEvent): boolean =>
+    last.column === screenX && last.row === screenY && performance.now() - last.at < doubleClickMs;
+  return (event) => {
+    const { type, button, screenX: column, screenY: row } = event;
+    if (type === "press" && button === "left") return isAgain(event) ? { handled: true } : undefined;
+    if (type === "click" && button === "left") {
+      const count = isAgain(event) ? last.count + 1 : 1;
+      last = { column, row, at: performance.now(), count };
+      happen({ kind: "click", column, row, count });
+      return { handled: true };
+    }
+    if (type !== "wheel") return undefined;
     happen({ kind: "wheel", lines: event.wheelDelta ?? 0, column, row });
     return { handled: true };
-  }
-  return undefined;
+  };
 }

@@ -5,16 +5,16 @@ import { Command } from "commander";
 import { messageToStore } from "../../core/content.ts";
 import type { Json, MessageId, ConversationId, Timestamp } from "../../core/model.ts";
 import { createContext } from "../context.ts";
-import { wordFinder } from "./grep.ts";
-import { inShort } from "./messages.ts";
+import { createFinder } from "../../show/matches.ts";
+import { inShort } from "../../show/messages.ts";
 import { addCommands } from "./index.ts";
 import { seconds } from "./options.ts";
 import type { CommandContext } from "./session.ts";
-import { refusalHint } from "./summariser.ts";
+import { refusalHint } from "../../show/summariser.ts";
 
 describe("what is marked in a hit", () => {
   const marked = (pattern: string, line: string): readonly string[] =>
-    wordFinder(pattern)(line).map(([from, to]) => line.slice(from, to));
+    (createFinder(pattern, false)([line])[0] ?? []).map(([from, to]) => line.slice(from, to));
 
   it("is a word in its other forms too", () => {
     assert.deepEqual(marked("migrations", "The migration was migrated; a migrant was not."), ["migration", "migrated"]);

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { Option } from "commander";
-import type { CompactReport, CompactRequest, Due } from "../../core/compact.ts";
+import type { CompactReport, CompactRequest } from "../../core/compact.ts";
 import { LcmError } from "../../core/errors.ts";
 import type { CompactionPlan, PlannedPass } from "../../core/foresee.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -19,12 +19,14 @@ import { facts, listed, oneLine, padEnd, plural, table } from "../../show/render
 import { watchModel } from "../../show/waiting.ts";
 import type { Watched } from "../../show/waiting.ts";
 import { addApplying, isApplying } from "./applying.ts";
-import { headline } from "./conversations.ts";
+import { headline } from "../../show/conversations.ts";
+import { dueWords } from "../../show/status.ts";
 import { budgetOption, conversationWords, examples, paragraph, seconds, tokensMax, wholeNumber } from "./options.ts";
 import { act, exitOk, indexAll, withLcm } from "./session.ts";
 import type { CommandContext, PromptFiles, Session, Summariser } from "./session.ts";
-import { addProviderOptions, callLines, modelLines, refusalHint } from "./summariser.ts";
-import type { NamedModel } from "./summariser.ts";
+import { addProviderOptions } from "./summariser.ts";
+import { callLines, modelLines, refusalHint } from "../../show/summariser.ts";
+import type { NamedModel } from "../../show/summariser.ts";
 
 interface CompactOptions {
   readonly mode?: "due" | "incremental" | "sweep";
@@ -215,19 +217,6 @@ function planLines(
     paint,
     session.context.stdout.columns,
   );
-}
-
-export function dueWords({ kind, contextTokens, thresholdTokens, budget, rawTokens }: Due): string {
-  const share = budget === 0 ? "" : ` (${Math.round((thresholdTokens / budget) * 100)}% of ${formatCount(budget)})`;
-  const tokens = `${formatCount(contextTokens)} tokens in context`;
-  switch (kind) {
-    case "sweep":
-      return `a sweep: ${tokens}, over ${formatCount(thresholdTokens)}${share}`;
-    case "incremental":
-      return `one pass: ${formatCount(rawTokens)} raw tokens outside the fresh tail`;
-    case "nothing":
-      return `nothing: ${tokens}, not over ${formatCount(thresholdTokens)}${share}`;
-  }
 }
 
 /** A target that usual passes do not reach is sought by others, which nobody can foresee. */

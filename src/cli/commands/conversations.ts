@@ -5,7 +5,8 @@ import type { Conversation } from "../../core/model.ts";
 import type { ConversationFilter } from "../../core/ports.ts";
 import { promptTokens } from "../../core/render-summary.ts";
 import { formatCount } from "../../core/text.ts";
-import { clockTime, cut, oneLine, plural, table } from "../../show/render.ts";
+import { nameOf } from "../../show/conversations.ts";
+import { clockTime, plural, table } from "../../show/render.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 import { examples, wholeNumber } from "./options.ts";
@@ -100,20 +101,4 @@ function toTable(session: Session, conversations: readonly Conversation[]): read
     context.stdout.columns,
     paint,
   );
-}
-
-/** Which conversation an answer is about. */
-export const headline = ({ paint, columns }: Session, conversation: Conversation): string =>
-  paint.strong(cut(`conversation ${conversation.id} · ${nameOf(conversation)}`, columns));
-
-export function nameOf({
-  title,
-  sessionKey,
-  sessionId,
-  active,
-  hidden,
-}: Pick<Conversation, "title" | "sessionKey" | "sessionId" | "active" | "hidden">): string {
-  const name = oneLine(title ?? sessionKey ?? sessionId);
-  const state = hidden ? " (hidden)" : active ? "" : " (earlier)";
-  return name + state;
 }

@@ -13,10 +13,11 @@ import { promptTokens } from "../../core/render-summary.ts";
 import { formatCount } from "../../core/text.ts";
 import { createSpans, plural, table } from "../../show/render.ts";
 import type { Paint } from "../../show/render.ts";
+import { levelWords } from "../../show/summaries.ts";
 import { readTree } from "../tree.ts";
 import type { Tree, TreeNode, TreeOptions } from "../tree.ts";
-import { headline } from "./conversations.ts";
-import { inShort, openingOf } from "./messages.ts";
+import { headline } from "../../show/conversations.ts";
+import { inShort, openingOf } from "../../show/messages.ts";
 import { conversationWords, examples, wholeNumber } from "./options.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
@@ -224,15 +225,10 @@ const messageRow = (message: Message, lead: string): Row => ({
 });
 
 const levelSigns: Readonly<Record<Level, string>> = { normal: "", aggressive: "'", extractive: "~", truncated: "!" };
-const levelWords: Readonly<Record<Exclude<Level, "normal">, string>> = {
-  aggressive: "' from a second, stricter attempt",
-  extractive: "~ extracted without a model",
-  truncated: "! cut short, no level helped",
-};
 
 function legendOf(rows: readonly Row[]): readonly string[] {
   return [...new Set(rows.map(({ level }) => level))].flatMap((level) =>
-    level === "normal" ? [] : [levelWords[level]],
+    level === "normal" ? [] : [`${levelSigns[level]} ${levelWords[level]}`],
   );
 }
 

@@ -5,13 +5,14 @@ import { conversationOf } from "../../core/describe.ts";
 import type { Described } from "../../core/describe.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
-import type { Conversation, MessageId, SummaryId } from "../../core/model.ts";
+import type { Conversation, SummaryId } from "../../core/model.ts";
 import type { Manifest, ManifestRow } from "../../core/ports.ts";
 import { formatBytes, formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
 import { textLines } from "../../show/passages.ts";
 import { createSpans, facts, oneLine, plural, table } from "../../show/render.ts";
-import { headline } from "./conversations.ts";
-import { openingOf } from "./messages.ts";
+import { headline } from "../../show/conversations.ts";
+import { openingOf } from "../../show/messages.ts";
+import { messageRuns } from "../../show/summaries.ts";
 import { examples, tokensMax, wholeNumber } from "./options.ts";
 import { everywhere } from "./reach.ts";
 import { act, exitOk, withLcm } from "./session.ts";
@@ -117,17 +118,6 @@ const carriedWords = (from: SummaryId, isThere: boolean): string =>
 
 const belowWords = ({ messages }: Manifest): string =>
   messages === null ? "" : `; stands for ${plural(messages.count, "message")} of ${formatCount(messages.tokens)}`;
-
-/** `msg_4…msg_9, msg_12`: messages that follow each other are told by the first and the last. */
-function messageRuns(ids: readonly MessageId[]): string {
-  const runs: [first: MessageId, last: MessageId][] = [];
-  for (const id of ids) {
-    const run = runs.at(-1);
-    if (run?.[1] === id - 1) run[1] = id;
-    else runs.push([id, id]);
-  }
-  return runs.map((ends) => [...new Set(ends)].map(messageName).join("…")).join(", ");
-}
 
 /** What each summary below says, and what it would take to read it or the messages below it. */
 function manifestLines({ paint, context, columns }: Session, { rows }: Manifest): readonly string[] {

@@ -2,17 +2,12 @@
 
 import type { Command } from "commander";
 import { Option } from "commander";
-import type { Dissolution, Returning } from "../../core/dissolve.ts";
+import type { Dissolution } from "../../core/dissolve.ts";
 import { LcmError } from "../../core/errors.ts";
-import { messageName } from "../../core/model.ts";
-import { summaryOverheadTokens } from "../../core/render-summary.ts";
-import { formatCount, formatRange } from "../../core/text.ts";
-import { comparison } from "../../show/make-up.ts";
-import { cut, facts, plural, table } from "../../show/render.ts";
+import { headline } from "../../show/conversations.ts";
+import { dissolutionLines, dissolvedWords } from "../../show/dissolution.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
-import { headline } from "./conversations.ts";
 import { findSummary, givenSummary } from "./dag.ts";
-import { openingOf } from "./messages.ts";
 import { conversationWords, examples, paragraph } from "./options.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
@@ -68,7 +63,7 @@ async function dissolveOne(session: Session, command: Command, name: string): Pr
     const { id } = await findSummary(lcm, given);
     const plan = await lcm.planDissolve({ conversation: conversation.id, summary: id, purge });
     const show = (planned: Dissolution): void => {
-      if (!session.json) for (const line of planLines(session, planned)) session.print(line);
+      if (!session.json) for (const line of dissolutionLines(session, planned)) session.print(line);
     };
     if (!session.json) session.print(headline(session, conversation));
     show(plan);
@@ -84,106 +79,9 @@ async function dissolveOne(session: Session, command: Command, name: string): Pr
     });
     if (session.json) session.printJson({ dryRun: false, applied: true, plan: applied, result, backup });
     else {
-      session.print(doneWords(applied));
+      session.print(dissolvedWords(applied));
       sayUndo(session, result.change);
     }
     return exitOk;
   });
 }
-
-// ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** How wide the names of the facts are, with what separates them from the values. */
-const nameColumns = "ordinal shift".length + 2;
-const rowsShown = 12;
-
-function planLines(session: Session, plan: Dissolution): readonly string[] {
-  const { paint, columns, context } = session;
-  const { dissolved, place, run, shifted, tokensBefore, tokensAfter } = plan;
-  const { id, depth, tokens, earliestAt, latestAt } = dissolved;
-  const range = earliestAt === null || latestAt === null ? [] : [formatRange(earliestAt, latestAt, context.zone)];
-  const room = columns - nameColumns;
-  const returned = run.reduce((sum, item) => sum + item.tokens, 0);
-  return facts(
-    [
-      [
-        "summary",
-        [paint.strong(id), paint.depth(depth, `d${depth}`), plural(tokens, "token")].join(" · "),
-        ...range,
-        ...quoted(dissolved.opening, room),
-        place === null
-          ? "in no context: nothing returns"
-          : `item ${formatCount(place.item)} of ${formatCount(place.of)} in the context`,
-      ],
-      ...(place === null
-        ? []
-        : [
-            [
-              "returns",
-              `${countOf(run)}, ${plural(returned, "token")}${around(run)}`,
-              ...runTable(session, run, room),
-            ] as const,
-            [
-              "ordinal shift",
-              shifted === 0 ? "none: there is room" : `${plural(shifted, "later item moves", "later items move")} up`,
-            ] as const,
-          ]),
-      [plan.purge ? "purge" : "afterwards", ...afterwards(plan)],
-      ...(place === null ? [] : [["context", ...comparison(tokensBefore, tokensAfter, room, paint)] as const]),
-    ],
-    paint,
-    session.context.stdout.columns,
-  );
-}
-
-const quoted = (opening: string, room: number): readonly string[] =>
-  opening === "" ? [] : [`"${cut(openingOf({ text: opening }), Math.max(10, room - 2))}"`];
-
-/** Why the context grows by more than the texts do. */
-const around = ([first]: readonly Returning[]): string =>
-  first?.kind === "summary" ? `, and in a prompt about ${summaryOverheadTokens} around each` : "";
-
-function countOf(run: readonly Returning[]): string {
-  const [first] = run;
-  return first?.kind === "summary"
-    ? `${plural(run.length, "summary", "summaries")} of depth ${first.depth}`
-    : plural(run.length, "message");
-}
-
-function runTable({ paint }: Session, run: readonly Returning[], room: number): readonly string[] {
-  const shown = run.slice(0, rowsShown);
-  const rows = shown.map((item) => [
-    item.kind === "summary" ? item.id : messageName(item.id),
-    item.kind === "summary" ? `d${item.depth}` : item.role,
-    formatCount(item.tokens),
-    openingOf({ text: item.opening }),
-  ]);
-  const kindPaint = (cell: string, row: number): string => {
-    const item = shown[row];
-    return item?.kind === "message" ? paint.role(item.role, cell) : paint.depth(item?.depth ?? 0, cell);
-  };
-  const lines = table(
-    [
-      { title: "id", paint: paint.strong },
-      { title: shown[0]?.kind === "message" ? "role" : "depth", paint: kindPaint },
-      { title: "tokens", align: "right" },
-      { title: "begins", flexible: true },
-    ],
-    rows,
-    room,
-    paint,
-  );
-  return run.length > rowsShown ? [...lines, paint.soft(`and ${formatCount(run.length - rowsShown)} more`)] : lines;
-}
-
-function afterwards({ purge, derived, carriedBy }: Dissolution): readonly string[] {
-  if (purge) return ["the summary itself is removed too: search no longer finds it"];
-  const needing = [...derived, ...carriedBy];
-  return [
-    "the summary stays stored, and search still finds it",
-    needing.length === 0 ? "--purge removes it too" : `--purge could not remove it: ${needing.join(", ")} needs it`,
-  ];
-}
-
-const doneWords = ({ run, place, purge }: Dissolution): string =>
-  [...(place === null ? [] : [`dissolved: ${countOf(run)} returned`]), ...(purge ? ["purged"] : [])].join("; ");

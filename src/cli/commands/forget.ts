@@ -16,7 +16,7 @@ import { cut, oneLine, plural } from "../../show/render.ts";
 import { addApplying, isApplying } from "./applying.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
-import { inShort } from "./messages.ts";
+import { inShort } from "../../show/messages.ts";
 import { conversationWords, examples, wholeNumber } from "./options.ts";
 
 interface ForgetOptions {

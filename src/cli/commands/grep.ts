@@ -1,6 +1,5 @@
 /** `lcm grep`: finding it again. Whatever was left out is said; "no matches" means that there are none. */
 
-import { runInNewContext } from "node:vm";
 import type { Command } from "commander";
 import { Option } from "commander";
 import type { Lcm } from "../../core/lcm.ts";
@@ -12,6 +11,7 @@ import type { GrepRequest } from "../../core/recall.ts";
 import { formatCount } from "../../core/text.ts";
 import { parseSpan } from "../../core/when.ts";
 import { exitUnavailable } from "../failure.ts";
+import { createFinder, marked } from "../../show/matches.ts";
 import { headLine, textLines } from "../../show/passages.ts";
 import { listed, oneLine, plural } from "../../show/render.ts";
 import { reachFor } from "./reach.ts";
@@ -170,48 +170,8 @@ function headOf({ paint }: Session, hit: SearchHit): { readonly id: string; read
   }
 }
 
-// ── Highlighting ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
 function createHighlighter(session: Session, { pattern, mode }: GrepRequest): (line: string) => string {
   if (!session.context.stdout.colour) return (line) => line;
-  const find = mode === "regex" ? patternFinder(pattern) : wordFinder(pattern);
-  const mark = (line: string, [from, to]: readonly [number, number]): string =>
-    line.slice(0, from) + session.paint.match(line.slice(from, to)) + line.slice(to);
-  return (line) => find(line).toReversed().reduce(mark, line);
-}
-
-type Finder = (line: string) => readonly (readonly [from: number, to: number])[];
-
-const highlightMs = 50;
-
-/** The pattern may be one that runs away, also on a short line. Then the line is shown as it is. */
-function patternFinder(pattern: string): Finder {
-  const flags = /\p{Lu}/u.test(pattern.replace(/\\./gs, "")) ? "g" : "gi";
-  const code =
-    "Array.from(line.matchAll(new RegExp(pattern, flags)), (match) => [match.index, match.index + match[0].length])";
-  return (line) => {
-    try {
-      const found: unknown = runInNewContext(code, { line, pattern, flags }, { timeout: highlightMs });
-      return Array.isArray(found) ? found : [];
-    } catch {
-      return []; // Colour is a courtesy; the hit stands without it.
-    }
-  };
-}
-
-/** Words are found in all their forms, so whatever begins like one of them is marked. */
-export function wordFinder(pattern: string): Finder {
-  const words = pattern.match(/[\p{L}\p{N}\p{Emoji_Presentation}][\p{L}\p{N}\p{M}]*/gu) ?? [];
-  const stems = [...new Set(words.map((word) => word.toLowerCase()))].map((word) => {
-    const isLetters = /^[a-z]{5,}$/.test(word);
-    return isLetters ? `${word.replace(/(?:ions?|ing|ies|ed|es|s|e|y)$/, "")}\\p{L}*` : word;
-  });
-  if (stems.length === 0) return () => [];
-  const isScriptWithoutSpaces =
-    /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Emoji_Presentation}/u;
-  const alternatives = stems.map((stem) =>
-    isScriptWithoutSpaces.test(stem) ? stem : `(?<![\\p{L}\\p{N}])${stem}(?![\\p{L}\\p{N}])`,
-  );
-  const any = new RegExp(alternatives.join("|"), "giu");
-  return (line) => Array.from(line.matchAll(any), (match) => [match.index, match.index + match[0].length] as const);
+  const find = createFinder(pattern, mode === "regex");
+  return (line) => marked(line, find([line])[0] ?? [], session.paint);
 }

@@ -3,9 +3,9 @@
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Change } from "../../core/history.ts";
-import { formatTimestamp } from "../../core/text.ts";
-import { diffColumns, diffLines, unifiedDiff } from "../../show/diff.ts";
-import { createSpans, cut, listed, plural, table } from "../../show/render.ts";
+import { changeLines, changeTable } from "../../show/changes.ts";
+import { diffColumns } from "../../show/diff.ts";
+import { listed, plural } from "../../show/render.ts";
 import { conversationWords, examples, wholeNumber } from "./options.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
@@ -61,70 +61,21 @@ const noSuchChange = (change: number, of?: string): LcmError =>
     hint: "`lcm history` lists the changes",
   });
 
-function printList({ paint, context, print, note }: Session, changes: readonly Change[], isMore: boolean): void {
-  const spans = createSpans(
-    changes.map(({ at }) => at),
-    context.zone,
-  );
-  const states = changes.map(stateWords);
-  const hasStates = states.some((state) => state !== "");
-  const faded = (cell: string, row: number): string => (changes[row]?.state === "undone" ? paint.soft(cell) : cell);
-  const rows = changes.map(({ change, at, operation, conversations, what }, row) => [
-    String(change),
-    spans.of(at, at),
-    operation,
-    conversations.length > 3 ? plural(conversations.length, "conversation") : conversations.join(", "),
-    ...(hasStates ? [states[row] ?? ""] : []),
-    what,
-  ]);
-  const columns = [
-    { title: "change", align: "right", paint: paint.strong },
-    { title: "when", paint: paint.soft },
-    { title: "what", paint: faded },
-    { title: "in", align: "right" },
-    ...(hasStates ? [{ title: "now", paint: paint.caution }] : []),
-    { title: "to what", flexible: true, paint: faded },
-  ] as const;
-  for (const line of table(columns, rows, context.stdout.columns, paint)) print(line);
+function printList(session: Session, changes: readonly Change[], isMore: boolean): void {
+  const { paint, print, note } = session;
+  const { lines, times } = changeTable(session, changes);
+  for (const line of lines) print(line);
   const more = isMore ? `the newest ${plural(changes.length, "change")}; --limit shows more; ` : "";
   note(
     paint.soft(
-      `${more}${spans.words}; \`lcm history --change N\` shows one, \`lcm undo N\` shows what taking it back would do`,
+      `${more}${times}; \`lcm history --change N\` shows one, \`lcm undo N\` shows what taking it back would do`,
     ),
   );
 }
 
-function stateWords({ state, undoneBy }: Change): string {
-  switch (state) {
-    case "holds":
-      return "";
-    case "for good":
-      return "cannot be undone";
-    case "undone":
-    case "partly undone":
-      return `${state} by ${listed(undoneBy.map(String))}`;
-  }
-}
-
-/** `change 12 · rewrite · conversation 3 · 2026-02-17 15:37 UTC`. */
-export function changeHeadline(session: Session, { change, at, operation, conversations }: Change): string {
-  const numbers = listed(conversations.map(String));
-  const where = conversations.length === 0 ? [] : [`conversation${conversations.length === 1 ? "" : "s"} ${numbers}`];
-  const words = [`change ${change}`, operation, ...where, formatTimestamp(at, session.context.zone)];
-  return session.paint.strong(cut(words.join(" · "), session.columns));
-}
-
 function printDetails(session: Session, change: Change): void {
   const { paint, print, typed, context } = session;
-  print(changeHeadline(session, change));
-  for (const { what, texts, undoneBy } of change.steps) {
-    print(
-      `  ${what}${undoneBy === null || change.state === "undone" ? "" : paint.caution(` (undone by ${undoneBy})`)}`,
-    );
-    if (texts === null) continue;
-    for (const line of diffLines(paint, unifiedDiff(texts.before, texts.after), diffColumns(context.stdout)))
-      print(line);
-  }
+  for (const line of changeLines(session, change, diffColumns(context.stdout))) print(line);
   print(paint.soft(typed(standing(change))));
   print();
 }

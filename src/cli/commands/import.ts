@@ -9,9 +9,10 @@ import type { ImportReport } from "../../core/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Merged } from "../../core/ports.ts";
 import { formatBytes, formatCount } from "../../core/text.ts";
-import { noTranscript } from "../../core/transcript.ts";
-import { findTranscripts, isDatabase, openTranscript, sessionNameOf } from "../files.ts";
+import { findTranscripts, isDatabase, sessionNameOf } from "../files.ts";
 import type { TranscriptFile } from "../files.ts";
+import { importedCounts, importTranscriptFile } from "../importing.ts";
+import type { Imported } from "../importing.ts";
 import { breakLines, plural } from "../../show/render.ts";
 import { act, exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
 import type { CommandContext, Engine, Session } from "./session.ts";
@@ -108,7 +109,7 @@ async function describing({ context }: Session): Promise<Engine> {
 }
 
 type Outcome = { readonly path: string } & (
-  | ({ readonly kind: "imported"; readonly torn: number | null } & ImportReport)
+  | ({ readonly kind: "imported" } & Imported)
   | ({ readonly kind: "merged" } & Merged)
   /** Found in a folder, and no transcript. */
   | { readonly kind: "skipped"; readonly reason: string }
@@ -138,20 +139,14 @@ async function importFile(
   const { path } = file;
   const progress = session.progress(`importing ${sessionNameOf(path)}`);
   try {
-    const transcript = await openTranscript(file);
     const target = {
       fallbackSessionId: sessionNameOf(path),
       ...(options.session === undefined ? {} : { sessionId: options.session }),
       ...(options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey }),
       ...(options.agent === undefined ? {} : { agentId: options.agent }),
     };
-    const report = await lcm.import(transcript.lines, target, () =>
-      progress.update({ done: transcript.bytesRead(), of: file.bytes, unit: "bytes" }),
-    );
-    if (report.conversation === null && transcript.unreadable.length > 0)
-      throw noTranscript(transcript.unreadable.length);
-    const malformed = [...report.malformed, ...transcript.unreadable].toSorted((a, b) => a.position - b.position);
-    return { kind: "imported", path, ...report, malformed, torn: transcript.tornAt() };
+    const onProgress = (done: number): void => progress.update({ done, of: file.bytes, unit: "bytes" });
+    return { kind: "imported", path, ...(await importTranscriptFile(lcm, file, target, onProgress)) };
   } catch (error) {
     // One file that is no transcript does not keep the others out.
     if (!(error instanceof LcmError) || error.code !== "invalid" || (isAlone && !file.isFound)) throw error;
@@ -171,7 +166,7 @@ function printOutcome(session: Session, outcome: Outcome): void {
   if (isEmpty(outcome)) return note(`${paint.caution("note:")} ${path} is empty: there was nothing to store`);
   const place = conversation === null ? "" : paint.soft(`conversation ${conversation.id}: `);
   const columns = session.context.stdout.columns ?? Infinity;
-  for (const line of breakLines(`${path}: ${place}${counts(outcome)}`, columns)) print(line);
+  for (const line of breakLines(`${path}: ${place}${importedCounts(outcome)}`, columns)) print(line);
   printMalformed(session, outcome);
   printDiffering(session, path, differing);
 }
@@ -211,20 +206,6 @@ function printMalformed({ paint, note }: Session, { path, malformed, torn }: Out
   }
   const more = malformed.length - malformedShown;
   if (more > 0) note(`${path}: … and ${formatCount(more)} more; --json lists all`);
-}
-
-function counts({ messages, entries, duplicates, differing, malformed }: ImportReport): string {
-  const known = duplicates - differing.length;
-  const parts = [
-    plural(messages, "message"),
-    plural(entries, "other entry", "other entries"),
-    `${known.toLocaleString("en-US")} already stored`,
-  ];
-  const problems = [
-    ...(differing.length === 0 ? [] : [`${plural(differing.length, "line")} unlike what is stored`]),
-    ...(malformed.length === 0 ? [] : [`${plural(malformed.length, "line")} not readable`]),
-  ];
-  return [...parts, ...problems].join(", ");
 }
 
 const differingShown = 10;

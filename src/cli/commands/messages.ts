@@ -2,12 +2,13 @@
 
 import type { Command } from "commander";
 import { Option } from "commander";
-import { isObject, messageFromStore } from "../../core/content.ts";
+import { messageFromStore } from "../../core/content.ts";
 import { messageName, roles } from "../../core/model.ts";
-import type { Conversation, Json, Message, Part, Role, Summary } from "../../core/model.ts";
+import type { Conversation, Message, Role } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
 import { parseSpan } from "../../core/when.ts";
-import { harmless, oneLine, padStart, plural, clockTime, table, widthOf } from "../../show/render.ts";
+import { inShort, wholeLines } from "../../show/messages.ts";
+import { padStart, plural, clockTime, table, widthOf } from "../../show/render.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
 import { conversationWords, examples, wholeNumber } from "./options.ts";
@@ -110,55 +111,6 @@ function toTable(session: Session, messages: readonly Message[]): readonly strin
 
 const isAside = (message: Message | undefined): boolean => message !== undefined && message.aside !== null;
 
-/** A message in one line: what it says, and what it calls. */
-export function inShort(message: Message): string {
-  const result = message.role === "tool" ? toolNameOf(message) : null;
-  const said = message.parts.map(partInShort).filter((text) => text !== "");
-  const aside = message.aside === "branch" ? "(left branch) " : message.aside === "note" ? "(note) " : "";
-  const text =
-    said.length > 0 ? said.join("  ") : message.parts.length > 0 ? "(thinking)" : oneLine(message.text) || "(empty)";
-  return `${aside}${result === null ? "" : `← ${result}  `}${text}`;
-}
-
-function toolNameOf(message: Message): string | null {
-  const name = messageFromStore(message)["toolName"] ?? message.parts.find((part) => part.toolName !== null)?.toolName;
-  return typeof name === "string" ? oneLine(name) : null;
-}
-
-/** A table cuts it anyway; a megabyte need not be looked through for that. */
-const charactersLookedAt = 2_000;
-
-function partInShort(part: Part): string {
-  const text = oneLine((part.text ?? "").slice(0, charactersLookedAt));
-  switch (part.type) {
-    case "reasoning":
-      return "";
-    case "tool":
-      return `→ ${text || oneLine(part.toolName ?? "a tool")}`;
-    case "text":
-      return text;
-    default:
-      // What is said beside the content has no block to name.
-      if (part.metadata?.startsWith('{"field":') === true) return text;
-      return [`[${blockTypeOf(part)}]`, text].filter((words) => words !== "").join(" ");
-  }
-}
-
-/** How a summary begins, without the time and the speaker that stand before an extracted sentence. */
-export const openingOf = ({ text }: Pick<Summary, "text">): string =>
-  oneLine(text.slice(0, charactersLookedAt)).replace(/^(?:\[[^\]]*\]\s*)+/, "");
-
-const blockTypeLength = 40;
-
-/** The host's own word for a block of a kind unknown to us. Kinds unknown to us are stored under a type that is not theirs. */
-function blockTypeOf(part: Part): string {
-  const metadata: Json = part.metadata === null ? null : JSON.parse(part.metadata);
-  const raw = isObject(metadata) ? metadata["raw"] : undefined;
-  if (raw === undefined) return part.type;
-  const type = isObject(raw) ? raw["type"] : undefined;
-  return typeof type === "string" && type !== "" ? oneLine(type.slice(0, blockTypeLength)) : "unknown";
-}
-
 function printWhole(session: Session, messages: readonly Message[]): void {
   const { paint, context } = session;
   const seqWidth = messages.reduce((widest, { seq }) => Math.max(widest, widthOf(String(seq))), 0);
@@ -171,16 +123,4 @@ function printWhole(session: Session, messages: readonly Message[]): void {
     for (const line of wholeLines(session, message)) session.print(`  ${line}`.trimEnd());
     session.print();
   }
-}
-
-function wholeLines({ paint }: Session, message: Message): readonly string[] {
-  const lines = (text: string): readonly string[] => harmless(text).split("\n");
-  const blocks = message.parts.map((part): readonly string[] => {
-    if (part.type === "reasoning") return lines(part.kept ?? "(reasoning)").map((line) => paint.soft(line));
-    if (part.type === "tool") return lines(`→ ${part.text ?? part.toolName ?? ""}`);
-    return lines(part.text ?? partInShort(part));
-  });
-  const all = blocks.length > 0 ? blocks.flat() : lines(message.text || "(empty)");
-  const result = message.role === "tool" ? toolNameOf(message) : null;
-  return result === null ? all : [paint.soft(`← ${result}`), ...all];
 }

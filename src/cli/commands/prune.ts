@@ -11,7 +11,7 @@ import { formatBytes, formatCount } from "../../core/text.ts";
 import { parseWhen } from "../../core/when.ts";
 import { breakLines, clockTime, listed, oneLine, plural, table } from "../../show/render.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayNothingChanged } from "./applying.ts";
-import { nameOf } from "./conversations.ts";
+import { nameOf } from "../../show/conversations.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, CommonOptions, Session } from "./session.ts";
 import { examples, paragraph } from "./options.ts";

@@ -2,10 +2,8 @@
 
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
-import type { Finding } from "../../core/inspect.ts";
-import { formatCount } from "../../core/text.ts";
-import { breakLines, plural } from "../../show/render.ts";
-import { headline } from "./conversations.ts";
+import { headline } from "../../show/conversations.ts";
+import { findingLines } from "../../show/rewriting.ts";
 import { conversationWords, examples, paragraph } from "./options.ts";
 import { addRewriting, modelWords, rewriteChosen } from "./rewriting.ts";
 import { act } from "./session.ts";
@@ -47,22 +45,8 @@ async function repair(session: Session, command: Command, name?: string): Promis
       .finally(() => progress.end());
     return {
       plan: { ...plan, conversation: only?.id ?? null },
-      lines: [
-        ...(only === null ? [] : [headline(session, only)]),
-        ...(plan.findings.length === 0 ? [] : [`${plural(plan.findings.length, "finding")} that a new text mends:`]),
-        ...findingLines(session, plan.findings),
-      ],
+      lines: [...(only === null ? [] : [headline(session, only)]), ...findingLines(session, plan.findings)],
       otherwise: "nothing to repair",
     };
-  });
-}
-
-/** What is wrong, each kind once: after a conversation without a model there may be thousands of one. */
-function findingLines({ context }: Session, findings: readonly Finding[]): readonly string[] {
-  const room = (context.stdout.columns ?? Infinity) - 2;
-  const kinds = Map.groupBy(findings, ({ subject, message }) => message.replace(subject, "").replace(/\d+/g, ""));
-  return [...kinds.values()].flatMap(([first, ...rest]) => {
-    const more = rest.length === 0 ? "" : ` (and ${formatCount(rest.length)} more like it)`;
-    return first === undefined ? [] : breakLines(`${first.message}${more}`, room).map((line) => `  ${line}`);
   });
 }

@@ -7,7 +7,7 @@ import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation, SummaryId } from "../../core/model.ts";
 import type { RewriteRequest } from "../../core/rewrite.ts";
 import { findSummary, givenSummary } from "./dag.ts";
-import { headline } from "./conversations.ts";
+import { headline } from "../../show/conversations.ts";
 import { conversationWords, examples, paragraph, wholeNumber } from "./options.ts";
 import { addRewriting, modelWords, rewriteChosen } from "./rewriting.ts";
 import { act } from "./session.ts";

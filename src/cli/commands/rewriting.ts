@@ -6,7 +6,7 @@
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, Summary, SummaryId } from "../../core/model.ts";
+import type { Conversation, Summary } from "../../core/model.ts";
 import { missingModel } from "../../core/rewrite.ts";
 import type {
   PlannedRewrite,
@@ -16,21 +16,34 @@ import type {
   RewriteResult,
 } from "../../core/rewrite.ts";
 import type { Settings } from "../../core/settings.ts";
-import { formatCount, formatRange, formatTimestamp, parseTimestamp } from "../../core/text.ts";
-import { costOf } from "../../show/cost.ts";
-import type { Cost } from "../../show/cost.ts";
+import { formatCount, formatTimestamp } from "../../core/text.ts";
 import { exitInterrupted, exitUnavailable, failureOf, statusFor } from "../failure.ts";
 import { textLines } from "../../show/passages.ts";
-import { breakLines, facts, oneLine, plural, table, widthOf } from "../../show/render.ts";
+import { breakLines, oneLine, plural, widthOf } from "../../show/render.ts";
+import {
+  aboutLines,
+  aboveWords,
+  changeOf,
+  costOfRewrites,
+  doneWords,
+  keptOf,
+  kindWords,
+  planLines,
+  rangeWords,
+  skippedLines,
+  unreachedWords,
+  uselessWords,
+} from "../../show/rewriting.ts";
+import type { Kept, RewritesPlan } from "../../show/rewriting.ts";
+import { refusalHint } from "../../show/summariser.ts";
 import { watchModel } from "../../show/waiting.ts";
 import type { Watched } from "../../show/waiting.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayUndo } from "./applying.ts";
-import { headline } from "./conversations.ts";
+import { headline } from "../../show/conversations.ts";
 import { wholeNumber } from "./options.ts";
 import { exitFindings, exitOk, withLcm } from "./session.ts";
 import type { ModelOptions, Session, Summariser } from "./session.ts";
-import { addProviderOptions, callLines, modelLines, refusalHint } from "./summariser.ts";
-import type { NamedModel } from "./summariser.ts";
+import { addProviderOptions } from "./summariser.ts";
 
 interface RewritingOptions extends ModelOptions {
   readonly diff?: boolean;
@@ -98,17 +111,13 @@ export async function rewriteChosen(
     const { targets } = planned;
     const [unfit] = [...prompts.problems].filter(([name]) => targets.some(({ template }) => template === name));
     if (unfit !== undefined) throw unfit[1];
-    const { kept, current } = summariser === null ? nothingKept : await keptIn(lcm, planned, given);
-    const asked = targets.filter(({ summary }) => !kept.includes(summary) && !current.includes(summary));
-    const cost = {
-      ...costOf({ passes: asked }, prompts.templates, options.instructions ?? null),
-      // In the place of a poor text a second, shorter answer will do if the first is of no use.
-      callsMax: asked.reduce((calls, { level }) => calls + (level === "normal" ? 1 : 2), 0),
-    };
+    const kept = summariser === null ? nothingKept : keptOf(await lcm.rewriteAll(planned, { ...given, mode: "look" }));
+    const cost = costOfRewrites(planned, kept, prompts.templates, options.instructions ?? null);
     const model = summariser && { name: summariser.name, from: summariser.from, problem };
-    const plan = { ...planned, model, cost, kept, current };
+    const plan = { ...planned, model, cost, ...kept };
     if (!session.json) {
-      for (const line of [...lines, ...(await planLines(session, lcm, plan))]) session.print(line);
+      const told = planLines(session, plan, await lcm.spend(), "--fresh asks again");
+      for (const line of [...lines, ...told]) session.print(line);
       for (const line of skippedLines(session, plan)) session.print(line);
     }
     if (targets.length === 0 || options.estimate === true) {
@@ -161,21 +170,7 @@ function optionsOf({ context }: Session, options: RewritingOptions, settings: Se
   };
 }
 
-interface Kept {
-  /** Whose drafts need not be asked for again. */
-  readonly kept: readonly SummaryId[];
-  /** Those that say already what they would be made to say. */
-  readonly current: readonly SummaryId[];
-}
-
 const nothingKept: Kept = { kept: [], current: [] };
-
-async function keptIn(lcm: Lcm, plan: PlannedRewrites, given: Given): Promise<Kept> {
-  const { results } = await lcm.rewriteAll(plan, { ...given, mode: "look" });
-  const of = (wanted: RewriteResult["status"]): readonly SummaryId[] =>
-    results.flatMap(({ status, target }) => (status === wanted ? [target.summary] : []));
-  return { kept: of("drafted"), current: of("current") };
-}
 
 async function conversationsOf(lcm: Lcm, targets: readonly PlannedRewrite[]): Promise<readonly Conversation[]> {
   const found = await Promise.all(
@@ -183,78 +178,6 @@ async function conversationsOf(lcm: Lcm, targets: readonly PlannedRewrite[]): Pr
   );
   return found.filter((conversation) => conversation !== null);
 }
-
-// ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-interface Plan extends PlannedRewrites, Kept {
-  readonly model: NamedModel | null;
-  readonly cost: Cost;
-}
-
-async function planLines(session: Session, lcm: Lcm, plan: Plan): Promise<readonly string[]> {
-  const { targets, model, cost, kept, current } = plan;
-  if (targets.length === 0) return [];
-  const currentWords = `${plural(current.length, "summary says", "summaries say")} already what it wrote; --fresh asks again`;
-  const keptWords = `${plural(kept.length, "draft")} of an earlier run ${kept.length === 1 ? "is" : "are"} used`;
-  const calls = callLines(session, cost, await lcm.spend());
-  return facts(
-    [
-      [
-        "model",
-        ...(model === null ? ["none"] : [...modelLines(session, model), ...calls]),
-        ...(kept.length > 0 ? [keptWords] : []),
-        ...(current.length > 0 ? [currentWords] : []),
-      ],
-      ["plan", ...depthTable(session, targets)],
-    ],
-    session.paint,
-    session.context.stdout.columns,
-  );
-}
-
-function depthTable({ paint, context }: Session, targets: readonly PlannedRewrite[]): readonly string[] {
-  const rows = [...Map.groupBy(targets, ({ depth }) => depth)]
-    .toSorted(([a], [b]) => a - b)
-    .map(([depth, of]) => {
-      const sum = (value: (target: PlannedRewrite) => number): string =>
-        formatCount(of.reduce((total, target) => total + value(target), 0));
-      const sources = of.reduce((total, target) => total + target.sources, 0);
-      const from = depth === 0 ? plural(sources, "message") : `${formatCount(sources)} × d${depth - 1}`;
-      return [
-        `d${depth}`,
-        formatCount(of.length),
-        from,
-        sum((target) => target.sourceTokens),
-        sum((target) => target.tokens),
-        sum((target) => target.targetTokens),
-      ];
-    });
-  return table(
-    [
-      { title: "depth" },
-      { title: "summaries", align: "right" },
-      { title: "from", align: "right", spare: true },
-      { title: "tokens in", align: "right", spare: true },
-      { title: "old", align: "right" },
-      { title: "target", align: "right" },
-    ],
-    rows,
-    context.stdout.columns && context.stdout.columns - "model  ".length,
-    paint,
-  );
-}
-
-const skippedLines = (session: Session, { skipped }: Plan): readonly string[] =>
-  skipped.length === 0
-    ? []
-    : [
-        `${plural(skipped.length, "summary", "summaries")} cannot be rewritten:`,
-        ...skipped.flatMap(({ summary, reason }) => listLine(session, summary, reason)),
-      ];
-
-/** Within the width of the terminal. */
-const listLine = ({ context }: Session, summary: SummaryId, words: string): readonly string[] =>
-  breakLines(`${summary}: ${words}`, (context.stdout.columns ?? Infinity) - 2).map((line) => `  ${line}`);
 
 // ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -270,7 +193,7 @@ const nameColumnsMax = 24;
 async function run(
   session: Session,
   lcm: Lcm,
-  plan: Plan,
+  plan: RewritesPlan,
   options: RewriteOptions,
   watched: Watched | null,
   show: (result: RewriteResult) => void,
@@ -313,7 +236,7 @@ const previewLines = 8;
 /** Shows each result as it comes, as old and new or as a diff. */
 async function createShow(
   session: Session,
-  { targets }: Plan,
+  { targets }: RewritesPlan,
   conversations: readonly Conversation[],
   isDiff: boolean,
 ): Promise<(result: RewriteResult) => void> {
@@ -361,21 +284,10 @@ async function createShow(
 
 /** `━━━ sum_f8ee4e7a5a7b7090 (d1, 36 children, 2026-02-17 15:37–21:14 UTC) ━━━` */
 function headOf(target: PlannedRewrite, zone: string, columns: number): string {
-  const { summary, depth, sources, earliestAt, latestAt } = target;
-  const from = parseTimestamp(earliestAt ?? "");
-  const to = parseTimestamp(latestAt ?? "");
-  const range = from === null ? [] : [formatRange(from, to ?? from, zone).replace(" – ", "–")];
-  const children = depth === 0 ? plural(sources, "message") : plural(sources, "child", "children");
-  const head = `━━━ ${summary} (${[`d${depth}`, children, ...range].join(", ")})`;
+  const range = rangeWords(target, zone);
+  const head = `━━━ ${target.summary} (${kindWords(target)}${range === null ? "" : `, ${range}`})`;
   return widthOf(head) + 4 > columns ? head : `${head} ━━━`;
 }
-
-/** `-122 (1,523 → 1,401)` */
-const changeOf = (before: number, after: number): string =>
-  `${signed(after - before)} (${formatCount(before)} → ${formatCount(after)})`;
-
-const signed = (change: number): string =>
-  `${change < 0 ? "-" : change > 0 ? "+" : ""}${formatCount(Math.abs(change))}`;
 
 // ── How it ended ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -416,16 +328,14 @@ function ending(
     print();
     if (applying ? written > 0 : written > 1) {
       const did = !applying ? "drafted" : operation === "repair" ? "repaired" : "rewrote";
-      const change = `${formatCount(totals.tokensBefore)} → ${formatCount(totals.tokensAfter)} tokens`;
-      const difference = signed(totals.tokensAfter - totals.tokensBefore);
-      print(`${did} ${plural(written, "summary", "summaries")}: ${change} (${difference})`);
+      print(doneWords(did, written, totals.tokensBefore, totals.tokensAfter));
     }
     if (unusable.length > 0) {
-      print(`${plural(unusable.length, "summary keeps its", "summaries keep their")} text, no answer was of use:`);
+      print(uselessWords(unusable.length));
       for (const { target, reason } of unusable)
-        for (const line of listLine(session, target.summary, oneLine(reason))) print(line);
+        for (const line of aboutLines(session, target.summary, oneLine(reason))) print(line);
     }
-    if (totals.unreached > 0) print(`${plural(totals.unreached, "summary was", "summaries were")} not reached`);
+    if (totals.unreached > 0) print(unreachedWords(totals.unreached));
     if (report.change !== null) sayUndo(session, report.change);
     else if (written > 0) {
       const others = unusable.length + totals.unreached;
@@ -465,8 +375,9 @@ function sayAbove({ note }: Session, above: readonly Summary[], applying: boolea
   if (first === undefined) return;
   const isOne = above.length === 1;
   const command = `lcm rewrite ${first.conversation} ${isOne ? `--summary ${first.id}` : "--all"}`;
-  const was = `${plural(above.length, "summary above was", "summaries above were")} written from the old text`;
-  note(`${was}: \`${command}\` writes ${isOne ? "it" : "them"} anew${applying ? "" : ", once these are applied"}`);
+  note(
+    `${aboveWords(above.length)}: \`${command}\` writes ${isOne ? "it" : "them"} anew${applying ? "" : ", once these are applied"}`,
+  );
 }
 
 /** For programs. */

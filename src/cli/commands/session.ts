@@ -49,8 +49,8 @@ export interface CommandContext {
   interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Answers an MCP client on stdin and stdout until it goes away or the program is told to end. */
   serveMcp(service: McpService): Promise<void>;
-  /** Shows the terminal UI until it is left, or the program is told to end. */
-  openTui(request: TuiRequest): Promise<void>;
+  /** Shows the terminal UI until it is left, or the program is told to end. Answers the exit status. */
+  openTui(request: TuiRequest): Promise<number>;
   /** The database at this path, or the one that the settings name. Touches nothing yet. */
   database(path: string | undefined): Promise<Database>;
   /** A yes or no from the person at the terminal. */
@@ -107,8 +107,11 @@ export interface PromptFiles {
   readonly problems: ReadonlyMap<TemplateName, LcmError>;
 }
 
-/** What a database is opened for: a look never writes, an import is a write that does its own indexing. */
-export type Purpose = "look" | "read" | "search" | "write" | "import";
+/**
+ * What a database is opened for: a look never writes, a change is a write beside which the process goes on with other
+ * things, an import is one that does its own indexing.
+ */
+export type Purpose = "look" | "read" | "search" | "write" | "change" | "import";
 
 /** What a database is opened with. Left out: the settings as they are, no model, the built-in templates. */
 export interface Engine {

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import { examples, paragraph } from "./options.ts";
-import { act, adoptIfOlder, exitOk } from "./session.ts";
+import { act, adoptIfOlder } from "./session.ts";
 import type { CommandContext, ModelOptions, Session } from "./session.ts";
 import { addProviderOptions } from "./summariser.ts";
 
@@ -49,6 +49,5 @@ async function openTui(session: Session, command: Command): Promise<number> {
     });
   }
   if (!readOnly) await adoptIfOlder(session);
-  await context.openTui({ database, typed, readOnly, sessions: sessions ?? null, promptDir, model });
-  return exitOk;
+  return await context.openTui({ database, typed, readOnly, sessions: sessions ?? null, promptDir, model });
 }

@@ -7,9 +7,8 @@ import type { Lcm } from "../../core/lcm.ts";
 import { isSummaryId } from "../../core/model.ts";
 import type { SummaryId } from "../../core/model.ts";
 import { exitConflict, failureOf } from "../failure.ts";
-import { breakLines, listed, plural } from "../../show/render.ts";
+import { obstacleLines, undoLines, undoneWords, undoRefusal } from "../../show/changes.ts";
 import { addApplying, addBackupOption, backUpFirst, isApplying, sayUndo } from "./applying.ts";
-import { changeHeadline } from "./history.ts";
 import { examples, paragraph } from "./options.ts";
 import { act, exitOk, withLcm } from "./session.ts";
 import type { CommandContext, Session } from "./session.ts";
@@ -43,7 +42,7 @@ async function undoOne(session: Session, command: Command, name: string): Promis
   const summary = summaryOf(command.opts<{ readonly summary?: string }>().summary);
   return await withLcm(session, applying ? "write" : "read", async (lcm) => {
     const plan = await lcm.planUndo(change, summary);
-    if (!session.json) printPlan(session, plan);
+    if (!session.json) for (const line of undoLines(session, plan)) session.print(line);
     if (plan.obstacles.length > 0) return refuse(session, applying, plan);
     if (applying) return await apply(session, command, lcm, plan);
     if (session.json) session.printJson({ dryRun: true, applied: false, plan });
@@ -75,7 +74,7 @@ async function apply(session: Session, command: Command, lcm: Lcm, planned: Plan
     session.printJson({ dryRun: false, applied: true, plan, result: { change }, backup });
     return exitOk;
   }
-  session.print(`${summary === null ? "" : "that part of "}change ${undoing.change} is taken back`);
+  session.print(undoneWords(plan));
   if (plan.again === null) sayUndo(session, change);
   else session.note(`\`${plan.again} --apply\` copies them again`);
   return exitOk;
@@ -84,46 +83,15 @@ async function apply(session: Session, command: Command, lcm: Lcm, planned: Plan
 const againWords = ({ again }: PlannedUndo): string =>
   again === null ? "that is a change of its own, and can be undone too" : `\`${again} --apply\` copies them again`;
 
-// ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const stepsShown = 10;
-
-function printPlan(session: Session, { undoing, summary }: PlannedUndo): void {
-  const { print } = session;
-  const { steps, what } = undoing;
-  print(changeHeadline(session, undoing));
-  print(`${summary === null ? "takes back" : "of it, takes back"}: ${what}`);
-  if (steps.length === 1) return;
-  for (const step of steps.slice(0, stepsShown)) print(`  ${step.what}`);
-  if (steps.length > stepsShown) print(`  and ${plural(steps.length - stepsShown, "more", "more")}; --json lists all`);
-}
-
 /** What stands on it, each with what takes that back. Nothing has changed. */
 function refuse(session: Session, applying: boolean, plan: PlannedUndo): number {
-  const { undoing, obstacles } = plan;
-  const remedies = [...new Set(obstacles.flatMap(({ remedy }) => remedy ?? []))];
-  const error = new LcmError(
-    "conflict",
-    `change ${undoing.change} cannot be taken back as things are; nothing was changed`,
-    remedies.length === 0 ? {} : { hint: hintOf(undoing.state === "undone", remedies) },
-  );
+  const { message, hint } = undoRefusal(plan);
+  const error = new LcmError("conflict", message, hint === null ? {} : { hint });
   if (session.json) {
     session.printJson({ dryRun: !applying, applied: false, plan, error: failureOf(error, session.typed) });
     return exitConflict;
   }
-  const room = session.columns - 2;
   session.print();
-  session.print(session.paint.caution("in the way:"));
-  for (const { message } of obstacles.slice(0, stepsShown))
-    for (const line of breakLines(message, room)) session.print(`  ${line}`);
-  // Only so many are looked for.
-  if (obstacles.length > stepsShown)
-    session.print(`  and at least ${plural(obstacles.length - stepsShown, "more", "more")}; --json names them`);
+  for (const line of obstacleLines(session, plan)) session.print(line);
   throw error;
-}
-
-function hintOf(isUndone: boolean, [first, ...others]: readonly string[]): string {
-  if (isUndone) return `\`${first} --apply\` takes that back, so that it holds again`;
-  const rest = others.length === 0 ? "" : `, then ${listed(others.map((each) => `\`${each} --apply\``))}`;
-  return `\`${first} --apply\`${rest} first`;
 }

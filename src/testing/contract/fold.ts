@@ -264,6 +264,22 @@ export function testFold(subject: StoreUnderTest): void {
     );
 
     it(
+      "leaves summaries unused at the top of what it released, and only those",
+      eight(subject, async ({ store, talk }) => {
+        for (let place = 0; place < 4; place++) await foldPlaces(store, talk.id, [place, place + 1], `leaf ${place}`);
+        const last = (await store.context(talk.id)).at(-1)?.id;
+        const top = await foldPlaces(store, talk.id, [0, 2], "top");
+        assert.deepEqual(await store.unused(talk.id, 10), []);
+        await dissolveAt(store, talk.id, top);
+        assert.deepEqual(await store.unused(talk.id, 10), [top]);
+        for (const { id } of (await store.context(talk.id, { kind: "summary" })).toReversed())
+          await dissolveAt(store, talk.id, id as SummaryId);
+        assert.deepEqual(await store.unused(talk.id, 10), [top, last]);
+        assert.deepEqual(await store.unused(talk.id, 1), [top]);
+      }),
+    );
+
+    it(
       "is stale when the summary is no longer there, or somewhere else",
       eight(subject, async ({ store, talk }) => {
         const leaf = await foldPlaces(store, talk.id, [2, 3], "leaf");

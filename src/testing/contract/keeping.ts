@@ -225,6 +225,7 @@ type Reads =
   | "coveredBy"
   | "carriedBy"
   | "closure"
+  | "unused"
   | "manifest"
   | "search"
   | "file"

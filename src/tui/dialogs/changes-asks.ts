@@ -1,9 +1,220 @@
-import type { Performers } from "../port.ts";
+/**
+ * What the dialogs that change something without a model ask, and the history of changes: what would be changed, to do
+ * exactly that, what was changed before. Nothing else is ever applied than what was shown: a plan that no longer holds
+ * comes back as another plan.
+ */
+
+import type { Dissolution, DissolveRequest } from "../../core/dissolve.ts";
+import type { Change, PlannedUndo } from "../../core/history.ts";
+import { mustFind } from "../../core/compact.ts";
+import type { Lcm } from "../../core/lcm.ts";
+import type { Conversation, ConversationId, Timestamp } from "../../core/model.ts";
+import type { Transplantation } from "../../core/transplant.ts";
+import type { ChangeInShort } from "../../show/changes.ts";
+import { undoneWords } from "../../show/changes.ts";
+import { nameOf } from "../../show/conversations.ts";
+import { dissolvedWords } from "../../show/dissolution.ts";
+import { transplantedWords } from "../../show/transplantation.ts";
+import type { Doing, Performers } from "../port.ts";
+
+export type ChangeRequest =
+  | (Required<DissolveRequest> & { readonly kind: "dissolve" })
+  | { readonly kind: "transplant"; readonly source: ConversationId; readonly target: ConversationId }
+  | { readonly kind: "undo"; readonly change: number };
+
+export type PlannedChange =
+  | { readonly kind: "dissolve"; readonly plan: Dissolution }
+  | {
+      readonly kind: "transplant";
+      readonly plan: Transplantation;
+      readonly source: Conversation;
+      readonly target: Conversation;
+    }
+  | { readonly kind: "undo"; readonly plan: PlannedUndo };
+
+type Applied =
+  | { readonly kind: "applied"; readonly words: string }
+  /** What was shown no longer holds, and nothing was changed. */
+  | { readonly kind: "planned again"; readonly planned: PlannedChange };
+
+/** A conversation to copy into. */
+export interface Target {
+  readonly id: ConversationId;
+  readonly name: string;
+  readonly messages: number;
+  readonly summaries: number;
+  readonly lastMessageAt: Timestamp | null;
+}
 
 export interface ChangesAsks {
-  readonly changesProbe: { readonly ask: { readonly n: number }; readonly told: string };
+  readonly planChange: { readonly ask: { readonly request: ChangeRequest }; readonly told: PlannedChange };
+  readonly applyChange: {
+    readonly ask: { readonly request: ChangeRequest; readonly planned: PlannedChange };
+    readonly told: Applied;
+  };
+  readonly transplantTargets: { readonly ask: { readonly source: ConversationId }; readonly told: readonly Target[] };
+  readonly changes: {
+    readonly ask: { readonly conversation: ConversationId | null; readonly limit: number };
+    readonly told: { readonly rows: readonly ChangeInShort[]; readonly isMore: boolean };
+  };
+  /** One step by step; as many of its texts as a person would read. Null if there is none of this number. */
+  readonly changeSteps: {
+    readonly ask: { readonly change: number };
+    readonly told: { readonly change: Change; readonly stepsLeft: number } | null;
+  };
 }
 
 export const changesAsks: Performers<ChangesAsks> = {
-  changesProbe: async ({ n }) => String(n),
+  planChange: async ({ request }, { port }) => await planned(await port.reading(), request),
+
+  async applyChange({ request, planned: shown }, doing) {
+    return await doing.port.writing(async (lcm, backUp) => {
+      // Before the backup, so that none is made in vain, and after it, which may have taken a while.
+      const first = await planned(lcm, request);
+      if (!isSameChange(first, shown)) return { kind: "planned again", planned: first };
+      doing.onProgress({ done: 0, of: null, words: "making a backup first, once a session; esc cancels" });
+      await backUp();
+      const now = await planned(lcm, request);
+      if (!isSameChange(now, shown)) return { kind: "planned again", planned: now };
+      doing.signal.throwIfAborted();
+      // From here on it is all done or nothing is: who would cancel is told so.
+      doing.onProgress({ done: 1, of: null, words: "writing it" });
+      const words = await write(lcm, now, doing);
+      return words === null
+        ? { kind: "planned again", planned: await planned(lcm, request) }
+        : { kind: "applied", words };
+    });
+  },
+
+  async transplantTargets({ source }, { port }) {
+    const { store } = await port.reading();
+    const others = (await store.conversations()).filter(({ id }) => id !== source);
+    return others.map((conversation) => ({
+      id: conversation.id,
+      name: nameOf(conversation),
+      messages: conversation.totals.messages,
+      summaries: conversation.totals.summaries,
+      lastMessageAt: conversation.lastMessageAt,
+    }));
+  },
+
+  async changes({ conversation, limit }, { port }) {
+    const lcm = await port.reading();
+    const found = await lcm.history({ ...(conversation === null ? {} : { conversation }), limit: limit + 1 });
+    return { rows: found.slice(0, limit).map(inShort), isMore: found.length > limit };
+  },
+
+  async changeSteps({ change: number }, { port }) {
+    const [change] = await (await port.reading()).history({ change: number });
+    if (change === undefined) return null;
+    const steps = change.steps.slice(0, stepsWithin(change.steps));
+    return { change: { ...change, steps }, stepsLeft: change.steps.length - steps.length };
+  },
 };
+
+// ── Planning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function planned(lcm: Lcm, request: ChangeRequest): Promise<PlannedChange> {
+  switch (request.kind) {
+    case "dissolve":
+      return { kind: "dissolve", plan: await lcm.planDissolve(request) };
+    case "transplant":
+      return {
+        kind: "transplant",
+        plan: await lcm.planTransplant(request.source, request.target),
+        source: await mustFind(lcm.store, request.source),
+        target: await mustFind(lcm.store, request.target),
+      };
+    case "undo": {
+      const { undoing, ...plan } = await lcm.planUndo(request.change);
+      // Its texts are not shown here, and may be long.
+      const steps = undoing.steps.map((step) => ({ ...step, texts: null }));
+      return { kind: "undo", plan: { ...plan, undoing: { ...undoing, steps } } };
+    }
+  }
+}
+
+/** Whether applying the one would do what the other has shown. A context that has grown at its end does not matter. */
+export const isSameChange = (one: PlannedChange, other: PlannedChange): boolean =>
+  JSON.stringify(effectOf(one)) === JSON.stringify(effectOf(other));
+
+function effectOf(change: PlannedChange): readonly unknown[] {
+  switch (change.kind) {
+    case "dissolve": {
+      const { summary, ordinal, purge, dissolved, run, derived, carriedBy } = change.plan;
+      return [summary, ordinal, purge, dissolved, run, derived, carriedBy];
+    }
+    case "transplant": {
+      const { source, target, shown, depths, messages } = change.plan;
+      return [source, target, shown, depths, messages];
+    }
+    case "undo":
+      return [change.plan];
+  }
+}
+
+// ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What has been done, in the words of the command line, and the way back. Null if it was stale: nothing has changed. */
+async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<string | null> {
+  switch (change.kind) {
+    case "dissolve": {
+      const { conversation, summary, ordinal, purge } = change.plan;
+      const done = await lcm.store.dissolve({ conversation, summary, ordinal, purge });
+      return done.kind === "written" ? withWayBack(dissolvedWords(change.plan), done.change) : null;
+    }
+    case "transplant": {
+      const { source, target, summaries } = change.plan;
+      const done = await lcm.store.transplant({ source, target, summaries });
+      if (done.kind !== "written") return null;
+      await indexCopies(lcm, doing);
+      return withWayBack(transplantedWords(done, target), done.change);
+    }
+    case "undo": {
+      const { undoing, again } = change.plan;
+      const done = await lcm.store.undo(undoing.change);
+      if (done.kind !== "undone") return null;
+      const words = undoneWords(change.plan);
+      return again === null ? withWayBack(words, done.change) : `${words} · t copies them again`;
+    }
+  }
+}
+
+const withWayBack = (words: string, change: number): string => `${words} · change ${change}, u takes it back`;
+
+const rowsPerStep = 1_000;
+
+/** The copies are there whatever becomes of this: what is left of it is done with the next write. */
+async function indexCopies({ store }: Lcm, { signal, onProgress }: Doing): Promise<void> {
+  try {
+    const { unindexed: of } = await store.status();
+    for (let left = of, done = 0; left > 0 && done < of && !signal.aborted; done += rowsPerStep) {
+      onProgress({ done: 1 + done, of: 1 + of, words: "copied; bringing search up to date" });
+      left = await store.index(rowsPerStep);
+    }
+  } catch {
+    // The transplant itself has succeeded, and that is what is told.
+  }
+}
+
+// ── The history ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const whatMax = 300;
+
+const inShort = ({ steps: _, ...change }: Change): ChangeInShort => ({
+  ...change,
+  what: change.what.slice(0, whatMax),
+});
+
+const charactersMax = 60_000;
+const stepsMax = 500;
+
+/** How many steps there are until their texts become too long to be read here; at least one. */
+function stepsWithin(steps: Change["steps"]): number {
+  let characters = 0;
+  for (const [at, { texts }] of steps.slice(0, stepsMax).entries()) {
+    characters += (texts?.before.length ?? 0) + (texts?.after.length ?? 0);
+    if (at > 0 && characters > charactersMax) return at;
+  }
+  return Math.min(steps.length, stepsMax);
+}

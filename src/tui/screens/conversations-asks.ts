@@ -1,24 +1,72 @@
 /** What the list of conversations asks: which there are, and how well each is. */
 
-import type { Conversation } from "../../core/model.ts";
+import { promptBudgetDefault } from "../../core/compact.ts";
+import { levelsOf } from "../../core/inspect.ts";
+import type { Inspection } from "../../core/inspect.ts";
+import type { Conversation, ConversationId } from "../../core/model.ts";
 import { promptTokens } from "../../core/render-summary.ts";
+import { groupFindings } from "../../show/findings.ts";
+import type { FindingGroup } from "../../show/findings.ts";
 import type { Performers } from "../port.ts";
 
 export interface ConversationsAsks {
   readonly conversations: { readonly ask: object; readonly told: readonly ConversationRow[] };
+  /** Everything about one is checked, as `lcm doctor` does: that takes as long as it is. */
+  readonly checkup: { readonly ask: { readonly conversation: ConversationId }; readonly told: Checkup };
 }
 
 /** A conversation beside others. */
 export interface ConversationRow {
   readonly conversation: Conversation;
-  /** What its whole context would take in a prompt. */
+  /** What its whole context would take in a prompt, and what a prompt may take. */
   readonly promptTokens: number;
+  readonly budget: number;
+  /** Above it a sweep is due. */
+  readonly thresholdTokens: number;
+  /** Why its newest compaction did not end well; null if it did, or if that is long ago. */
+  readonly stalled: string | null;
 }
+
+export interface Checkup {
+  /** What was checked: a conversation that was written to since may be otherwise. */
+  readonly revision: number;
+  readonly groups: readonly FindingGroup[];
+  readonly checked: Inspection["checked"];
+  /** Errors and warnings. */
+  readonly count: number;
+}
+
+const compactionsLookedAt = 200;
 
 export const conversationsAsks: Performers<ConversationsAsks> = {
   async conversations(_ask, { port }) {
+    const { store, settings } = await port.reading();
+    const found = await store.conversations({ includeHidden: true });
+    const stalled = new Map<ConversationId, string | null>();
+    for (const { conversation, outcome, message } of await store.compactions(null, compactionsLookedAt))
+      if (!stalled.has(conversation)) stalled.set(conversation, isStalled(outcome) ? message : null);
+    return found.map((conversation) => {
+      const budget = conversation.promptBudget ?? promptBudgetDefault;
+      return {
+        conversation,
+        promptTokens: promptTokens(conversation.totals),
+        budget,
+        thresholdTokens: Math.floor(settings.contextThreshold * budget),
+        stalled: stalled.get(conversation.id) ?? null,
+      };
+    });
+  },
+  async checkup({ conversation }, { port }) {
     const lcm = await port.reading();
-    const found = await lcm.store.conversations({ includeHidden: true });
-    return found.map((conversation) => ({ conversation, promptTokens: promptTokens(conversation.totals) }));
+    const revision = (await lcm.store.conversation(conversation))?.revision ?? 0;
+    const { findings, checked } = await lcm.examine(conversation);
+    return {
+      revision,
+      groups: groupFindings(findings, await levelsOf(lcm.store, findings)),
+      checked,
+      count: findings.filter(({ severity }) => severity !== "info").length,
+    };
   },
 };
+
+const isStalled = (outcome: string): boolean => outcome === "failed" || outcome === "waiting";

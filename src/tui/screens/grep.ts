@@ -1,19 +1,332 @@
-/** Not yet. */
+/** Searching, in one conversation or in all: what is typed is looked for at once, and enter goes to where it was said. */
 
-import type { Module, Place, Step } from "../contract.ts";
+import { messageName } from "../../core/model.ts";
+import type { ConversationId } from "../../core/model.ts";
+import type { SearchCaveat } from "../../core/ports.ts";
+import { caveatSentence } from "../../core/recall.ts";
+import { marked } from "../../show/matches.ts";
+import { clockTime, cut, plural, spanOf, wrap } from "../../show/render.ts";
+import type { Frame, LayerEvent, Module, Place, Step } from "../contract.ts";
+import { ends, fit, rule } from "../draw.ts";
+import { drawField, field, pasted, textOf, typed } from "../field.ts";
+import type { Field } from "../field.ts";
+import { listKeys, moved, seen, startOfList, wheeled } from "../list.ts";
+import type { List, ListAction } from "../list.ts";
+import type { Found, Hit, Query } from "./search-asks.ts";
 
 export interface GrepScreen {
   readonly kind: "grep";
+  /** The one that it was opened from, if any. */
+  readonly conversation: ConversationId | null;
+  readonly line: Field;
+  readonly isTyping: boolean;
+  readonly mode: Query["mode"];
+  readonly scope: Query["scope"];
+  readonly where: Query["where"];
+  /** The newest answer; null where nothing was looked for. */
+  readonly found: Found | null;
+  readonly isSearching: boolean;
+  readonly list: List;
 }
 
-export const openGrep = (_place: Extract<Place, { readonly kind: "grep" }>): Step<GrepScreen> => ({
-  state: { kind: "grep" },
+export const openGrep = ({ conversation }: Extract<Place, { readonly kind: "grep" }>): Step<GrepScreen> => ({
+  state: {
+    kind: "grep",
+    conversation,
+    line: field(),
+    isTyping: true,
+    mode: "full_text",
+    scope: "both",
+    where: conversation === null ? "all" : "conversation",
+    found: null,
+    isSearching: false,
+    list: startOfList,
+  },
 });
 
-export const grepModule: Module<GrepScreen, never> = {
+type Action = ListAction | "open" | "edit" | "mode" | "where" | "scope";
+
+const hitsOf = ({ found }: GrepScreen): readonly Hit[] => (found?.kind === "found" ? found.hits : []);
+const none = (state: GrepScreen): string | null => (hitsOf(state).length === 0 ? "there is nothing to go to" : null);
+
+/** The query, how it is looked for, and what is to be known of the answer. */
+const headRows = 3;
+/** What it is, and what it says. */
+const hitRows = 2;
+
+const roomOf = ({ rows }: Frame): number => Math.max(1, Math.floor((rows - headRows) / hitRows));
+
+export const grepModule: Module<GrepScreen, Action> = {
   name: "Search",
-  keys: [],
+  keys: [
+    { keys: ["enter"], action: "open", short: "go there", says: "go to where it was said", disabled: none },
+    { keys: ["/", "i"], action: "edit", short: "edit", says: "edit what is looked for" },
+    {
+      keys: ["tab"],
+      action: "mode",
+      short: "words/regex",
+      says: "look for words, or for a regular expression (while typing, too)",
+    },
+    {
+      keys: ["w"],
+      action: "where",
+      short: "where",
+      says: "look in this conversation, in all segments of its session, or everywhere",
+      disabled: ({ conversation }) => (conversation === null ? "it was not opened from a conversation" : null),
+    },
+    {
+      keys: ["v"],
+      action: "scope",
+      short: "in what",
+      says: "look in messages and summaries, in one of them, or in files",
+    },
+    ...listKeys,
+  ],
   title: () => "search",
-  update: (state) => ({ state }),
-  draw: () => ["not yet"],
+  isTyping: (state) => state.isTyping,
+  isBusy: ({ isSearching }) => isSearching,
+  update(state, event, frame) {
+    const count = hitsOf(state).length;
+    switch (event.kind) {
+      case "key":
+        return typing(state, event.key, frame);
+      case "pasted":
+        return searched({ ...state, line: pasted(state.line, event.text) });
+      case "answer":
+        return event.answer.kind === "grep" ? { state: told(state, event.answer.told, frame) } : { state };
+      case "failed":
+        return { state: { ...state, isSearching: false } };
+      // An expression may take its time: it is not looked for anew with everything that is written.
+      case "changed":
+      case "returned":
+        return state.found !== null && !state.isSearching && state.mode === "full_text" ? searched(state) : { state };
+      case "resized":
+        return { state: { ...state, list: seen(state.list, count, roomOf(frame)) } };
+      case "wheel":
+        return { state: { ...state, list: wheeled(state.list, event.lines, count, roomOf(frame)) } };
+      case "click":
+        return clicked(state, event, count);
+      case "action":
+        return act(state, event.action, frame);
+      default:
+        return { state };
+    }
+  },
+  draw,
 };
+
+function act(state: GrepScreen, action: Action, frame: Frame): Step<GrepScreen> {
+  switch (action) {
+    case "open":
+      return opened(state);
+    case "edit":
+      return { state: { ...state, isTyping: true } };
+    case "mode":
+      return searched({ ...state, mode: state.mode === "regex" ? "full_text" : "regex" });
+    case "where":
+      return searched({ ...state, where: after(["conversation", "family", "all"], state.where) });
+    case "scope":
+      return searched({ ...state, scope: after(["both", "messages", "summaries", "files"], state.scope) });
+    default:
+      return { state: { ...state, list: moved(state.list, action, hitsOf(state).length, roomOf(frame)) } };
+  }
+}
+
+const after = <T>(all: readonly [T, ...(readonly T[])], one: T): T => all[all.indexOf(one) + 1] ?? all[0];
+
+// ── Looking for it ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Asks anew; what is shown stays until there is an answer. */
+function searched(state: GrepScreen): Step<GrepScreen> {
+  const pattern = textOf(state.line);
+  if (pattern.trim() === "")
+    return { state: { ...state, found: null, isSearching: false }, go: { kind: "stop", slot: "grep" } };
+  const { mode, scope, where, conversation } = state;
+  return {
+    state: { ...state, isSearching: true },
+    asks: [{ kind: "grep", pattern, mode, scope, where, conversation, slot: "grep" }],
+  };
+}
+
+function typing(
+  state: GrepScreen,
+  key: Extract<LayerEvent<never>, { readonly kind: "key" }>["key"],
+  frame: Frame,
+): Step<GrepScreen> {
+  const { line } = state;
+  const isEmpty = textOf(line).trim() === "";
+  switch (key.name) {
+    case "tab":
+      return act(state, "mode", frame);
+    case "enter":
+      return isEmpty ? { state } : { state: { ...state, isTyping: false } };
+    case "escape":
+      if (hitsOf(state).length === 0) return { state, go: { kind: "back" } };
+      return { state: { ...state, isTyping: false } };
+    case "up":
+    case "down":
+    case "pageUp":
+    case "pageDown":
+      return act(state, key.name, frame);
+    default: {
+      const next = { ...state, line: typed(line, key) };
+      return textOf(next.line) === textOf(line) ? { state: next } : searched({ ...next, list: startOfList });
+    }
+  }
+}
+
+/** The cursor stays on what it is on, if that is still found. */
+function told(state: GrepScreen, found: Found, frame: Frame): GrepScreen {
+  const id = hitsOf(state)[state.list.cursor]?.hit.id;
+  const hits = found.kind === "found" ? found.hits : [];
+  const at = state.list.cursor === 0 ? 0 : hits.findIndex(({ hit }) => hit.id === id);
+  const list = seen({ ...state.list, cursor: Math.max(0, at) }, hits.length, roomOf(frame));
+  // Half of an expression is none: what was found before stays below what is wrong with it.
+  return { ...state, found, isSearching: false, list };
+}
+
+function opened(state: GrepScreen): Step<GrepScreen> {
+  const hit = hitsOf(state)[state.list.cursor]?.hit;
+  if (hit === undefined) return { state };
+  return { state, go: { kind: "open", place: placeOf(hit) } };
+}
+
+function placeOf(hit: Hit["hit"]): Place {
+  const { conversation } = hit;
+  switch (hit.kind) {
+    case "message":
+      return { kind: "messages", conversation, at: hit.id };
+    case "summary":
+      return { kind: "dag", conversation, at: hit.id };
+    case "file":
+      return { kind: "files", conversation, at: hit.id };
+  }
+}
+
+function clicked(
+  state: GrepScreen,
+  { row, count: clicks }: Extract<LayerEvent<never>, { readonly kind: "click" }>,
+  count: number,
+): Step<GrepScreen> {
+  if (row === 0) return { state: { ...state, isTyping: true } };
+  const cursor = state.list.top + Math.floor((row - headRows) / hitRows);
+  if (row < headRows || cursor >= count) return { state };
+  const next = { ...state, isTyping: false, list: { ...state.list, cursor } };
+  return clicks > 1 ? opened(next) : { state: next };
+}
+
+// ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const modeWords = { full_text: "words", regex: "regular expression" } as const;
+const scopeWords = {
+  both: "messages and summaries",
+  messages: "messages",
+  summaries: "summaries",
+  files: "files",
+} as const;
+
+function draw(state: GrepScreen, frame: Frame): readonly string[] {
+  const { columns, paint } = frame;
+  const { line, isTyping, list } = state;
+  const query = isTyping ? drawField(" find", line, columns, paint) : ` ${paint.strong("find")} ${textOf(line)}`;
+  const hits = hitsOf(state).slice(list.top, list.top + roomOf(frame));
+  const isIdle = state.found === null && !state.isSearching;
+  const lines = [
+    query,
+    ends(` ${paint.soft(howWords(state))}`, `${countWords(state)} `, columns),
+    noteLine(state, frame),
+    ...(isIdle ? hints.flatMap((hint) => ["", ...wrap(hint, columns - 4)]).map((hint) => paint.soft(`  ${hint}`)) : []),
+    ...hits.flatMap((hit, at) => hitLines(hit, list.top + at === list.cursor, state, frame)),
+  ];
+  return lines.slice(0, frame.rows);
+}
+
+const hints = [
+  'Type what you are looking for: words in any form, "or a phrase".',
+  "tab takes it for a regular expression, in which small letters match capitals too.",
+];
+
+const howWords = ({ mode, scope, where, conversation }: GrepScreen): string => {
+  const place = {
+    conversation: `conversation ${conversation}`,
+    family: `all segments of conversation ${conversation}`,
+    all: "all conversations",
+  }[where];
+  return `${modeWords[mode]} in ${scopeWords[scope]} of ${place}`;
+};
+
+function countWords(state: GrepScreen): string {
+  const { found } = state;
+  if (found === null) return state.isSearching ? "searching …" : "";
+  if (found.kind === "refused") return "";
+  const isAll = !found.caveats.some(({ kind }) => kind === "limit");
+  const count = isAll ? plural(found.hits.length, "hit") : `the first ${plural(found.hits.length, "hit")} of more`;
+  return found.hits.length === 0 ? "" : count;
+}
+
+/** What must be known of the answer: that there is none, or that it is not all. */
+function noteLine(state: GrepScreen, { columns, paint }: Frame): string {
+  const { found } = state;
+  if (found === null) return rule("", columns, paint);
+  if (found.kind === "refused") return paint.bad(fit(` ${found.why}`, columns));
+  const notes = found.caveats.filter(({ kind }) => kind !== "limit").map(caveatWords);
+  const isStopped = found.caveats.some(({ kind }) => kind === "time");
+  const nothing = found.hits.length === 0 && !isStopped ? ["no matches"] : [];
+  const words = [...nothing, ...notes].join(" · ");
+  return words === "" ? rule("", columns, paint) : paint.caution(fit(` ${words}`, columns));
+}
+
+function caveatWords(caveat: SearchCaveat): string {
+  switch (caveat.kind) {
+    case "time": {
+      const [words = ""] = caveatSentence(caveat, "arguments").split(";");
+      return words;
+    }
+    case "files":
+      return `${plural(caveat.files, "large text")} moved out to files; v searches inside them`;
+    default:
+      return caveatSentence(caveat, "flags");
+  }
+}
+
+function hitLines(
+  { hit, where, snippet, matches }: Hit,
+  isSelected: boolean,
+  state: GrepScreen,
+  { columns, paint, zone }: Frame,
+): readonly string[] {
+  const { name, what, when } = headOf(hit, zone);
+  const painted =
+    hit.kind === "message" ? paint.role(hit.role, what) : hit.kind === "summary" ? paint.depth(hit.depth, what) : what;
+  const place = state.where === "conversation" ? "" : cut(`${hit.conversation} ${where}`, Math.floor(columns / 3));
+  const left = `${isSelected ? "▸" : " "} ${painted}  ${paint.soft(when)}${place === "" ? "" : `  ${place}`}`;
+  const head = ends(left, columns < 60 ? "" : paint.soft(`${name} `), columns);
+  const from = shiftOf(snippet, matches, columns - 6);
+  const shifted = matches.map(([start, end]) => [start - from, end - from] as const).filter(([start]) => start >= 0);
+  const text = marked(snippet.slice(from), shifted, paint);
+  return [isSelected ? paint.selected(head) : head, fit(`    ${from > 0 ? "…" : ""}${text}`, columns)];
+}
+
+function headOf(
+  hit: Hit["hit"],
+  zone: string,
+): { readonly name: string; readonly what: string; readonly when: string } {
+  switch (hit.kind) {
+    case "message":
+      return { name: messageName(hit.id), what: hit.role, when: clockTime(hit.at, zone) };
+    case "summary": {
+      const what = hit.depth === 0 ? "leaf" : `d${hit.depth} summary`;
+      return { name: hit.id, what, when: spanOf(hit.earliestAt ?? hit.at, hit.at, zone) };
+    }
+    case "file":
+      return { name: hit.id, what: `line ${hit.line} of ${hit.name ?? "a file"}`, when: clockTime(hit.at, zone) };
+  }
+}
+
+/** From where on a text is shown so that the first match is seen. */
+function shiftOf(text: string, matches: readonly (readonly [number, number])[], columns: number): number {
+  const [first] = matches;
+  if (first === undefined || first[1] <= columns) return 0;
+  const space = text.indexOf(" ", first[0] - Math.floor(columns / 2));
+  return space === -1 || space >= first[0] ? first[0] : space + 1;
+}

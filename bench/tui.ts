@@ -1,0 +1,88 @@
+/**
+ * What the terminal UI takes on a real pseudo-terminal, over a database of one long conversation: CPU until its first screen
+ * is there, and how long it is from a key to the screen that it changes. Prints its figures as JSON. See bench.ts.
+ */
+
+import { fileURLToPath } from "node:url";
+import { startTerminal } from "../src/testing/terminal.ts";
+import type { Terminal } from "../src/testing/terminal.ts";
+
+export interface Shown {
+  readonly firstScreenCpuMs: number;
+  readonly firstScreenMs: number;
+  /** From a key to the screen that it changed, by screen. */
+  readonly keys: Readonly<Record<string, Spread>>;
+  readonly all: Spread;
+}
+
+interface Spread {
+  readonly count: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly most: number;
+}
+
+const bin = fileURLToPath(new URL("../bin/lcm.js", import.meta.url));
+const [database = ""] = process.argv.slice(2);
+
+/** How one gets to a screen, what tells that it is there, and what is typed on it. */
+const screens: readonly {
+  readonly name: string;
+  readonly open: readonly string[];
+  readonly sees: RegExp;
+  readonly keys: readonly string[];
+}[] = [
+  { name: "messages", open: ["enter"], sees: /messages/, keys: walk("j", "k", "pageUp", "pageDown", "g", "G") },
+  { name: "summaries", open: ["s"], sees: /\bd\d/, keys: walk("j", "k", "enter", "pageDown", "g", "G", "J") },
+  { name: "context", open: ["c"], sees: /fresh tail/, keys: walk("j", "k", "pageDown", "g", "G") },
+];
+
+/** The same keys in turns, and many of the first ones: that is how one reads. */
+function walk(...keys: readonly string[]): readonly string[] {
+  const [down = "", up = ""] = keys;
+  return Array.from({ length: 60 }, (_, at) => (at % 4 === 3 ? (keys[(at >> 2) % keys.length] ?? down) : at % 8 < 4 ? up : down));
+}
+
+function spread(took: readonly number[]): Spread {
+  const sorted = took.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return { count: sorted.length, p50: at(0.5), p95: at(0.95), most: sorted.at(-1) ?? 0 };
+}
+
+/** Null where a key changed nothing: at an end there is nowhere to go. */
+async function press(terminal: Terminal, key: string): Promise<number | null> {
+  const before = terminal.screen();
+  const start = performance.now();
+  terminal.press(key);
+  while (performance.now() - start < patienceMs) {
+    await terminal.drawn(patienceMs - (performance.now() - start));
+    if (terminal.screen() !== before) return performance.now() - start;
+  }
+  return null;
+}
+
+const patienceMs = 400;
+
+const start = performance.now();
+const terminal = startTerminal(`${process.execPath} ${bin} tui --db ${database}`, { columns: 120, rows: 40 });
+await terminal.sees(/life/);
+const [firstScreenMs, firstScreenCpuMs] = [performance.now() - start, terminal.cpuMs()];
+const keys: Record<string, Spread> = {};
+const all: number[] = [];
+for (const screen of screens) {
+  terminal.press(...screen.open);
+  await terminal.sees(screen.sees);
+  const took: number[] = [];
+  for (const key of screen.keys) {
+    const ms = await press(terminal, key);
+    if (ms !== null) took.push(ms);
+  }
+  keys[screen.name] = spread(took);
+  all.push(...took);
+  terminal.press("q");
+  await terminal.sees(/conversations\s/);
+}
+terminal.press("q");
+await terminal.ended();
+const shown: Shown = { firstScreenCpuMs, firstScreenMs, keys, all: spread(all) };
+console.log(JSON.stringify(shown));

@@ -1,0 +1,64 @@
+/** How a database stands: what is stored, how full the contexts are, what compaction did, what models were asked for. */
+
+import type { Due } from "./compact.ts";
+import type { Lcm } from "./lcm.ts";
+import type { CompactionRecord, Conversation, ConversationId, Timestamp } from "./model.ts";
+import type { StoreStatus, UsageTotals } from "./ports.ts";
+import { promptTokens } from "./render-summary.ts";
+import type { Spend } from "./spend.ts";
+import { msToTimestamp, timestampToMs } from "./text.ts";
+
+export interface Standing {
+  readonly store: StoreStatus;
+  readonly totals: { readonly tokens: number; readonly contextTokens: number; readonly hidden: number };
+  /** The one with the newest message. */
+  readonly newest: Conversation | null;
+  readonly pressures: readonly Pressure[];
+  /** Newest first. */
+  readonly compactions: readonly CompactionRecord[];
+  /** Of the last 24 hours. */
+  readonly usage: UsageTotals;
+  readonly spend: Spend;
+}
+
+/** How a conversation stands that a host may be writing to. */
+export interface Pressure extends Due {
+  readonly conversation: ConversationId;
+}
+
+export async function standingOf(lcm: Lcm, compactionsMax = 1): Promise<Standing> {
+  const { store } = lcm;
+  const conversations = await store.conversations({ includeHidden: true });
+  return {
+    store: await store.status(),
+    totals: totalsOf(conversations),
+    newest: conversations.find(({ lastMessageAt }) => lastMessageAt !== null) ?? null,
+    pressures: await pressuresOf(lcm),
+    compactions: await store.compactions(null, compactionsMax),
+    usage: await store.usageSince(dayBefore(lcm.clock.now())),
+    spend: await lcm.spend(),
+  };
+}
+
+/** Who keeps more than these active has a host that looks after the rest. */
+const pressuresMax = 200;
+
+async function pressuresOf(lcm: Lcm): Promise<readonly Pressure[]> {
+  const pressures: Pressure[] = [];
+  for (const { id, lastMessageAt } of await lcm.store.conversations({ active: true, limit: pressuresMax }))
+    if (lastMessageAt !== null) pressures.push({ conversation: id, ...(await lcm.due(id)) });
+  return pressures;
+}
+
+const dayMs = 86_400_000;
+const dayBefore = (now: Timestamp): Timestamp => msToTimestamp(timestampToMs(now) - dayMs);
+
+function totalsOf(conversations: readonly Conversation[]): Standing["totals"] {
+  const sum = (of: (conversation: Conversation) => number): number =>
+    conversations.reduce((total, conversation) => total + of(conversation), 0);
+  return {
+    tokens: sum(({ totals }) => totals.messageTokens),
+    contextTokens: sum(({ totals }) => promptTokens(totals)),
+    hidden: sum(({ hidden }) => Number(hidden)),
+  };
+}

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { visibleWidth } from "@earendil-works/pi-tui";
+import type { ConversationId, Timestamp } from "../core/model.ts";
+import { createPaint } from "../show/render.ts";
+import { draw, start, update } from "./app.ts";
+import type { App, AppEvent, AppStep, Effect, Start } from "./app.ts";
+import type { Place } from "./contract.ts";
+
+const now = "2026-02-17T12:00:00.000Z" as Timestamp;
+const given: Start = {
+  look: { paint: createPaint(false), zone: "UTC", typed: (words) => words },
+  path: "/a/lcm.db",
+  readOnly: null,
+  size: { columns: 80, rows: 24 },
+  now,
+  stamp: "1",
+};
+
+const key = (name: string): AppEvent => ({ kind: "key", key: { name, text: name.length === 1 ? name : "" } });
+const text = (lines: readonly string[]): Place => ({ kind: "text", title: "a text", lines });
+const history: Place = { kind: "history", conversation: 1 as ConversationId };
+
+function play(app: App, ...events: readonly AppEvent[]): AppStep {
+  return events.reduce<AppStep>(
+    (step, event) => {
+      const next = update(step.app, event);
+      return { app: next.app, effects: [...step.effects, ...next.effects] };
+    },
+    { app, effects: [] },
+  );
+}
+
+const kinds = (effects: readonly Effect[]): readonly string[] => effects.map(({ kind }) => kind);
+const screen = (app: App): string => draw(app).join("\n");
+
+describe("the terminal UI", () => {
+  it("asks for what its first screen shows, and quits from it", () => {
+    const { app, effects } = start(given);
+    assert.deepEqual(kinds(effects), ["ask"]);
+    for (const name of ["escape", "q", "ctrl+c"]) assert.deepEqual(kinds(play(app, key(name)).effects), ["quit"]);
+  });
+
+  it("opens help over a screen, and goes back to it", () => {
+    const { app } = start(given);
+    const helped = play(app, key("?")).app;
+    assert.match(screen(helped), /╭─ keys ─/);
+    assert.match(screen(helped), /show all keys/);
+    const back = play(helped, key("escape"));
+    assert.doesNotMatch(screen(back.app), /╭─ keys ─/);
+    assert.deepEqual(kinds(back.effects).slice(0, 1), ["stop"], "what the closed layer had asked for ends");
+  });
+
+  it("tells a layer that is closed nothing more", () => {
+    const { app } = start(given, text(["one"]));
+    const failed: AppEvent = {
+      kind: "failed",
+      layer: 7,
+      ask: { kind: "conversations" },
+      failure: { code: "internal", message: "it broke", hint: null },
+    };
+    assert.deepEqual(play(app, failed).app.layers, app.layers);
+  });
+
+  it("says what failed until a key is pressed", () => {
+    const { app } = start(given, text(["one"]));
+    const failure = { code: "unavailable", message: "the database is locked", hint: "try `lcm status`" };
+    const failed = play(app, { kind: "failed", layer: 0, ask: { kind: "conversations" }, failure }).app;
+    assert.match(screen(failed), /✗ the database is locked · try `lcm status`/);
+    assert.doesNotMatch(screen(play(failed, key("j")).app), /locked/);
+  });
+
+  it("asks again after the file has changed, and after something could not be read", () => {
+    const { app } = start(given);
+    const tick = (stamp: string | null): AppEvent => ({ kind: "tick", now, stamp });
+    assert.deepEqual(kinds(play(app, tick("1")).effects), [], "nothing has changed");
+    assert.deepEqual(kinds(play(app, tick("2")).effects), ["ask"]);
+    const failure = { code: "unavailable", message: "the database is locked", hint: null };
+    const behind = play(app, { kind: "failed", layer: 0, ask: { kind: "conversations" }, failure }).app;
+    assert.deepEqual(kinds(play(behind, tick("1")).effects), ["ask"]);
+  });
+
+  it("keeps what it shows while the file is gone, and says so", () => {
+    const { app } = start(given);
+    const gone = play(app, { kind: "tick", now, stamp: null });
+    assert.deepEqual(kinds(gone.effects), []);
+    assert.match(screen(gone.app), /there is no database at \/a\/lcm.db any more/);
+    const back = play(gone.app, { kind: "tick", now, stamp: "9" });
+    assert.deepEqual(kinds(back.effects), ["ask"]);
+    assert.doesNotMatch(screen(back.app), /any more/);
+  });
+
+  it("presses the key that is clicked in the bar", () => {
+    const { app } = start(given, text(["one"]));
+    const bar = draw(app).at(-1) ?? "";
+    const click = (words: string): AppEvent => ({ kind: "click", column: bar.indexOf(words), row: 23, count: 1 });
+    assert.match(screen(play(app, click("help")).app), /╭─ keys ─/);
+    assert.deepEqual(kinds(play(app, click("leave")).effects), ["quit"]);
+  });
+
+  it("scrolls the text that the pointer is over, and none beside it", () => {
+    const { app } = start(given, text(Array.from({ length: 100 }, (_, at) => `line ${at}`)));
+    const wheel = (column: number): App => play(app, { kind: "wheel", lines: 3, column, row: 8 }).app;
+    assert.match(screen(wheel(40)), /│ line 3 /);
+    assert.match(screen(wheel(0)), /│ line 0 /);
+  });
+
+  it("refuses a key that would change what is only read, with the reason", () => {
+    const { app } = start({ ...given, readOnly: "it was opened with --read-only" }, history);
+    assert.match(screen(app), /read-only · \/a\/lcm.db/);
+  });
+
+  it("fills the terminal exactly, whatever its size", () => {
+    const places: readonly Place[] = [
+      { kind: "conversations" },
+      text(["日本語 👩‍💻 \u001b[31mred\u001b[39m".repeat(9)]),
+      history,
+    ];
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 220 }),
+        fc.integer({ min: 1, max: 70 }),
+        fc.constantFrom(...places),
+        fc.array(fc.constantFrom("j", "k", "G", "?", "pageDown", "escape")),
+        (columns, rows, place, keys) => {
+          const first = start({ ...given, size: { columns: 100, rows: 30 } }, { kind: "conversations" }).app;
+          const opened = start({ ...given, size: { columns, rows } }, place).app;
+          const resized: AppEvent = { kind: "resized", size: { columns, rows } };
+          for (const app of [play(opened, ...keys.map(key)).app, play(first, ...keys.map(key), resized).app]) {
+            const lines = draw(app);
+            assert.equal(lines.length, rows);
+            for (const line of lines) assert.equal(visibleWidth(line), columns);
+          }
+        },
+      ),
+    );
+  });
+});

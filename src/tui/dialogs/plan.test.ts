@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { Dissolution } from "../../core/dissolve.ts";
+import type { ConversationId, MessageId, SummaryId, Timestamp } from "../../core/model.ts";
+import { createPaint, widthOf } from "../../show/render.ts";
+import type { Frame, LayerEvent, Step } from "../contract.ts";
+import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";
+import { dissolveModule, openDissolve } from "./dissolve.ts";
+import type { DissolveDialog } from "./dissolve.ts";
+
+const conversation = 1 as ConversationId;
+const summary = "sum_0000000000000001" as SummaryId;
+const at = "2026-02-17T15:37:00.000Z" as Timestamp;
+
+const frameOf = (columns: number, rows: number, readOnly: string | null = null): Frame => ({
+  paint: createPaint(false),
+  columns,
+  bounds: columns,
+  rows,
+  zone: "UTC",
+  typed: (words) => words,
+  now: at,
+  readOnly,
+  beat: 0,
+});
+const frame = frameOf(72, 20);
+
+function dissolution(opening: string, ordinal = 5, purge = false, count = 2): PlannedChange {
+  const short = { tokens: 10, opening };
+  const plan: Dissolution = {
+    conversation,
+    summary,
+    ordinal,
+    purge,
+    dissolved: { ...short, id: summary, depth: 0, earliestAt: at, latestAt: at },
+    place: { item: 1, of: 3 },
+    run: Array.from({ length: count }, (_, index) => ({
+      ...short,
+      kind: "message",
+      id: (index + 1) as MessageId,
+      role: "user",
+      at,
+    })),
+    shifted: 0,
+    tokensBefore: 10,
+    tokensAfter: 20,
+    derived: [],
+    carriedBy: [],
+  };
+  return { kind: "dissolve", plan };
+}
+
+type Event = LayerEvent<Parameters<typeof dissolveModule.update>[1] extends LayerEvent<infer A> ? A : never>;
+
+const request: ChangeRequest = { kind: "dissolve", conversation, summary, purge: false };
+const key = { name: "", text: "" };
+const press = (action: Extract<Event, { readonly kind: "action" }>["action"]): Event => ({
+  kind: "action",
+  action,
+  key,
+});
+const told = (planned: PlannedChange): Event => ({
+  kind: "answer",
+  answer: { kind: "planChange", ask: { kind: "planChange", request }, told: planned },
+});
+const applied = (planned: PlannedChange | null): Event => ({
+  kind: "answer",
+  answer: {
+    kind: "applyChange",
+    ask: { kind: "applyChange", request, planned: dissolution("") },
+    told: planned === null ? { kind: "applied", words: "dissolved" } : { kind: "planned again", planned },
+  },
+});
+const failed: Event = {
+  kind: "failed",
+  ask: { kind: "planChange", request },
+  failure: { code: "conflict", message: "it is in no context", hint: "`lcm dag 1` shows it" },
+};
+const progress = (done: number): Event => ({
+  kind: "progress",
+  ask: { kind: "applyChange", request, planned: dissolution("") },
+  progress: { done, of: null, words: done === 0 ? "making a backup" : "writing it" },
+});
+
+const opened = (): DissolveDialog => openDissolve({ kind: "dissolve", conversation, summary }).state;
+
+function after(...events: readonly Event[]): Step<DissolveDialog> {
+  let step: Step<DissolveDialog> = { state: opened() };
+  for (const event of events) step = dissolveModule.update(step.state, event, frame);
+  return step;
+}
+
+const drawn = (state: DissolveDialog): string => dissolveModule.draw(state, frame).join("\n");
+const apply = dissolveModule.keys.find(({ action }) => action === "apply");
+const whyNotApply = (state: DissolveDialog): string | null => apply?.disabled?.(state, frame) ?? null;
+
+describe("a plan, then yes or no", () => {
+  it("asks for the plan and nothing else when it is opened", () => {
+    const { asks } = openDissolve({ kind: "dissolve", conversation, summary });
+    assert.deepEqual(
+      asks?.map(({ kind }) => kind),
+      ["planChange"],
+    );
+  });
+
+  it("cannot be applied before it is shown, nor while something else is planned", () => {
+    assert.equal(whyNotApply(opened()), "it is still being planned");
+    assert.equal(whyNotApply(after(told(dissolution("a"))).state), null);
+    const { state, asks } = after(told(dissolution("a")), press("purge"));
+    assert.equal(whyNotApply(state), "it is still being planned");
+    assert.match(drawn(state), /"a"[^]*planning …/, "what was shown stays until then");
+    assert.deepEqual(
+      asks?.map((ask) => ("request" in ask ? ask.request : null)),
+      [{ ...request, purge: true }],
+    );
+    assert.deepEqual(after(press("apply")).asks, undefined);
+  });
+
+  it("applies what is shown", () => {
+    const plan = dissolution("a");
+    const { asks } = after(told(plan), press("apply"));
+    assert.deepEqual(asks, [{ kind: "applyChange", slot: "change", request, planned: plan }]);
+  });
+
+  it("says that it is another plan when it is, and only then", () => {
+    const [plan, other] = [dissolution("a"), dissolution("a", 7)];
+    assert.doesNotMatch(drawn(after(told(plan), told(plan)).state), /planned again/);
+    assert.match(drawn(after(told(plan), told(other)).state), /it changed meanwhile/);
+    assert.match(drawn(after(told(plan), press("apply"), applied(other)).state), /it changed meanwhile/);
+    assert.doesNotMatch(
+      drawn(after(told(plan), press("purge"), told(other)).state),
+      /planned again/,
+      "it was asked for",
+    );
+  });
+
+  it("plans again when the database changed, but not while it is being applied", () => {
+    const plan = dissolution("a");
+    assert.deepEqual(
+      after(told(plan), { kind: "changed" }).asks?.map(({ kind }) => kind),
+      ["planChange"],
+    );
+    assert.deepEqual(
+      after(failed, { kind: "returned" }).asks?.map(({ kind }) => kind),
+      ["planChange"],
+    );
+    assert.equal(after(told(plan), press("apply"), { kind: "changed" }).asks, undefined);
+  });
+
+  it("shows why it cannot be done, and then only goes back", () => {
+    const { state } = after(failed);
+    assert.match(drawn(state), /it is in no context\s+`lcm dag 1` shows it[^]*esc goes back/);
+    assert.equal(dissolveModule.isOffered?.(state, "apply"), false);
+    assert.equal(after(failed, press("apply")).asks, undefined);
+    assert.deepEqual(after(failed, press("cancel")).go, { kind: "back" });
+  });
+
+  it("can be cancelled until it is written, and then says that it is too late", () => {
+    const begun = [told(dissolution("a")), press("apply")];
+    assert.deepEqual(after(...begun, progress(0), press("cancel")).go, { kind: "back" });
+    const late = after(...begun, progress(1), press("cancel"));
+    assert.equal(late.go, undefined);
+    assert.match(late.notice?.text ?? "", /too late to cancel/);
+    const done = after(...begun, progress(1), applied(null));
+    assert.deepEqual(done.go, { kind: "back" });
+    assert.deepEqual(done.notice, { tone: "good", text: "dissolved" });
+  });
+
+  it("scrolls to the end of a plan that is longer than the box, the question always in sight", () => {
+    const low = frameOf(60, 6);
+    let { state } = after(told(dissolution("a", 5, false, 12)));
+    assert.match(dissolveModule.draw(state, low).join("\n"), /Dissolve it\?/);
+    ({ state } = dissolveModule.update(state, press("last"), low));
+    const end = dissolveModule.draw(state, low).join("\n");
+    assert.match(end, /\+100%[^]*100%[^]*Dissolve it\?/);
+    ({ state } = dissolveModule.update(state, { kind: "wheel", lines: -100, column: 0, row: 0 }, low));
+    assert.equal(state.top, 0);
+  });
+
+  it("never asks to apply anything but the plan that is shown, whatever happens in whatever order", () => {
+    const plans = ["a", "b", "c"].map((opening) => dissolution(opening));
+    const event = fc.oneof(
+      fc.constantFrom(...plans.map(told), ...plans.map(applied), applied(null), failed, progress(0), progress(1)),
+      fc.constantFrom<Event>(press("apply"), press("purge"), press("cancel"), press("down")),
+      fc.constantFrom<Event>({ kind: "changed" }, { kind: "returned" }, { kind: "resized" }),
+    );
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 30 }), (events) => {
+        let state = opened();
+        for (const each of events) {
+          const before = state;
+          const step = dissolveModule.update(before, each, frame);
+          state = step.state;
+          for (const ask of step.asks ?? []) {
+            if (ask.kind !== "applyChange") continue;
+            assert.equal(each.kind === "action" && each.action, "apply");
+            assert.ok(before.phase.kind === "asking" && ask.planned === before.phase.planned);
+          }
+        }
+      }),
+    );
+  });
+
+  it("fits its room, whatever a stranger's text is and however small the room", () => {
+    const text = fc.oneof(fc.string(), fc.constantFrom("漢字".repeat(40), "a\u001b[2Jb\u009b1m", "👩‍👩‍👧 ".repeat(30)));
+    fc.assert(
+      fc.property(
+        text,
+        fc.integer({ min: 30, max: 130 }),
+        fc.integer({ min: 4, max: 40 }),
+        (opening, columns, rows) => {
+          const { state } = after(told(dissolution(opening, 5, false, 20)));
+          const lines = dissolveModule.draw(state, frameOf(columns, rows));
+          assert.ok(lines.length <= rows, `${lines.length} of ${rows}`);
+          for (const line of lines) assert.ok(widthOf(line) <= columns, `${widthOf(line)} of ${columns}: ${line}`);
+          assert.doesNotMatch(lines.join(""), /\u001b(?!\[0m)|[\u0000-\u001a\u007f-\u009f]/);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+});

@@ -1,0 +1,278 @@
+/**
+ * A plan, then yes or no: what the dialogs have in common that change something without a model. The plan is shown in
+ * the words of the command line, and nothing is written before a yes to exactly what is shown.
+ */
+
+import { wrapTextWithAnsi } from "@earendil-works/pi-tui";
+import { obstacleLines, undoLines, undoRefusal } from "../../show/changes.ts";
+import { dissolutionLines } from "../../show/dissolution.ts";
+import type { Page } from "../../show/page.ts";
+import { breakLines, harmless } from "../../show/render.ts";
+import { transplantationLines } from "../../show/transplantation.ts";
+import type { Answer } from "../asks.ts";
+import type { Asking, Binding, Frame, LayerEvent, Module, Step } from "../contract.ts";
+import { ends, fitAll, spinner } from "../draw.ts";
+import { isListAction, listKeys, moved, scrolled, scrollKeys } from "../list.ts";
+import type { ListAction, ScrollAction } from "../list.ts";
+import type { Progress } from "../port.ts";
+import { isSameChange } from "./changes-asks.ts";
+import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";
+
+export interface Planning {
+  readonly request: ChangeRequest;
+  readonly phase: Phase;
+  /** The first line that is seen. */
+  readonly top: number;
+}
+
+interface Refusal {
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+type Phase =
+  /** `shown`: what was planned before something else was asked for. */
+  | { readonly kind: "planning"; readonly shown: PlannedChange | null }
+  /** `isAgain`: it is not what was shown first. */
+  | { readonly kind: "asking"; readonly planned: PlannedChange; readonly isAgain: boolean }
+  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "applying"; readonly planned: PlannedChange; readonly progress: Progress };
+
+/** One slot for all: what is planned no longer matters once it is applied. */
+const planAsk = (request: ChangeRequest): Asking => ({ kind: "planChange", slot: "change", request });
+
+export const startPlanning = (request: ChangeRequest): { state: Planning; asks: readonly Asking[] } => ({
+  state: { request, phase: { kind: "planning", shown: null }, top: 0 },
+  asks: [planAsk(request)],
+});
+
+/** Something else is wanted: what is shown stays until that is planned, and cannot be applied meanwhile. */
+export const planAnew = <S extends Planning>(state: S, request: ChangeRequest): Step<S> => ({
+  state: { ...state, request, phase: { kind: "planning", shown: shownIn(state) } },
+  asks: [planAsk(request)],
+});
+
+const shownIn = ({ phase }: Planning): PlannedChange | null =>
+  phase.kind === "planning" ? phase.shown : phase.kind === "refused" ? null : phase.planned;
+
+// ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export type PlanAction = ListAction | ScrollAction | "apply" | "cancel";
+
+export const planKeys: readonly Binding<Planning, PlanAction>[] = [
+  {
+    keys: ["y", "enter"],
+    action: "apply",
+    short: "apply",
+    says: "do what is shown, after a backup",
+    changes: true,
+    disabled: ({ phase }) => whyNotYet[phase.kind],
+  },
+  { keys: ["n", "escape", "q"], action: "cancel", says: "go back without changing anything" },
+  ...listKeys,
+  ...scrollKeys,
+];
+
+const whyNotYet: Readonly<Record<Phase["kind"], string | null>> = {
+  planning: "it is still being planned",
+  asking: null,
+  refused: null,
+  applying: "it is being done already",
+};
+
+const isRefused = (phase: Phase): boolean =>
+  phase.kind === "refused" || (phase.kind === "asking" && refusalIn(phase.planned) !== null);
+
+/** Why what is planned cannot be done; null where it can. */
+function refusalIn(planned: PlannedChange): Refusal | null {
+  if (planned.kind === "undo" && planned.plan.obstacles.length > 0) return undoRefusal(planned.plan);
+  if (planned.kind === "transplant" && planned.plan.summaries.length === 0)
+    return { message: "there is nothing to transplant", hint: null };
+  return null;
+}
+
+// ── Update ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function updatePlan<S extends Planning>(state: S, event: LayerEvent<PlanAction>, frame: Frame): Step<S> {
+  const { phase, request } = state;
+  switch (event.kind) {
+    case "answer":
+      return answered(state, event.answer);
+    case "failed":
+      return {
+        state: { ...state, phase: { kind: "refused", refusal: event.failure }, top: 0 },
+        notice: { tone: "bad", text: "it cannot be done as things are; nothing was changed" },
+      };
+    case "progress":
+      if (phase.kind !== "applying") return { state };
+      return { state: { ...state, phase: { ...phase, progress: event.progress } } };
+    case "changed":
+    case "returned":
+      return phase.kind === "applying" ? { state } : { state, asks: [planAsk(request)] };
+    case "wheel":
+      return scroll(state, event.lines, frame);
+    case "resized":
+      return scroll(state, 0, frame);
+    case "action":
+      return acted(state, event.action, frame);
+    default:
+      return { state };
+  }
+}
+
+function answered<S extends Planning>(state: S, answer: Answer): Step<S> {
+  if (answer.kind === "applyChange" && answer.told.kind === "applied")
+    return { state, go: { kind: "back" }, notice: { tone: "good", text: answer.told.words } };
+  if (answer.kind === "applyChange" && answer.told.kind === "planned again")
+    return asking(state, answer.told.planned, true);
+  return answer.kind === "planChange" ? asking(state, answer.told, false) : { state };
+}
+
+/** Whoever was shown something else before is told that it is another plan now. */
+function asking<S extends Planning>(state: S, planned: PlannedChange, isStale: boolean): Step<S> {
+  const { phase } = state;
+  const before = phase.kind === "asking" || phase.kind === "applying" ? phase.planned : null;
+  const isOther = isStale || (before !== null && !isSameChange(before, planned));
+  const isAgain = isOther || (phase.kind === "asking" && phase.isAgain);
+  return { state: { ...state, phase: { kind: "asking", planned, isAgain }, top: isOther ? 0 : state.top } };
+}
+
+function acted<S extends Planning>(state: S, action: PlanAction, frame: Frame): Step<S> {
+  const { phase, request } = state;
+  switch (action) {
+    case "apply": {
+      if (phase.kind !== "asking" || isRefused(phase)) return { state };
+      const { planned } = phase;
+      const progress = { done: 0, of: null, words: "looking whether it still holds; esc cancels" };
+      return {
+        state: { ...state, phase: { kind: "applying", planned, progress } },
+        asks: [{ kind: "applyChange", slot: "change", request, planned }],
+      };
+    }
+    case "cancel":
+      if (isTooLate(phase))
+        return { state, notice: { tone: "said", text: "too late to cancel: it is written whole, in one step" } };
+      if (isRefused(phase)) return { state, go: { kind: "back" } };
+      return { state, go: { kind: "back" }, notice: { tone: "said", text: "cancelled; nothing was changed" } };
+    case "textDown":
+      return scroll(state, 1, frame);
+    case "textUp":
+      return scroll(state, -1, frame);
+    default: {
+      if (!isListAction(action)) return { state };
+      // A text has no cursor: what would be seen with one at its edge.
+      const rows = bodyRows(state, frame);
+      const isDown = action === "down" || action === "pageDown" || action === "last";
+      const at = { top: state.top, cursor: isDown ? state.top + rows - 1 : state.top };
+      return { state: { ...state, top: moved(at, action, bodyLines(state, frame).length, rows).top } };
+    }
+  }
+}
+
+/** The first step is the backup; what comes after it cannot be stopped. */
+const isTooLate = (phase: Phase): boolean => phase.kind === "applying" && phase.progress.done > 0;
+
+const scroll = <S extends Planning>(state: S, lines: number, frame: Frame): Step<S> => ({
+  state: { ...state, top: scrolled(state.top, lines, bodyLines(state, frame).length, bodyRows(state, frame)) },
+});
+
+// ── Draw ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const columnsMax = 100;
+
+export const planModule = {
+  box(state: Planning, frame: Frame) {
+    const columns = Math.min(columnsMax, frame.columns - (frame.columns < 60 ? 4 : 8));
+    const page = { ...frame, columns, bounds: columns };
+    return { columns, rows: bodyLines(state, page).length + footLines(state, page).length };
+  },
+  isOffered: ({ phase }: Planning, action: string): boolean => action !== "apply" || !isRefused(phase),
+  isBusy: ({ phase }: Planning): boolean => phase.kind === "planning" || phase.kind === "applying",
+  draw(state: Planning, frame: Frame): readonly string[] {
+    const { columns, paint } = frame;
+    const rows = bodyRows(state, frame);
+    const body = bodyLines(state, frame);
+    const [gap = "", ...foot] = footLines(state, frame);
+    const end = state.top + rows;
+    const place = `${Math.min(100, Math.round((100 * end) / body.length))}%${end < body.length ? " ↓" : ""}`;
+    const below = body.length > rows ? ends(gap, paint.soft(place), columns) : gap;
+    return [...fitAll(body.slice(state.top, end), columns, Math.min(rows, body.length)), below, ...foot];
+  },
+} satisfies Partial<Module<Planning, PlanAction>>;
+
+const bodyRows = (state: Planning, frame: Frame): number => Math.max(1, frame.rows - footLines(state, frame).length);
+
+function bodyLines(state: Planning, page: Page): readonly string[] {
+  if (state.phase.kind === "refused") return refusalLines(state.phase.refusal, page);
+  const planned = shownIn(state);
+  const lines = planned === null ? [] : linesOf(planned, page);
+  return lines.slice(0, 1 + lines.findLastIndex((line) => line !== "")).flatMap((line) => broken(line, page));
+}
+
+function linesOf(planned: PlannedChange, page: Page): readonly string[] {
+  switch (planned.kind) {
+    case "dissolve":
+      return dissolutionLines(page, planned.plan);
+    case "transplant":
+      return transplantationLines(page, planned.plan, planned.source, planned.target);
+    case "undo":
+      return [
+        ...undoLines(page, planned.plan),
+        ...(planned.plan.obstacles.length === 0 ? [] : ["", ...obstacleLines(page, planned.plan)]),
+      ];
+  }
+}
+
+/** Every piece as far in as the line is. */
+function broken(line: string, { columns }: Page): readonly string[] {
+  const indent = /^ */.exec(line)?.[0] ?? "";
+  const pieces = wrapTextWithAnsi(line.slice(indent.length), Math.max(1, columns - indent.length));
+  return pieces.map((piece) => indent + piece);
+}
+
+/** Commands are kept whole, where they fit in a line. */
+const refusalLines = ({ message, hint }: Refusal, { paint, typed, columns }: Page): readonly string[] => [
+  ...breakLines(harmless(message), columns).map(paint.caution),
+  ...(hint === null ? [] : breakLines(harmless(typed(hint)), columns).map(paint.soft)),
+];
+
+/** What is to be said or asked below the plan; it is always seen. */
+function footLines({ phase, request }: Planning, page: Page & Partial<Frame>): readonly string[] {
+  const { paint, beat = 0, readOnly = null } = page;
+  const said = (line: string): readonly string[] => ["", ...broken(line, page)];
+  switch (phase.kind) {
+    case "planning":
+      return [...(phase.shown === null ? [] : [""]), `${spinner(beat)} planning …`];
+    case "refused":
+      return said(paint.soft(`esc goes back${otherwise(request, page)}`));
+    case "applying":
+      return said(`${spinner(beat)} ${progressWords(phase.progress)} …`);
+    case "asking": {
+      const refusal = refusalIn(phase.planned);
+      if (refusal !== null) return ["", ...refusalLines(refusal, page)];
+      if (readOnly !== null) return said(paint.caution(`nothing can be changed: ${readOnly}`));
+      return [
+        ...(phase.isAgain ? said(paint.caution("it changed meanwhile, and was planned again: look once more")) : []),
+        ...said(`${paint.strong(questionOf(request))}  ${paint.soft(`y yes · n no${otherwise(request, page)}`)}`),
+      ];
+    }
+  }
+}
+
+const progressWords = ({ done, of, words }: Progress): string =>
+  of === null ? words : `${words} ${Math.floor((100 * done) / of)}%`;
+
+/** What else could be asked for, where there is room for it. */
+const otherwise = (request: ChangeRequest, { columns }: Page): string =>
+  request.kind !== "dissolve" || columns < 66 ? "" : ` · x ${request.purge ? "keeps" : "removes"} the summary itself`;
+
+function questionOf(request: ChangeRequest): string {
+  switch (request.kind) {
+    case "dissolve":
+      return request.purge ? "Dissolve and purge it?" : "Dissolve it?";
+    case "transplant":
+      return "Copy them?";
+    case "undo":
+      return "Take it back?";
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * A draft beside the text that it would replace, for the dialogs that rewrite one summary or many: side by side where
+ * there is room, else below each other, or as a diff. And the words that both have for waiting, for trouble and for the end.
+ */
+
+import type { SummaryId, Timestamp } from "../../core/model.ts";
+import type { PlannedRewrite } from "../../core/rewrite.ts";
+import { formatCount, timestampToMs } from "../../core/text.ts";
+import { diffLines, unifiedDiff } from "../../show/diff.ts";
+import type { Page } from "../../show/page.ts";
+import { textLines } from "../../show/passages.ts";
+import { breakLines, oneLine, plural, widthOf, wrap } from "../../show/render.ts";
+import type { Paint } from "../../show/render.ts";
+import { aboveWords, changeOf, kindWords, rangeWords } from "../../show/rewriting.ts";
+import type { Frame } from "../contract.ts";
+import { beside, ends, fitAll, place, spinner } from "../draw.ts";
+import { scrolled, textMoved } from "../list.ts";
+import type { ListAction, ScrollAction } from "../list.ts";
+import type { Drafted, PlannedWork } from "./rewrite-asks.ts";
+
+export interface Review {
+  readonly target: PlannedRewrite;
+  readonly draft: Drafted;
+  readonly isDiff: boolean;
+  /** The first line that is seen, of each text. */
+  readonly top: number;
+}
+
+export const startReview = (target: PlannedRewrite, draft: Drafted): Review => ({
+  target,
+  draft,
+  isDiff: false,
+  top: 0,
+});
+
+/** As much as there is: texts are to be read. */
+export const wholeBox = ({ columns, rows }: Frame) => ({
+  columns: columns - (columns < 60 ? 4 : 6),
+  rows: rows - (rows < 30 ? 2 : 4),
+});
+
+// ── The texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Pane {
+  readonly head: string;
+  readonly lines: readonly string[];
+  readonly columns: number;
+  /** For the lines, without the heading. */
+  readonly rows: number;
+}
+
+/** How the panes stand to each other. They scroll together. */
+interface Panes {
+  readonly kind: "one" | "beside" | "stacked";
+  readonly panes: readonly Pane[];
+}
+
+/** Narrower, and lines would hold a few words each; the frame of the box is not counted. */
+const besideMin = 96;
+const stackedRowsMin = 8;
+
+/** What stands around the texts: who it is about above, what changes and what can be said to it below. */
+const headRows = ({ rows }: Frame): number => (rows < 14 ? 1 : 3);
+const footRows = ({ rows }: Frame): number => (rows < 8 ? 1 : 2);
+
+function panesOf({ draft: { old, summary }, isDiff }: Review, frame: Frame): Panes {
+  const { columns, paint } = frame;
+  const rows = Math.max(1, frame.rows - headRows(frame) - footRows(frame));
+  if (isDiff) {
+    // A terminal's tabs are as wide as they like.
+    const [before = "", after = ""] = [old.text, summary.text].map((text) => text.replaceAll("\t", "    "));
+    const diff = unifiedDiff(before, after);
+    const lines = diff === "" ? ["the two texts are the same"] : diffLines(paint, diff, columns);
+    return { kind: "one", panes: [{ head: "", lines, columns, rows }] };
+  }
+  const isBeside = columns >= besideMin;
+  const [left, right] = isBeside ? [Math.floor((columns - 3) / 2), Math.ceil((columns - 3) / 2)] : [columns, columns];
+  const before = paneOf("OLD", old, left, ["", isBeside ? "" : "  "], frame);
+  const after = paneOf("NEW", summary, right, isBeside ? [" ", " "] : ["", "  "], frame);
+  if (isBeside) return { kind: "beside", panes: [before, after].map((pane) => ({ ...pane, rows: rows - 1 })) };
+  if (rows < stackedRowsMin) {
+    const lines = [before.head, ...before.lines, "", after.head, ...after.lines];
+    return { kind: "one", panes: [{ head: "", lines, columns, rows }] };
+  }
+  // What the shorter one does not need is the other's.
+  const room = rows - 2;
+  const least = Math.max(Math.floor(room / 2), room - after.lines.length);
+  const above = Math.min(before.lines.length + 1, least);
+  return {
+    kind: "stacked",
+    panes: [
+      { ...before, rows: above },
+      { ...after, rows: room - above },
+    ],
+  };
+}
+
+function paneOf(
+  name: string,
+  { tokens, text }: Drafted["summary"],
+  columns: number,
+  [headIndent, indent]: readonly [string, string],
+  { paint }: Page,
+): Omit<Pane, "rows"> {
+  const head = `${headIndent}${paint.strong(name)} (${plural(tokens, "token")})`;
+  return { head, lines: textLines({ bounds: columns }, text, indent), columns };
+}
+
+/** The furthest that scrolling both leads. */
+const lastTop = (panes: readonly Pane[]): number =>
+  panes.reduce((most, { lines, rows }) => Math.max(most, lines.length - rows), 0);
+
+/** After a key or the wheel, or where the room has become another. */
+export function scrollReview(review: Review, by: ListAction | ScrollAction | number, frame: Frame): Review {
+  const { panes } = panesOf(review, frame);
+  const rows = panes.reduce((least, pane) => Math.min(least, pane.rows), frame.rows);
+  const count = lastTop(panes) + rows;
+  const top = typeof by === "number" ? scrolled(review.top, by, count, rows) : textMoved(review.top, by, count, rows);
+  return { ...review, top };
+}
+
+/** `asked`: what is to be said or pressed below. */
+export function drawReview(review: Review, frame: Frame, asked: string): readonly string[] {
+  const { columns, paint } = frame;
+  const { old, summary, isKept } = review.draft;
+  const { kind, panes } = panesOf(review, frame);
+  const tops = panes.map(({ lines, rows }) => Math.max(0, Math.min(review.top, lines.length - rows)));
+  const marks = panes.map(({ lines, rows }, at) => paint.soft(place(tops[at] ?? 0, rows, lines.length)));
+  const [first = [], second = []] = panes.map((pane, at) => {
+    const seen = fitAll(pane.lines.slice(tops[at]), pane.columns, pane.rows);
+    return kind === "one" ? seen : [ends(pane.head, marks[at] ?? "", pane.columns), ...seen];
+  });
+  const [head = "", ...when] = headLines(review.target, frame).slice(0, headRows(frame));
+  const level = old.level === summary.level ? "" : `, level ${old.level} → ${summary.level}`;
+  const change = `Δ tokens: ${changeOf(old.tokens, summary.tokens)}${level}`;
+  const kept = isKept ? paint.soft("a draft of an earlier time") : "";
+  return [
+    kind === "one" ? ends(head, marks[0] ?? "", columns) : head,
+    ...when,
+    ...(kind === "beside" ? besides(panes, first, second, paint) : [...first, ...second]),
+    ...(footRows(frame) === 1 ? [] : [ends(change, kept, columns)]),
+    asked,
+  ];
+}
+
+const besides = (panes: readonly Pane[], first: readonly string[], second: readonly string[], paint: Paint) =>
+  beside(first, second, [1 + (panes[0]?.columns ?? 0), 1 + (panes[1]?.columns ?? 0)], first.length, paint);
+
+/** `━━━ Rewrite: sum_f8ee4e7a5a7b7090 (d1, 36 children) ━━━`, and of when it is. */
+export function headLines(target: PlannedRewrite, { columns, paint, zone }: Page): readonly string[] {
+  const head = `━━━ Rewrite: ${target.summary} (${kindWords(target)})`;
+  const closed = widthOf(head) + 4 > columns ? head : `${head} ━━━`;
+  const range = rangeWords(target, zone);
+  return [paint.depth(target.depth, closed), range === null ? "" : `Time range: ${range}`, ""];
+}
+
+// ── What is said ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A question, or what is going on, and the keys that answer it as far as there is room. */
+export function question(words: string, keys: readonly string[], { columns, paint }: Page): string {
+  const shown = keys.filter((_, at) => widthOf([words, ...keys.slice(0, at + 1)].join(" · ")) + 2 <= columns);
+  return `${paint.strong(words)}  ${paint.soft(shown.join(" · "))}`;
+}
+
+/** `asking scripted/one for sum_x (d1 prompt), 12 s of 120 s` */
+export function waitingWords(
+  what: string,
+  { plan, timeoutSeconds }: PlannedWork,
+  since: Timestamp,
+  frame: Frame,
+): string {
+  const seconds = Math.max(0, Math.floor((timestampToMs(frame.now) - timestampToMs(since)) / 1_000));
+  const name = plan.model?.name ?? "nobody";
+  return `${spinner(frame.beat)} asking ${name} ${what}, ${seconds} s of ${timeoutSeconds} s`;
+}
+
+export const promptWords = ({ depth }: PlannedRewrite): string => `(${depth === 0 ? "leaf" : `d${depth}`} prompt)`;
+
+/** What stands in the way, and what can be done about it. */
+export interface Trouble {
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+export const uselessTrouble = (reason: string): Trouble => ({
+  message: `the answer is of no use: ${reason}`,
+  hint: "the old text stays, and nothing was changed",
+});
+
+export const currentTrouble: Trouble = {
+  message: "it says already what this model wrote from the very same",
+  hint: "f asks for another text",
+};
+
+export const staleTrouble = (reason: string): Trouble => ({
+  message: `${reason}: nothing was applied`,
+  hint: "↵ drafts it again, from what it stands for now",
+});
+
+export const troubleLines = ({ message, hint }: Trouble, page: Page): readonly string[] => [
+  ...brokenUp(`✗ ${message}`, page).map(page.paint.caution),
+  ...(hint === null ? [] : brokenUp(page.typed(hint), page).map(page.paint.soft)),
+];
+
+/** Between words where they fit, and within those that do not. */
+const brokenUp = (text: string, { columns }: Page): readonly string[] =>
+  breakLines(oneLine(text), columns).flatMap((line) => wrap(line, columns));
+
+/** What was written from a text that is no more, as the status line says it. */
+export const aboveForms = (count: number): readonly (readonly string[])[] =>
+  count === 0 ? [] : [[aboveWords(count), `${formatCount(count)} above from the old text`]];
+
+/** The way back, as the status line says it, in full or in short. */
+export const wayBack = (change: number): readonly string[] => [`change ${change}, u takes it back`, "u takes it back"];
+
+/** A notice of as much as fits: of each part the first form that does. The status line is wider than the box by this. */
+const noticeSpare = 3;
+
+export const noticeOf = (words: string, parts: readonly (readonly string[])[], { columns }: Frame): string =>
+  parts.reduce((said, forms) => {
+    const longer = forms.map((form) => `${said} · ${form}`);
+    return longer.find((each) => widthOf(each) <= columns + noticeSpare) ?? said;
+  }, words);
+
+/** `Rewrote sum_x: 1523t → 1401t (-122)` */
+export const rewroteWords = (id: SummaryId, before: number, after: number): string =>
+  `Rewrote ${id}: ${before}t → ${after}t (${after > before ? "+" : ""}${after - before})`;

@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { ConversationId, Summary, SummaryId, Timestamp } from "../../core/model.ts";
+import type { PlannedRewrite } from "../../core/rewrite.ts";
+import { createPaint, widthOf } from "../../show/render.ts";
+import type { Answer } from "../asks.ts";
+import type { Asking, Frame, LayerEvent, Step } from "../contract.ts";
+import type { AppliedDraft, Drafting, ManyPlanned } from "./rewrite-asks.ts";
+import { openRewrites, rewritesModule } from "./rewrites.ts";
+import type { RewritesDialog } from "./rewrites.ts";
+
+const at = "2026-02-17T15:37:00.000Z" as Timestamp;
+const conversation = 1 as ConversationId;
+
+const frameOf = (columns: number, rows: number): Frame => ({
+  paint: createPaint(false),
+  columns,
+  bounds: columns,
+  zone: "UTC",
+  typed: (words) => words,
+  rows,
+  now: at,
+  readOnly: null,
+  beat: 0,
+});
+const frame = frameOf(74, 19);
+
+const targetOf = (depth: number, number: number): PlannedRewrite => ({
+  conversation,
+  summary: `sum_${String(number).padStart(16, "0")}` as SummaryId,
+  depth,
+  level: "normal",
+  tokens: 1_000,
+  earliestAt: at,
+  latestAt: at,
+  sources: 4,
+  sourceTokens: 4_000,
+  targetTokens: 1_000,
+  template: "leaf",
+});
+
+/** So many of each depth. */
+const plannedOf = (...counts: readonly number[]): ManyPlanned => {
+  const targets = counts.flatMap((count, depth) =>
+    Array.from({ length: count }, (_, place) => targetOf(depth, 100 * depth + place)),
+  );
+  return {
+    plan: {
+      targets,
+      skipped: [],
+      kept: [],
+      current: [],
+      model: { name: "scripted/one", from: "the test", problem: null },
+      cost: { calls: targets.length, inputTokens: 1, outputTokens: 1 },
+    },
+    spend: {
+      windowMinutes: 60,
+      callsMax: 100,
+      usage: { calls: 0, failures: 0, open: 0, inputTokens: 0, outputTokens: 0 },
+      breakers: [],
+    },
+    timeoutSeconds: 120,
+    findings: [],
+  };
+};
+
+function draftOf(
+  { summary: id, depth }: PlannedRewrite,
+  text: string,
+): Extract<Drafting, { readonly kind: "drafted" }> {
+  const made = { level: "normal", model: null, previousContext: null, fileIds: [] } as const;
+  const times = { earliestAt: at, latestAt: at, createdAt: at };
+  const nothing = { descendants: 0, revision: 1, carriedFrom: null, rewriteReason: null };
+  const old: Summary = { ...made, ...times, ...nothing, id, conversation, depth, text: `old ${text}`, tokens: 1_000 };
+  return { kind: "drafted", old, summary: { ...made, text, tokens: 900 }, isKept: false, forgets: 0, sources: [] };
+}
+
+type Event = LayerEvent<never>;
+const act = (action: string): Event => ({ kind: "action", action: action as never, key: { name: "", text: "" } });
+const answer = (told: Answer): Event => ({ kind: "answer", answer: told });
+
+type Played = Step<RewritesDialog>;
+const update = (step: Played, event: Event, room: Frame = frame): Played =>
+  rewritesModule.update(step.state, event, room);
+
+function planned(told: ManyPlanned, summary: SummaryId | null = targetOf(0, 0).summary): Played {
+  const opened = openRewrites({ kind: "rewrites", conversation, summary });
+  return update(opened, answer({ kind: "rewritesPlan", ask: { kind: "rewritesPlan", conversation, summary }, told }));
+}
+
+/** Answers what was asked last: a draft of this text, or whatever is told; an application as told. */
+function answered(step: Played, told: string | Drafting | AppliedDraft): Played {
+  const ask: Asking | undefined = step.asks?.[0];
+  if (ask?.kind === "rewriteDraft" && (typeof told === "string" || (told.kind !== "written" && told.kind !== "stale")))
+    return update(
+      step,
+      answer({ kind: ask.kind, ask, told: typeof told === "string" ? draftOf(ask.target, told) : told }),
+    );
+  if (ask?.kind === "rewriteApply" && typeof told !== "string" && (told.kind === "written" || told.kind === "stale"))
+    return update(step, answer({ kind: ask.kind, ask, told }));
+  assert.fail(`${ask?.kind} is asked, and not answered so`);
+}
+
+const written = (change = 12): AppliedDraft => ({ kind: "written", change, above: [] });
+const stale: AppliedDraft = { kind: "stale", reason: "it was rewritten in the meantime" };
+const screen = (step: Played, room: Frame = frame): string => rewritesModule.draw(step.state, room).join("\n");
+
+describe("the dialog that rewrites many", () => {
+  it("asks as the spec does, and says at the end what it came to", () => {
+    const step = planned(plannedOf(25, 10, 2, 1));
+    assert.match(screen(step), /Rewrite 38 summaries \(25 leaves, 10 d1, 2 d2, 1 d3\)\?/);
+    let next = update(step, act("all"));
+    for (let left = 38; left > 0; left--) next = answered(answered(next, "new"), written());
+    assert.deepEqual(next.go, { kind: "back" });
+    assert.equal(next.notice?.text, "Rewrote 38 summaries. Total: 38,000t → 34,200t (-3,800) · u takes it back");
+  });
+
+  it("makes one change of all that is applied, and calls a repair a repair", () => {
+    const first = answered(update(planned(plannedOf(2), null), act("start")), "new");
+    const applying = update(first, act("apply"));
+    const [ask] = applying.asks ?? [];
+    assert.deepEqual(ask?.kind === "rewriteApply" && ask.partOf, { operation: "repair" });
+    const second = update(answered(answered(applying, written(7)), "new"), act("apply"));
+    const [later] = second.asks ?? [];
+    assert.deepEqual(later?.kind === "rewriteApply" && later.partOf, { operation: "repair", change: 7 });
+  });
+
+  it("shows how far it is, what became of each, and the sum so far", () => {
+    let step = update(planned(plannedOf(7, 1)), act("start"));
+    step = answered(update(answered(step, "new"), act("apply")), written());
+    step = update(answered(step, "new"), act("skip"));
+    step = answered(step, { kind: "unusable", reason: "the answer was empty" });
+    step = answered(step, { kind: "current" });
+    const shown = screen(step);
+    assert.match(shown, /^5\/8 {2}sum_0000000000000004 \(d0\)/);
+    assert.match(shown, /asking scripted\/one \(leaf prompt\), 0 s of 120 s/);
+    assert.match(shown, /so far 1 summary: 1,000 → 900 tokens \(-100\), 1 skipped, 1 of no use/);
+    assert.match(shown, /d0 sum_0000000000000002 {2}of no use: the answer was empty/);
+    assert.match(shown, /d0 sum_0000000000000003 {2}says already what it wrote/);
+  });
+
+  it("gives one up that others change again and again, and goes on", () => {
+    let step = update(planned(plannedOf(2)), act("all"));
+    for (let times = 0; times < 5; times++) step = answered(answered(step, "new"), stale);
+    assert.match(screen(step), /2\/2/);
+    step = answered(answered(step, "new"), written());
+    assert.match(screen(step), /sum_0000000000000000: it was changed by others again and again/);
+  });
+
+  it("shows again what could not be applied, and no longer goes by itself", () => {
+    const applying = answered(update(planned(plannedOf(2)), act("all")), "the new text");
+    const [ask] = applying.asks ?? [];
+    assert.ok(ask !== undefined);
+    const failure = { code: "unavailable", message: "the database is locked", hint: null };
+    const failed = update(applying, { kind: "failed", ask, failure });
+    assert.match(screen(failed), /the new text[^]*1\/2 {2}Apply it\?/);
+    const after = answered(answered(update(failed, act("apply")), written()), "another");
+    assert.match(screen(after), /2\/2 {2}Apply it\?/);
+  });
+
+  it("stops before something is written, and not while it is", () => {
+    const applying = update(answered(update(planned(plannedOf(2)), act("start")), "new"), act("apply"));
+    assert.deepEqual(update(applying, act("stop")).go, { kind: "back" });
+    const [ask] = applying.asks ?? [];
+    assert.ok(ask !== undefined);
+    const writing = update(applying, { kind: "progress", ask, progress: { done: 1, of: null, words: "writing it" } });
+    assert.equal(update(writing, act("stop")).go, undefined);
+  });
+
+  it("plans again after a change, one plan at a time, and shows the old one meanwhile", () => {
+    const step = planned(plannedOf(3));
+    const again = update(step, { kind: "changed" });
+    assert.equal(again.asks?.length, 1);
+    assert.match(screen(again), /Rewrite 3 summaries/);
+    assert.equal(update(again, { kind: "changed" }).asks, undefined);
+  });
+
+  it("fits every room, whatever was drafted", () => {
+    const size = fc.record({ columns: fc.integer({ min: 60, max: 220 }), rows: fc.integer({ min: 6, max: 60 }) });
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", maxLength: 300 }), size, (text, { columns, rows }) => {
+        const room = frameOf(columns, rows);
+        const plan = planned(plannedOf(2, 1));
+        const asking = update(plan, act("start"));
+        const useless = answered(asking, { kind: "unusable", reason: text });
+        const steps = [plan, asking, answered(asking, text), useless, update(useless, act("stop"))];
+        for (const step of steps)
+          for (const line of rewritesModule.draw(step.state, room)) assert.ok(widthOf(line) <= columns, line);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

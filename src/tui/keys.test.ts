@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createPaint, widthOf } from "../show/render.ts";
+import { barEntries, drawBar, helpLines, keyOf } from "./keys.ts";
+import type { Offer } from "./keys.ts";
+import { modules } from "./layers.ts";
+
+const plain = createPaint(false);
+const offer = (key: string, short: string, because: string | null = null): Offer => ({
+  keys: [key],
+  short,
+  says: `does ${short}`,
+  because,
+});
+
+describe("a key", () => {
+  it("has the name that people give it, however the terminal writes it", () => {
+    const cases = { j: "j", G: "G", "?": "?", " ": "space", "\r": "enter", "\u001b": "escape", "\u0003": "ctrl+c" };
+    for (const [data, name] of Object.entries(cases)) assert.equal(keyOf(data)?.name, name);
+    assert.equal(keyOf("\u001b[5~")?.name, "pageUp");
+    assert.equal(keyOf("\u001b[A")?.name, "up");
+    assert.deepEqual(keyOf("\u001b[103:71;2u"), { name: "G", text: "G" }, "as a terminal with the newer protocol does");
+    assert.deepEqual(keyOf("日"), { name: "日", text: "日" });
+  });
+
+  it("is none when it is let go", () => {
+    assert.equal(keyOf("\u001b[106;1:3u"), null);
+  });
+});
+
+describe("the bar of keys", () => {
+  it("shows as many as fit, and always the last two", () => {
+    const offers = [offer("enter", "open"), offer("s", "summaries"), offer("?", "help"), offer("escape", "back")];
+    const shown = (columns: number): string => drawBar(barEntries(offers, columns), plain);
+    assert.equal(shown(60), " ↵ open  s summaries  ? help  esc back");
+    assert.equal(shown(30), " ↵ open  ? help  esc back");
+    assert.equal(shown(18), " ? help  esc back");
+    for (let columns = 1; columns < 60; columns++) assert.ok(widthOf(shown(columns)) <= columns, String(columns));
+  });
+
+  it("knows where each entry stands, so that it can be clicked", () => {
+    const entries = barEntries([offer("enter", "open"), offer("?", "help")], 60);
+    assert.deepEqual(
+      entries.map(({ key, from, to }) => [key, from, to]),
+      [
+        ["enter", 1, 7],
+        ["?", 9, 15],
+      ],
+    );
+  });
+});
+
+describe("the page of keys", () => {
+  it("says of each what it does, and why it cannot be done", () => {
+    const lines = helpLines([{ name: "Here", offers: [offer("x", "it"), offer("enter", "more", "not now")] }], plain);
+    assert.deepEqual(lines, ["Here", "  x  does it", "  ↵  does more (not now)"]);
+  });
+});
+
+describe("every layer's keys", () => {
+  for (const { name, keys } of modules) {
+    it(`of “${name}” are each for one thing, unless one of them is off at a time`, () => {
+      const taken = new Map<string, number>();
+      for (const each of keys)
+        for (const key of each.keys) taken.set(key, (taken.get(key) ?? 0) + (each.disabled === undefined ? 1 : 0));
+      assert.deepEqual(
+        [...taken].filter(([, count]) => count > 1),
+        [],
+      );
+    });
+  }
+});

@@ -1,0 +1,97 @@
+/** A text that may be very long, in a pane: only what is seen of it is wrapped, so a megabyte scrolls like a page. */
+
+import { harmless, wrap } from "../show/render.ts";
+
+/** A row of a wrapped text: of which line, and the how many-th of that. */
+export interface Spot {
+  readonly line: number;
+  readonly row: number;
+}
+
+interface Room {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+export const startOfText: Spot = { line: 0, row: 0 };
+
+/** A line beyond this is taken in pieces, between words where there are any. */
+const lineMax = 1_000;
+
+/** Somebody's text, harmless, line by line. */
+export const linesOf = (text: string): readonly string[] =>
+  harmless(text)
+    .replaceAll("\t", "    ")
+    .split("\n")
+    .flatMap((line) => (line.length <= lineMax ? [line] : pieces(line)));
+
+function pieces(line: string): readonly string[] {
+  const found: string[] = [];
+  for (let from = 0; from < line.length;) {
+    const space = line.lastIndexOf(" ", from + lineMax);
+    const isFar = space < from + lineMax / 2 && from + lineMax < line.length;
+    // Half a character is none.
+    const isTorn = (line.charCodeAt(from + lineMax - 1) & 0xfc00) === 0xd800;
+    const to = from + lineMax >= line.length ? line.length : isFar ? from + lineMax - (isTorn ? 1 : 0) : space + 1;
+    found.push(line.slice(from, to));
+    from = to;
+  }
+  return found;
+}
+
+const wrapped = (line: string, columns: number): readonly string[] => (line.trim() === "" ? [""] : wrap(line, columns));
+
+/** At most so many rows, from a spot on. */
+export function rowsFrom(lines: readonly string[], from: Spot, { columns, rows }: Room): readonly string[] {
+  const found: string[] = [];
+  for (let line = from.line; line < lines.length && found.length < rows; line++)
+    found.push(...wrapped(lines[line] ?? "", columns).slice(line === from.line ? from.row : 0));
+  return found.slice(0, rows);
+}
+
+/** The first spot from which on the rest is seen. */
+const lastSpot = (lines: readonly string[], { columns, rows }: Room): Spot =>
+  back(lines, { line: lines.length, row: 0 }, rows, columns);
+
+function back(lines: readonly string[], { line, row }: Spot, by: number, columns: number): Spot {
+  let [at, left] = [line, by - row];
+  while (left > 0 && at > 0) {
+    at -= 1;
+    left -= wrapped(lines[at] ?? "", columns).length;
+  }
+  return { line: at, row: Math.max(0, -left) };
+}
+
+function forth(lines: readonly string[], { line, row }: Spot, by: number, columns: number): Spot {
+  let [at, left] = [line, row + by];
+  for (; at < lines.length; at++) {
+    const rows = wrapped(lines[at] ?? "", columns).length;
+    if (left < rows) return { line: at, row: left };
+    left -= rows;
+  }
+  return { line: lines.length, row: 0 };
+}
+
+/** After scrolling by so many rows; never beyond what fills the room. */
+export function scrolledBy(lines: readonly string[], top: Spot, by: number, room: Room): Spot {
+  const to = by < 0 ? back(lines, top, -by, room.columns) : forth(lines, top, by, room.columns);
+  const last = lastSpot(lines, room);
+  return to.line > last.line || (to.line === last.line && to.row > last.row) ? last : to;
+}
+
+type Key = "first" | "last" | "up" | "down" | "pageUp" | "pageDown" | "textUp" | "textDown";
+
+/** After one of the keys of a list, or of a text, in a text. */
+export function scrolledFor(lines: readonly string[], top: Spot, key: Key, room: Room): Spot {
+  const page = Math.max(1, room.rows - 1);
+  if (key === "first") return startOfText;
+  if (key === "last") return lastSpot(lines, room);
+  const by = { up: -1, textUp: -1, down: 1, textDown: 1, pageUp: -page, pageDown: page }[key];
+  return scrolledBy(lines, top, by, room);
+}
+
+/** How far one has come; nothing where all of it is seen. */
+export function percent(lines: number, top: Spot, room: Room): string {
+  if (lines <= room.rows && top.line === 0 && top.row === 0) return "";
+  return `${Math.min(100, Math.round(((top.line + room.rows) / Math.max(1, lines)) * 100))}%`;
+}

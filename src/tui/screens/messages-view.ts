@@ -1,0 +1,210 @@
+/** Messages below each other as a transcript: what of each is folded, and which rows of it all are seen. */
+
+import { messageName } from "../../core/model.ts";
+import type { MessageId } from "../../core/model.ts";
+import { clockTime, cut, plural, widthOf } from "../../show/render.ts";
+import type { Frame } from "../contract.ts";
+import { ends } from "../draw.ts";
+import { rowsFrom, startOfText } from "../pane.ts";
+import type { ShownMessage } from "./messages-asks.ts";
+
+/** What rows are made for. */
+export interface View {
+  /** A stretch of the conversation. Never empty. */
+  readonly messages: readonly ShownMessage[];
+  /** Which are unfolded. */
+  readonly unfolded: ReadonlySet<MessageId>;
+  readonly frame: Frame;
+  /** How many rows are seen. */
+  readonly rows: number;
+}
+
+/** The first row that is seen: of which message, and the how many-th of it. */
+export interface Top {
+  readonly seq: number;
+  readonly row: number;
+}
+
+/** What marks the message that keys act on stands before its rows. */
+const markColumns = 2;
+
+/** What a folded text shows, and an unfolded one. */
+const foldedRows = 12;
+const unfoldedRows = 300;
+
+// ── The rows of a message ────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Drawn {
+  readonly columns: number;
+  readonly isUnfolded: boolean;
+  readonly paint: Frame["paint"];
+  readonly rows: readonly string[];
+}
+
+/** Keys ask for the same rows again and again. */
+const drawn = new WeakMap<ShownMessage, Drawn>();
+
+/** A line on what it is, what it says, and an empty line. */
+function rowsOf({ frame, unfolded }: View, message: ShownMessage): readonly string[] {
+  const { paint } = frame;
+  const columns = Math.max(10, frame.columns - markColumns);
+  const isUnfolded = unfolded.has(message.id);
+  const known = drawn.get(message);
+  if (known?.columns === columns && known.isUnfolded === isUnfolded && known.paint === paint) return known.rows;
+  const body = isUnfolded ? unfoldedBody(message, columns, frame) : foldedBody(message, columns, frame);
+  const soft = message.aside === null ? (text: string): string => text : paint.soft;
+  const rows = [headRow(message, columns, frame), ...body.map((text) => soft(`  ${text}`)), ""];
+  drawn.set(message, { columns, isUnfolded, paint, rows });
+  return rows;
+}
+
+const asideWords = { branch: "on a branch that was left", note: "a note" } as const;
+
+function headRow({ id, role, at, tokens, aside }: ShownMessage, columns: number, { paint, zone }: Frame): string {
+  const why = aside === null ? "" : paint.caution(` (${asideWords[aside]})`);
+  const left = `${paint.role(role, paint.strong(role))}${why}  ${paint.soft(clockTime(at, zone))}`;
+  const right = paint.soft(`${plural(tokens, "token")}  ${messageName(id)}`);
+  return ends(left, columns < 50 ? "" : right, columns);
+}
+
+const indent = 2;
+
+/** Text in a few rows; everything else in one. */
+function foldedBody({ pieces }: ShownMessage, columns: number, { paint }: Frame): readonly string[] {
+  const room = columns - indent;
+  let source = "←";
+  return pieces.flatMap(({ kind, lines, count }, at): readonly string[] => {
+    const opening =
+      lines
+        .find((line) => line.trim() !== "")
+        ?.replace(/\s+/g, " ")
+        .trim() ?? "";
+    const size = count > 1 ? paint.soft(plural(count, "line")) : "";
+    switch (kind) {
+      case "source":
+        source = opening;
+        return pieces[at + 1]?.kind === "returned" ? [] : [paint.soft(cut(source, room))];
+      case "returned":
+        return [ends(`${paint.soft(source)}  ${opening}`, size, room)];
+      case "call":
+        return [cut(opening, room)];
+      case "thinking":
+        return [ends(paint.soft(`thinking  ${opening}`), size, room)];
+      case "said":
+        return saidRows(lines, count, room, paint);
+    }
+  });
+}
+
+function saidRows(lines: readonly string[], count: number, columns: number, paint: Frame["paint"]): readonly string[] {
+  const rows = rowsFrom(lines, startOfText, { columns, rows: foldedRows + 1 });
+  if (rows.length <= foldedRows && lines.length >= count) return rows;
+  return [...rows.slice(0, foldedRows - 1), paint.soft(`… space unfolds it: ${plural(count, "line")} in all`)];
+}
+
+function unfoldedBody({ pieces, isWhole }: ShownMessage, columns: number, { paint }: Frame): readonly string[] {
+  const room = { columns: columns - indent, rows: unfoldedRows + 1 };
+  const rows: string[] = [];
+  for (const { kind, lines } of pieces) {
+    if (rows.length > unfoldedRows) break;
+    if (kind === "thinking") rows.push(paint.soft("thinking"));
+    const own = rowsFrom(lines, startOfText, room);
+    rows.push(...(kind === "thinking" || kind === "source" ? own.map((each) => paint.soft(each)) : own));
+  }
+  if (isWhole && rows.length <= unfoldedRows) return rows;
+  return [...rows.slice(0, unfoldedRows), paint.soft("… enter shows all of it")];
+}
+
+// ── What is seen of them ─────────────────────────────────────────────────────────────────────────────────────────────
+
+const heightOf = (view: View, at: number): number => {
+  const message = view.messages[at];
+  return message === undefined ? 0 : rowsOf(view, message).length;
+};
+
+/** In the stretch; where it is no longer there, what follows it. */
+export function indexOf({ messages }: Pick<View, "messages">, seq: number): number {
+  const at = messages.findIndex((message) => message.seq >= seq);
+  return at === -1 ? messages.length - 1 : at;
+}
+
+interface Place {
+  readonly at: number;
+  readonly row: number;
+}
+
+const topOf = ({ messages }: View, { at, row }: Place): Top => ({ seq: messages[at]?.seq ?? 0, row });
+
+const placeOf = (view: View, { seq, row }: Top): Place => {
+  const at = indexOf(view, seq);
+  return { at, row: view.messages[at]?.seq === seq ? Math.min(row, heightOf(view, at) - 1) : 0 };
+};
+
+const isBelow = (one: Place, other: Place): boolean =>
+  one.at > other.at || (one.at === other.at && one.row > other.row);
+
+/** So many rows above a place, as far as there are. */
+function above(view: View, { at, row }: Place, rows: number): Place {
+  let [index, left] = [at, row - rows];
+  while (left < 0 && index > 0) left += heightOf(view, --index);
+  return { at: index, row: Math.max(0, left) };
+}
+
+/** Where one is with the end at the bottom. The last empty row need not be seen. */
+const bottom = (view: View): Place => above(view, { at: view.messages.length, row: 0 }, view.rows + 1);
+
+/** After scrolling by so many rows. */
+export function scrolledTop(view: View, top: Top, by: number): Top {
+  let { at, row } = placeOf(view, top);
+  if (by < 0) return topOf(view, above(view, { at, row }, -by));
+  row += by;
+  while (row >= heightOf(view, at) && at < view.messages.length - 1) row -= heightOf(view, at++);
+  const last = bottom(view);
+  return topOf(view, isBelow({ at, row }, last) ? last : { at, row });
+}
+
+/** Scrolled no further than it takes for a message to be seen; of one that is too long, its beginning. */
+export function revealing(view: View, top: Top, seq: number): Top {
+  const at = indexOf(view, seq);
+  const head: Place = { at, row: 0 };
+  const tail = above(view, { at, row: heightOf(view, at) - 1 }, view.rows);
+  const least = isBelow(tail, head) ? head : tail;
+  const place = placeOf(view, top);
+  const seen = isBelow(place, head) ? head : isBelow(least, place) ? least : place;
+  const last = bottom(view);
+  return topOf(view, isBelow(seen, last) ? last : seen);
+}
+
+export interface SeenRow {
+  readonly message: ShownMessage;
+  /** Which of its rows; 0 says what it is. */
+  readonly row: number;
+  readonly text: string;
+}
+
+export function seenRows(view: View, top: Top): readonly SeenRow[] {
+  const found: SeenRow[] = [];
+  const from = placeOf(view, top);
+  for (let { at, row } = from; at < view.messages.length && found.length < view.rows; at++, row = 0) {
+    const message = view.messages[at];
+    if (message === undefined) break;
+    for (const [index, text] of rowsOf(view, message).entries())
+      if (index >= row && found.length < view.rows) found.push({ message, row: index, text });
+  }
+  return found;
+}
+
+/** The messages of which something is seen, but for an empty line; those that begin there, if there are any. */
+export function seenMessages(view: View, top: Top): readonly ShownMessage[] {
+  const rows = seenRows(view, top).filter(({ text }) => text !== "");
+  const begun = rows.filter(({ row }) => row === 0);
+  return [...new Set((begun.length > 0 ? begun : rows).map(({ message }) => message))];
+}
+
+/** A row as it stands on the screen: what keys act on is marked. */
+export function markedRow({ message, row, text }: SeenRow, cursor: number, { columns, paint }: Frame): string {
+  if (message.seq !== cursor) return `${" ".repeat(markColumns)}${text}`;
+  if (row > 0) return text === "" ? "" : `${paint.strong("┃")} ${text}`;
+  const line = `▸ ${text}`;
+  return paint.selected(line + " ".repeat(Math.max(0, columns - widthOf(line))));
+}

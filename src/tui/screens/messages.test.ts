@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { ConversationId, MessageId, Timestamp } from "../../core/model.ts";
+import { createPaint, widthOf } from "../../show/render.ts";
+import type { Frame, Step } from "../contract.ts";
+import type { Answer } from "../asks.ts";
+import type { MessagesPage, ShownMessage } from "./messages-asks.ts";
+import { messagesModule, openMessages } from "./messages.ts";
+import type { MessagesScreen } from "./messages.ts";
+
+const conversation = 1 as ConversationId;
+const frame: Frame = {
+  columns: 60,
+  bounds: 60,
+  rows: 14,
+  paint: createPaint(false),
+  zone: "UTC",
+  typed: (words) => words,
+  now: "2026-02-17T07:37:00.000Z" as Timestamp,
+  readOnly: null,
+  beat: 0,
+};
+
+const message = (seq: number, ...lines: readonly string[]): ShownMessage => ({
+  id: (1_000 + seq) as MessageId,
+  seq,
+  role: seq % 2 === 0 ? "assistant" : "user",
+  at: "2026-02-17T07:37:00.000Z" as Timestamp,
+  tokens: 7,
+  aside: null,
+  pieces: [{ kind: "said", lines: lines.length === 0 ? [`words of ${seq}`] : lines, count: Math.max(1, lines.length) }],
+  isWhole: true,
+  files: [],
+});
+
+const stretch = (from: number, to: number): readonly ShownMessage[] =>
+  Array.from({ length: to - from + 1 }, (_, at) => message(from + at));
+
+const page = (from: number, to: number, of: number): MessagesPage => ({
+  conversation: { name: "The ferry", messages: of },
+  messages: stretch(from, to),
+  isFirst: from === 1,
+  isLast: to === of,
+});
+
+type Action = Parameters<typeof messagesModule.update>[1] extends infer E
+  ? Extract<E, { readonly kind: "action" }> extends { readonly action: infer A }
+    ? A
+    : never
+  : never;
+
+const press = (state: MessagesScreen, ...actions: readonly Action[]): Step<MessagesScreen> =>
+  actions.reduce<Step<MessagesScreen>>(
+    (step, action) => messagesModule.update(step.state, { kind: "action", action, key: { name: "", text: "" } }, frame),
+    { state },
+  );
+
+const answer = (state: MessagesScreen, told: Answer): Step<MessagesScreen> =>
+  messagesModule.update(state, { kind: "answer", answer: told }, frame);
+
+/** As it is after it was opened at the newest, or at a place. */
+const opened = (held: MessagesPage, cursor = held.messages.at(-1)?.seq ?? 0): MessagesScreen => {
+  const { state } = openMessages({ kind: "messages", conversation }, frame);
+  const ask = { kind: "messagesAt", conversation, place: { kind: "newest" } } as const;
+  return answer(state, { kind: "messagesAt", ask, told: { kind: "found", page: held, cursor } }).state;
+};
+
+const drawn = (state: MessagesScreen): string => messagesModule.draw(state, frame).join("\n");
+
+describe("the messages", () => {
+  it("hold a few pages of a million, and ask for what is beside them before one gets there", () => {
+    let state = opened(page(999_961, 1_000_000, 1_000_000));
+    let asked = 0;
+    for (let step = 0; step < 2_000; step++) {
+      const moved = press(state, "up");
+      ({ state } = moved);
+      for (const ask of moved.asks ?? []) {
+        assert.ok(ask.kind === "messagesBeside");
+        asked += 1;
+        const told =
+          ask.side === "older"
+            ? page(ask.seq - 40, ask.seq - 1, 1_000_000)
+            : page(ask.seq + 1, ask.seq + 40, 1_000_000);
+        ({ state } = answer(state, { kind: "messagesBeside", ask, told }));
+      }
+      assert.ok((state.page?.messages.length ?? 0) <= 240);
+      assert.equal(state.cursor, 999_999 - step);
+    }
+    assert.equal(state.page?.isLast, false);
+    assert.equal(asked, 50);
+    assert.match(drawn(state), /message 998,000 of 1,000,000/);
+  });
+
+  it("ask once for a side, however often a key is pressed meanwhile", () => {
+    const first = press(opened(page(961, 1_000, 2_000), 970), "up");
+    assert.deepEqual(
+      first.asks?.map(({ kind }) => kind),
+      ["messagesBeside"],
+    );
+    assert.equal(press(first.state, "up").asks, undefined);
+    const again = messagesModule.update(
+      first.state,
+      {
+        kind: "failed",
+        ask: { kind: "messagesBeside", conversation, side: "older", seq: 961 },
+        failure: { code: "unavailable", message: "locked", hint: null },
+      },
+      frame,
+    );
+    assert.notEqual(press(again.state, "up").asks, undefined, "what failed is asked for again");
+  });
+
+  it("take no answer for a place that was left", () => {
+    const { state } = press(opened(page(961, 1_000, 2_000), 970), "up");
+    const elsewhere = opened(page(1, 40, 2_000), 20);
+    const ask = { kind: "messagesBeside", conversation, side: "older", seq: 961 } as const;
+    const late = answer(
+      { ...elsewhere, awaited: state.awaited },
+      { kind: "messagesBeside", ask, told: page(921, 960, 2_000) },
+    );
+    assert.deepEqual(late.state.page, elsewhere.page);
+  });
+
+  it("follow the end only where the cursor is on it", () => {
+    const end = opened(page(1, 40, 40));
+    const changed = (state: MessagesScreen) => messagesModule.update(state, { kind: "changed" }, frame).asks;
+    assert.deepEqual(changed(end), [{ kind: "messagesAt", conversation, place: { kind: "newest" } }]);
+    const above = press(end, "up").state;
+    const [ask] = changed(above) ?? [];
+    assert.ok(ask?.kind === "messagesAgain");
+    const { state } = answer(above, { kind: "messagesAgain", ask, told: page(1, 43, 43) });
+    assert.equal(state.cursor, 39);
+    assert.equal(state.page?.messages.length, 43);
+    assert.match(drawn(state), /message 39 of 43/);
+  });
+
+  it("keep the cursor near where a message was that is forgotten", () => {
+    const state = opened(page(1, 40, 40), 20);
+    const ask = { kind: "messagesAgain", conversation, from: 1, count: 40 } as const;
+    const told = { ...page(1, 40, 40), messages: stretch(1, 40).filter(({ seq }) => seq !== 20) };
+    assert.equal(answer(state, { kind: "messagesAgain", ask, told }).state.cursor, 21);
+  });
+
+  it("say so when the conversation, or everything in it, is gone", () => {
+    const none: MessagesPage = { conversation: null, messages: [], isFirst: true, isLast: true };
+    assert.match(drawn(opened(none)), /conversation 1 is not there any more/);
+    assert.match(drawn(opened({ ...none, conversation: { name: "x", messages: 0 } })), /there are no messages yet/);
+  });
+
+  it("show the selected one whatever is pressed, in rows no wider than the room", () => {
+    const moves = ["up", "down", "pageUp", "pageDown", "textUp", "textDown", "unfold", "first", "last"] as const;
+    const lengths = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(lengths, fc.array(fc.constantFrom(...moves), { maxLength: 20 }), (sizes, keys) => {
+        const messages = sizes.map((size, at) =>
+          message(at + 1, ...Array.from({ length: size }, (_, line) => `船 line ${line} of ${at + 1}`)),
+        );
+        const held: MessagesPage = {
+          conversation: { name: "n", messages: sizes.length },
+          messages,
+          isFirst: true,
+          isLast: true,
+        };
+        const { state } = press(opened(held), ...keys);
+        const lines = messagesModule.draw(state, frame);
+        assert.ok(lines.length <= frame.rows);
+        assert.ok(lines.every((line) => widthOf(line) <= frame.columns));
+        assert.ok(
+          lines.some((line) => line.startsWith("▸") || line.startsWith("┃")),
+          lines.join("\n"),
+        );
+      }),
+    );
+  });
+
+  it("fold what is long, what a tool was given and gave, and what was thought", () => {
+    const long = Array.from({ length: 40 }, (_, line) => `line ${line + 1}`);
+    const piece = (kind: ShownMessage["pieces"][number]["kind"], lines: readonly string[]) => ({
+      kind,
+      lines,
+      count: lines.length,
+    });
+    const talk = {
+      ...message(2),
+      pieces: [piece("thinking", ["hm", "so"]), piece("said", long), piece("call", ["→ read {}"])],
+    };
+    const result = {
+      ...message(1),
+      role: "tool" as const,
+      pieces: [piece("source", ["← read"]), piece("returned", long)],
+    };
+    const tall = { ...frame, rows: 60 };
+    const held = { ...page(1, 2, 2), messages: [result, talk] };
+    const resized = (state: MessagesScreen) => messagesModule.update(state, { kind: "resized" }, tall).state;
+    const folded = messagesModule.draw(resized(opened(held)), tall).map((line) => line.trim());
+    assert.ok(folded.includes("← read  line 1                                  40 lines"), folded.join("\n"));
+    assert.ok(folded.some((line) => /^┃ {3}thinking {2}hm +2 lines$/.test(line)));
+    assert.ok(folded.some((line) => line.includes("space unfolds it: 40 lines in all")));
+    assert.ok(folded.includes("┃   → read {}") && !folded.some((line) => line.includes("line 30")));
+    const unfolded = messagesModule.draw(resized(press(opened(held), "unfold").state), tall);
+    assert.ok(unfolded.some((line) => line.includes("line 30")) && unfolded.some((line) => line.trim().endsWith("so")));
+  });
+});

@@ -1,0 +1,524 @@
+/**
+ * An operator at the terminal dissolves, transplants and takes back: sees the plan of the command line first, changes
+ * nothing before a yes, and then exactly that.
+ */
+
+import assert from "node:assert/strict";
+import { copyFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { before, describe, it } from "node:test";
+import { messageToStore } from "../../src/core/content.ts";
+import { createLcm } from "../../src/core/lcm.ts";
+import type { Lcm } from "../../src/core/lcm.ts";
+import { assert as must } from "../../src/core/errors.ts";
+import type { SummaryId } from "../../src/core/model.ts";
+import { dissolutionLines } from "../../src/show/dissolution.ts";
+import { createPaint } from "../../src/show/render.ts";
+import { openSqlite, systemNow } from "../../src/store/sqlite.ts";
+import { makeDeepConversation } from "../../src/testing/deep-conversation.ts";
+import type { DeepConversation } from "../../src/testing/deep-conversation.ts";
+import { assertSameRows, dumpOf, dumpOfContent } from "../../src/testing/dump.ts";
+import type { Dump } from "../../src/testing/dump.ts";
+import { portOver, startRobot } from "../../src/testing/robot.ts";
+import type { Ground, Robot } from "../../src/testing/robot.ts";
+import { makeScratch } from "../../src/testing/scratch.ts";
+import type { Place } from "../../src/tui/contract.ts";
+import type { Port } from "../../src/tui/port.ts";
+
+const folder = makeScratch("tui-changes");
+const template = join(folder, "template.db");
+let made: DeepConversation;
+/** The newest leaf of the deep conversation's context, and the d3 that its context begins with. */
+let leaf: SummaryId;
+let deepest: SummaryId;
+
+before(async () => {
+  made = await makeDeepConversation(template);
+  [deepest, leaf] = await onFile(template, async ({ store }) => {
+    const shown = await store.context(made.deep, { kind: "summary" });
+    const [first, last] = [shown.at(0), shown.at(-1)];
+    must(first?.kind === "summary" && last?.kind === "summary", "the context has summaries");
+    return [first.id, last.id];
+  });
+});
+
+let copies = 0;
+function copyOfIt(): string {
+  const path = join(folder, `copy-${++copies}.db`);
+  copyFileSync(template, path);
+  return path;
+}
+
+/** As another process would work on the file. */
+async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<T> {
+  const store = await openSqlite({ path, housekeeping: false });
+  const lcm = createLcm({ store, clock: { now: systemNow } });
+  try {
+    return await work(lcm);
+  } finally {
+    await lcm.close();
+  }
+}
+
+interface Sitting extends Ground {
+  readonly place?: Place;
+  /** Stands between the robot and the database. */
+  readonly around?: (port: Port) => Port;
+}
+
+async function sit(path: string, { place, around, ...ground }: Sitting, act: (robot: Robot) => Promise<void>) {
+  const port = portOver(path, ground);
+  const begin = place ?? { kind: "dag", conversation: made.deep, at: leaf };
+  const robot = startRobot(around?.(port) ?? port, { columns: 100, rows: 30, place: begin });
+  try {
+    await act(robot);
+  } finally {
+    if (!robot.isOver()) await robot.end();
+    await port.close();
+  }
+}
+
+const dissolve = async (robot: Robot): Promise<void> => {
+  await robot.sees(leaf);
+  await robot.press("d");
+  await robot.sees("Dissolve it?");
+};
+
+const backupsOf = (path: string): readonly string[] =>
+  readdirSync(folder).filter((name) => name.startsWith(`${path.slice(folder.length + 1)}.backup-`));
+
+/** But for what is given anew each time: when it was done, and the ids of copies. */
+function withoutChance(dump: Dump): Dump {
+  const plain = (row: string): string =>
+    row
+      .replace(/sum_(?!0{10})[0-9a-f]{16}/g, "sum_new")
+      .replace(/copy:[0-9a-f]{16}/g, "copy:new")
+      .replace(/stored_at\W+\d+|20(?!25)\d\d-\d\d-\d\d[T ][\d:.]+/g, "then");
+  return Object.fromEntries(Object.entries(dump).map(([table, rows]) => [table, rows.map(plain).toSorted()]));
+}
+
+describe("guarantee 28: a dissolve at the terminal is the command line's", () => {
+  it("shows its plan, does what the command does after a backup, and u takes it back", async () => {
+    const [path, other] = [copyOfIt(), copyOfIt()];
+    const plan = await onFile(other, async (lcm) => {
+      const planned = await lcm.planDissolve({ conversation: made.deep, summary: leaf });
+      await lcm.dissolve(planned);
+      return planned;
+    });
+    const before = dumpOfContent(path);
+    await sit(path, {}, async (robot) => {
+      await dissolve(robot);
+      const columns = 92;
+      const page = { paint: createPaint(false), columns, bounds: columns, zone: "UTC", typed: (text: string) => text };
+      for (const line of dissolutionLines(page, plan))
+        assert.ok(robot.screen().includes(`│ ${line.padEnd(columns)} │`), `${line}\n${robot.screen()}`);
+      assert.deepEqual(backupsOf(path), [], "a plan needs no backup");
+      await robot.press("y");
+      await robot.sees("✓ dissolved: 4 messages returned · change 1, u takes it back");
+      assert.equal(backupsOf(path).length, 1);
+      assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)), "as through the façade");
+      await robot.press("u");
+      await robot.sees("opened up into 4 items");
+      await robot.press("u");
+      await robot.sees("Take it back?");
+      await robot.press("enter");
+      await robot.sees("✓ change 1 is taken back · change 2, u takes it back");
+      await robot.sees("undone by 2");
+    });
+    assertSameRows(dumpOfContent(path), before);
+    assert.equal(backupsOf(path).length, 1, "one backup a session");
+  });
+
+  it("purges too when asked to", async () => {
+    const [path, other] = [copyOfIt(), copyOfIt()];
+    await onFile(other, async (lcm) => {
+      await lcm.dissolve(await lcm.planDissolve({ conversation: made.deep, summary: leaf, purge: true }));
+    });
+    await sit(path, { place: { kind: "dissolve", conversation: made.deep, summary: leaf } }, async (robot) => {
+      await robot.sees("Dissolve it?");
+      await robot.press("x");
+      await robot.sees("Dissolve and purge it?");
+      await robot.sees("the summary itself is removed too");
+      await robot.press("x");
+      await robot.sees("Dissolve it?");
+      await robot.press("x");
+      await robot.sees("Dissolve and purge it?");
+      await robot.press("y");
+      await robot.over();
+    });
+    assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)));
+  });
+
+  it("says why one that another stands for cannot be dissolved, and leaves only the way back", async () => {
+    const path = copyOfIt();
+    const before = dumpOf(path);
+    await sit(path, { place: { kind: "dag", conversation: made.deep, at: made.truncated } }, async (robot) => {
+      await robot.sees(made.truncated);
+      await robot.press("d");
+      await robot.sees(`${made.truncated} is not in the context itself`);
+      await robot.sees("first `lcm dissolve 1 --summary");
+      assert.doesNotMatch(robot.screen(), /y apply/);
+      await robot.press("y", "enter", "escape");
+      await robot.misses("is not in the context itself");
+    });
+    assertSameRows(dumpOf(path), before);
+  });
+});
+
+// ── Half-way ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Lets the backup and the write wait until they are let go. */
+function holding(port: Port) {
+  const backup = Promise.withResolvers<void>();
+  const write = Promise.withResolvers<void>();
+  const held: Port = {
+    ...port,
+    writing: async (work) =>
+      await port.writing(async (lcm, backUp) => {
+        const store = new Proxy(lcm.store, {
+          get(target, name) {
+            const value: unknown = Reflect.get(target, name);
+            if (typeof value !== "function") return value;
+            const call = async (...args: readonly unknown[]): Promise<unknown> => {
+              if (name === "dissolve") await write.promise;
+              return await Reflect.apply(value, target, args);
+            };
+            return call;
+          },
+        });
+        return await work({ ...lcm, store }, async () => {
+          await backup.promise;
+          return await backUp();
+        });
+      }),
+  };
+  return { port: held, letBackup: backup.resolve, letWrite: write.resolve };
+}
+
+describe("an action that is cancelled half-way changes nothing", () => {
+  for (const key of ["escape", "n", "q"]) {
+    it(`at the question, by ${key}`, async () => {
+      const path = copyOfIt();
+      const before = dumpOf(path);
+      await sit(path, {}, async (robot) => {
+        await dissolve(robot);
+        await robot.press(key);
+        await robot.sees("cancelled; nothing was changed");
+        await robot.misses("Dissolve it?");
+      });
+      assertSameRows(dumpOf(path), before);
+      assert.deepEqual(backupsOf(path), []);
+    });
+  }
+
+  it("while it is planned", async () => {
+    const path = copyOfIt();
+    const before = dumpOf(path);
+    const planning = Promise.withResolvers<void>();
+    const around = (port: Port): Port => ({
+      ...port,
+      async reading() {
+        const lcm = await port.reading();
+        return { ...lcm, planDissolve: async (request) => (await planning.promise, await lcm.planDissolve(request)) };
+      },
+    });
+    await sit(path, { around }, async (robot) => {
+      await robot.sees(leaf);
+      await robot.press("d");
+      await robot.sees("planning …");
+      await robot.press("y");
+      await robot.sees("y: it is still being planned");
+      await robot.press("escape");
+      await robot.misses("planning …");
+      planning.resolve();
+      await robot.press("j");
+      await robot.misses("Dissolve it?");
+    });
+    assertSameRows(dumpOf(path), before);
+  });
+
+  it("while the backup is made; and once it is written it is too late", async () => {
+    const path = copyOfIt();
+    const before = dumpOf(path);
+    const first = Promise.withResolvers<ReturnType<typeof holding>>();
+    const around = (port: Port): Port => {
+      const held = holding(port);
+      first.resolve(held);
+      return held.port;
+    };
+    await sit(path, { around }, async (robot) => {
+      const { letBackup, letWrite } = await first.promise;
+      await dissolve(robot);
+      await robot.press("y");
+      await robot.sees("making a backup first, once a session; esc cancels");
+      await robot.press("escape");
+      await robot.sees("cancelled; nothing was changed");
+      letBackup();
+      await robot.misses("making a backup");
+      assertSameRows(dumpOf(path), before);
+
+      await dissolve(robot);
+      await robot.press("y");
+      await robot.sees("writing it");
+      await robot.press("escape");
+      await robot.sees("too late to cancel");
+      await robot.sees("writing it");
+      letWrite();
+      await robot.sees("✓ dissolved: 4 messages returned · change 1, u takes it back");
+    });
+    assert.ok((dumpOf(path)["journal"] ?? []).length === 1, "once, and not twice");
+  });
+
+  it("a transplant and an undo too", async () => {
+    const path = copyOfIt();
+    await onFile(path, async (lcm) => {
+      await lcm.dissolve(await lcm.planDissolve({ conversation: made.deep, summary: leaf }));
+    });
+    const before = dumpOf(path);
+    await sit(path, { place: { kind: "history", conversation: null } }, async (robot) => {
+      await robot.sees("opened up into 4 items");
+      await robot.press("u");
+      await robot.sees("Take it back?");
+      await robot.press("n");
+      await robot.sees("cancelled; nothing was changed");
+    });
+    await sit(path, { place: { kind: "conversations" } }, async (robot) => {
+      await robot.sees("ferry");
+      await robot.press("t");
+      await robot.sees("into which conversation?");
+      await robot.press("escape");
+      await robot.misses("into which conversation?");
+      await robot.press("t");
+      await robot.sees("into which conversation?");
+      await robot.press("enter");
+      await robot.sees(/Copy them\?|nothing to transplant/);
+      await robot.press("escape");
+      await robot.misses(/Copy them\?|nothing to transplant/);
+    });
+    assertSameRows(dumpOf(path), before);
+  });
+});
+
+describe("what is read-only is not changed, and it is said why", () => {
+  it("refuses a dissolve, a transplant and an undo, at the key and at the question", async () => {
+    const path = copyOfIt();
+    await onFile(path, async (lcm) => {
+      await lcm.dissolve(await lcm.planDissolve({ conversation: made.deep, summary: leaf }));
+    });
+    const before = dumpOf(path);
+    const places: readonly Place[] = [
+      { kind: "dissolve", conversation: made.deep, summary: deepest },
+      { kind: "transplant", source: made.deep, target: made.older },
+      { kind: "undo", change: 1 },
+    ];
+    for (const place of places) {
+      await sit(path, { place, readOnly: true }, async (robot) => {
+        await robot.sees("nothing can be changed: it was opened with --read-only");
+        for (const key of ["y", "enter"]) {
+          await robot.press(key);
+          await robot.sees(`${key === "enter" ? "↵" : key}: it was opened with --read-only`);
+        }
+      });
+    }
+    await sit(path, { place: { kind: "history", conversation: null }, readOnly: true }, async (robot) => {
+      await robot.sees("opened up into 4 items");
+      await robot.press("u");
+      await robot.sees("u: it was opened with --read-only");
+    });
+    assertSameRows(dumpOf(path), before);
+  });
+});
+
+// ── While others write ───────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("what was shown is what is done, whoever else writes", () => {
+  it("tells the second of two with the same plan open that it is done already", async () => {
+    const path = copyOfIt();
+    await sit(path, {}, async (one) => {
+      await sit(path, {}, async (other) => {
+        await dissolve(one);
+        await dissolve(other);
+        await one.press("y");
+        await one.sees("✓ dissolved: 4 messages returned");
+        const after = dumpOf(path);
+        await other.press("y");
+        await other.sees(`${leaf} is in no context`);
+        assertSameRows(dumpOf(path), after, "the second has changed nothing");
+        await other.press("escape");
+        await other.misses("is in no context");
+      });
+    });
+  });
+
+  const rewriteLeaf = async (path: string, text: string): Promise<Dump> => {
+    await onFile(path, async ({ store }) => {
+      const [summary] = await store.summaries({ ids: [leaf] });
+      must(summary !== undefined, "it is there");
+      await store.rewrite({ summary: leaf, revision: summary.revision }, { ...summary, text, tokens: 5, fileIds: [] });
+    });
+    return dumpOf(path);
+  };
+  /** So that only the yes itself finds out. */
+  const unnoticed = (port: Port): Port => ({ ...port, stamp: () => "the same" });
+
+  it("asks again when the summary was rewritten meanwhile, and not when only messages came", async () => {
+    const path = copyOfIt();
+    await sit(path, { around: unnoticed }, async (robot) => {
+      await dissolve(robot);
+      const before = await rewriteLeaf(path, "About boats only.");
+      await robot.press("y");
+      await robot.sees("it changed meanwhile, and was planned again: look once more");
+      await robot.sees("About boats only.");
+      assertSameRows(dumpOf(path), before, "what was not shown is not done");
+      assert.deepEqual(backupsOf(path), [], "and no backup made in vain");
+      const message = messageToStore({ role: "user", content: "One more." }, { key: "late", at: systemNow() });
+      await onFile(path, async (lcm) => await lcm.ingest(made.deep, [{ kind: "message", message }]));
+      await robot.press("y");
+      await robot.sees("✓ dissolved: 4 messages returned · change 2");
+    });
+  });
+
+  it("asks again when that happened during the backup", async () => {
+    const path = copyOfIt();
+    const holder = Promise.withResolvers<ReturnType<typeof holding>>();
+    const around = (port: Port): Port => {
+      const held = holding(unnoticed(port));
+      holder.resolve(held);
+      return held.port;
+    };
+    await sit(path, { around }, async (robot) => {
+      const { letBackup } = await holder.promise;
+      await dissolve(robot);
+      await robot.press("y");
+      await robot.sees("making a backup first");
+      const before = await rewriteLeaf(path, "About boats only.");
+      letBackup();
+      await robot.sees("it changed meanwhile, and was planned again: look once more");
+      assertSameRows(dumpOf(path), before, "what was not shown is not done");
+    });
+  });
+});
+
+// ── Transplanting ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("a transplant at the terminal", () => {
+  it("picks the target from a list that typing filters, copies what the command copies, and is found by search", async () => {
+    const [path, other] = [copyOfIt(), copyOfIt()];
+    await onFile(other, async (lcm) => {
+      await lcm.transplant(await lcm.planTransplant(made.older, made.young));
+      while ((await lcm.store.index(1_000)) > 0);
+    });
+    await sit(path, { place: { kind: "conversations" } }, async (robot) => {
+      await robot.sees("agent:main:cli");
+      const row = robot.lines().findIndex((line) => line.includes("agent:main:cli"));
+      await robot.click(10, row);
+      await robot.press("t");
+      await robot.sees("Copy its summaries into which conversation?");
+      assert.doesNotMatch(robot.screen(), /│ .*agent:main:cli.* │/, "not into itself");
+      await robot.type("nobody");
+      await robot.sees("none of 2 conversations is called that");
+      await robot.press("ctrl+u");
+      await robot.type("3 ");
+      await robot.misses("booking desk");
+      await robot.press("enter");
+      await robot.sees("Transplant: conversation 2 → conversation 3");
+      await robot.press("G");
+      await robot.sees("Estimated token overhead in context");
+      await robot.press("y");
+      await robot.sees(
+        "✓ Copied 2 summaries and 8 messages; 2 items prepended to conversation 3 · change 1, u takes it",
+      );
+    });
+    assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)));
+    await onFile(path, async ({ store }) => assert.equal((await store.status()).unindexed, 0));
+    await sit(path, { place: { kind: "transplant", source: made.older, target: made.young } }, async (robot) => {
+      await robot.sees("conversation 3 already holds what would be copied");
+      await robot.sees("`lcm undo 1 --apply`");
+    });
+  });
+
+  it("says when there is nothing to copy", async () => {
+    await sit(copyOfIt(), { place: { kind: "transplant", source: made.young, target: made.deep } }, async (robot) => {
+      await robot.sees("Nothing to transplant: the context of conversation 3 has no summaries.");
+      assert.doesNotMatch(robot.screen(), /y apply/);
+    });
+  });
+});
+
+// ── The history ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("the history at the terminal", () => {
+  it("shows what a rewrite changed, what is in the way of an undo, and does again what was undone", async () => {
+    const path = copyOfIt();
+    await onFile(path, async (lcm) => {
+      const open = async (summary: SummaryId): Promise<unknown> =>
+        await lcm.dissolve(await lcm.planDissolve({ conversation: made.deep, summary }));
+      await open(deepest);
+      const [first] = await lcm.store.context(made.deep, { kind: "summary", limit: 1 });
+      must(first?.kind === "summary", "the d3 is open");
+      await open(first.id);
+      const [summary] = await lcm.store.summaries({ ids: [made.truncated] });
+      must(summary !== undefined, "it is there");
+      const text = { ...summary, text: "\u001b[2JAsked: about photos\nDecided: yes.", tokens: 9, fileIds: [] };
+      await lcm.store.rewrite({ summary: made.truncated, revision: summary.revision }, text);
+    });
+    const held = dumpOfContent(path);
+    await sit(path, { place: { kind: "history", conversation: made.deep } }, async (robot) => {
+      await robot.sees("history of conversation 1");
+      await robot.sees("-[Truncated for context management]");
+      await robot.sees("+␛[2JAsked: about photos");
+      await robot.press("enter");
+      await robot.sees("╭─ change 3 ─");
+      await robot.press("escape");
+      await robot.misses("╭─ change 3 ─");
+
+      await robot.press("G", "u");
+      await robot.sees("change 1 cannot be taken back as things are; nothing was changed");
+      await robot.sees("`lcm undo 2 --apply` first");
+      assert.doesNotMatch(robot.screen(), /y apply/);
+      await robot.press("y", "u");
+      await robot.sees("take back change 2");
+      await robot.press("y");
+      await robot.sees("✓ change 2 is taken back · change 4");
+      await robot.sees("Take it back?");
+      await robot.press("escape");
+      await robot.misses("Take it back?");
+
+      await robot.sees("undone by 4");
+      await robot.press("k");
+      await robot.sees("undone by change 4; u does it again");
+      await robot.press("u");
+      await robot.sees("take back change 4");
+      await robot.press("y");
+      await robot.sees("✓ change 4 is taken back · change 5, u takes it back");
+    });
+    assertSameRows(dumpOfContent(path), held);
+  });
+
+  it("copies again what was transplanted and taken back", async () => {
+    const path = copyOfIt();
+    await onFile(path, async (lcm) => {
+      await lcm.transplant(await lcm.planTransplant(made.older, made.young));
+    });
+    await sit(path, { place: { kind: "history", conversation: null } }, async (robot) => {
+      await robot.sees("2 → 3, 2 summaries, 8 messages");
+      await robot.press("u");
+      await robot.sees("Take it back?");
+      await robot.press("y");
+      await robot.sees("✓ change 1 is taken back · t copies them again");
+      await robot.sees("undone by 2");
+      await robot.press("u");
+      await robot.sees("Transplant: conversation 2 → conversation 3");
+      await robot.press("y");
+      await robot.sees("✓ Copied 2 summaries and 8 messages");
+    });
+  });
+
+  it("says so when nothing was changed yet", async () => {
+    await sit(copyOfIt(), { place: { kind: "history", conversation: null } }, async (robot) => {
+      await robot.sees("nothing was changed by an operator yet");
+      await robot.press("u");
+      await robot.sees("u: there is no change");
+    });
+  });
+});

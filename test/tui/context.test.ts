@@ -1,0 +1,165 @@
+/** Robot sessions at the context screen: what the model sees, what a smaller budget would leave out, every word of it. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { before, describe, it } from "node:test";
+import { messageToStore } from "../../src/core/content.ts";
+import { createLcm } from "../../src/core/lcm.ts";
+import type { ConversationId, Timestamp } from "../../src/core/model.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { makeDeepConversation } from "../../src/testing/deep-conversation.ts";
+import type { DeepConversation } from "../../src/testing/deep-conversation.ts";
+import { portOver, startRobot } from "../../src/testing/robot.ts";
+import type { Robot, RobotOptions } from "../../src/testing/robot.ts";
+import { makeScratch } from "../../src/testing/scratch.ts";
+
+const folder = makeScratch("tui-context");
+const path = join(folder, "made.db");
+const talkative = 700;
+let made: DeepConversation;
+let long: ConversationId;
+before(async () => {
+  made = await makeDeepConversation(path);
+  const store = await openSqlite({ path });
+  ({ id: long } = await store.open({ sessionId: "long", sessionKey: "agent:main:long", agentId: "main" }));
+  const at = "2025-11-10T08:00:00.000Z" as Timestamp;
+  await store.append(
+    long,
+    Array.from({ length: talkative }, (_, n) => {
+      const raw = { role: n % 2 === 0 ? "user" : "assistant", content: `word number ${n} of a long talk` };
+      return { kind: "message", message: messageToStore(raw, { key: `k${n}`, at }) } as const;
+    }),
+  );
+  await store.close();
+});
+
+async function sitting(
+  conversation: () => ConversationId,
+  work: (robot: Robot) => Promise<void>,
+  options: RobotOptions = {},
+): Promise<void> {
+  const port = portOver(path);
+  const place = { kind: "context", conversation: conversation() } as const;
+  const robot = startRobot(port, { columns: 80, rows: 24, place, ...options });
+  try {
+    await work(robot);
+  } finally {
+    await robot.end();
+    await port.close();
+  }
+}
+
+const deep = (): ConversationId => made.deep;
+
+describe("the context screen", () => {
+  it("shows what the model sees, in order, with what each takes", async () => {
+    await sitting(deep, async (robot) => {
+      await robot.sees("assembled: 948 tokens, 1% of a budget of 128,000 (no host gave one yet)");
+      await robot.sees("a sweep is due above 96,000 ↑");
+      await robot.sees(/▸ d3 +202 .* 202 .*The whole project/);
+      const kinds = robot.lines().flatMap((line) => /^[ ▸] (d\d|user|assistant|tool) /.exec(line)?.[1] ?? []);
+      assert.deepEqual(kinds, [
+        "d3",
+        "d2",
+        "d1",
+        "d0",
+        "d0",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+        "assistant",
+      ]);
+      const tail = robot.lines().findIndex((line) => line.includes("── fresh tail"));
+      assert.match(robot.lines()[tail + 1] ?? "", /^ {2}user .*Is the desk open tomorrow\?/);
+    });
+  });
+
+  it("shows what a smaller budget would leave out, and the host's again", async () => {
+    await sitting(deep, async (robot) => {
+      await robot.sees("fresh tail");
+      await robot.press("b");
+      await robot.sees("a budget in tokens");
+      await robot.type("0.7k");
+      await robot.press("enter");
+      await robot.sees("── ↑ left out at 700 tokens: 3 items, 534 tokens");
+      await robot.sees("of a budget of 700 (tried; B takes the host's)");
+      await robot.sees("[Earlier parts");
+      await robot.press("B");
+      await robot.sees("of a budget of 128,000");
+      await robot.misses("left out");
+    });
+  });
+
+  it("previews exactly what the model gets", async () => {
+    const lcm = createLcm({
+      store: await openSqlite({ path }),
+      clock: { now: () => "2026-01-01T00:00:00.000Z" as Timestamp },
+    });
+    const { messages } = await lcm.assemble(made.deep);
+    await lcm.close();
+    await sitting(
+      deep,
+      async (robot) => {
+        await robot.sees("d3 sum_");
+        const content = messages[0]?.["content"];
+        assert.ok(typeof content === "string");
+        await robot.sees(content.slice(0, 50));
+        await robot.press("J", "J");
+        await robot.misses("<summary id=");
+        await robot.press("G");
+        await robot.sees("── assistant msg_98, as assistant, 12 tokens");
+        await robot.press("V");
+        await robot.sees("the prompt of conversation 1 at 128,000 tokens");
+        await robot.sees('<summary id="sum_');
+      },
+      { columns: 150, rows: 20 },
+    );
+  });
+
+  it("goes to what is selected, shows what came before it, and refuses to dissolve a message", async () => {
+    await sitting(deep, async (robot) => {
+      await robot.sees("fresh tail");
+      await robot.press("j", "j", "j", "p");
+      await robot.sees("previous context of sum_");
+      await robot.press("escape", "G", "d");
+      await robot.sees("d: the selected item is not a summary");
+      await robot.press("g", "enter");
+      await robot.sees("context of 1 › summ");
+      await robot.press("escape");
+      await robot.sees(/▸ d3/);
+    });
+  });
+
+  it("walks through all that is left out, to the oldest and back", async () => {
+    await sitting(
+      () => long,
+      async (robot) => {
+        await robot.sees("fresh tail");
+        await robot.press("b");
+        await robot.type("600");
+        await robot.press("enter");
+        await robot.sees(/left out at 600 tokens: \d+ items/);
+        await robot.press("g");
+        await robot.sees(/▸ user .*word number 0 of/);
+        for (let page = 0; page < 16; page++) await robot.press("pageDown");
+        await robot.sees(new RegExp(`▸ assistant .*word number ${talkative - 1} of`));
+        for (let page = 0; page < 3; page++) await robot.press("pageUp");
+        await robot.sees(/▸ (user|assistant) .*word number \d+ of/);
+      },
+      { rows: 60 },
+    );
+  });
+
+  it("says that a conversation is gone instead of breaking", async () => {
+    await sitting(
+      () => 999 as ConversationId,
+      async (robot) => {
+        await robot.sees("there is no conversation 999");
+        await robot.press("j", "enter", "v", "b");
+        assert.equal(robot.isOver(), false);
+      },
+    );
+  });
+});

@@ -1,0 +1,156 @@
+/** Robot sessions at the list of conversations: finding one, ordering them, checking one, and the ways from there. */
+
+import assert from "node:assert/strict";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, describe, it } from "node:test";
+import { messageToStore } from "../../src/core/content.ts";
+import type { Timestamp } from "../../src/core/model.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { makeDeepConversation } from "../../src/testing/deep-conversation.ts";
+import { portOver, startRobot } from "../../src/testing/robot.ts";
+import type { Ground, Robot, RobotOptions } from "../../src/testing/robot.ts";
+import { makeScratch } from "../../src/testing/scratch.ts";
+
+const folder = makeScratch("tui-conversations");
+const made = join(folder, "made.db");
+before(async () => void (await makeDeepConversation(made)));
+
+async function sitting(
+  name: string,
+  work: (robot: Robot, path: string) => Promise<void>,
+  options: RobotOptions & Ground = {},
+): Promise<void> {
+  const path = name === "made" ? made : join(folder, `${name}.db`);
+  if (name === "copy") copyFileSync(made, path);
+  const port = portOver(path, options);
+  const robot = startRobot(port, { columns: 80, rows: 24, now: "2025-11-10T09:00:00.000Z", ...options });
+  try {
+    await work(robot, path);
+  } finally {
+    await robot.end();
+    await port.close();
+  }
+}
+
+describe("the conversations screen", () => {
+  it("lists all with what they hold, newest activity first, and the selected one's facts below", async () => {
+    await sitting("made", async (robot) => {
+      await robot.sees("3 conversations · newest activity first");
+      await robot.sees(/▸ +1 {2}The ferry's new booking.* 98 .*<1% {2}19 h ago +unchecked/);
+      await robot.sees(/agent:main:telegram:ferry · agent main · segment 1 of 2, earlier/);
+      await robot.press("j");
+      await robot.sees(/▸ +2 {2}agent:main:cli .* 10 /);
+      await robot.sees("735 tokens in 10 messages · 2 summaries");
+    });
+  });
+
+  it("filters as one types, and lists all again", async () => {
+    await sitting("made", async (robot) => {
+      await robot.sees("3 conversations");
+      await robot.press("/");
+      await robot.type("cli");
+      await robot.sees("1 of 3 conversations");
+      await robot.misses("The ferry");
+      await robot.press("enter");
+      await robot.sees("with “cli”");
+      await robot.press("escape");
+      await robot.sees("3 conversations");
+      assert.equal(robot.isOver(), false);
+    });
+  });
+
+  it("orders, and puts families together", async () => {
+    await sitting("made", async (robot) => {
+      await robot.sees("3 conversations");
+      await robot.press("f");
+      await robot.sees("families together");
+      const lines = robot.lines();
+      const young = lines.findIndex((line) => /^ +3 {2}agent:main:telegram:ferry/.test(line));
+      assert.match(lines[young + 1] ?? "", /1 {2}└ The ferry's new/);
+      await robot.press("o", "o");
+      await robot.sees("most tokens first");
+    });
+  });
+
+  it("sees what the host writes meanwhile, and stays on its conversation", async () => {
+    await sitting("copy", async (robot, path) => {
+      await robot.sees("3 conversations");
+      await robot.press("j");
+      await robot.sees(/▸ +2 /);
+      const store = await openSqlite({ path });
+      const found = await store.open({ sessionId: "new", sessionKey: "agent:main:news", agentId: "main" });
+      const message = messageToStore(
+        { role: "user", content: "Good morning." },
+        { key: "a", at: "2025-11-10T08:57:00.000Z" as Timestamp },
+      );
+      await store.append(found.id, [{ kind: "message", message }]);
+      await store.close();
+      await robot.sees(/agent:main:news .* 1 .*3 min ago/);
+      assert.match(robot.screen(), /▸ +2 {2}agent:main:cli/);
+    });
+  });
+
+  it("checks one when it is asked to, and shows what it found", async () => {
+    await sitting("made", async (robot) => {
+      await robot.sees("unchecked");
+      await robot.press("h");
+      await robot.sees(/1 finding to look at; h shows it/);
+      await robot.sees(/19 h ago +1 finding/);
+      await robot.press("h");
+      await robot.sees("nothing lost or broken, 1 warning: 98 messages, 34 summaries checked");
+      await robot.press("escape", "G", "h");
+      await robot.sees("conversation 3 is sound: 4 messages and 0 summaries checked");
+    });
+  });
+
+  it("says where it looked when there is no database, and offers an import", async () => {
+    await sitting("none", async (robot) => {
+      await robot.sees("There is nothing here yet");
+      await robot.sees(/there is no database at .*none\.db/);
+      await robot.sees("Press i to import");
+      await robot.press("j", "enter", "h");
+      assert.equal(robot.isOver(), false);
+    });
+  });
+
+  it("refuses what would change something where it may only read", async () => {
+    await sitting(
+      "made",
+      async (robot) => {
+        await robot.sees("3 conversations");
+        await robot.press("t");
+        await robot.sees("t: it was opened with --read-only");
+        await robot.press("R");
+        await robot.sees("R: it was opened with --read-only");
+      },
+      { readOnly: true },
+    );
+  });
+
+  it("shows the facts beside the list where there is room, and a short list where there is little", async () => {
+    await sitting(
+      "made",
+      async (robot) => {
+        await robot.sees(/│ context +996 of 128,000 tokens/);
+        await robot.sees(/│ family +segment 1 of 2, earlier/);
+        await robot.resize(40, 10);
+        await robot.misses("│");
+        await robot.sees(/▸ +1 {2}The ferry's/);
+      },
+      { columns: 120, rows: 36 },
+    );
+  });
+
+  it("goes to the context and back to the same row", async () => {
+    await sitting("made", async (robot) => {
+      await robot.sees("3 conversations");
+      await robot.press("j", "c");
+      await robot.sees(/assembled: 251 tokens/);
+      await robot.press("escape", "!");
+      await robot.sees("── stored ──");
+      await robot.press("q");
+      await robot.sees(/▸ +2 /);
+    });
+  });
+});

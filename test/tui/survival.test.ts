@@ -1,0 +1,343 @@
+/**
+ * The terminal UI never writes by being looked at, refuses every change where it was opened read-only, and goes on when
+ * somebody else locks, replaces, removes or ruins the file under it.
+ */
+
+import assert from "node:assert/strict";
+import { chmodSync, copyFileSync, cpSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, describe, it } from "node:test";
+import { createDatabase } from "../../src/cli/open.ts";
+import type { SummaryId } from "../../src/core/model.ts";
+import { resolveSettings } from "../../src/core/settings.ts";
+import { makeDeepConversation } from "../../src/testing/deep-conversation.ts";
+import { copyFixture, fixtureVersions, tamper } from "../../src/testing/older-database.ts";
+import { portOver, startRobot } from "../../src/testing/robot.ts";
+import type { Ground, Robot, RobotOptions } from "../../src/testing/robot.ts";
+import { makeScratch } from "../../src/testing/scratch.ts";
+import { startTerminal } from "../../src/testing/terminal.ts";
+import type { Place } from "../../src/tui/contract.ts";
+import { modules } from "../../src/tui/layers.ts";
+import type { Port } from "../../src/tui/port.ts";
+import { bin } from "../scenarios/program.ts";
+
+const original = join(makeScratch("survival"), "lcm.db");
+const { deep, truncated } = await makeDeepConversation(original);
+const standing = await changeOnce(original);
+
+/** A copy of one's own, of a database that has a past and a change that can be undone. */
+function copy(): string {
+  const folder = makeScratch("survival");
+  copyFileSync(original, join(folder, "lcm.db"));
+  cpSync(join(original, "..", "lcm-files"), join(folder, "lcm-files"), { recursive: true });
+  return join(folder, "lcm.db");
+}
+
+/** Dissolves a leaf; answers a summary that stands in the context. */
+async function changeOnce(path: string): Promise<SummaryId> {
+  const lcm = await createDatabase(path, async () => resolveSettings({ env: {}, config: {} })).open("write");
+  const summaries = (await lcm.store.context(deep)).flatMap((item) => (item.kind === "summary" ? [item] : []));
+  const [d1, leaf] = [1, 0].map((depth) => summaries.find((item) => item.depth === depth)?.id);
+  assert.ok(d1 !== undefined && leaf !== undefined);
+  await lcm.dissolve(await lcm.planDissolve({ conversation: deep, summary: leaf }));
+  await lcm.close();
+  return d1;
+}
+
+async function session(
+  path: string,
+  use: (robot: Robot) => Promise<void>,
+  given: Ground & RobotOptions = {},
+): Promise<void> {
+  const { port, attempts, close } = watchedPort(path, given);
+  const robot = startRobot(port, { columns: 110, rows: 30, ...given });
+  try {
+    await use(robot);
+    await robot.end();
+  } finally {
+    if (!robot.isOver()) await robot.end();
+    await close();
+  }
+  assert.equal(attempts(), 0, "nothing here writes");
+}
+
+/** One that counts how often something was to be written. */
+function watchedPort(path: string, given: Ground = {}) {
+  const opened = portOver(path, given);
+  let attempts = 0;
+  const writing: Port["writing"] = async (work) => {
+    attempts += 1;
+    return await opened.writing(work);
+  };
+  const importTranscript: Port["importTranscript"] = async (...asked) => {
+    attempts += 1;
+    return await opened.importTranscript(...asked);
+  };
+  return {
+    port: { ...opened, writing, importTranscript },
+    attempts: () => attempts,
+    close: async () => await opened.close(),
+  };
+}
+
+const first = "The ferry's new booking desk";
+const sql = (path: string, words: string): string => tamper(path, (db) => db.exec(words));
+const rename = (path: string, title: string): string => sql(path, `UPDATE conversations SET title = '${title}'`);
+
+/** Every layer there is, by the name of its module. */
+const places: ReadonlyMap<string, Place> = new Map<string, Place>([
+  ["Conversations", { kind: "conversations" }],
+  ["Messages", { kind: "messages", conversation: deep }],
+  ["Summaries", { kind: "dag", conversation: deep }],
+  ["Context", { kind: "context", conversation: deep }],
+  ["Files", { kind: "files", conversation: deep }],
+  ["Search", { kind: "grep", conversation: deep }],
+  ["Status", { kind: "status", conversation: deep }],
+  ["History", { kind: "history", conversation: deep }],
+  ["Transcripts", { kind: "transcripts" }],
+  ["Dissolve", { kind: "dissolve", conversation: deep, summary: standing }],
+  ["Rewrite", { kind: "rewrite", summary: truncated }],
+  ["Rewrite many, or repair", { kind: "rewrites", conversation: deep, summary: null }],
+  ["Transplant", { kind: "transplant", source: deep }],
+  ["Undo", { kind: "undo", change: 1 }],
+  ["A text", { kind: "text", title: "a text", lines: ["one"] }],
+]);
+
+const keysOfLooking = ["down", "up", "pageDown", "G", "g", "J", "?", "escape"];
+
+async function walkThrough(path: string): Promise<void> {
+  const { port, attempts, close } = watchedPort(path);
+  const robots = [...places].map(([name, place]) => ({ name, robot: startRobot(port, { place }) }));
+  const walk = async ({ name, robot }: (typeof robots)[number]): Promise<void> => {
+    await robot.sees("lossless-claw");
+    await settled(robot);
+    // In a dialog that is a yes.
+    const opening = isScreen(name) ? ["enter", "right", "left", "escape"] : [];
+    for (const key of [...keysOfLooking, ...opening]) if (!robot.isOver()) await robot.press(key);
+    await settled(robot);
+    if (!robot.isOver()) await robot.end();
+  };
+  try {
+    await Promise.all(robots.map(walk));
+  } finally {
+    await close();
+  }
+  assert.equal(attempts(), 0, "nothing is written by looking");
+}
+
+const isScreen = (name: string): boolean =>
+  ["Conversations", "Messages", "Summaries", "Context", "Files", "Search", "Status", "History"].includes(name);
+
+/** Until nothing is under way: a spinner stands where the mark is otherwise. */
+const settled = async (robot: Robot): Promise<void> => {
+  if (!robot.isOver()) await robot.sees(/^ ◆/);
+};
+
+interface Bytes {
+  readonly file: Buffer;
+  readonly changedAt: number;
+  readonly log: Buffer | null;
+}
+
+const bytesOf = (path: string): Bytes => ({
+  file: readFileSync(path),
+  changedAt: statSync(path).mtimeMs,
+  log: statSync(`${path}-wal`, { throwIfNoEntry: false }) === undefined ? null : readFileSync(`${path}-wal`),
+});
+
+describe("looking at a database", () => {
+  it("writes nothing: not to a file at rest, not beside a writer, not to one without a log", async () => {
+    const [atRest, live, plain] = [copy(), copy(), sql(copy(), "PRAGMA journal_mode = DELETE")];
+    const writer = new DatabaseSync(live);
+    writer.exec("PRAGMA wal_autocheckpoint = 0; UPDATE conversations SET title = title || ' (live)'");
+    for (const path of [atRest, live, plain]) {
+      const before = bytesOf(path);
+      await walkThrough(path);
+      const now = bytesOf(path);
+      assert.ok(now.file.equals(before.file), "the file has the same bytes");
+      assert.equal(now.changedAt, before.changedAt);
+      assert.deepEqual(now.log?.toString("hex") ?? "", before.log?.toString("hex") ?? "", "nothing is in the log");
+    }
+    writer.close();
+  });
+
+  it("tells what a file is that it cannot show, and leaves it as it is", async () => {
+    const folder = makeScratch("survival");
+    const newer = sql(copy(), "PRAGMA user_version = 999");
+    const older = fixtureVersions.map((version) => copyFixture(version, folder, `${version}.db`));
+    const garbage = join(folder, "garbage.db");
+    writeFileSync(garbage, "nothing that anybody could read\n".repeat(300));
+    for (const [path, words] of [
+      [newer, /newer/],
+      [garbage, /is not a database/],
+      ...older.map((each) => [each, /made by an older lossless-claw/] as const),
+    ] as const) {
+      const before = bytesOf(path);
+      await session(path, async (robot) => {
+        await robot.sees(words);
+        await robot.press("enter", "s", "c");
+        assert.equal(robot.isOver(), false);
+      });
+      assert.ok(bytesOf(path).file.equals(before.file));
+    }
+  });
+
+  it("says of a file that is not ours to write, or in no folder of ours, what can be done with it", async () => {
+    const [file, folder] = [copy(), copy()];
+    chmodSync(file, 0o444);
+    chmodSync(folder, 0o444);
+    chmodSync(join(file, ".."), 0o777);
+    chmodSync(join(folder, ".."), 0o555);
+    // Root may do everything.
+    const asSomebody = process.getuid?.() === 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
+    const start = (path: string) =>
+      startTerminal(`${asSomebody}${process.execPath} ${bin} --db ${path}`, { env: { HOME: "/" } });
+    const [unwritable, inUnwritable] = [start(file), start(folder)];
+    after(() => [unwritable, inUnwritable].forEach((terminal) => terminal.close()));
+    await unwritable.sees(first);
+    await unwritable.sees("read-only");
+    unwritable.press("R");
+    await unwritable.sees("this file cannot be written to by you");
+    await inUnwritable.sees("check who owns the file and its folder");
+    for (const terminal of [unwritable, inUnwritable]) {
+      terminal.press("ctrl+c");
+      assert.equal((await terminal.ended()).status, 0);
+    }
+  });
+});
+
+describe("a terminal UI that was opened read-only", () => {
+  const changing = modules.map(({ name, keys }) => ({
+    name,
+    keys: keys.flatMap((each) => (each.changes === true ? each.keys : [])),
+  }));
+
+  it("knows every layer there is", () => {
+    assert.deepEqual(modules.map(({ name }) => name).toSorted(), [...places.keys()].toSorted());
+  });
+
+  for (const { name, keys } of changing.filter((each) => each.keys.length > 0)) {
+    it(`refuses every change with the reason: ${name}`, async () => {
+      const path = copy();
+      const before = bytesOf(path);
+      const place = places.get(name);
+      assert.ok(place !== undefined);
+      const refused = new Set<string>();
+      await session(
+        path,
+        async (robot) => {
+          await robot.sees("lossless-claw");
+          await settled(robot);
+          for (const key of new Set(keys)) {
+            await robot.press(key);
+            if (robot.screen().includes("--read-only")) refused.add(key);
+          }
+        },
+        { place, readOnly: true },
+      );
+      // A dialog has not all of its keys at once.
+      if (isScreen(name)) assert.deepEqual([...refused], [...new Set(keys)]);
+      else assert.notEqual(refused.size, 0, `${name} refuses none of ${keys.join(" ")}`);
+      assert.ok(bytesOf(path).file.equals(before.file));
+    });
+  }
+});
+
+describe("a database under a terminal UI", { concurrency: true }, () => {
+  it("is shown as it was read while somebody holds it, said to be locked, and shown anew afterwards", async () => {
+    const path = sql(copy(), "PRAGMA journal_mode = DELETE");
+    await session(path, async (robot) => {
+      await robot.sees(first);
+      const holder = new DatabaseSync(path);
+      holder.exec("BEGIN EXCLUSIVE; UPDATE conversations SET title = 'Another title'");
+      await robot.press("s");
+      await robot.sees("locked by another process");
+      await robot.press("escape");
+      await robot.sees("locked by another process");
+      await robot.sees(first);
+      holder.exec("COMMIT");
+      holder.close();
+      await robot.sees("Another title");
+      await robot.misses("locked by another process");
+    });
+  });
+
+  it("is shown as soon as it can be opened", async () => {
+    const path = copy();
+    const holder = new DatabaseSync(path);
+    holder.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; UPDATE conversations SET title = title");
+    await session(path, async (robot) => {
+      await robot.sees("locked by another process");
+      holder.exec("COMMIT");
+      holder.close();
+      await robot.sees(first);
+      await robot.misses("locked by another process");
+    });
+  });
+
+  it("is left at once while somebody holds it", async () => {
+    const path = sql(copy(), "PRAGMA journal_mode = DELETE");
+    const holder = new DatabaseSync(path);
+    holder.exec("BEGIN EXCLUSIVE");
+    await session(path, async (robot) => {
+      await robot.press("q");
+      await robot.over();
+    });
+    holder.close();
+  });
+
+  it("is another one after it was replaced", async () => {
+    const [path, other] = [copy(), rename(copy(), "The other file")];
+    await session(path, async (robot) => {
+      await robot.sees(first);
+      renameSync(other, path);
+      await robot.sees("The other file");
+      assert.doesNotMatch(robot.screen(), new RegExp(first));
+    });
+  });
+
+  it("is missed on every screen when what was shown is not in the other one", async () => {
+    const [path, other] = [copy(), sql(copy(), "DELETE FROM conversations WHERE conversation_id = 1")];
+    await session(path, async (robot) => {
+      await robot.sees(first);
+      await robot.press("enter");
+      await robot.sees("Ines has confirmed");
+      renameSync(other, path);
+      await robot.sees(/no conversation 1|no such conversation|is gone|any more/);
+      await robot.press("escape");
+      await robot.sees("agent:main:cli");
+      assert.doesNotMatch(robot.screen(), new RegExp(first));
+    });
+  });
+
+  it("is missed while it is gone, and shown when it is back", async () => {
+    const path = copy();
+    const kept = rename(copy(), "Brought back");
+    await session(path, async (robot) => {
+      await robot.sees(first);
+      for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
+      await robot.sees("any more; what is shown was read before");
+      await robot.sees(first);
+      renameSync(kept, path);
+      await robot.sees("Brought back");
+      await robot.misses("any more");
+    });
+  });
+
+  it("is said to be damaged when it is, and shown when it is whole again", async () => {
+    const path = copy();
+    const kept = rename(copy(), "Whole again");
+    await session(path, async (robot) => {
+      await robot.sees(first);
+      writeFileSync(path, "nothing that anybody could read\n".repeat(3_000));
+      await robot.press("s");
+      await robot.sees(/is damaged|is not a database/);
+      await robot.press("escape");
+      for (const suffix of ["-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
+      renameSync(kept, path);
+      await robot.sees("Whole again");
+      await robot.misses(/is damaged|is not a database/);
+    });
+  });
+});

@@ -1,0 +1,141 @@
+/** The host's transcripts in the terminal UI: what is listed, importing one, all, some, none. */
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { portOver, startRobot } from "../../src/testing/robot.ts";
+import type { Ground, Robot } from "../../src/testing/robot.ts";
+import { makeScratch } from "../../src/testing/scratch.ts";
+
+const line = (id: number, content: string): string =>
+  `${JSON.stringify({ type: "message", id: `m${id}`, parentId: null, message: { role: "user", content } })}\n`;
+
+/** Sessions of an agent, each longer than the one before it. */
+function ground(sessions: readonly string[]): string {
+  const folder = makeScratch("imports");
+  const into = join(folder, "agents", "main", "sessions");
+  mkdirSync(into, { recursive: true });
+  for (const [at, name] of sessions.entries()) {
+    const said = Array.from({ length: 3 + at }, (_, id) => line(id, `${name} says ${id}`));
+    writeFileSync(join(into, `${name}.jsonl`), said.join(""));
+  }
+  return folder;
+}
+
+async function session(folder: string, use: (robot: Robot) => Promise<void>, given: Ground = {}): Promise<void> {
+  const port = portOver(join(folder, "lcm.db"), { sessions: join(folder, "agents"), ...given });
+  const robot = startRobot(port, { columns: 90, rows: 20 });
+  try {
+    await use(robot);
+    await robot.end();
+  } finally {
+    await port.close();
+  }
+}
+
+const isSelected = (robot: Robot, words: RegExp): boolean =>
+  robot.lines().some((each) => each.startsWith("▸") && words.test(each));
+
+describe("the host's transcripts", () => {
+  it("are imported where there is no database yet, one after a question, then all the others", async () => {
+    await session(ground(["ferry", "pier", "buoy"]), async (robot) => {
+      await robot.sees("Press i to import");
+      await robot.press("i");
+      await robot.sees("3 transcripts · 3 not stored");
+      while (!isSelected(robot, /ferry/)) await robot.press("j");
+      await robot.press("enter");
+      await robot.sees("Import ferry,");
+      await robot.press("enter");
+      await robot.sees("✓ ferry: 3 messages, 0 other entries, 0 already stored");
+      await robot.sees("2 not stored");
+      assert.ok(isSelected(robot, /yes +ferry/), robot.screen());
+      await robot.press("A");
+      await robot.sees("Import 2 transcripts,");
+      await robot.press("y");
+      await robot.sees("✓ 2 transcripts imported");
+      await robot.sees("all stored");
+      await robot.press("A");
+      await robot.sees("everything is stored");
+      await robot.press("escape");
+      await robot.sees("3 conversations");
+      await robot.sees("buoy says 0");
+    });
+  });
+
+  it("are not imported when one says no, and nothing is made", async () => {
+    const folder = ground(["ferry"]);
+    await session(folder, async (robot) => {
+      await robot.press("i");
+      await robot.sees("1 not stored");
+      for (const no of ["n", "escape"]) {
+        await robot.press("i");
+        await robot.sees("Import ferry,");
+        await robot.press(no);
+        await robot.misses("Import ferry,");
+      }
+      await robot.sees("1 not stored");
+      await robot.press("escape");
+      await robot.sees("There is nothing here yet");
+    });
+    assert.equal(existsSync(join(folder, "lcm.db")), false);
+  });
+
+  it("go on being imported after one that is none, and tell it", async () => {
+    const folder = ground(["ferry", "pier"]);
+    writeFileSync(join(folder, "agents", "main", "sessions", "shopping.jsonl"), "milk\neggs\n");
+    await session(folder, async (robot) => {
+      await robot.press("i");
+      await robot.sees("3 not stored");
+      await robot.press("A", "y");
+      await robot.sees(/✗ (1 could not be imported|.*this is no transcript)/);
+      await robot.sees("1 not stored");
+      assert.match(robot.screen(), /no +shopping/);
+    });
+  });
+
+  it("stop being imported after the present one, or at once by leaving; what is stored stays", async () => {
+    await session(ground(["ferry", "pier", "buoy", "crane"]), async (robot) => {
+      await robot.press("i");
+      await robot.sees("4 not stored");
+      await robot.press("A");
+      // Before anything of it can be done.
+      await robot.type("y\u001b");
+      await robot.sees(/✓ \w+: [3-6] messages, 0 other entries, 0 already stored/);
+      await robot.sees("3 not stored");
+      await robot.press("A");
+      await robot.type("yq");
+      await robot.sees("newest activity first");
+      await robot.press("i");
+      await robot.sees("3 not stored");
+      await robot.press("A", "y");
+      await robot.sees("all stored");
+    });
+  });
+
+  it("are looked for in vain in a folder that the screen names, and refused where nothing may be changed", async () => {
+    const folder = ground(["ferry"]);
+    await session(
+      folder,
+      async (robot) => {
+        await robot.press("i");
+        await robot.sees("There are no transcripts");
+        assert.ok(robot.screen().includes(`in ${join(folder, "elsewhere")}`), robot.screen());
+      },
+      { sessions: join(folder, "elsewhere") },
+    );
+    await session(
+      folder,
+      async (robot) => {
+        await robot.press("i");
+        await robot.sees("1 not stored");
+        for (const key of ["i", "enter", "A"]) {
+          await robot.press(key);
+          await robot.sees("it was opened with --read-only");
+          assert.doesNotMatch(robot.screen(), /Import ferry/);
+        }
+      },
+      { readOnly: true },
+    );
+  });
+});
