@@ -14,26 +14,50 @@ import { openSqlite } from "../src/store/sqlite.ts";
 import { portOver, startRobot } from "../src/testing/robot.ts";
 import type { Robot } from "../src/testing/robot.ts";
 
-const size = { columns: 100, rows: 22 };
+const columns = 100;
 
 /** What is shown, and how one gets there from the first screen. */
 const walk: readonly {
   readonly title: string;
+  readonly rows: number;
+  /** What is seen when all of it is there. */
   readonly sees: string | RegExp;
   readonly go: (robot: Robot) => Promise<void>;
 }[] = [
-  { title: "Conversations", sees: "demo", go: async () => undefined },
-  { title: "Messages, with `enter`", sees: "messages", go: async (robot) => await robot.press("enter") },
-  { title: "Summaries, with `s`", sees: "d1", go: async (robot) => await robot.press("s") },
-  { title: "Context, with `c`: what the model sees", sees: "fresh tail", go: async (robot) => await robot.press("c") },
+  { title: "Conversations", rows: 17, sees: "h checks all of it", go: async () => undefined },
   {
-    title: "Search, with `/` on a conversation",
-    sees: "passport",
+    title: "Messages, with `↵`",
+    rows: 22,
+    sees: "msg_1487",
+    go: async (robot) => await robot.press("enter"),
+  },
+  {
+    title: "Summaries, with `s`",
+    rows: 24,
+    sees: /- d1 condensed[^]*made from/,
+    async go(robot) {
+      await robot.press("s");
+      await robot.sees("d1 condensed");
+      await robot.press("enter");
+    },
+  },
+  {
+    title: "What the model sees, with `c`",
+    rows: 22,
+    sees: "calendar_list",
+    go: async (robot) => await robot.press("c"),
+  },
+  {
+    title: "Search, with `/`",
+    rows: 20,
+    sees: /hits[^]*esc back/,
     async go(robot) {
       await robot.press("enter");
-      await robot.sees("messages");
+      await robot.sees("msg_1487");
       await robot.press("/");
       await robot.type("passport");
+      await robot.sees("hits");
+      await robot.press("enter");
     },
   },
 ];
@@ -45,14 +69,19 @@ export async function drawScreens(): Promise<string> {
     const path = join(folder, "lcm.db");
     const now = await makeDemo(path);
     const sections: string[] = [];
-    for (const { title, sees, go } of walk) {
+    for (const { title, rows, sees, go } of walk) {
       const port = { ...portOver(path), path: "~/.openclaw/lcm.db" };
-      const robot = startRobot(port, { ...size, now });
-      await robot.sees(/\b1\b/);
+      const robot = startRobot(port, { columns, rows, now });
+      await robot.sees("1,487");
       await go(robot);
       await robot.sees(sees);
       await robot.settled();
-      sections.push(`${title}:\n\n\`\`\`text\n${robot.lines().map((line) => line.trimEnd()).join("\n")}\n\`\`\`\n`);
+      sections.push(
+        `${title}:\n\n\`\`\`text\n${robot
+          .lines()
+          .map((line) => line.trimEnd())
+          .join("\n")}\n\`\`\`\n`,
+      );
       await robot.end();
       await port.close();
     }

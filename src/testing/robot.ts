@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { after } from "node:test";
 import { dirname, join } from "node:path";
 import xterm from "@xterm/headless";
 import type { Terminal } from "@earendil-works/pi-tui";
@@ -16,6 +17,14 @@ import type { Port } from "../tui/port.ts";
 import { runTui } from "../tui/run.ts";
 import type { Running } from "../tui/run.ts";
 import { createPaint } from "../show/render.ts";
+
+/** What a test that failed has left open would keep its process waiting. */
+const living = new Set<() => Promise<void>>();
+if (process.env["NODE_TEST_CONTEXT"] !== undefined) {
+  after(async () => {
+    for (const end of living) await end().catch(() => undefined);
+  });
+}
 
 export interface Robot {
   /** Types keys, one after the other, by their names (`j`, `enter`, `escape`, `pageDown`, `ctrl+c`) or raw sequences. */
@@ -120,6 +129,10 @@ export function startRobot(port: Port, options: RobotOptions = {}): Robot {
     () => (isOver = true),
   );
   running.catch(() => undefined);
+  living.add(async () => {
+    ending.abort();
+    await running;
+  });
 
   const lines = (): readonly string[] =>
     Array.from({ length: emulator.rows }, (_, at) => emulator.buffer.active.getLine(at)?.translateToString(true) ?? "");
@@ -203,7 +216,7 @@ export function portOver(path: string, { readOnly = false, model = null, env = {
   const sessions = ground.sessions ?? join(dirname(path), "sessions");
   const settings = resolveSettings({ env, config: {} });
   const database = createDatabase(path, async () => settings);
-  return createPort({
+  const port = createPort({
     database,
     readOnly,
     sessions,
@@ -224,4 +237,6 @@ export function portOver(path: string, { readOnly = false, model = null, env = {
             },
     },
   });
+  living.add(async () => await port.close());
+  return port;
 }

@@ -137,6 +137,8 @@ export function startTerminal(command: string, options: TerminalOptions = {}): T
     signal: (name) => void process.kill(pid(), name),
     close: () => void script.kill("SIGKILL"),
     async ended() {
+      for (const end = performance.now() + patienceMs; !isOver; await more(end - performance.now()))
+        assert.ok(performance.now() < end, `the program never ended:\n${screen()}`);
       const status = await ended.promise;
       await new Promise<void>((resolve) => emulator.write("", resolve));
       return { status, before: note("before"), after: note("after") };

@@ -43,7 +43,7 @@ describe("the terminal UI", () => {
   });
 
   it("opens help over a screen, and goes back to it", () => {
-    const { app } = start(given);
+    const { app } = start({ ...given, size: { columns: 80, rows: 60 } });
     const helped = play(app, key("?")).app;
     assert.match(screen(helped), /╭─ keys ─/);
     assert.match(screen(helped), /show all keys/);

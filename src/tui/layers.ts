@@ -123,10 +123,11 @@ export function open(place: Place, frame: Frame): Step<Layer> {
   }
 }
 
-/** For the document of all keys. */
+/** For the document of all keys, and for whoever walks over them. */
 export const modules: readonly {
   readonly name: string;
   readonly keys: readonly Pick<Binding<never, string>, "keys" | "says" | "changes" | "disabled">[];
+  readonly isOffered?: (state: never, action: never) => boolean;
 }[] = [
   conversationsModule,
   messagesModule,

@@ -295,7 +295,7 @@ function drafted(state: RewritesDialog, ask: Ask<"rewriteDraft">, told: Drafting
   switch (told.kind) {
     case "drafted": {
       const reviewed = startReview(target, told);
-      return true ? apply(state, reviewed) : { state: review(state, reviewed) };
+      return state.work.isAuto ? apply(state, reviewed) : { state: review(state, reviewed) };
     }
     case "unusable":
       return settle(state, { target, status: "unusable", reason: told.reason }, frame);

@@ -79,7 +79,7 @@ function ofMessage({ message, text }: Extract<DagDetail, { readonly kind: "messa
   ];
 }
 
-const namedMax = 8;
+const namedMax = 3;
 
 const someOf = (ids: readonly string[]): string =>
   ids.slice(0, namedMax).join(", ") + (ids.length > namedMax ? ` and ${formatCount(ids.length - namedMax)} more` : "");
