@@ -45,7 +45,7 @@ export async function makeLongDatabase(path: string, messages = 100_000): Promis
     await store.setTitle(long, "A year at the harbour office");
     await store.setTitle(young, "The second year");
     await store.setTitle(other, "港口手册: the harbour's handbook, translated");
-    await store.setPromptBudget(long, 6_000);
+    await store.setPromptBudget(long, 12_000);
     const { id } = await store.openSegment({ sessionId: "c0ffee04", sessionKey: "agent:main:cli", agentId: "main" });
     await say(lcm, id, [{ key: "q", at: epochMs, raw: { role: "user", content: "Is anybody there?" } }]);
     while ((await store.index(8_000)) > 0);

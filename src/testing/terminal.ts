@@ -83,11 +83,11 @@ export function startTerminal(command: string, options: TerminalOptions = {}): T
       drawn = Promise.withResolvers();
     });
   });
+  process.on("exit", () => script.kill("SIGKILL")); // Also where a test has failed.
   const ended = Promise.withResolvers<number>();
+  let isOver = false;
   script.on("error", (cause) => ended.reject(new Error("`script` of util-linux makes the terminal", { cause })));
   script.on("close", (status) => ended.resolve(status ?? -1));
-  ended.promise.catch(() => undefined);
-  let isOver = false;
   void ended.promise.finally(() => (isOver = true)).catch(() => undefined);
 
   const screen = (): string =>
@@ -102,19 +102,19 @@ export function startTerminal(command: string, options: TerminalOptions = {}): T
     await Promise.race([drawn.promise, ended.promise, timeout.promise]);
     clearTimeout(timer);
   };
+  const until = async (isSo: () => boolean, otherwise: string): Promise<void> => {
+    const end = performance.now() + patienceMs;
+    while (!isSo()) {
+      if (isOver) await ended.promise; // Which tells why it did not even begin.
+      assert.ok(performance.now() < end && !isOver, `${otherwise}:\n${screen()}`);
+      await more(Math.max(1, end - performance.now()));
+    }
+  };
   const pid = (): number => Number(note("pid"));
   return {
     press: (...keys) => void script.stdin.write(keys.map((key) => sequences[key] ?? key).join("")),
     screen,
-    async sees(words) {
-      const end = performance.now() + patienceMs;
-      while (!has(words)) {
-        if (isOver) await ended.promise;
-        const left = end - performance.now();
-        assert.ok(left > 0 && !isOver, `the terminal never showed ${String(words)}:\n${screen()}`);
-        await more(left);
-      }
-    },
+    sees: async (words) => await until(() => has(words), `the terminal never showed ${String(words)}`),
     drawn: more,
     resize(width, height) {
       emulator.resize(width, height);
@@ -137,8 +137,7 @@ export function startTerminal(command: string, options: TerminalOptions = {}): T
     signal: (name) => void process.kill(pid(), name),
     close: () => void script.kill("SIGKILL"),
     async ended() {
-      for (const end = performance.now() + patienceMs; !isOver; await more(end - performance.now()))
-        assert.ok(performance.now() < end, `the program never ended:\n${screen()}`);
+      await until(() => isOver, "the program never ended");
       const status = await ended.promise;
       await new Promise<void>((resolve) => emulator.write("", resolve));
       return { status, before: note("before"), after: note("after") };

@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { copyFileSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { before, describe, it } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { assert as must } from "../../src/core/errors.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { Lcm } from "../../src/core/lcm.ts";
@@ -132,6 +133,11 @@ async function sit(
   }
 }
 
+/** Until the model has been asked so often: the screen says so a little before. */
+async function asked(calls: Seat["calls"], times: number): Promise<void> {
+  while (calls() < times) await setTimeout(5);
+}
+
 describe("guarantee 28: a rewrite at the terminal", () => {
   it("tells what it takes, shows old and new, applies what was seen after a backup, and says so", async () => {
     const [path, other] = [copyOfIt(), copyOfIt()];
@@ -207,6 +213,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.sees("Send it to the model?");
       await robot.press("enter");
       await robot.sees(/asking scripted\/one for sum_\w+ \(d1 prompt\), \d s of 120 s/);
+      await asked(calls, 1);
       await robot.press("escape");
       await robot.sees("cancelled: nothing was changed");
       assert.ok(isWithdrawn());
@@ -384,7 +391,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
 
   it("changes nothing before a yes, and nothing where it is stopped before the first", async () => {
     const path = copyOfIt();
-    await sit(path, { at: first(2) }, async ({ robot, behave, isWithdrawn }) => {
+    await sit(path, { at: first(2) }, async ({ robot, behave, calls, isWithdrawn }) => {
       await robot.press("W");
       await robot.sees("Rewrite 9 summaries");
       await robot.press("n");
@@ -395,6 +402,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
       await robot.sees("Rewrite 9 summaries");
       await robot.press("y");
       await robot.sees("asking scripted/one (leaf prompt)");
+      await asked(calls, 1);
       await robot.press("escape");
       await robot.sees("nothing was changed");
       assert.ok(isWithdrawn());

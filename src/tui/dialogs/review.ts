@@ -63,21 +63,13 @@ const stackedRowsMin = 8;
 const headRows = ({ rows }: Frame): number => (rows < 14 ? 1 : 3);
 const footRows = ({ rows }: Frame): number => (rows < 8 ? 1 : 2);
 
-function panesOf({ draft: { old, summary }, isDiff }: Review, frame: Frame): Panes {
-  const { columns, paint } = frame;
+function panesOf({ draft, isDiff }: Review, frame: Frame): Panes {
+  const { columns } = frame;
   const rows = Math.max(1, frame.rows - headRows(frame) - footRows(frame));
-  if (isDiff) {
-    // A terminal's tabs are as wide as they like.
-    const [before = "", after = ""] = [old.text, summary.text].map((text) => text.replaceAll("\t", "    "));
-    const diff = unifiedDiff(before, after);
-    const lines = diff === "" ? ["the two texts are the same"] : diffLines(paint, diff, columns);
-    return { kind: "one", panes: [{ head: "", lines, columns, rows }] };
-  }
-  const isBeside = columns >= besideMin;
-  const [left, right] = isBeside ? [Math.floor((columns - 3) / 2), Math.ceil((columns - 3) / 2)] : [columns, columns];
-  const before = paneOf("OLD", old, left, ["", isBeside ? "" : "  "], frame);
-  const after = paneOf("NEW", summary, right, isBeside ? [" ", " "] : ["", "  "], frame);
-  if (isBeside) return { kind: "beside", panes: [before, after].map((pane) => ({ ...pane, rows: rows - 1 })) };
+  if (isDiff) return { kind: "one", panes: [{ head: "", lines: diffOf(draft, frame), columns, rows }] };
+  const [before, after] = textsOf(draft, frame);
+  if (columns >= besideMin)
+    return { kind: "beside", panes: [before, after].map((pane) => ({ ...pane, rows: rows - 1 })) };
   if (rows < stackedRowsMin) {
     const lines = [before.head, ...before.lines, "", after.head, ...after.lines];
     return { kind: "one", panes: [{ head: "", lines, columns, rows }] };
@@ -95,16 +87,41 @@ function panesOf({ draft: { old, summary }, isDiff }: Review, frame: Frame): Pan
   };
 }
 
-function paneOf(
-  name: string,
-  { tokens, text }: Drafted["summary"],
-  columns: number,
-  [headIndent, indent]: readonly [string, string],
-  { paint }: Page,
-): Omit<Pane, "rows"> {
-  const head = `${headIndent}${paint.strong(name)} (${plural(tokens, "token")})`;
-  return { head, lines: textLines({ bounds: columns }, text, indent), columns };
+type Text = Omit<Pane, "rows">;
+
+/** Wrapping a long text takes longer than a key may: it is done once for a width. */
+export function laidOutOnce<K extends object, T>(layOut: (of: K, page: Page) => T): (of: K, page: Page) => T {
+  const known = new WeakMap<K, Pick<Page, "columns" | "paint"> & { readonly laid: T }>();
+  return (of, page) => {
+    const { columns, paint } = page;
+    const found = known.get(of);
+    if (found?.columns === columns && found.paint === paint) return found.laid;
+    const laid = layOut(of, page);
+    known.set(of, { columns, paint, laid });
+    return laid;
+  };
 }
+
+const textsOf = laidOutOnce((draft: Drafted, { columns, paint }): readonly [Text, Text] => {
+  const isBeside = columns >= besideMin;
+  const [left, right] = isBeside ? [Math.floor((columns - 3) / 2), Math.ceil((columns - 3) / 2)] : [columns, columns];
+  const textOf = (name: string, { tokens, text }: Drafted["summary"], width: number, indent: string): Text => ({
+    head: `${isBeside ? indent : ""}${paint.strong(name)} (${plural(tokens, "token")})`,
+    lines: textLines({ bounds: width }, text, indent),
+    columns: width,
+  });
+  return [
+    textOf("OLD", draft.old, left, isBeside ? "" : "  "),
+    textOf("NEW", draft.summary, right, isBeside ? " " : "  "),
+  ];
+});
+
+const diffOf = laidOutOnce((draft: Drafted, { columns, paint }): readonly string[] => {
+  // A terminal's tabs are as wide as they like.
+  const [before = "", after = ""] = [draft.old.text, draft.summary.text].map((text) => text.replaceAll("\t", "    "));
+  const diff = unifiedDiff(before, after);
+  return diff === "" ? ["the two texts are the same"] : diffLines(paint, diff, columns);
+});
 
 /** The furthest that scrolling both leads. */
 const lastTop = (panes: readonly Pane[]): number =>
@@ -158,7 +175,7 @@ export function headLines(target: PlannedRewrite, { columns, paint, zone }: Page
 
 /** A question, or what is going on, and the keys that answer it as far as there is room. */
 export function question(words: string, keys: readonly string[], { columns, paint }: Page): string {
-  const shown = keys.filter((_, at) => widthOf([words, ...keys.slice(0, at + 1)].join(" · ")) + 2 <= columns);
+  const shown = keys.filter((_, at) => widthOf(`${words}  ${keys.slice(0, at + 1).join(" · ")}`) <= columns);
   return `${paint.strong(words)}  ${paint.soft(shown.join(" · "))}`;
 }
 

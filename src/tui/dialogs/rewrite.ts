@@ -21,6 +21,7 @@ import {
   currentTrouble,
   drawReview,
   headLines,
+  laidOutOnce,
   noticeOf,
   promptWords,
   question,
@@ -289,17 +290,20 @@ function drawPreview(state: RewriteDialog, frame: Frame): readonly string[] {
 function previewOn(state: RewriteDialog, frame: Frame) {
   const { preview, phase } = state;
   if (preview === null) return { above: [], source: [], rows: 0, below: [] };
-  const { plan, source, isWhole } = preview;
+  const { plan } = preview;
   const [target] = plan.targets;
   const above = target === undefined ? [] : aboutLines(target, preview, frame);
   const below = footOf(state, frame);
   // Where there is no room for all of it, the question is seen.
   const room = frame.rows - below.length;
   const rows = Math.max(0, room - above.length - 1);
-  const beginning = isWhole ? source : `${source}\n… and so on`;
-  const lines = target === undefined || rows < 1 ? [] : textLines({ bounds: frame.columns }, beginning);
+  const lines = target === undefined || rows < 1 ? [] : sourceLines(preview, frame);
   return { above: above.slice(0, room), source: lines, rows: lines.length === 0 ? 0 : rows, below, phase };
 }
+
+const sourceLines = laidOutOnce(({ source, isWhole }: RewritePreview, page) =>
+  textLines(page, isWhole ? source : `${source}\n… and so on`),
+);
 
 function aboutLines(target: PlannedRewrite, preview: RewritePreview, page: Page): readonly string[] {
   const { plan, spend, above } = preview;

@@ -17,6 +17,7 @@ import { listKeys, scrolled, scrollKeys, textMoved } from "../list.ts";
 import type { ListAction, ScrollAction } from "../list.ts";
 import {
   drawReview,
+  laidOutOnce,
   promptWords,
   question,
   scrollReview,
@@ -389,14 +390,15 @@ function bodyOf(state: RewritesDialog, page: Page): readonly string[] {
   const { planned, phase } = state;
   if (phase.kind === "ended") return endLines(state.work, targetsOf(state), isRepair(state), page);
   if (planned === null) return [];
-  const { plan, spend, findings } = planned;
-  if (plan.targets.length === 0 && plan.skipped.length === 0) return [nothingWords(isRepair(state))];
-  return [
-    ...findingLines(page, findings),
-    ...planLines(page, plan, spend, "w on one and f there ask again"),
-    ...skippedLines(page, plan),
-  ];
+  const { targets, skipped } = planned.plan;
+  return targets.length + skipped.length === 0 ? [nothingWords(isRepair(state))] : linesOfPlan(planned, page);
 }
+
+const linesOfPlan = laidOutOnce(({ plan, spend, findings }: ManyPlanned, page) => [
+  ...findingLines(page, findings),
+  ...planLines(page, plan, spend, "w on one and f there ask again"),
+  ...skippedLines(page, plan),
+]);
 
 /** What is to be said or asked below; it is always seen. */
 function footOf(state: RewritesDialog, page: Page & Partial<Frame>): readonly string[] {
