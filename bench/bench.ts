@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- 1k 10k 100k 1m] [--doc]`: what storing, finding, compacting and assembling cost at each size, and how it grows. With
+ * `npm run bench [-- 1k 10k 100k 1m] [--doc]`: what storing, finding, compacting, assembling and showing cost at each size, and how it grows. With
  * `--doc` the figures of this run become docs/benchmarks.md.
  *
  * Each size is imported in a process of its own (for its memory) and measured in another. Compare ratios and CPU within
@@ -14,6 +14,7 @@ import { fileURLToPath } from "node:url";
 import { corpusEntry } from "./corpus.ts";
 import type { Lived, PromptCost, Swept } from "./engine.ts";
 import type { Imported, Measured } from "./stage.ts";
+import type { Shown } from "./tui.ts";
 
 const sizes = new Map([
   ["1k", 1_000],
@@ -42,6 +43,8 @@ interface Result {
   /** Only for the middling sizes: it says no more at the others. */
   readonly swept: Swept | null;
   readonly lived: Lived;
+  /** The terminal UI over the lived conversation; null where there is no pseudo-terminal to be had. */
+  readonly shown: Shown | null;
 }
 const sweptSizes = ["10k", "100k"];
 const results: Result[] = [];
@@ -65,10 +68,12 @@ try {
       : null;
     clear(database);
     clear(`${database}.sweep`);
-    process.stderr.write(" living …\n");
+    process.stderr.write(" living …");
     const lived = stage("engine", "life", database, String(n)) as Lived;
+    process.stderr.write(" showing …\n");
+    const shown = process.platform === "linux" ? (stage("tui", database) as Shown) : null;
     clear(database);
-    results.push({ name, n, imported, measured, uncompacted, swept, lived });
+    results.push({ name, n, imported, measured, uncompacted, swept, lived, shown });
   }
   process.stderr.write("a slow model …\n");
   concurrency = stage("engine", "concurrency", join(folder, "slow.db")) as typeof concurrency;
@@ -95,7 +100,7 @@ function clear(database: string): void {
   for (const suffix of ["", "-wal", "-shm"]) rmSync(`${database}${suffix}`, { force: true });
 }
 
-function stage(file: "stage" | "engine", ...args: readonly string[]): unknown {
+function stage(file: "stage" | "engine" | "tui", ...args: readonly string[]): unknown {
   const script = fileURLToPath(new URL(`./${file}.ts`, import.meta.url));
   const child = spawnSync(process.execPath, [script, ...args], {
     encoding: "utf8",
@@ -158,6 +163,8 @@ function report(): void {
     row("  expand it to the messages, ranked: ms", ({ lived }) => ms(lived.recalled.expandAskedMs)),
     row("question to the conversation, without a model: ms", ({ lived }) => ms(lived.recalled.askMs)),
     row("life: peak RSS MB", ({ lived }) => lived.peakRssMb.toFixed(0)),
+    row("terminal UI, first screen: CPU ms", ({ shown }) => (shown === null ? "" : ms(shown.firstScreenCpuMs))),
+    row("  from a key to the screen: ms p50 / p95", ({ shown }) => (shown === null ? "" : pair(shown.all))),
     row("full sweep, instant model: CPU s", ({ swept }) => (swept === null ? "" : swept.cpuS.toFixed(2))),
     row("  passes", ({ swept }) => (swept === null ? "" : String(swept.passes))),
     row("  peak RSS MB", ({ swept }) => (swept === null ? "" : swept.peakRssMb.toFixed(0))),
@@ -214,7 +221,8 @@ statements, in the same run, on the same file. Searches go through the store's t
 
 A *lived* conversation has had a full sweep every 600 messages; an *uncompacted* one never (then the prompt is its newest
 200k tokens). The life measured after that is 1,000 turns more, each stored, compacted if due, and assembled. The model
-answers at once, so what is measured is ours.
+answers at once, so what is measured is ours. The terminal UI is measured over the same conversation on a pseudo-terminal
+of 120×40, with keys typed into messages, summaries and the context; it draws at most every 16 ms.
 
 ${line(head)}
 |---|${"---:|".repeat(head.length - 1)}

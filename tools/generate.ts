@@ -19,6 +19,7 @@ import { tools } from "../src/tools/tools.ts";
 import { commonKeys } from "../src/tui/app.ts";
 import { keyName } from "../src/tui/keys.ts";
 import { modules } from "../src/tui/layers.ts";
+import { listKeys, scrollKeys } from "../src/tui/list.ts";
 
 /** Every generated file, by its path from the root of the repository. A new one is a line here. */
 const generators: Readonly<Record<string, () => string>> = {
@@ -217,6 +218,7 @@ function keysMarkdown(): string {
         return `| ${shown} | ${says}${changes === true ? " *(changes the database)*" : ""} |`;
       })
       .join("\n");
+  const shared = [...listKeys, ...scrollKeys];
   const section = (name: string, keys: Keys): string =>
     `## ${name}\n\n| key | what it does |\n|---|---|\n${rows(keys)}`;
   return `# Keys of the terminal UI
@@ -227,7 +229,16 @@ the wheel scrolls. Nothing is written before you say yes to a plan, and everythi
 
 ${section("Everywhere", commonKeys)}
 
-${modules.map(({ name, keys }) => section(name, keys)).join("\n\n")}
+${section("In lists and texts", shared)}
+
+${modules
+  .map(({ name, keys }) => ({
+    name,
+    keys: keys.filter((each) => !shared.some(({ action }) => action === each.action)),
+  }))
+  .filter(({ keys }) => keys.length > 0)
+  .map(({ name, keys }) => section(name, keys))
+  .join("\n\n")}
 `;
 }
 

@@ -42,6 +42,19 @@ const names: Readonly<Record<string, string>> = {
   space: "space",
 };
 
+/** What the same key does on more than one screen, in the same words. */
+export const says = {
+  context: "show what the model sees of the conversation",
+  dissolve: "put what the summary was made from back in its place",
+  history: "show what was changed, and take it back",
+  messages: "show the messages of the conversation",
+  previous: "show what the summary's prompt was told of what came before",
+  repair: "have the summaries written anew that are in need of it",
+  rewrite: "have the summary's text written anew",
+  search: "search the conversation",
+  summaries: "show the summaries of the conversation",
+} as const;
+
 export const keyName = (key: string): string => names[key] ?? key;
 
 /** One of the help bar's entries, and where it stands, so that it can be clicked. */

@@ -126,7 +126,7 @@ export function open(place: Place, frame: Frame): Step<Layer> {
 /** For the document of all keys, and for whoever walks over them. */
 export const modules: readonly {
   readonly name: string;
-  readonly keys: readonly Pick<Binding<never, string>, "keys" | "says" | "changes" | "disabled">[];
+  readonly keys: readonly Pick<Binding<never, string>, "keys" | "action" | "says" | "changes" | "disabled">[];
   readonly isOffered?: (state: never, action: never) => boolean;
 }[] = [
   conversationsModule,

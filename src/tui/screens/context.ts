@@ -3,6 +3,7 @@
 import { formatCount } from "../../core/text.ts";
 import type { Asking, Frame, LayerEvent, Module, Place, Step } from "../contract.ts";
 import { field, pasted, textOf, typed } from "../field.ts";
+import { says } from "../keys.ts";
 import type { Key } from "../keys.ts";
 import { isListAction, listKeys, moved, scrolled, scrollKeys, seen, startOfList, wheeled } from "../list.ts";
 import type { List, ListAction, ScrollAction } from "../list.ts";
@@ -71,18 +72,18 @@ export const contextModule: Module<ContextScreen, Action> = {
     { keys: ["-"], action: "less", short: "less", says: "try a smaller budget", disabled: noPrompt },
     { keys: ["B"], action: "own", says: "take the host's budget again" },
     { keys: ["V"], action: "whole", short: "all text", says: "show every word of the prompt", disabled: noPrompt },
-    { keys: ["d"], action: "dissolve", short: "dissolve", says: "undo the fold", changes: true, disabled: noSummary },
+    { keys: ["d"], action: "dissolve", short: "dissolve", says: says.dissolve, changes: true, disabled: noSummary },
     {
       keys: ["w", "r"],
       action: "rewrite",
       short: "rewrite",
-      says: "write the summary anew",
+      says: says.rewrite,
       changes: true,
       disabled: noSummary,
     },
-    { keys: ["p"], action: "previous", says: "show what its prompt was told came before", disabled: noSummary },
-    { keys: ["s"], action: "summaries", says: "show the summaries of the conversation" },
-    { keys: ["u"], action: "history", says: "show what operators changed, and undo" },
+    { keys: ["p"], action: "previous", says: says.previous, disabled: noSummary },
+    { keys: ["s"], action: "summaries", says: says.summaries },
+    { keys: ["u"], action: "history", says: says.history },
     { keys: ["!"], action: "status", says: "show how the conversation is" },
     ...scrollKeys,
     ...listKeys,

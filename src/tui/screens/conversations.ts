@@ -6,6 +6,7 @@ import { plural } from "../../show/render.ts";
 import type { Frame, Module, Place, Step } from "../contract.ts";
 import { field, pasted, textOf, typed } from "../field.ts";
 import type { Field } from "../field.ts";
+import { says } from "../keys.ts";
 import type { Key } from "../keys.ts";
 import { isListAction, listKeys, moved, seen, startOfList, wheeled } from "../list.ts";
 import type { ListAction } from "../list.ts";
@@ -56,9 +57,9 @@ type Action =
 export const conversationsModule: Module<ConversationsScreen, Action> = {
   name: "Conversations",
   keys: [
-    { keys: ["enter"], action: "messages", short: "messages", says: "show its messages", disabled: none },
-    { keys: ["s"], action: "summaries", short: "summaries", says: "show its summaries", disabled: none },
-    { keys: ["c"], action: "context", short: "context", says: "show what the model sees of it", disabled: none },
+    { keys: ["enter"], action: "messages", short: "messages", says: says.messages, disabled: none },
+    { keys: ["s"], action: "summaries", short: "summaries", says: says.summaries, disabled: none },
+    { keys: ["c"], action: "context", short: "context", says: says.context, disabled: none },
     { keys: ["/"], action: "filter", short: "filter", says: "list only those that have these words" },
     { keys: ["S", "ctrl+g"], action: "grep", short: "search", says: "search what was said in all conversations" },
     { keys: ["!"], action: "status", short: "status", says: "show how the whole database is" },
@@ -74,11 +75,17 @@ export const conversationsModule: Module<ConversationsScreen, Action> = {
     { keys: ["a"], action: "agent", says: "list only those of one agent, then of the next" },
     { keys: ["."], action: "hidden", says: "list those too that are hidden from recall" },
     { keys: ["F"], action: "files", says: "show its files", disabled: none },
-    { keys: ["u"], action: "history", says: "show what operators changed in it, and undo", disabled: none },
-    { keys: ["U"], action: "changes", says: "show what operators changed anywhere" },
+    { keys: ["u"], action: "history", says: says.history, disabled: none },
+    { keys: ["U"], action: "changes", says: "show what was changed in all conversations" },
     { keys: ["i"], action: "transcripts", short: "import", says: "import the host's transcripts that are not stored" },
-    { keys: ["t"], action: "transplant", says: "copy its summaries into another", changes: true, disabled: none },
-    { keys: ["R"], action: "repair", says: "write its poor summaries anew", changes: true, disabled: none },
+    {
+      keys: ["t"],
+      action: "transplant",
+      says: "copy its summaries into another conversation",
+      changes: true,
+      disabled: none,
+    },
+    { keys: ["R"], action: "repair", says: says.repair, changes: true, disabled: none },
     { keys: ["escape"], action: "clear", says: "list all of them again, if less is listed" },
     ...listKeys,
   ],

@@ -7,6 +7,7 @@ import type { MessageId, SummaryId } from "../../core/model.ts";
 import { messageName } from "../../core/model.ts";
 import type { Answer } from "../asks.ts";
 import type { Asking, Binding, Frame, Module, Notice, Place, Step } from "../contract.ts";
+import { says } from "../keys.ts";
 import { isListAction, listKeys, moved, scrolled, scrollKeys, seen, startOfList, wheeled } from "../list.ts";
 import type { ListAction, ScrollAction } from "../list.ts";
 import type { DagDetail } from "./dag-asks.ts";
@@ -85,7 +86,7 @@ const keys: readonly Binding<DagScreen, Action>[] = [
     keys: ["w", "r"],
     action: "rewrite",
     short: "rewrite",
-    says: "have its text written anew",
+    says: says.rewrite,
     ...change,
     disabled: noSummary,
   },
@@ -93,7 +94,7 @@ const keys: readonly Binding<DagScreen, Action>[] = [
     keys: ["d"],
     action: "dissolve",
     short: "dissolve",
-    says: "put what it was made from back in its place",
+    says: says.dissolve,
     ...change,
     disabled: noSummary,
   },
@@ -101,15 +102,15 @@ const keys: readonly Binding<DagScreen, Action>[] = [
     keys: ["p"],
     action: "previous",
     short: "previous",
-    says: "show what its prompt was told of what came before",
+    says: says.previous,
     disabled: noSummary,
   },
-  { keys: ["c"], action: "context", short: "context", says: "show what the model sees" },
-  { keys: ["m"], action: "messages", short: "messages", says: "show the messages" },
-  { keys: ["/"], action: "grep", short: "search", says: "search this conversation" },
+  { keys: ["c"], action: "context", short: "context", says: says.context },
+  { keys: ["m"], action: "messages", short: "messages", says: says.messages },
+  { keys: ["/"], action: "grep", short: "search", says: says.search },
   { keys: ["W"], action: "rewrites", says: "have it and all below it written anew", ...change, disabled: noSummary },
-  { keys: ["R"], action: "repair", says: "have the summaries written anew that are in need of it", ...change },
-  { keys: ["u"], action: "history", says: "show what was changed, and take it back" },
+  { keys: ["R"], action: "repair", says: says.repair, ...change },
+  { keys: ["u"], action: "history", says: says.history },
   {
     keys: ["o"],
     action: "origin",

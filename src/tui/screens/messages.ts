@@ -11,6 +11,7 @@ import type { Asking, Frame, LayerEvent, Module, Place, Step } from "../contract
 import { ends, rule } from "../draw.ts";
 import { drawField, field, pasted, textOf, typed } from "../field.ts";
 import type { Field } from "../field.ts";
+import { says } from "../keys.ts";
 import { isListAction, listKeys, scrollKeys } from "../list.ts";
 import type { ListAction, ScrollAction } from "../list.ts";
 import { percent, rowsFrom, scrolledBy, scrolledFor, startOfText } from "../pane.ts";
@@ -94,9 +95,9 @@ export const messagesModule: Module<MessagesScreen, Action> = {
     { keys: ["enter"], action: "whole", short: "whole", says: "show all of the message, and go back", disabled: none },
     { keys: ["space"], action: "unfold", short: "unfold", says: "unfold the message, or fold it", disabled: isReader },
     { keys: [":"], action: "goTo", short: "go to", says: "go to a time, #number or msg_id", disabled: isReader },
-    { keys: ["/"], action: "search", short: "search", says: "search this conversation" },
-    { keys: ["s"], action: "summaries", short: "summaries", says: "show the summaries" },
-    { keys: ["c"], action: "context", short: "context", says: "show what the model sees" },
+    { keys: ["/"], action: "search", short: "search", says: says.search },
+    { keys: ["s"], action: "summaries", short: "summaries", says: says.summaries },
+    { keys: ["c"], action: "context", short: "context", says: says.context },
     { keys: ["f"], action: "files", short: "files", says: "show the file of the message, or all of the conversation" },
     { keys: ["S"], action: "summary", says: "show the summary that stands for the message", disabled: none },
     { keys: ["escape", "q"], action: "leave", says: "go back" },

@@ -8,6 +8,7 @@ import { dueWords, statusFacts } from "../../show/status.ts";
 import type { Fact } from "../../show/status.ts";
 import type { Frame, Module, Place, Step } from "../contract.ts";
 import { rule, windowed } from "../draw.ts";
+import { says } from "../keys.ts";
 import { listKeys, scrolled, scrollKeys, textMoved } from "../list.ts";
 import type { ListAction, ScrollAction } from "../list.ts";
 import type { One, Told } from "./status-asks.ts";
@@ -31,7 +32,7 @@ type Action = ListAction | ScrollAction | "history" | "search";
 export const statusModule: Module<StatusScreen, Action> = {
   name: "Status",
   keys: [
-    { keys: ["u"], action: "history", short: "history", says: "show what operators changed, and undo" },
+    { keys: ["u"], action: "history", short: "history", says: says.history },
     { keys: ["/", "S"], action: "search", short: "search", says: "search what was said" },
     ...listKeys,
     ...scrollKeys,
