@@ -6,7 +6,7 @@ import { LcmError } from "../core/errors.ts";
 import { changedSettings } from "../core/settings.ts";
 import { createPaint } from "../show/render.ts";
 import type { Port, Writer } from "../tui/port.ts";
-import type { CommandContext, Engine, TuiRequest } from "./commands/session.ts";
+import type { CommandContext, Database, Engine, TuiRequest } from "./commands/session.ts";
 import { sessionNameOf } from "./files.ts";
 import { importedCounts, importTranscriptFile } from "./importing.ts";
 import { stateDirectory } from "./open.ts";
@@ -58,18 +58,62 @@ async function untilItBreaks(signal: AbortSignal, work: (ending: AbortSignal) =>
   if (failures.length > 0) throw failures[0];
 }
 
-/** Everything is read through a connection that cannot write; what changes something has one for as long as it takes. */
+/**
+ * A connection that is opened when it is first wanted, and anew after the file was replaced or the connection given up.
+ * Somebody may still be reading through one that was given up: it is closed when nobody is.
+ */
+function createConnection(database: Database, open: () => Promise<Lcm>) {
+  let current: { readonly identity: string | null; readonly lcm: Promise<Lcm> } | null = null;
+  let givenUp: Promise<Lcm>[] = [];
+  const giveUp = (): void => {
+    if (current !== null) givenUp.push(current.lcm);
+    current = null;
+  };
+  const rest = async (): Promise<void> => {
+    const closing = givenUp;
+    givenUp = [];
+    // Its thread may be what has failed.
+    await Promise.all(
+      closing.map(async (lcm) => await lcm.then(async (each) => await each.close()).catch(() => undefined)),
+    );
+  };
+  return {
+    async get(): Promise<Lcm> {
+      const identity = database.identity();
+      if (current !== null && current.identity !== identity) giveUp();
+      const opened = (current ??= { identity, lcm: open() });
+      try {
+        return await opened.lcm;
+      } catch (error) {
+        if (current === opened) current = null;
+        throw error;
+      }
+    },
+    giveUp,
+    rest,
+    async close(): Promise<void> {
+      giveUp();
+      await rest();
+    },
+  };
+}
+
+/** Everything is read through a connection that cannot write; the one that can is opened for the first change. */
 export function createPort({ context, database, readOnly, sessions, model, promptDir }: Ground): Port & {
   close(): Promise<void>;
 } {
   const folder = sessions === null ? join(stateDirectory(), "agents") : resolve(sessions);
-  let reader: { readonly identity: string | null; readonly lcm: Promise<Lcm> } | null = null;
+  const summariser = async () => await context.summariser(model);
+  const reader = createConnection(database, async () => await database.open("look"));
+  const writer = createConnection(database, async () => {
+    const { values: settings } = await context.settings();
+    const { templates } = await context.prompts(promptDir);
+    const found = await summariser();
+    const engine: Engine = { settings, templates, model: found === null ? null : await found.create(settings) };
+    return await database.open("change", engine);
+  });
+  const reading = reader.get;
   let backup: { readonly identity: string | null; readonly path: string } | null = null;
-  const close = async (): Promise<void> => {
-    const open = reader;
-    reader = null;
-    if (open !== null) await (await open.lcm.catch(() => null))?.close();
-  };
   const whyNot = (): string | null => {
     if (readOnly) return "it was opened with --read-only";
     return database.stamp() === null || database.isWritable() ? null : "this file cannot be written to by you";
@@ -78,40 +122,23 @@ export function createPort({ context, database, readOnly, sessions, model, promp
     const why = whyNot();
     if (why !== null) throw new LcmError("denied", `nothing can be changed: ${why}`);
   };
-  const reading = async (): Promise<Lcm> => {
-    const identity = database.identity();
-    if (reader !== null && reader.identity !== identity) await close();
-    const open = (reader ??= { identity, lcm: database.open("look") });
-    try {
-      return await open.lcm;
-    } catch (error) {
-      if (reader === open) reader = null;
-      throw error;
-    }
-  };
-  const summariser = async () => await context.summariser(model);
   return {
     path: database.path,
     readOnly: whyNot(),
     reading,
-    renew: () => void close().catch(() => undefined), // Its thread may be what has failed.
+    renew() {
+      reader.giveUp();
+      writer.giveUp();
+    },
+    rest: () => void Promise.all([reader.rest(), writer.rest()]),
     async writing(work) {
       mayWrite();
-      const { values: settings } = await context.settings();
-      const { templates } = await context.prompts(promptDir);
-      const writer = await summariser();
-      const engine: Engine = { settings, templates, model: writer === null ? null : await writer.create(settings) };
-      const lcm = await database.open("change", engine);
       const backUp = async (): Promise<string> => {
         const identity = database.identity();
         if (backup?.identity !== identity) backup = { identity, path: (await database.backup(undefined)).path };
         return backup.path;
       };
-      try {
-        return await work(lcm, backUp);
-      } finally {
-        await lcm.close();
-      }
+      return await work(await writer.get(), backUp);
     },
     async summariser(): Promise<Writer | null> {
       const found = await summariser();
@@ -146,6 +173,8 @@ export function createPort({ context, database, readOnly, sessions, model, promp
       backups: database.backups(),
     }),
     stamp: () => database.stamp(),
-    close,
+    async close() {
+      await Promise.all([reader.close(), writer.close()]);
+    },
   };
 }

@@ -162,7 +162,7 @@ function failed(app: App, { layer, ask, failure }: Extract<AppEvent, { readonly 
   const text = [failure.message, ...(failure.hint === null ? [] : [app.look.typed(failure.hint)])].join(" · ");
   const said: App = {
     ...app,
-    isBehind: app.isBehind || ["unavailable", "not_found", "denied"].includes(failure.code),
+    isBehind: true,
     notice: { tone: "bad", text: oneLine(text), about: ask.kind },
   };
   return to(said, layer, { kind: "failed", ask, failure });

@@ -21,8 +21,10 @@ export interface Port {
   reading(): Promise<Lcm>;
   /** What was read makes no sense, or nothing can be read: the next reading begins anew. */
   renew(): void;
+  /** Nothing is under way: connections that are no longer used can be closed. */
+  rest(): void;
   /**
-   * Opens the database for one piece of work. What is about to change it calls `backUp` first: it makes a copy the first
+   * One piece of work that writes. What is about to change something calls `backUp` first: it makes a copy the first
    * time, and answers where that is. `denied` where the database is read-only.
    */
   writing<T>(work: (lcm: Lcm, backUp: () => Promise<string | null>) => Promise<T>): Promise<T>;

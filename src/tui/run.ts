@@ -36,6 +36,7 @@ export async function runTui(given: Running): Promise<void> {
   const { port, clock, look, signal } = given;
   const ended = Promise.withResolvers<void>();
   const underWay = new Map<string, AbortController>();
+  let performing = 0; // Also what nobody waits for any more.
   const terminal = keysFirst(given.terminal, (data) => {
     const text = pastedText(data);
     const key = text === null ? keyOf(data) : null;
@@ -86,6 +87,7 @@ export async function runTui(given: Running): Promise<void> {
     const controller = new AbortController();
     underWay.set(name, controller);
     const isWanted = (): boolean => underWay.get(name) === controller && !controller.signal.aborted;
+    performing += 1;
     try {
       const answer = await perform(asked, {
         port,
@@ -99,6 +101,8 @@ export async function runTui(given: Running): Promise<void> {
       if (isWanted()) happen({ kind: "failed", layer, ask: asked, failure });
     } finally {
       if (underWay.get(name) === controller) underWay.delete(name);
+      performing -= 1;
+      if (performing === 0) port.rest();
     }
   };
 
