@@ -55,6 +55,10 @@ describe("the width of text on a terminal", () => {
     }
   });
 
+  it("is a column at least where something is wrapped, however little room there is", () => {
+    for (const room of [1, 0, -1, -40]) assert.deepEqual(wrap("a bc", room), ["a", "b", "c"]);
+  });
+
   it("is kept by wrapping, which loses no word", () => {
     const text = "one two three 日本語の文章 four averyveryverylongwordwithoutspaces 👍 five";
     for (let columns = 4; columns < 40; columns++) {

@@ -136,8 +136,9 @@ export const padEnd = (text: string, columns: number): string =>
 export const padStart = (text: string, columns: number): string =>
   " ".repeat(Math.max(0, columns - widthOf(text))) + text;
 
-/** Lines of at most this many columns, broken between words where there are any. */
-export function wrap(text: string, columns: number): readonly string[] {
+/** Lines of at most this many columns, broken between words where there are any. A column there always is. */
+export function wrap(text: string, room: number): readonly string[] {
+  const columns = Math.max(1, room);
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(/(?<=\s)/)) {
