@@ -224,7 +224,7 @@ function keysMarkdown(): string {
   return `# Keys of the terminal UI
 
 \`lcm\` in a terminal opens it. The bar at the bottom shows the keys that matter where you are, \`?\` shows all of them,
-and a key that cannot be used says why. Keys in the bar can be clicked; a click selects a row, a second one opens it, and
+and a key that cannot be used says why. Keys in the bar can be clicked; a click selects a row, a double click opens it, and
 the wheel scrolls. Nothing is written before you say yes to a plan, and everything that is written can be undone.
 
 ${section("Everywhere", commonKeys)}

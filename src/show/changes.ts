@@ -41,12 +41,12 @@ export function changeTable(
   return { lines: table(columns, rows, bounds, paint), times: spans.words };
 }
 
-function stateWords({ state, undoneBy }: ChangeInShort): string {
+function stateWords({ state, undoneBy, wayBack }: ChangeInShort): string {
   switch (state) {
     case "holds":
       return "";
     case "for good":
-      return "cannot be undone";
+      return wayBack === null ? "cannot be undone" : "can be done again";
     case "undone":
     case "partly undone":
       return `${state} by ${listed(undoneBy.map(String))}`;

@@ -39,7 +39,20 @@ describe("the terminal UI", () => {
   it("asks for what its first screen shows, and quits from it", () => {
     const { app, effects } = start(given);
     assert.deepEqual(kinds(effects), ["ask"]);
-    for (const name of ["escape", "q", "ctrl+c"]) assert.deepEqual(kinds(play(app, key(name)).effects), ["quit"]);
+    for (const name of ["q", "ctrl+c"]) assert.deepEqual(kinds(play(app, key(name)).effects), ["quit"]);
+  });
+
+  it("is left by Escape only when that is pressed twice, for with it one goes back", () => {
+    const once = play(start(given).app, key("escape"));
+    assert.deepEqual(kinds(once.effects), []);
+    assert.match(screen(once.app), /esc again leaves/);
+    assert.deepEqual(kinds(play(once.app, key("escape")).effects), ["quit"]);
+    assert.deepEqual(kinds(play(once.app, key("j"), key("escape")).effects), []);
+  });
+
+  it("closes the keys with the key that opened them", () => {
+    const helped = play(start(given).app, key("?")).app;
+    assert.doesNotMatch(screen(play(helped, key("?")).app), /╭─ keys ─/);
   });
 
   it("opens help over a screen, and goes back to it", () => {

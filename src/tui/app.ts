@@ -4,11 +4,12 @@
  */
 
 import type { Timestamp } from "../core/model.ts";
-import { oneLine } from "../show/render.ts";
+import { oneLine, widthOf } from "../show/render.ts";
 import type { Page } from "../show/page.ts";
 import type { Answer, Ask } from "./asks.ts";
 import type { Asking, Binding, Frame, Going, LayerEvent, Module, Notice, Place, Step } from "./contract.ts";
 import { boxPlace, ends, fit, fitAll, over, spinner } from "./draw.ts";
+import { textColumns } from "./dialogs/text.ts";
 import { barEntries, drawBar, helpLines, keyName } from "./keys.ts";
 import type { BarEntry, Key, Offer } from "./keys.ts";
 import { open, withModule } from "./layers.ts";
@@ -120,7 +121,7 @@ function boxOf(app: App, layer: Layer): ReturnType<typeof boxPlace> | null {
 export function update(app: App, event: AppEvent): AppStep {
   switch (event.kind) {
     case "key":
-      return pressed({ ...app, notice: null }, event.key);
+      return pressed({ ...app, notice: null }, event.key, app.notice?.text === leavingWords);
     case "pasted":
       return isTyping(topOf(app).layer) ? toTop(app, event) : still(app);
     case "click":
@@ -154,7 +155,7 @@ function topOf({ layers }: App): Opened {
 
 const isTyping = (layer: Layer): boolean => withModule(layer, (module, state) => module.isTyping?.(state) ?? false);
 
-export const isBusy = ({ layers }: App): boolean =>
+export const isBusy = ({ layers }: Pick<App, "layers">): boolean =>
   layers.some(({ layer }) => withModule(layer, (module, state) => module.isBusy?.(state) ?? false));
 
 /** Says what it was that failed, unless the layer has its own words for it. Whatever could not be read is asked again. */
@@ -271,7 +272,10 @@ export const commonKeys: readonly Binding<App, CommonAction>[] = [
   { keys: ["ctrl+l"], action: "redraw", says: "draw everything anew" },
 ];
 
-function pressed(app: App, key: Key): AppStep {
+/** From the first screen Escape, which one gets there with, does not lead out at once. */
+const leavingWords = "esc again leaves, and so does q";
+
+function pressed(app: App, key: Key, isLeaving = false): AppStep {
   const { id, layer } = topOf(app);
   const frame = frameOf(app, layer);
   if (key.name === "ctrl+c") return { app, effects: [{ kind: "quit" }] };
@@ -289,9 +293,10 @@ function pressed(app: App, key: Key): AppStep {
   const common = commonKeys.find(({ keys }) => keys.includes(key.name));
   switch (common?.action) {
     case "help":
-      return push(app, helpOf(app));
+      return layer.kind === "text" && layer.title === helpTitle ? back(app, id) : push(app, helpOf(app));
     case "back":
-      return back(app, id);
+      if (key.name !== "escape" || app.layers.length > 1 || isLeaving) return back(app, id);
+      return still({ ...app, notice: { tone: "said", text: leavingWords } });
     case "redraw":
       return { app, effects: [{ kind: "redraw" }] };
     default:
@@ -322,9 +327,11 @@ const offersOf = (app: App, layer: Layer): readonly Offer[] =>
 const commonOffers = (app: App): readonly Offer[] =>
   commonKeys.map((each) => ({
     ...each,
-    ...(each.action === "back" && app.layers.length === 1 ? { short: "leave" } : {}),
+    ...(each.action === "back" && app.layers.length === 1 ? { keys: ["q", "escape"], short: "leave" } : {}),
     because: null,
   }));
+
+const helpTitle = "keys";
 
 function helpOf(app: App): Place {
   const { layer } = topOf(app);
@@ -333,7 +340,8 @@ function helpOf(app: App): Place {
     { name, offers: offersOf(app, layer) },
     { name: "Everywhere", offers: commonOffers(app) },
   ];
-  return { kind: "text", title: "keys", lines: helpLines(groups, app.look.paint) };
+  const columns = textColumns(roomFrame(app));
+  return { kind: "text", title: helpTitle, lines: helpLines(groups, columns, app.look.paint) };
 }
 
 // ── The mouse ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -382,15 +390,29 @@ export function draw(app: App): readonly string[] {
   return fitAll(whole.length > size.rows ? whole.slice(-size.rows) : whole, size.columns, size.rows);
 }
 
+/** Where one is, and of which database. What does not fit goes in this order: the path's folders, the way here, the path. */
 function titleLine({ layers, path, readOnly, size, look, ...app }: App): string {
   const { paint } = look;
   const titles = layers
     .filter(({ layer }) => withModule(layer, (module) => module.box === undefined))
     .map(({ layer }) => withModule(layer, (module, state) => oneLine(module.title(state))));
-  const busy = layers.some(({ layer }) => withModule(layer, (module, state) => module.isBusy?.(state) ?? false));
-  const left = ` ${busy ? spinner(app.beat) : "◆"} lossless-claw › ${titles.join(" › ")}`;
-  const right = `${readOnly === null ? "" : "read-only · "}${oneLine(path)} `;
-  return paint.selected(ends(left, size.columns > 60 ? right : "", size.columns));
+  const mark = ` ${isBusy({ layers }) ? spinner(app.beat) : "◆"} `;
+  const [whole, file] = [oneLine(path), oneLine(path.replace(/^.*[/\\]/s, ""))];
+  const all = ["lossless-claw", ...titles].join(" › ");
+  const ways = titles.map((_, from) => (from === 0 ? all : ["…", ...titles.slice(from)].join(" › ")));
+  const marked = (name: string): string =>
+    [...(readOnly === null ? [] : ["read-only"]), ...(name === "" ? [] : [name])].map((each) => `${each} `).join("· ");
+  const pairs = [
+    [all, whole],
+    ...(ways.length === 0 ? [all] : ways).flatMap((way) => [
+      [way, file],
+      [way, ""],
+    ]),
+  ] as const;
+  const fits = ([way = "", name = ""]: readonly string[]): boolean =>
+    widthOf(mark) + widthOf(way) + 1 + widthOf(marked(name)) <= size.columns;
+  const [way = "", name = ""] = pairs.find(fits) ?? [titles.at(-1) ?? all, ""];
+  return paint.selected(ends(mark + way, marked(name), size.columns));
 }
 
 function noticeLine({ notice, size, look }: App): string {

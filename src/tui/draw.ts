@@ -50,12 +50,18 @@ export function rule(words: string, columns: number, paint: Paint): string {
 export const place = (top: number, rows: number, count: number): string =>
   count <= rows ? "" : `${Math.min(100, Math.round(((top + rows) / count) * 100))}%`;
 
-/** Lines of a text from `top` on, with how far one has come in the last line's corner. */
+/**
+ * Lines of a text from `top` on, with how far one has come in the last line's corner. What that hides is seen by scrolling
+ * on; at the end, where one cannot, it hides nothing.
+ */
 export function windowed(lines: readonly string[], top: number, { columns, rows, paint }: Frame): readonly string[] {
   const shown = [...fitAll(lines.slice(top, top + rows), columns, rows)];
   const mark = place(top, rows, lines.length);
   const last = shown.length - 1;
-  if (mark !== "" && last >= 0) shown[last] = ends(lines[top + last] ?? "", paint.soft(mark), columns);
+  const line = lines[top + last] ?? "";
+  const hides = visibleWidth(line) + mark.length >= columns;
+  const isEnd = top + rows >= lines.length;
+  if (mark !== "" && last >= 0 && !(isEnd && hides)) shown[last] = ends(line, paint.soft(mark), columns);
   return shown;
 }
 
@@ -74,7 +80,9 @@ export function boxPlace(
   wanted: { readonly columns: number; readonly rows: number },
   room: { readonly columns: number; readonly rows: number },
 ): Pick<Box, "column" | "row" | "columns" | "rows"> {
-  const columns = Math.max(4, Math.min(wanted.columns + 4, room.columns));
+  // Next to the edge only scraps of what lies below would be seen.
+  const isWide = room.columns < 100 && wanted.columns + 4 > room.columns - 10;
+  const columns = Math.max(4, isWide ? room.columns : Math.min(wanted.columns + 4, room.columns));
   const rows = Math.max(3, Math.min(wanted.rows + 2, room.rows));
   return {
     columns,

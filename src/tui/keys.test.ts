@@ -52,8 +52,12 @@ describe("the bar of keys", () => {
 
 describe("the page of keys", () => {
   it("says of each what it does, and why it cannot be done", () => {
-    const lines = helpLines([{ name: "Here", offers: [offer("x", "it"), offer("enter", "more", "not now")] }], plain);
-    assert.deepEqual(lines, ["Here", "  x  does it", "  ↵  does more (not now)"]);
+    const lines = helpLines(
+      [{ name: "Here", offers: [offer("x", "it"), offer("enter", "more", "not now")] }],
+      30,
+      plain,
+    );
+    assert.deepEqual(lines, ["Here", "  x  does it", "  ↵  does more", "     (not now)"]);
   });
 });
 

@@ -1,7 +1,7 @@
 /** Keys by the names that people give them, and how a table of them is shown: as a bar, as a page, as a document. */
 
 import { decodeKittyPrintable, isKeyRelease, parseKey } from "@earendil-works/pi-tui";
-import { padEnd, widthOf } from "../show/render.ts";
+import { padEnd, widthOf, wrap } from "../show/render.ts";
 import type { Paint } from "../show/render.ts";
 
 export interface Key {
@@ -99,18 +99,23 @@ export function drawBar(entries: readonly BarEntry[], paint: Paint): string {
 /** Every key with what it does, one below the other. */
 export function helpLines(
   groups: readonly { readonly name: string; readonly offers: readonly Offer[] }[],
+  columns: number,
   paint: Paint,
-) {
+): readonly string[] {
   const keysOf = ({ keys }: Offer): string => keys.map(keyName).join(" ");
-  const width = groups
-    .flatMap(({ offers }) => offers)
-    .reduce((most, offer) => Math.max(most, widthOf(keysOf(offer))), 0);
-  return groups.flatMap(({ name, offers }, at) => [
+  const offers = groups.flatMap((group) => group.offers);
+  const width = offers.reduce((most, offer) => Math.max(most, widthOf(keysOf(offer))), 0);
+  const lines = (offer: Offer): readonly string[] => {
+    const words = wrap(offer.says, columns - width - 4);
+    const because = offer.because === null ? [] : wrap(`(${offer.because})`, columns - width - 4);
+    const soft = offer.because === null ? (text: string): string => text : paint.soft;
+    return [...words.map(soft), ...because.map(paint.caution)].map(
+      (line, at) => `  ${soft(padEnd(at === 0 ? keysOf(offer) : "", width))}  ${line}`,
+    );
+  };
+  return groups.flatMap(({ name, offers: own }, at) => [
     ...(at === 0 ? [] : [""]),
     paint.strong(name),
-    ...offers.map((offer) => {
-      const line = `  ${padEnd(keysOf(offer), width)}  ${offer.says}`;
-      return offer.because === null ? line : `${paint.soft(line)} ${paint.caution(`(${offer.because})`)}`;
-    }),
+    ...own.flatMap(lines),
   ]);
 }

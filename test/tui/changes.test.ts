@@ -203,7 +203,7 @@ describe("an action that is cancelled half-way changes nothing", () => {
       await sit(path, {}, async (robot) => {
         await dissolve(robot);
         await robot.press(key);
-        await robot.sees("cancelled; nothing was changed");
+        await robot.sees("cancelled: nothing was changed");
         await robot.misses("Dissolve it?");
       });
       assertSameRows(dumpOf(path), before);
@@ -252,7 +252,7 @@ describe("an action that is cancelled half-way changes nothing", () => {
       await robot.press("y");
       await robot.sees("making a backup first, once a session; esc cancels");
       await robot.press("escape");
-      await robot.sees("cancelled; nothing was changed");
+      await robot.sees("cancelled: nothing was changed");
       letBackup();
       await robot.misses("making a backup");
       assertSameRows(dumpOf(path), before);
@@ -280,7 +280,7 @@ describe("an action that is cancelled half-way changes nothing", () => {
       await robot.press("u");
       await robot.sees("Take it back?");
       await robot.press("n");
-      await robot.sees("cancelled; nothing was changed");
+      await robot.sees("cancelled: nothing was changed");
     });
     await sit(path, { place: { kind: "conversations" } }, async (robot) => {
       await robot.sees("ferry");
@@ -426,7 +426,7 @@ describe("a transplant at the terminal", () => {
       await robot.sees("Estimated token overhead in context");
       await robot.press("y");
       await robot.sees(
-        "✓ Copied 2 summaries and 8 messages; 2 items prepended to conversation 3 · change 1, u takes it",
+        "✓ Copied 2 summaries and 8 messages; 2 items prepended to conversation 3 · change 1, U takes it",
       );
     });
     assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)));

@@ -80,6 +80,8 @@ describe("the terminal UI on a terminal", () => {
     await terminal.sees("read-only");
     await terminal.sees(first);
     terminal.press("escape");
+    await terminal.sees("esc again leaves");
+    terminal.press("escape");
     await leavesAsFound(terminal, 0);
   });
 

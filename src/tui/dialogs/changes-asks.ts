@@ -168,7 +168,8 @@ async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<str
       const done = await lcm.store.transplant({ source, target, summaries });
       if (done.kind !== "written") return null;
       await indexCopies(lcm, doing);
-      return withWayBack(transplantedWords(done, target), done.change);
+      // Of the target's history; where one comes from shows the source's.
+      return withWayBack(transplantedWords(done, target), done.change, "U");
     }
     case "undo": {
       const { undoing, again } = change.plan;
@@ -180,7 +181,8 @@ async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<str
   }
 }
 
-const withWayBack = (words: string, change: number): string => `${words} · change ${change}, u takes it back`;
+const withWayBack = (words: string, change: number, key = "u"): string =>
+  `${words} · change ${change}, ${key} takes it back`;
 
 const rowsPerStep = 1_000;
 

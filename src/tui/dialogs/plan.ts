@@ -153,7 +153,7 @@ function acted<S extends Planning>(state: S, action: PlanAction, frame: Frame): 
       if (isTooLate(phase))
         return { state, notice: { tone: "said", text: "too late to cancel: it is written whole, in one step" } };
       if (isRefused(phase)) return { state, go: { kind: "back" } };
-      return { state, go: { kind: "back" }, notice: { tone: "said", text: "cancelled; nothing was changed" } };
+      return { state, go: { kind: "back" }, notice: { tone: "said", text: "cancelled: nothing was changed" } };
     case "textDown":
       return scroll(state, 1, frame);
     case "textUp":

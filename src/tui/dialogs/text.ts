@@ -1,6 +1,6 @@
 /** A text over the screen: the keys, the context that a summary was given, a whole message. */
 
-import type { Module, Place, Step } from "../contract.ts";
+import type { Frame, Module, Place, Step } from "../contract.ts";
 import { windowed } from "../draw.ts";
 import { isListAction, listKeys, moved, scrolled, scrollKeys } from "../list.ts";
 import type { ListAction, ScrollAction } from "../list.ts";
@@ -15,6 +15,9 @@ export interface TextDialog {
 export const openText = ({ title, lines }: Extract<Place, { readonly kind: "text" }>): Step<TextDialog> => ({
   state: { kind: "text", title, lines, top: 0 },
 });
+
+/** How wide its lines may be in such a room. */
+export const textColumns = ({ columns }: Pick<Frame, "columns">): number => Math.max(20, Math.min(100, columns - 8));
 
 export const textModule: Module<TextDialog, ListAction | ScrollAction> = {
   name: "A text",

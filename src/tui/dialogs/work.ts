@@ -119,7 +119,7 @@ function totalsOf({ outcomes, above }: Work) {
 export function noticeOfWork(work: Work, isRepair: boolean, frame: Frame): Notice {
   const { change } = work;
   const { applied, before, after, above } = totalsOf(work);
-  if (change === null) return { tone: "said", text: "nothing was changed" };
+  if (change === null) return { tone: "said", text: "cancelled: nothing was changed" };
   const did = isRepair ? "Repaired" : "Rewrote";
   const total = `Total: ${formatCount(before)}t → ${formatCount(after)}t (${signed(after - before)})`;
   const words = `${did} ${plural(applied, "summary", "summaries")}. ${total}`;

@@ -301,7 +301,7 @@ function healthOf(state: ConversationsScreen, each: ConversationRow): Health {
   if (conversation.active && promptTokens > thresholdTokens)
     return { word: "sweep due", tone: "caution", says: "a sweep is due: the context is over the threshold" };
   if (checkup !== null) return { word: "sound", tone: "good", says: "sound: nothing lost, doubled or broken" };
-  return { word: "unchecked", tone: "soft", says: "nothing is known to be wrong; h checks all of it" };
+  return { word: "unchecked", tone: "soft", says: "not checked yet; h checks all of it" };
 }
 
 // ── The selected one ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -36,7 +36,7 @@ export const openConversations = (): Step<ConversationsScreen> => ({
 });
 
 const none = (state: ConversationsScreen): string | null =>
-  selected(state) === null ? "there is no conversation" : null;
+  selected(state) !== null ? null : state.rows === null ? "they are still being read" : "there is no conversation";
 
 type Way = "messages" | "summaries" | "context" | "files" | "repair" | "transplant" | "history";
 type Action =

@@ -79,7 +79,7 @@ const keys: readonly Binding<DagScreen, Action>[] = [
     keys: ["P", "["],
     action: "parent",
     says: "go to what was made from it",
-    disabled: ({ rows, list }) => (parentOf(rows, list.cursor) === null ? "nothing above it is shown" : null),
+    disabled: ({ rows, list }) => (parentOf(rows, list.cursor) === null ? "this is the top" : null),
   },
   { keys: ["tab", "v"], action: "turn", short: "detail", says: "show or hide all that is known of it" },
   {

@@ -437,10 +437,13 @@ function goingLine(line: Field, { columns, paint }: Frame): string {
 function whereLine({ page, cursor }: MessagesScreen, { columns, paint, zone }: Frame): string {
   if (page === null || page.conversation === null) return "";
   const { name, messages } = page.conversation;
-  const of = Math.max(messages, page.messages.at(-1)?.seq ?? 0);
-  const share = of === 0 ? "" : ` · ${Math.floor((cursor / of) * 100)}%`;
   const zoneWords = columns < 90 ? "" : ` · times in ${zone}`;
-  const where = messages === 0 ? "" : `message ${formatCount(cursor)} of ${formatCount(of)}${share}${zoneWords} `;
+  // Where messages were copied in and taken out again, numbers are missing, and do not tell how far one is.
+  const isGapless = (page.messages.at(-1)?.seq ?? 0) <= messages;
+  const place = isGapless
+    ? `message ${formatCount(cursor)} of ${formatCount(messages)} · ${Math.floor((cursor / messages) * 100)}%`
+    : `#${cursor} · ${plural(messages, "message")}`;
+  const where = messages === 0 ? "" : `${place}${zoneWords} `;
   return ends(` ${paint.strong(name)}`, paint.soft(where), columns);
 }
 

@@ -1,0 +1,53 @@
+/**
+ * Whether a database of many rows is as another one, told in a moment: SQLite compares them row by row where they lie.
+ * `src/testing/dump.ts` does the same for small ones, and shows them.
+ */
+
+import { DatabaseSync } from "node:sqlite";
+
+/** What a change and its undoing may leave behind, as `dump.ts` has it: that they happened, and numbers given only once. */
+const afterUndo: Readonly<Record<string, readonly string[] | "all">> = {
+  journal: "all",
+  drafts: "all",
+  model_usage: "all",
+  search_progress: "all",
+  conversations: ["revision", "next_seq"],
+};
+
+/** Keys of rows that are not the same in both, by table, or how many there are; empty where all are the same. */
+export function differences(path: string, original: string, of: "everything" | "content"): readonly string[] {
+  const leftOut = of === "everything" ? {} : afterUndo;
+  const db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+  try {
+    db.prepare("ATTACH ? AS original").run(original);
+    const tables = db.prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' ORDER BY name").all();
+    return tables
+      .map(({ name }) => String(name))
+      .filter((table) => !/_fts|^sqlite_/.test(table) && leftOut[table] !== "all")
+      .flatMap((table) => differencesIn(db, table, leftOut[table] ?? []));
+  } finally {
+    db.close();
+  }
+}
+
+function differencesIn(db: DatabaseSync, table: string, leftOut: readonly string[] | "all"): readonly string[] {
+  const columns = db.prepare(`PRAGMA main.table_info(${table})`).all();
+  const keys = columns.filter(({ pk }) => Number(pk) > 0).map(({ name }) => String(name));
+  const compared = columns.map(({ name }) => String(name)).filter((name) => !leftOut.includes(name));
+  const of = (alias: string, names: readonly string[]): string => names.map((name) => `${alias}.${name}`).join(", ");
+  const same = keys.map((key) => `a.${key} = b.${key}`).join(" AND ");
+  const others = db
+    .prepare(
+      `SELECT ${of("a", keys)} FROM main.${table} a LEFT JOIN original.${table} b ON ${same}
+       WHERE (${of("a", compared)}) IS NOT (${of("b", compared)}) LIMIT 5`,
+    )
+    .all();
+  // Where all rows of this one are in the other, and as many are there, they are the same.
+  const counts = ["main", "original"].map((schema) =>
+    Number(db.prepare(`SELECT count(*) AS rows FROM ${schema}.${table}`).get()?.["rows"]),
+  );
+  return [
+    ...others.map((row) => `${table} ${JSON.stringify(row)}`),
+    ...(counts[0] === counts[1] ? [] : [`${table}: ${counts.join(" rows, and not ")}`]),
+  ];
+}
