@@ -105,10 +105,18 @@ export function createPort({ context, database, readOnly, sessions, model, promp
   const folder = sessions === null ? join(stateDirectory(), "agents") : resolve(sessions);
   const summariser = async () => await context.summariser(model);
   const reader = createConnection(database, async () => await database.open("look"));
+  const wants = async () => {
+    const [{ values: settings }, { templates }, found] = [
+      await context.settings(),
+      await context.prompts(promptDir),
+      await summariser(),
+    ];
+    return { settings, templates, found, basis: JSON.stringify([settings, templates, found?.name]) };
+  };
+  let basis = "";
   const writer = createConnection(database, async () => {
-    const { values: settings } = await context.settings();
-    const { templates } = await context.prompts(promptDir);
-    const found = await summariser();
+    const { settings, templates, found, basis: now } = await wants();
+    basis = now;
     const engine: Engine = { settings, templates, model: found === null ? null : await found.create(settings) };
     return await database.open("change", engine);
   });
@@ -138,6 +146,8 @@ export function createPort({ context, database, readOnly, sessions, model, promp
         if (backup?.identity !== identity) backup = { identity, path: (await database.backup(undefined)).path };
         return backup.path;
       };
+      // What a plan was made with must be what it is carried out with.
+      if ((await wants()).basis !== basis) writer.giveUp();
       return await work(await writer.get(), backUp);
     },
     async summariser(): Promise<Writer | null> {

@@ -55,6 +55,11 @@ describe("the width of text on a terminal", () => {
     }
   });
 
+  it("takes no longer to wrap a script without blanks than one with them", () => {
+    const text = "港".repeat(50_000);
+    assert.equal(wrap(text, 80).length, 1_250);
+  });
+
   it("is a column at least where something is wrapped, however little room there is", () => {
     for (const room of [1, 0, -1, -40]) assert.deepEqual(wrap("a bc", room), ["a", "b", "c"]);
   });

@@ -143,11 +143,11 @@ export function wrap(text: string, room: number): readonly string[] {
   let line = "";
   for (const word of text.split(/(?<=\s)/)) {
     let rest = word;
-    if (line !== "" && widthOf(line + word.trimEnd()) > columns) {
+    if (line !== "" && isWider(line + word.trimEnd(), columns)) {
       lines.push(line.trimEnd());
       line = "";
     }
-    while (widthOf(rest.trimEnd()) > columns) {
+    while (isWider(rest.trimEnd(), columns)) {
       const head = headOf(rest, columns);
       lines.push(head);
       rest = rest.slice(head.length);
@@ -155,6 +155,17 @@ export function wrap(text: string, room: number): readonly string[] {
     line += rest;
   }
   return line.trim() === "" ? lines : [...lines, line.trimEnd()];
+}
+
+/** Looks no further than it must: some scripts have no blanks, and a paragraph is one word. */
+function isWider(text: string, columns: number): boolean {
+  if (text.length <= 4 * columns) return widthOf(text) > columns;
+  let width = 0;
+  for (const { segment } of segmenter.segment(text)) {
+    width += graphemeWidth(segment);
+    if (width > columns) return true;
+  }
+  return false;
 }
 
 /** The same with every word whole, whatever its length: paths and commands are there to be copied. */

@@ -9,7 +9,7 @@ import { formatCount, formatRange, parseTimestamp } from "../core/text.ts";
 import { costOf } from "./cost.ts";
 import type { Cost } from "./cost.ts";
 import type { Page } from "./page.ts";
-import { breakLines, facts, plural, table } from "./render.ts";
+import { breakLines, facts, oneLine, plural, table } from "./render.ts";
 import { callLines, modelLines } from "./summariser.ts";
 import type { NamedModel } from "./summariser.ts";
 
@@ -116,7 +116,7 @@ export function findingLines({ bounds }: Page, findings: readonly Finding[]): re
   const kinds = Map.groupBy(findings, ({ subject, message }) => message.replace(subject, "").replace(/\d+/g, ""));
   const lines = [...kinds.values()].flatMap(([first, ...rest]) => {
     const more = rest.length === 0 ? "" : ` (and ${formatCount(rest.length)} more like it)`;
-    return first === undefined ? [] : indented(`${first.message}${more}`, bounds);
+    return first === undefined ? [] : indented(`${oneLine(first.message)}${more}`, bounds);
   });
   return findings.length === 0 ? [] : [`${plural(findings.length, "finding")} that a new text mends:`, ...lines];
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import { createPaint } from "../show/render.ts";
+import { createPaint, widthOf } from "../show/render.ts";
 import { drawField, field, pasted, textOf, typed } from "./field.ts";
 import type { Field } from "./field.ts";
 
@@ -30,6 +30,13 @@ describe("a line that is typed", () => {
   it("leaves keys alone that do not edit", () => {
     const before = field("abc");
     assert.equal(type(before, "pageDown", "f5"), before);
+  });
+
+  it("shows its end and the cursor, however long it is", () => {
+    const shown = stripVTControlCharacters(drawField("find", field(`${"日".repeat(50)}end`), 20, createPaint(true)));
+    assert.match(shown, /^find …日+end +$/);
+    assert.ok(widthOf(shown) <= 20, shown);
+    assert.equal(textOf(pasted(field(), "x".repeat(1_000_000))).length, 4_000);
   });
 
   it("shows the place of the cursor, also at the end", () => {

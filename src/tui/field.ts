@@ -1,6 +1,6 @@
 /** A line that is being typed. */
 
-import { harmless, padEnd } from "../show/render.ts";
+import { harmless, padEnd, widthOf } from "../show/render.ts";
 import type { Paint } from "../show/render.ts";
 import type { Key } from "./keys.ts";
 
@@ -45,14 +45,24 @@ export function typed(given: Field, key: Key): Field {
   }
 }
 
+/** Nobody looks for more than this. */
+const pastedMax = 4_000;
+
 /** One line, and harmless, whatever is pasted. */
 export const pasted = ({ before, after }: Field, text: string): Field => ({
-  before: before + harmless(text.replace(/\s+/gu, " ")),
+  before: before + harmless(text.slice(0, pastedMax).replace(/\s+/gu, " ")),
   after,
 });
 
-/** With the place of the cursor marked. */
-export function drawField(label: string, { before, after }: Field, columns: number, paint: Paint): string {
+/** With the place of the cursor marked, which is seen however long the line is. */
+export function drawField(label: string, { before: whole, after }: Field, columns: number, paint: Paint): string {
   const [at = " ", ...rest] = graphemes(after);
+  const room = Math.max(1, columns - widthOf(label) - 3);
+  let before = whole;
+  if (widthOf(before) > room) {
+    const last = graphemes(before).slice(1 - room);
+    while (widthOf(last.join("")) > room - 1) last.shift();
+    before = `…${last.join("")}`;
+  }
   return padEnd(`${paint.strong(label)} ${before}${paint.selected(at)}${rest.join("")}`, columns);
 }

@@ -28,7 +28,7 @@ export const linesOf = (text: string): readonly string[] =>
 function pieces(line: string): readonly string[] {
   const found: string[] = [];
   for (let from = 0; from < line.length;) {
-    const space = line.lastIndexOf(" ", from + lineMax);
+    const space = from + line.slice(from, from + lineMax + 1).lastIndexOf(" ");
     const isFar = space < from + lineMax / 2 && from + lineMax < line.length;
     // Half a character is none.
     const isTorn = (line.charCodeAt(from + lineMax - 1) & 0xfc00) === 0xd800;

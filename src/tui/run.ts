@@ -97,7 +97,7 @@ export async function runTui(given: Running): Promise<void> {
       if (isWanted()) happen({ kind: "answer", layer, answer });
     } catch (error) {
       const failure = failureOf(error);
-      if (failure.code === "corrupt" || failure.code === "unavailable") port.renew();
+      if (isWanted() && (failure.code === "corrupt" || failure.code === "unavailable")) port.renew();
       if (isWanted()) happen({ kind: "failed", layer, ask: asked, failure });
     } finally {
       if (underWay.get(name) === controller) underWay.delete(name);

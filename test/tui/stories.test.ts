@@ -555,7 +555,7 @@ describe("story 5: what changes something", () => {
       await robot.press("A");
       await robot.sees(/✓ Rewrote 9 summaries\. Total: [\d,]+t → \d+t \(-[\d,]+\) · change 2/);
       assert.deepEqual(await changesIn(path), ["2 rewrite 9", "1 rewrite 2"]);
-      assert.match(marked(robot), /▸ \+ d1 condensed +3\d {2}2026-01-31/);
+      await robot.sees(/▸ \+ d1 condensed +3\d {2}2026-01-31/);
 
       await robot.press("u");
       await robot.sees("history of con");
@@ -919,7 +919,8 @@ describe("story 7: keys, mouse, sizes and colours", () => {
           const lines = robot.lines();
           assert.equal(lines.length, rows);
           assert.match(lines[0] ?? "", /^ \S lossless-claw › /);
-          assert.match(lines.at(-1) ?? "", /\? help {2}esc (back|leave|cancel)|esc cancel {2}\? help/, `${columns} columns`);
+          assert.match(lines.at(-1) ?? "", /\? help/, robot.screen());
+          assert.match(lines.at(-1) ?? "", /esc (back|leave|cancel)/, robot.screen());
         }
       };
       await goTo(robot, longRow);
@@ -955,7 +956,7 @@ describe("story 7: keys, mouse, sizes and colours", () => {
             ["d", "Dissolve it?"],
             ["escape", "cancelled"],
             ["c", "assembled"],
-            ["!", /model calls +0/],
+            ["!", "search         up to date"],
           ] as const) {
             await robot.press(key);
             await robot.sees(words);

@@ -101,7 +101,12 @@ export function updatePlan<S extends Planning>(state: S, event: LayerEvent<PlanA
     case "failed":
       return {
         state: { ...state, phase: { kind: "refused", refusal: event.failure }, top: 0 },
-        notice: { tone: "bad", text: "it cannot be done as things are; nothing was changed" },
+        notice: {
+          tone: "bad",
+          text: isTooLate(phase)
+            ? "it failed while it was written; u shows whether it was done"
+            : "it cannot be done as things are; nothing was changed",
+        },
       };
     case "progress":
       if (phase.kind !== "applying") return { state };

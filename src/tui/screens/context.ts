@@ -117,7 +117,9 @@ function change(state: ContextScreen, event: LayerEvent<Action>, frame: Frame): 
         return { state, go: { kind: "open", place: previousText(event.answer.told, frame) } };
       return { state };
     case "failed":
-      return event.ask.kind === "prompt" ? { state: { ...state, trouble: event.failure.message } } : { state };
+      return event.ask.kind === "prompt"
+        ? { state: { ...state, trouble: event.failure.message } }
+        : { state: { ...state, isReading: false } };
     case "changed":
     case "returned":
       return reread(state);

@@ -85,7 +85,7 @@ export const filesModule: Module<FilesScreen, Action> = {
       case "answer":
         return answered(state, event.answer, frame);
       case "failed":
-        return { state: { ...state, isAwaited: false, files: state.files ?? [] } };
+        return { state: { ...state, isAwaited: false } };
       case "changed":
       case "returned":
         return { state, asks: [{ kind: "files", conversation: state.conversation, also: state.at }] };
