@@ -120,7 +120,7 @@ export function createPort({ context, database, readOnly, sessions, model, promp
     const engine: Engine = { settings, templates, model: found === null ? null : await found.create(settings) };
     return await database.open("change", engine);
   });
-  const reading = reader.get;
+  const reading = async (): Promise<Lcm> => await reader.get();
   let backup: { readonly identity: string | null; readonly path: string } | null = null;
   const whyNot = (): string | null => {
     if (readOnly) return "it was opened with --read-only";
