@@ -38,8 +38,10 @@ after(async () => {
   assert.deepEqual(differences(looked, original, "everything"), [], "looking changes nothing");
 });
 
-const [long, young, translated, asked] = [1, 2, 3, 4] as const satisfies readonly number[];
-const idOf = (conversation: number): ConversationId => conversation as ConversationId;
+/** As they were made; between them is one of another agent. */
+const long = 1 as ConversationId;
+const young = 2 as ConversationId;
+const asked = 4 as ConversationId;
 
 const sits = async (over: Port, act: (robot: Robot) => Promise<void>, options: RobotOptions = {}): Promise<void> => {
   const robot = startRobot(over, { columns: 100, rows: 30, now: "2026-02-07T09:00:00.000Z", ...options });
@@ -99,7 +101,7 @@ describe("story 1: the conversations", () => {
   it("are searched, ordered, grouped and narrowed, and follow the host while it writes", async () => {
     const path = await copyLongDatabase();
     const own = portOver(path);
-    await onFile(path, async ({ store }) => await store.setHidden(idOf(asked), true));
+    await onFile(path, async ({ store }) => await store.setHidden(asked, true));
     await sits(own, async (robot) => {
       await robot.sees("3 of 4 conversations · newest activity first · 1 hidden");
       assert.match(robot.screen(), /1 +A year at the harbour.* 100,000 +3,486 +━+─┼─ +57% +1 d ago +unchecked/);
@@ -145,7 +147,7 @@ describe("story 1: the conversations", () => {
       const said = (key: string) =>
         messageToStore({ role: "user", content: "Anybody?" }, { key, at: "2026-02-07T08:57:00.000Z" as Timestamp });
       const many = Array.from({ length: 500 }, (_, at) => ({ kind: "message", message: said(`more-${at}`) }) as const);
-      await onFile(path, async ({ store }) => await store.append(idOf(asked), many));
+      await onFile(path, async ({ store }) => await store.append(asked, many));
       await robot.sees(/4 +agent:main:cli \(hidden\) +501 .*3 min ago/);
       assert.deepEqual(order(), ["1", "4", "3", "2"]);
       assert.match(marked(robot), /3 +港口手册/, "the cursor stays on its conversation");
@@ -228,10 +230,8 @@ describe("story 2: the messages", () => {
 describe("story 3: the summaries", () => {
   it("are opened from a year down to what was said, and found from there", async () => {
     await looks(async (robot) => {
-      await goTo(robot, longRow);
-      await robot.press("s");
+      await summariesOf({ robot });
       await robot.sees("100,000 messages, 3,486 summaries; 80 items, 6,864 tokens in context");
-      await robot.sees("the fresh tail");
       const strip = robot.lines().slice(2, 7);
       for (const [row, shape] of [/^ d3 ▓+█/, /^ d2 ░+█+/, /^ d1 ░+█/, /^ d0 ░+━/].entries())
         assert.match(strip[row] ?? "", shape);
@@ -281,7 +281,7 @@ describe("story 3: the summaries", () => {
       await robot.sees("message 32,201 of");
       await robot.press("S");
       await robot.sees(/│ made from +32 messages: *\n.*│ +msg_32193…msg_32224/);
-      assert.match(marked(robot), /▸ +\+ d0 leaf +197 {2}- #8048: /);
+      await robot.sees(/▸ +\+ d0 leaf +197 {2}- #8048: /);
       await robot.press("p");
       await robot.sees("previous context of sum_");
       await robot.sees("- #8047: the tug at quay 4: moved to the evening tide; Ines told the crew.");
@@ -296,7 +296,7 @@ describe("story 3: the summaries", () => {
 describe("story 4: the context", () => {
   it("shows what the model sees, what a budget leaves out, and the prompt word by word", async () => {
     const budget = 5_000;
-    const { messages, report } = await onFile(original, async (lcm) => await lcm.assemble(idOf(long), { budget }));
+    const { messages, report } = await onFile(original, async (lcm) => await lcm.assemble(long, { budget }));
     await looks(async (robot) => {
       await goTo(robot, longRow);
       await robot.press("c");
@@ -374,7 +374,7 @@ async function acts(act: (seat: Seat) => Promise<void>): Promise<void> {
   };
   const hold = () => {
     const { promise: opened, resolve } = Promise.withResolvers<void>();
-    const holding = { opened, passed: [] };
+    const holding: NonNullable<typeof gate> = { opened, passed: [] };
     gate = holding;
     return async () => {
       gate = null;
@@ -439,7 +439,7 @@ async function asking({ calls }: Seat, times: number): Promise<void> {
   while (calls() < times) await setTimeout(5);
 }
 
-describe("story 5: what changes something", () => {
+describe("story 5: what changes something", { concurrency: 3 }, () => {
   it("dissolve: opens up a year's first summary, and closes it again", async () => {
     await acts(async (seat) => {
       const { robot, path } = seat;
@@ -451,8 +451,8 @@ describe("story 5: what changes something", () => {
       });
       await robot.sees("✓ dissolved: 6 summaries of depth 2 returned · change 1, u takes it back");
       await robot.sees("3,486 summaries; 85 items, 8,456 tokens in context");
-      assert.match(marked(robot), /▸ \+ d2 condensed +174 {2}In these weeks: - #0/);
-      const items = await onFile(path, async ({ store }) => await store.context(idOf(long), { limit: 7 }));
+      await robot.sees(/▸ \+ d2 condensed +174 {2}In these weeks: - #0/);
+      const items = await onFile(path, async ({ store }) => await store.context(long, { limit: 7 }));
       assert.deepEqual(
         items.map(({ depth }) => depth),
         [2, 2, 2, 2, 2, 2, 3],
@@ -467,7 +467,9 @@ describe("story 5: what changes something", () => {
     await acts(async (seat) => {
       const { robot, path, behave } = seat;
       await summariesOf(seat);
-      const id = /│ (sum_\w+) {2}d3/.exec(robot.screen())?.[1] ?? "none";
+      const [first] = await onFile(path, async ({ store }) => await store.context(long, { kind: "summary" }));
+      assert.ok(first?.kind === "summary");
+      const { id } = first;
       await robot.press("w");
       await robot.sees("Send it to the model?");
       for (const words of [
@@ -505,13 +507,9 @@ describe("story 5: what changes something", () => {
       });
       await robot.sees(`✓ Rewrote ${id}: 157t → 32t (-125) · change 1, u takes it back`);
       assert.equal(seat.calls(), 2, "a draft that was not wanted is kept");
-      const [text = ""] = await onFile(path, async ({ store }) =>
-        (await store.context(idOf(long), { kind: "summary", limit: 1 })).length > 0
-          ? (await store.summaries({ ids: [id as never] })).map((summary) => summary.text)
-          : [],
-      );
-      assert.match(text, /3994 characters, noted as/);
-      assert.match(marked(robot), /▸ \+ d3 condensed +32 {2}2025-02-03 06:00: 3994/);
+      const [summary] = await onFile(path, async ({ store }) => await store.summaries({ ids: [id] }));
+      assert.match(summary?.text ?? "", /3994 characters, noted as/);
+      await robot.sees(/▸ \+ d3 condensed +32 {2}2025-02-03 06:00: 3994/);
       await takeBack(seat, id);
     });
   });
@@ -635,7 +633,7 @@ describe("story 5: what changes something", () => {
       });
       await robot.sees("✓ Copied 12 summaries and 352 messages; 2 items prepended to conversation 2 · change 1");
       await robot.sees(/2 +The second year +360 +12 /);
-      const target = await onFile(path, async ({ store }) => await store.conversation(idOf(young)));
+      const target = await onFile(path, async ({ store }) => await store.conversation(young));
       assert.deepEqual([target?.totals.summaries, target?.totals.contextItems], [12, 10]);
       await takeBack(seat, /transplant .* 3 → 2, 12 summaries, 352 messages/, "U");
     });
@@ -645,9 +643,9 @@ describe("story 5: what changes something", () => {
     await acts(async (seat) => {
       const { robot, path } = seat;
       await onFile(path, async (lcm) => {
-        const [item] = await lcm.store.context(idOf(long), { kind: "summary", limit: 1 });
+        const [item] = await lcm.store.context(long, { kind: "summary", limit: 1 });
         assert.ok(item?.kind === "summary");
-        await lcm.dissolve(await lcm.planDissolve({ conversation: idOf(long), summary: item.id }));
+        await lcm.dissolve(await lcm.planDissolve({ conversation: long, summary: item.id }));
       });
       const opened = differences(path, original, "content");
       assert.notDeepEqual(opened, []);
@@ -924,7 +922,7 @@ describe("story 7: keys, mouse, sizes and colours", () => {
           await robot.sees(mark);
           const lines = robot.lines();
           assert.equal(lines.length, rows);
-          assert.match(lines[0] ?? "", /^ \S lossless-claw › /);
+          assert.match(lines[0] ?? "", /^ \S (lossless-claw|…) › /);
           assert.match(lines.at(-1) ?? "", /\? help/, robot.screen());
           assert.match(lines.at(-1) ?? "", /esc (back|cancel)|q leave/, robot.screen());
         }
@@ -980,8 +978,8 @@ describe("story 7: keys, mouse, sizes and colours", () => {
   it("lines up beside Chinese, Japanese, Korean and emoji", async () => {
     const path = await copyLongDatabase();
     await onFile(path, async ({ store }) => {
-      await store.setTitle(idOf(young), "潮位が低いです 🌊⚓ 부두 4번이 비어 있나요? 🚢 引航船");
-      await store.setTitle(idOf(asked), "🚢🌊");
+      await store.setTitle(young, "潮位が低いです 🌊⚓ 부두 4번이 비어 있나요? 🚢 引航船");
+      await store.setTitle(asked, "🚢🌊");
     });
     const own = portOver(path);
     await sits(own, async (robot) => {
