@@ -5,7 +5,7 @@
 
 import { DatabaseSync } from "node:sqlite";
 
-/** What a change and its undoing may leave behind, as `dump.ts` has it: that they happened, and numbers given only once. */
+/** What a change and its undoing may leave behind, as in `dump.ts`: that they happened, and numbers given only once. */
 const afterUndo: Readonly<Record<string, readonly string[] | "all">> = {
   journal: "all",
   drafts: "all",

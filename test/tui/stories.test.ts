@@ -95,10 +95,10 @@ async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<
   }
 }
 
-describe("what is looked at", { concurrency: 4 }, () => {
-  // ── 1 ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  it("story 1: the conversations are searched, ordered, grouped and narrowed, and follow the host while it writes", async () => {
+describe("stories 1 to 4: what is looked at", { concurrency: 4 }, () => {
+  it("story 1: finds, orders, groups and narrows the conversations while the host writes", async () => {
     const path = await copyLongDatabase();
     const own = portOver(path);
     await onFile(path, async ({ store }) => await store.setHidden(asked, true));
@@ -155,9 +155,7 @@ describe("what is looked at", { concurrency: 4 }, () => {
     await own.close();
   });
 
-  // ── 2 ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  it("story 2: the messages are read from the end of 100,000, from anywhere else, and up to what they lead to", async () => {
+  it("story 2: reads 100,000 messages from the end, from anywhere, and what they lead to", async () => {
     await looks(async (robot) => {
       await goTo(robot, longRow);
       await robot.press("enter");
@@ -222,9 +220,7 @@ describe("what is looked at", { concurrency: 4 }, () => {
     });
   });
 
-  // ── 3 ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  it("story 3: the summaries are opened from a year down to what was said, and found from there", async () => {
+  it("story 3: opens summaries from a year down to what was said, and finds them from there", async () => {
     await looks(async (robot) => {
       await summariesOf({ robot });
       await robot.sees("100,000 messages, 3,486 summaries; 80 items, 6,864 tokens in context");
@@ -286,9 +282,7 @@ describe("what is looked at", { concurrency: 4 }, () => {
     });
   });
 
-  // ── 4 ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  it("story 4: the context shows what the model sees, what a budget leaves out, and the prompt word by word", async () => {
+  it("story 4: shows what the model sees, what a budget leaves out, and the whole prompt", async () => {
     const budget = 5_000;
     const { messages, report } = await onFile(original, async (lcm) => await lcm.assemble(long, { budget }));
     await looks(async (robot) => {
@@ -337,7 +331,7 @@ describe("what is looked at", { concurrency: 4 }, () => {
   });
 });
 
-// ── 5 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Changing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Seat {
   readonly robot: Robot;
@@ -678,7 +672,7 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
   });
 });
 
-// ── 6 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Searching ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("story 6: files, search and status", { concurrency: 3 }, () => {
   it("lists the files that were moved out of messages, and what they say", async () => {
@@ -749,7 +743,7 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
   });
 });
 
-// ── 7 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── At the keys ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
   it("every key does what it is for, and escape and q go back", async () => {
@@ -917,17 +911,19 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
       const screens: string[] = [];
       await looks(
         async (robot) => {
-          for (const [key, words] of [
+          for (const [key, ...words] of [
             ["j", /▸ +1 /],
             ["enter", "message 100,000 of"],
-            ["s", "the fresh tail"],
+            ["s", "the fresh tail", /▸ \+ d3 condensed .*\d/, /│ sum_\w+ {2}d3/],
             ["d", "Dissolve it?"],
             ["escape", "cancelled"],
             ["c", "assembled"],
             ["!", "search         up to date"],
           ] as const) {
             await robot.press(key);
-            await robot.sees(words);
+            // And nothing turns that tells that something is under way.
+            for (const each of [...words, /^ ◆/]) await robot.sees(each);
+            await robot.settled();
             screens.push(robot.screen());
           }
           assert.equal(colours.test(robot.written()), colour);

@@ -122,6 +122,24 @@ describe("the messages", () => {
     assert.deepEqual(late.state.page, elsewhere.page);
   });
 
+  it("lead where they were to lead, whatever is written meanwhile", () => {
+    const changed = (state: MessagesScreen) => messagesModule.update(state, { kind: "changed" }, frame).asks;
+    const wanted = { kind: "message", id: 7 as MessageId } as const;
+    const opening = openMessages({ kind: "messages", conversation, at: wanted.id }, frame);
+    assert.deepEqual(changed(opening.state), [{ kind: "messagesAt", conversation, place: wanted }]);
+    const first = press(opened(page(1_961, 2_000, 2_000)), "first");
+    assert.deepEqual(changed(first.state), first.asks, "from the end, which is otherwise followed");
+
+    const ask = { kind: "messagesAt", conversation, place: { kind: "newest" } } as const;
+    const told = { kind: "found", page: page(1, 43, 43), cursor: 43 } as const;
+    const left = answer(press(opened(page(1, 40, 40)), "up").state, { kind: "messagesAt", ask, told });
+    assert.equal(left.state.cursor, 39, "who goes up while the end is read is not called back");
+    assert.deepEqual(
+      left.asks?.map(({ kind }) => kind),
+      ["messagesAgain"],
+    );
+  });
+
   it("follow the end only where the cursor is on it", () => {
     const end = opened(page(1, 40, 40));
     const changed = (state: MessagesScreen) => messagesModule.update(state, { kind: "changed" }, frame).asks;

@@ -29,6 +29,8 @@ export interface MessagesScreen {
   readonly cursor: number;
   readonly top: Top;
   readonly unfolded: ReadonlySet<MessageId>;
+  /** Where to go, until it has been read. */
+  readonly sought: MessagePlace | null;
   /** The sides on which more is being read. */
   readonly awaited: readonly ("older" | "newer")[];
   /** The one that is shown whole, and its lines once they have been read. */
@@ -44,22 +46,29 @@ export interface MessagesScreen {
 export const openMessages = (
   { conversation, at }: Extract<Place, { readonly kind: "messages" }>,
   _frame: Frame,
-): Step<MessagesScreen> => ({
-  state: {
-    kind: "messages",
-    conversation,
-    page: null,
-    cursor: 0,
-    top: { seq: 0, row: 0 },
-    unfolded: new Set(),
-    awaited: [],
-    whole: null,
-    goingTo: null,
-  },
-  asks: [{ kind: "messagesAt", conversation, place: at === undefined ? newest : { kind: "message", id: at } }],
-});
+): Step<MessagesScreen> =>
+  seek(
+    {
+      kind: "messages",
+      conversation,
+      page: null,
+      cursor: 0,
+      top: { seq: 0, row: 0 },
+      unfolded: new Set(),
+      sought: null,
+      awaited: [],
+      whole: null,
+      goingTo: null,
+    },
+    at === undefined ? newest : { kind: "message", id: at },
+  );
 
 const newest: MessagePlace = { kind: "newest" };
+
+const seek = (state: MessagesScreen, place: MessagePlace): Step<MessagesScreen> => ({
+  state: { ...state, sought: place },
+  asks: [{ kind: "messagesAt", conversation: state.conversation, place }],
+});
 
 type Action =
   | ListAction
@@ -206,11 +215,11 @@ function goFrom(
 
 /** To an end: at once if it is held, else as soon as it has been read. */
 function jump(state: MessagesScreen, to: "first" | "last", frame: Frame): Step<MessagesScreen> {
-  const { page, conversation } = state;
+  const { page } = state;
   const isHeld = to === "first" ? page?.isFirst === true : page?.isLast === true;
   const target = to === "first" ? page?.messages[0] : page?.messages.at(-1);
   if (isHeld && target !== undefined) return { state: revealed({ ...state, cursor: target.seq }, frame) };
-  return { state, asks: [{ kind: "messagesAt", conversation, place: to === "first" ? { kind: "oldest" } : newest }] };
+  return seek(state, to === "first" ? { kind: "oldest" } : newest);
 }
 
 function moved(
@@ -240,7 +249,8 @@ function scrolled(state: MessagesScreen, lines: number, frame: Frame): Step<Mess
   const view = viewOf(state, frame);
   if (view === null) return { state };
   const top = scrolledTop(view, state.top, lines);
-  const seen = seenRows(view, top).map(({ message }) => message.seq);
+  // Of one of which but the empty line at its end is seen, nothing is.
+  const seen = seenRows(view, top).flatMap(({ message, text }) => (text === "" ? [] : [message.seq]));
   const begun = seenMessages(view, top).map(({ seq }) => seq);
   const nearest = lines > 0 ? begun[0] : begun.at(-1);
   return ahead({ ...state, top, cursor: seen.includes(state.cursor) ? state.cursor : (nearest ?? state.cursor) });
@@ -273,12 +283,15 @@ function answered(state: MessagesScreen, answer: Told, frame: Frame): Step<Messa
   switch (answer.kind) {
     case "messagesAt": {
       const { ask, told } = answer;
+      const found = { ...state, sought: null };
       if (told.kind === "nowhere") {
-        const asks: readonly Asking[] = state.page === null ? [{ ...ask, place: newest }] : [];
-        return { state, asks, notice: { tone: "bad", text: told.why } };
+        const step = state.page === null ? seek(found, newest) : { state: found };
+        return { ...step, notice: { tone: "bad", text: told.why } };
       }
+      // Who was to follow the end has left it meanwhile.
+      if (state.sought === null && !isAtEnd(state)) return { state, asks: again(state) };
       const { page, cursor } = told;
-      const next = { ...state, page, cursor, awaited: [] };
+      const next = { ...found, page, cursor, awaited: [] };
       return { state: ask.place.kind === "newest" ? revealed(next, frame) : centred(next, frame) };
     }
     case "messagesBeside":
@@ -315,6 +328,8 @@ function failed(
 ): Step<MessagesScreen> {
   if (ask.kind === "messagesBeside")
     return { state: { ...state, awaited: state.awaited.filter((side) => side !== ask.side) } };
+  // Who has nothing to look at yet still wants to get there.
+  if (ask.kind === "messagesAt" && state.page !== null) return { state: { ...state, sought: null } };
   return { state: ask.kind === "messageWhole" ? { ...state, whole: null } : state };
 }
 
@@ -345,13 +360,18 @@ function beside(
   return ahead(revealed({ ...state, page: held, awaited }, frame));
 }
 
-/** Who looks at the end goes on doing so; everybody else stays where they are. */
-function again({ page, cursor, conversation }: MessagesScreen): readonly Asking[] {
-  const [first, last] = [page?.messages[0], page?.messages.at(-1)];
-  if (page === null || first === undefined || last === undefined || (page.isLast && cursor === last.seq))
-    return [{ kind: "messagesAt", conversation, place: newest }];
+/** Who is on the way somewhere still gets there, who looks at the end goes on doing so, everybody else stays. */
+function again(state: MessagesScreen): readonly Asking[] {
+  const { page, conversation, sought } = state;
+  const first = page?.messages[0];
+  if (sought !== null || page === null || first === undefined || isAtEnd(state))
+    return [{ kind: "messagesAt", conversation, place: sought ?? newest }];
   return [{ kind: "messagesAgain", conversation, from: first.seq, count: page.messages.length }];
 }
+
+/** Where there is nothing, too: that is its end. */
+const isAtEnd = ({ page, cursor }: MessagesScreen): boolean =>
+  page === null || (page.isLast && cursor === (page.messages.at(-1)?.seq ?? cursor));
 
 function reread(state: MessagesScreen, told: MessagesPage, frame: Frame): Step<MessagesScreen> {
   const { page } = state;
@@ -381,8 +401,7 @@ function typing(
   const words = textOf(line).trim();
   const done: MessagesScreen = { ...state, goingTo: null };
   if (key.name === "escape" || words === "") return { state: done };
-  const { conversation } = state;
-  return { state: done, asks: [{ kind: "messagesAt", conversation, place: { kind: "typed", words, zone, now } }] };
+  return seek(done, { kind: "typed", words, zone, now });
 }
 
 // ── One message, whole ───────────────────────────────────────────────────────────────────────────────────────────────
