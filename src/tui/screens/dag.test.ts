@@ -109,6 +109,16 @@ const selected = ({ rows, list }: DagScreen): string | null => {
 const opened = (): DagScreen => after(openDag({ kind: "dag", conversation }));
 
 describe("the screen of summaries", () => {
+  it("begins at the top, whatever is answered before the top is known", () => {
+    const { state } = openDag({ kind: "dag", conversation });
+    const early = dagModule.update(
+      state,
+      { kind: "answer", answer: { kind: "dagSources", ask: { kind: "dagSources", ids: [] }, told: new Map() } },
+      frame,
+    );
+    assert.deepEqual(early.state.rows, []);
+  });
+
   it("stays on what is selected when it stands elsewhere after a change", () => {
     const before = after(press(after(press(after(press(opened(), "open")), "down")), "down"));
     assert.equal(selected(before), "sum_d");

@@ -211,8 +211,9 @@ function took(state: DagScreen, answer: Answer, frame: Frame): Step<DagScreen> {
   }
 }
 
-/** The rows anew, with the cursor on what it was on, or on what is sought. */
+/** The rows anew, with the cursor on what it was on, or on what is sought. Before the top is known there are none. */
 function rebuilt(state: DagScreen, frame: Frame): DagScreen {
+  if (state.about === null) return state;
   const before = rowAt(state);
   const rows = rowsOf(state);
   const near = state.list.cursor;
