@@ -2,6 +2,7 @@
 
 import { LcmError } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
+import type { Output } from "../show/page.ts";
 import { breakText, createPaint, harmless, jsonText } from "../show/render.ts";
 
 export const exitInvalid = 2;
@@ -21,12 +22,8 @@ const statusOf: Readonly<Record<ErrorCode, number>> = {
 };
 
 interface FailureOutput {
-  readonly stdout: { readonly stream: NodeJS.WritableStream };
-  readonly stderr: {
-    readonly stream: NodeJS.WritableStream;
-    readonly colour: boolean;
-    readonly columns: number | null;
-  };
+  readonly stdout: Pick<Output, "stream">;
+  readonly stderr: Pick<Output, "stream" | "colour" | "columns">;
   readonly debug: boolean;
 }
 

@@ -7,6 +7,7 @@ import { after, describe, it } from "node:test";
 import { LcmError } from "../core/errors.ts";
 import type { SourceLine } from "../core/ingest.ts";
 import { findTranscripts, openTranscript, sessionNameOf } from "./files.ts";
+import { withoutShell } from "../testing/platform.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "lcm-files-"));
 after(() => rmSync(scratch, { recursive: true }));
@@ -130,7 +131,7 @@ describe("the paths that a person names", () => {
     }
   });
 
-  it("must be files: what a pipe brings is not read", async () => {
+  it("must be files: what a pipe brings is not read", { skip: withoutShell }, async () => {
     const folder = join(scratch, "pipes");
     mkdirSync(folder);
     writeFileSync(join(folder, "a.jsonl"), "");

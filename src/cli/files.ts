@@ -7,6 +7,7 @@ import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { open, readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
+import { isObject } from "../core/content.ts";
 import { LcmError } from "../core/errors.ts";
 import type { SourceLine } from "../core/ingest.ts";
 import type { Json, JsonObject } from "../core/model.ts";
@@ -62,11 +63,15 @@ async function transcriptsIn(folder: string): Promise<readonly TranscriptFile[]>
 const sqliteHeader = "SQLite format 3\0";
 
 /** A database is the store's to read, not ours. */
-export async function isDatabase(path: string): Promise<boolean> {
+export const isDatabase = async (path: string): Promise<boolean> =>
+  (await readPart(path, 0, sqliteHeader.length)).toString("latin1") === sqliteHeader;
+
+/** So many bytes from there on, or as many as there are. */
+export async function readPart(path: string, from: number, bytes: number): Promise<Buffer> {
   const file = await open(path, "r");
   try {
-    const { buffer } = await file.read(Buffer.alloc(sqliteHeader.length), 0, sqliteHeader.length, 0);
-    return buffer.toString("latin1") === sqliteHeader;
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, from);
+    return buffer.subarray(0, bytesRead);
   } finally {
     await file.close();
   }
@@ -153,8 +158,10 @@ const byteOrderMark = "\ufeff";
 function textOf(line: Buffer, position: number): string {
   const text = line.toString("utf8");
   const whole = text.endsWith("\r") ? text.slice(0, -1) : text;
-  return position === 1 && whole.startsWith(byteOrderMark) ? whole.slice(1) : whole;
+  return position === 1 ? withoutMark(whole) : whole;
 }
+
+const withoutMark = (text: string): string => (text.startsWith(byteOrderMark) ? text.slice(1) : text);
 
 // ── A whole document ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -192,17 +199,11 @@ async function readDocument({ path, bytes }: TranscriptFile): Promise<ChatDocume
 }
 
 async function readHead(path: string): Promise<string> {
-  const file = await open(path, "r");
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
-    if (bytesRead >= 2 && ["fffe", "feff"].includes(buffer.toString("hex", 0, 2))) {
-      throw new LcmError("invalid", `${path} is UTF-16`, { hint: "convert it first: iconv -f UTF-16 -t UTF-8 FILE" });
-    }
-    const text = buffer.toString("utf8", 0, bytesRead);
-    return (text.startsWith(byteOrderMark) ? text.slice(1) : text).trimStart();
-  } finally {
-    await file.close();
+  const head = await readPart(path, 0, headBytes);
+  if (["fffe", "feff"].includes(head.toString("hex", 0, 2))) {
+    throw new LcmError("invalid", `${path} is UTF-16`, { hint: "convert it first: iconv -f UTF-16 -t UTF-8 FILE" });
   }
+  return withoutMark(head.toString("utf8")).trimStart();
 }
 
 function isValueAlone(line: string): boolean {
@@ -222,9 +223,8 @@ async function parseWhole(path: string, bytes: number): Promise<Json> {
   }
   const raw = await readFile(path);
   if (!isUtf8(raw)) throw new LcmError("invalid", `${path} is not valid UTF-8`);
-  const text = raw.toString("utf8");
   try {
-    const value: Json = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text);
+    const value: Json = JSON.parse(withoutMark(raw.toString("utf8")));
     return value;
   } catch (cause) {
     throw new LcmError("invalid", `${path} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, {
@@ -240,6 +240,3 @@ function documentOf(value: Json): ChatDocument {
   if (Object.keys(about).length === 0) return { messages, about: null };
   return { messages, about: { type: typeof about["id"] === "string" ? "session" : "document", ...about } };
 }
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -20,7 +20,8 @@ import { backUp, backupPath, pruneBackups, restore, unusedPath } from "../store/
 import { identify } from "../store/migrate.ts";
 import { openSqliteWorker } from "../store/sqlite-worker.ts";
 import { defaultFilesDir, openSqlite, retryWhileBusy, systemNow } from "../store/sqlite.ts";
-import type { Backup, Database, DatabaseFacts, ModelOptions, PromptFiles, Summariser } from "./commands/session.ts";
+import type { Backup } from "../show/status.ts";
+import type { Database, DatabaseFacts, ModelOptions, PromptFiles, Summariser } from "./commands/session.ts";
 
 export const systemClock: Clock = { now: systemNow };
 
@@ -68,6 +69,9 @@ const backupsKept = 3;
 const lockTimeoutMs = 60_000;
 const lookTimeoutMs = 500;
 
+/** What tells files apart is larger than a number can be on some systems. */
+const exactly = { throwIfNoEntry: false, bigint: true } as const;
+
 /** Touches nothing before one of its methods is called. */
 export function createDatabase(
   path: string,
@@ -88,12 +92,12 @@ export function createDatabase(
     path,
     kind,
     identity() {
-      const found = statSync(path, { throwIfNoEntry: false });
+      const found = statSync(path, exactly);
       return found === undefined ? null : `${found.dev}:${found.ino}`;
     },
     stamp() {
-      const [file, log] = [path, `${path}-wal`].map((each) => statSync(each, { throwIfNoEntry: false }));
-      return file === undefined ? null : [file.dev, file.ino, file.mtimeMs, log?.mtimeMs, log?.size].join(":");
+      const [file, log] = [path, `${path}-wal`].map((each) => statSync(each, exactly));
+      return file === undefined ? null : [file.dev, file.ino, file.mtimeNs, log?.mtimeNs, log?.size].join(":");
     },
     isWritable: () => isWritable(path),
     async open(purpose, { settings: given, ...engine } = {}) {

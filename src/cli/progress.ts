@@ -1,6 +1,7 @@
 /** How far a long piece of work has come: one line that rewrites itself on a terminal, and nothing anywhere else. */
 
 import { formatBytes, formatCount } from "../core/text.ts";
+import type { Output } from "../show/page.ts";
 import { createPaint, cut, widthOf } from "../show/render.ts";
 
 export interface Progress {
@@ -18,13 +19,6 @@ export interface Progress {
   end(): void;
 }
 
-export interface ProgressOutput {
-  readonly stream: NodeJS.WritableStream;
-  readonly isTerminal: boolean;
-  readonly columns: number | null;
-  readonly colour: boolean;
-}
-
 const silent: Progress = { update: () => undefined, say: () => undefined, end: () => undefined };
 
 const redrawMs = 80;
@@ -33,7 +27,7 @@ const patienceMs = 250;
 const clearLine = "\r\u001b[2K";
 
 export function createProgress(
-  output: ProgressOutput | null,
+  output: Output | null,
   label: string,
   nowMs: () => number = () => performance.now(),
 ): Progress {

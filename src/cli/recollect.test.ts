@@ -5,13 +5,13 @@ import { after, describe, it } from "node:test";
 import { createLcm } from "../core/lcm.ts";
 import { openSqlite, systemNow } from "../store/sqlite.ts";
 import { makeScratch } from "../testing/scratch.ts";
-import { keyFacts } from "./demo/facts.ts";
-import { createDemoTranscript, demoSession } from "./demo/transcript.ts";
+import { demoSession, readDemoTranscript, readKeyFacts } from "./five-weeks.ts";
 import { holds } from "./recollect.ts";
 
 const folder = makeScratch("recollect");
 after(() => rmSync(folder, { recursive: true, force: true }));
 
+const keyFacts = readKeyFacts();
 /** Of 48, by the length of the answer. Two or three are told in words that no search for the question's can lead to. */
 const toldMin = [
   [2_000, 43],
@@ -24,7 +24,7 @@ describe("guarantee 24: the demo's questions, asked without a model", () => {
     const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false });
     const lcm = createLcm({ store, clock: { now: systemNow } });
     const lines = async function* () {
-      for (const [index, value] of createDemoTranscript().entries()) yield { position: index + 1, value };
+      for (const [index, value] of readDemoTranscript().entries()) yield { position: index + 1, value };
     };
     await lcm.import(lines(), { fallbackSessionId: demoSession });
     const { id } = await lcm.find(demoSession);

@@ -7,7 +7,7 @@ import type { Assembly } from "../core/assemble.ts";
 import type { Expansion } from "../core/expand.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { ConversationId, SummaryId } from "../core/model.ts";
-import type { KeyFact } from "./demo/facts.ts";
+import type { KeyFact } from "./five-weeks.ts";
 
 export type Recollection =
   | { readonly kind: "context" }

@@ -3,13 +3,13 @@
  * a file only grows, and what is stored of it is stored in its order. So a look at the last message is enough.
  */
 
-import { glob, open, stat } from "node:fs/promises";
+import { glob, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Lcm } from "../core/lcm.ts";
 import type { Conversation, ConversationId, Timestamp } from "../core/model.ts";
 import { msToTimestamp } from "../core/text.ts";
 import { readTranscriptLine } from "../core/transcript.ts";
-import { openTranscript, sessionNameOf } from "./files.ts";
+import { openTranscript, readPart, sessionNameOf } from "./files.ts";
 
 interface HostTranscript {
   readonly path: string;
@@ -68,7 +68,7 @@ const headBytes = 16_384;
 /** As its header says, and else as it is called: what an import would take. */
 async function sessionIdOf(path: string): Promise<string> {
   // One that cannot be read is listed all the same; importing it says why.
-  const [first = ""] = (await readPart(path, 0, headBytes).catch(() => "")).split("\n", 1);
+  const [first = ""] = (await readPart(path, 0, headBytes).catch(() => "")).toString().split("\n", 1);
   const read = readTranscriptLine(first, 1, msToTimestamp(0));
   return (read.kind === "item" ? read.sessionId : null) ?? sessionNameOf(path);
 }
@@ -92,7 +92,10 @@ const tailBytes = 65_536;
 async function lastKeyOf(path: string, bytes: number): Promise<string | null> {
   for (let size = tailBytes; ; size *= 8) {
     const from = Math.max(0, bytes - size);
-    const lines = (await readPart(path, from, bytes - from)).split("\n").slice(from === 0 ? 0 : 1);
+    const lines = (await readPart(path, from, bytes - from))
+      .toString()
+      .split("\n")
+      .slice(from === 0 ? 0 : 1);
     const last = lines.findLast((line) => keyOf(line, 0) !== null);
     const key = last === undefined ? null : keyOf(last, 0);
     // Without ids of its own, a line is known by its place, and that by reading all before it.
@@ -111,14 +114,4 @@ async function lastPlaceOf(path: string, bytes: number): Promise<string | null> 
 function keyOf(line: string, position: number): string | null {
   const read = readTranscriptLine(line, position, msToTimestamp(0));
   return read.kind === "item" && read.item.kind === "message" ? read.item.message.key : null;
-}
-
-async function readPart(path: string, from: number, bytes: number): Promise<string> {
-  const file = await open(path, "r");
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, from);
-    return buffer.toString("utf8", 0, bytesRead);
-  } finally {
-    await file.close();
-  }
 }

@@ -1,6 +1,7 @@
 /** Two texts as a unified diff, and that diff as a person reads it: signs in front, colours if there are any. */
 
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
+import type { Output } from "./page.ts";
 import { harmless, wrap } from "./render.ts";
 import type { Paint } from "./render.ts";
 
@@ -12,8 +13,7 @@ export function unifiedDiff(old: string, now: string): string {
 }
 
 /** Who reads it from a pipe may want to apply it: only on a terminal its lines are broken. */
-export const diffColumns = (output: { readonly isTerminal: boolean; readonly columns: number | null }): number | null =>
-  output.isTerminal ? output.columns : null;
+export const diffColumns = ({ isTerminal, columns }: Output): number | null => (isTerminal ? columns : null);
 
 /** A paragraph of prose is one long line: where there is a width it is broken, each piece behind the line's sign. */
 export function diffLines(paint: Paint, diff: string, columns: number | null): readonly string[] {

@@ -2,6 +2,15 @@
 
 import type { Paint } from "./render.ts";
 
+/** Where text goes: a terminal, a file or another program. */
+export interface Output {
+  readonly stream: NodeJS.WritableStream;
+  readonly isTerminal: boolean;
+  /** Width of the terminal; null where there is none and no width was asked for. */
+  readonly columns: number | null;
+  readonly colour: boolean;
+}
+
 export interface Page {
   readonly paint: Paint;
   /** How wide a line may be. Where there is no terminal, so wide that whoever reads it is not flooded. */

@@ -1,25 +1,21 @@
 /** `lcm adopt`: a database of the older program becomes ours, in place, after a backup. */
 
-import type { Command } from "commander";
 import { plural } from "../../show/render.ts";
-import { act, exitOk, indexAll, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
-import { examples } from "./options.ts";
+import { exitOk, indexAll, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
-export function addAdopt(program: Command, context: CommandContext): void {
-  program
-    .command("adopt")
-    .summary("move a database of lossless-claw 0.1 to 0.15 over to this one")
-    .description(
-      "Move a database of the older lossless-claw (0.1 to 0.15) over, in place. A backup is made beside it first, every row is " +
-        "kept, and search is rebuilt. Doing it twice does nothing.",
-    )
-    .addHelpText(
-      "after",
-      examples(["lcm adopt", "the database of this user"], ["lcm adopt --db old/lcm.db", "another one"]),
-    )
-    .action(act(context, adoptIt));
-}
+export const adoptCommand: CommandDefinition = {
+  name: "adopt",
+  summary: "move a database of lossless-claw 0.1 to 0.15 over to this one",
+  description:
+    "Move a database of the older lossless-claw (0.1 to 0.15) over, in place. A backup is made beside it first, every row is " +
+    "kept, and search is rebuilt. Doing it twice does nothing.",
+  examples: [
+    ["lcm adopt", "the database of this user"],
+    ["lcm adopt --db old/lcm.db", "another one"],
+  ],
+  run: adoptIt,
+};
 
 async function adoptIt(session: Session): Promise<number> {
   const { database } = session;

@@ -5,6 +5,7 @@
 
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
+import type { SharedOption } from "./options.ts";
 import type { Session } from "./session.ts";
 
 interface ApplyingOptions {
@@ -14,13 +15,12 @@ interface ApplyingOptions {
   readonly backup?: boolean;
 }
 
-export const addApplying = (command: Command): Command =>
-  command
-    .option("--apply", "do it; otherwise only what would be done is shown")
-    .option("--dry-run", "only show what would be done, which is the default");
+export const applyOptions: readonly SharedOption[] = [
+  ["--apply", "do it; otherwise only what would be done is shown"],
+  ["--dry-run", "only show what would be done, which is the default"],
+];
 
-export const addBackupOption = (command: Command): Command =>
-  command.option("--no-backup", "make no backup before --apply");
+export const backupOption: SharedOption = ["--no-backup", "make no backup before --apply"];
 
 export function isApplying(command: Command): boolean {
   const { apply, dryRun } = command.opts<ApplyingOptions>();

@@ -9,15 +9,15 @@ import { messageName } from "../../core/model.ts";
 import type { SearchCaveat } from "../../core/ports.ts";
 import { caveatSentence } from "../../core/recall.ts";
 import { askWithin } from "../../tools/expand-query.ts";
-import { progressWords } from "../../tools/progress.ts";
+import { progressWords } from "../../tools/show.ts";
 import { textLines } from "../../show/passages.ts";
 import { facts, oneLine, plural } from "../../show/render.ts";
 import { summaryIdsOf } from "./expand.ts";
-import { conversationWords, examples, paragraph, seconds, tokensMax, wholeNumber } from "./options.ts";
+import { conversationWords, seconds, tokensMax, wholeNumber } from "./options.ts";
 import { everywhere, reachFor } from "./reach.ts";
 import type { ReachOptions } from "./reach.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session, Summariser } from "./session.ts";
+import { attend, exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session, Summariser } from "./session.ts";
 
 interface AskOptions extends ReachOptions {
   readonly query?: string;
@@ -31,45 +31,38 @@ interface AskOptions extends ReachOptions {
 
 const collect = (id: string, before: readonly string[] = []): readonly string[] => [...before, id];
 
-export function addAsk(program: Command, context: CommandContext): void {
-  program
-    .command("ask")
-    .summary("ask a question about what was said")
-    .description(
-      "Ask a question about what was said. What speaks of it is found and given to the model, which may read further " +
-        "down, and the answer names the ids it is taken from. Without a model you get the passages themselves.",
-    )
-    .argument("<question...>", "what you want to know; several words need no quotes")
-    .option("--query <words>", "find passages by these words instead of the question's own")
-    .option("--summary <id>", "read below this summary instead of searching; may be said several times", collect)
-    .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
-    .option("--family <name>", "only in this conversation and the other segments of its session")
-    .option(
-      "--max-tokens <n>",
-      "how long the answer may be (default: 2,000; without a model 600)",
-      wholeNumber(1, tokensMax),
-    )
-    .option("--tokens <n>", "how much may be read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
-    .option("--model <name>", "which model answers, as provider/model")
-    .option("--no-model", "use none: show the passages that speak of it")
-    .option("--timeout <seconds>", "answer after this long (default: LCM_EXPAND_TIMEOUT_SECONDS, 120)", seconds)
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm ask why did we choose postgres", "an answer with its sources"],
-        ["lcm ask 'what is left to do?' --conversation 3", "of one conversation"],
-        ["lcm ask 'which port?' --query 'staging server'", "found by other words than the question's"],
-      ),
-    )
-    .addHelpText(
-      "after",
-      paragraph(
-        "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Ctrl-C and --timeout end " +
-          "it with what has been found until then.",
-      ),
-    )
-    .action(act(context, ask));
-}
+export const askCommand: CommandDefinition = {
+  name: "ask",
+  summary: "ask a question about what was said",
+  description:
+    "Ask a question about what was said. What speaks of it is found and given to the model, which may read further " +
+    "down, and the answer names the ids it is taken from. Without a model you get the passages themselves.",
+  options: (command) =>
+    command
+      .argument("<question...>", "what you want to know; several words need no quotes")
+      .option("--query <words>", "find passages by these words instead of the question's own")
+      .option("--summary <id>", "read below this summary instead of searching; may be said several times", collect)
+      .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
+      .option("--family <name>", "only in this conversation and the other segments of its session")
+      .option(
+        "--max-tokens <n>",
+        "how long the answer may be (default: 2,000; without a model 600)",
+        wholeNumber(1, tokensMax),
+      )
+      .option("--tokens <n>", "how much may be read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
+      .option("--model <name>", "which model answers, as provider/model")
+      .option("--no-model", "use none: show the passages that speak of it")
+      .option("--timeout <seconds>", "answer after this long (default: LCM_EXPAND_TIMEOUT_SECONDS, 120)", seconds),
+  examples: [
+    ["lcm ask why did we choose postgres", "an answer with its sources"],
+    ["lcm ask 'what is left to do?' --conversation 3", "of one conversation"],
+    ["lcm ask 'which port?' --query 'staging server'", "found by other words than the question's"],
+  ],
+  notes:
+    "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Ctrl-C and --timeout end " +
+    "it with what has been found until then.",
+  run: ask,
+};
 
 /** As many passages as one cares to read; a model's answer is as long as it needs to be. */
 const passageTokens = 600;
@@ -125,9 +118,6 @@ const lateShare = 0.9;
 const isAnywhere = ({ conversation, family }: AskOptions): boolean =>
   conversation === undefined && family === undefined;
 
-/** A model may think for a minute; the line shows that somebody waits for it. */
-const tickMs = 250;
-
 async function watch<T>(
   session: Session,
   work: (signal: AbortSignal, onProgress: (at: AskProgress) => void) => Promise<T>,
@@ -136,19 +126,11 @@ async function watch<T>(
   const startedMs = performance.now();
   let words = "";
   const show = (): void => progress.say(`${Math.floor((performance.now() - startedMs) / 1_000)} s  ${oneLine(words)}`);
-  const ticker = setInterval(show, tickMs);
-  try {
-    return await session.context.interruptible(
-      async (signal) =>
-        await work(signal, (at) => {
-          words = progressWords(at);
-          show();
-        }),
-    );
-  } finally {
-    clearInterval(ticker);
-    progress.end();
-  }
+  const onProgress = (at: AskProgress): void => {
+    words = progressWords(at);
+    show();
+  };
+  return await attend(session, progress, show, async (signal) => await work(signal, onProgress));
 }
 
 // ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -87,10 +87,11 @@ describe("a command that is named in a hint", () => {
       ["openclaw", [], "openclaw lcm history"],
       ["openclaw", ["--db", "old.db"], "openclaw lcm --db old.db history"],
       [null, ["--db", "my old.db"], "lcm --db 'my old.db' history"],
+      [null, ["--db", "C:\\my old.db"], 'lcm --db "C:\\my old.db" history'],
     ];
     for (const [host, options, typed] of hints) {
       const hint = `\`${typed}\` lists the changes`;
-      assert.match(await saidTo(host, "undo", "one", ...options), new RegExp(`^hint: ${hint}$`, "m"));
+      assert.match(await saidTo(host, "undo", "one", ...options), new RegExp(`^hint: ${RegExp.escape(hint)}$`, "m"));
       const told: unknown = JSON.parse(await saidTo(host, "undo", "one", ...options, "--json"));
       const message = '"one" is not the number of a change';
       assert.deepEqual(told, { error: { code: "invalid", message, hint } });

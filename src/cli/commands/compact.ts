@@ -18,13 +18,12 @@ import { comparison } from "../../show/make-up.ts";
 import { facts, listed, oneLine, padEnd, plural, table } from "../../show/render.ts";
 import { watchModel } from "../../show/waiting.ts";
 import type { Watched } from "../../show/waiting.ts";
-import { addApplying, isApplying } from "./applying.ts";
+import { applyOptions, isApplying } from "./applying.ts";
 import { headline } from "../../show/conversations.ts";
 import { dueWords } from "../../show/status.ts";
-import { budgetOption, conversationWords, examples, paragraph, seconds, tokensMax, wholeNumber } from "./options.ts";
-import { act, exitOk, indexAll, withLcm } from "./session.ts";
-import type { CommandContext, PromptFiles, Session, Summariser } from "./session.ts";
-import { addProviderOptions } from "./summariser.ts";
+import { budgetOption, conversationWords, providerOptions, seconds, tokensMax, wholeNumber } from "./options.ts";
+import { attend, exitOk, indexAll, withLcm } from "./session.ts";
+import type { CommandDefinition, PromptFiles, Session, Summariser } from "./session.ts";
 import { callLines, modelLines, refusalHint } from "../../show/summariser.ts";
 import type { NamedModel } from "../../show/summariser.ts";
 
@@ -45,52 +44,49 @@ interface CompactOptions {
   readonly backup: boolean;
 }
 
-export function addCompact(program: Command, context: CommandContext): void {
-  const command = program
-    .command("compact")
-    .summary("fold old messages into summaries")
-    .description(
-      "Fold old messages into summaries, and summaries into deeper ones, so that the context fits the model. Every message " +
-        "stays stored and can be reached through its summary. Without --apply it only shows what it would do and cost.",
-    )
-    .argument("<conversation>", conversationWords)
-    .addOption(
-      new Option("--mode <mode>", "only what is due, one pass, or all there is to fold (default: sweep)")
-        .choices(["due", "incremental", "sweep"])
-        .conflicts("until"),
-    )
-    .option("--until <tokens>", "only until the context takes no more than this", wholeNumber(1, tokensMax))
-    .option("--force", "fold short runs too, and fewer summaries at a time than usual")
-    .option("--instructions <text>", "what to look after in these summaries, for the model")
-    .option("--model <name>", "which model writes them, as provider/model")
-    .option("--no-model", "use none: take the most telling sentences, on this machine")
-    .addOption(budgetOption())
-    .option("--passes <n>", "how many summaries to make at most", wholeNumber(1, 1_000_000))
-    .option("--concurrency <n>", "how many at the same time (default: LCM_SUMMARY_CONCURRENCY, 4)", wholeNumber(1, 64))
-    .option("--timeout <seconds>", "stop after this long; what is folded stays", seconds)
-    .option("--no-backup", "make no backup before --apply; a fold removes no row");
-  addApplying(addProviderOptions(command))
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm compact 3", "what would be folded, and what that costs"],
-        ["lcm compact 3 --apply", "fold it"],
-        ["lcm compact 3 --no-model --apply", "without any model"],
-        ["lcm compact 3 --until 50000 --apply", "only as far as needed"],
-        ["lcm compact 3 --mode due --apply", "only if it is due, as the host does it"],
-      ),
-    )
-    .addHelpText(
-      "after",
-      paragraph(
-        "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Where none of them " +
-          "names one, summaries are extracted on this machine. Exit status 6 means that the model could not be asked " +
-          "or refused, that nothing was folded before --timeout, or that --until was missed; 130 means that Ctrl-C " +
-          "was pressed. What was folded before stays.",
-      ),
-    )
-    .action(act(context, compactOne));
-}
+export const compactCommand: CommandDefinition = {
+  name: "compact",
+  summary: "fold old messages into summaries",
+  description:
+    "Fold old messages into summaries, and summaries into deeper ones, so that the context fits the model. Every message " +
+    "stays stored and can be reached through its summary. Without --apply it only shows what it would do and cost.",
+  options: (command) =>
+    command
+      .argument("<conversation>", conversationWords)
+      .addOption(
+        new Option("--mode <mode>", "only what is due, one pass, or all there is to fold (default: sweep)")
+          .choices(["due", "incremental", "sweep"])
+          .conflicts("until"),
+      )
+      .option("--until <tokens>", "only until the context takes no more than this", wholeNumber(1, tokensMax))
+      .option("--force", "fold short runs too, and fewer summaries at a time than usual")
+      .option("--instructions <text>", "what to look after in these summaries, for the model")
+      .option("--model <name>", "which model writes them, as provider/model")
+      .option("--no-model", "use none: take the most telling sentences, on this machine")
+      .addOption(budgetOption())
+      .option("--passes <n>", "how many summaries to make at most", wholeNumber(1, 1_000_000))
+      .option(
+        "--concurrency <n>",
+        "how many at the same time (default: LCM_SUMMARY_CONCURRENCY, 4)",
+        wholeNumber(1, 64),
+      )
+      .option("--timeout <seconds>", "stop after this long; what is folded stays", seconds)
+      .option("--no-backup", "make no backup before --apply; a fold removes no row"),
+  shared: [...providerOptions, ...applyOptions],
+  examples: [
+    ["lcm compact 3", "what would be folded, and what that costs"],
+    ["lcm compact 3 --apply", "fold it"],
+    ["lcm compact 3 --no-model --apply", "without any model"],
+    ["lcm compact 3 --until 50000 --apply", "only as far as needed"],
+    ["lcm compact 3 --mode due --apply", "only if it is due, as the host does it"],
+  ],
+  notes:
+    "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Where none of them " +
+    "names one, summaries are extracted on this machine. Exit status 6 means that the model could not be asked " +
+    "or refused, that nothing was folded before --timeout, or that --until was missed; 130 means that Ctrl-C " +
+    "was pressed. What was folded before stays.",
+  run: compactOne,
+};
 
 async function compactOne(session: Session, command: Command, name: string): Promise<number> {
   const options = command.opts<CompactOptions>();
@@ -274,8 +270,6 @@ interface Ran {
 /** Plan and result stand below each other. */
 const padded = (name: string): string => padEnd(name, "context".length);
 
-/** A model may take a minute for its first answer; the line shows that somebody is waiting for it. */
-const tickMs = 500;
 /** The model's name may be as long as the line leaves it room. */
 const nameColumnsMin = 14;
 const columnsBesideName = 72;
@@ -288,8 +282,7 @@ async function run(
   options: CompactOptions,
   watched: Watched | null,
 ): Promise<Ran> {
-  const { context } = session;
-  const { clock } = context;
+  const { clock, stderr } = session.context;
   const started = timestampToMs(clock.now());
   const progress = session.progress("compacting");
   let done = 0;
@@ -297,34 +290,25 @@ async function run(
   let depth = 0;
   const show = (): void => {
     const of = Math.max(done, plan.passes.length);
-    const wait = watched?.wait(Math.max(nameColumnsMin, (context.stderr.columns ?? 0) - columnsBesideName)) ?? null;
+    const wait = watched?.wait(Math.max(nameColumnsMin, (stderr.columns ?? 0) - columnsBesideName)) ?? null;
     const detail = wait ?? `d${depth}, ${formatCount(saved)} tokens saved`;
     progress.update({ done, of, unit: "passes", detail });
   };
-  const ticker = setInterval(show, tickMs);
-  try {
-    return await context.interruptible(async (interruption) => {
-      const deadline = options.timeout === undefined ? [] : [AbortSignal.timeout(options.timeout * 1_000)];
-      const result = await lcm.compact({
-        ...request,
-        signal: AbortSignal.any([interruption, ...deadline]),
-        onPass(pass) {
-          done += 1;
-          saved += pass.sourceTokens - pass.tokens;
-          depth = pass.depth;
-          show();
-        },
-      });
-      return {
-        result,
-        isInterrupted: interruption.aborted && result.outcome.kind === "bounded",
-        tookMs: timestampToMs(clock.now()) - started,
-      };
+  return await attend(session, progress, show, async (interruption) => {
+    const deadline = options.timeout === undefined ? [] : [AbortSignal.timeout(options.timeout * 1_000)];
+    const result = await lcm.compact({
+      ...request,
+      signal: AbortSignal.any([interruption, ...deadline]),
+      onPass(pass) {
+        done += 1;
+        saved += pass.sourceTokens - pass.tokens;
+        depth = pass.depth;
+        show();
+      },
     });
-  } finally {
-    clearInterval(ticker);
-    progress.end();
-  }
+    const isInterrupted = interruption.aborted && result.outcome.kind === "bounded";
+    return { result, isInterrupted, tookMs: timestampToMs(clock.now()) - started };
+  });
 }
 
 function resultLines(

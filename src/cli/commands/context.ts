@@ -22,37 +22,34 @@ import type { PromptItem } from "../../show/context.ts";
 import { headline } from "../../show/conversations.ts";
 import { bar, legend, makeUp } from "../../show/make-up.ts";
 import { createSpans, table } from "../../show/render.ts";
-import { budgetOption, conversationWords, examples } from "./options.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { budgetOption, conversationWords } from "./options.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
 interface ContextOptions {
   readonly budget?: number;
   readonly full?: boolean;
 }
 
-export function addContext(program: Command, context: CommandContext): void {
-  program
-    .command("context")
-    .summary("show what the model sees of a conversation")
-    .description(
-      "Show what the model sees of a conversation: which summaries and messages, in which order, and how many tokens they take " +
-        "of the budget. What is not shown here is stored all the same.",
-    )
-    .argument("<conversation>", conversationWords)
-    .addOption(budgetOption())
-    .option("--full", "the whole texts, exactly as the model gets them")
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm context 3", "a line for each item"],
-        ["lcm context 3 --budget 32000", "what a smaller model would see"],
-        ["lcm context 3 --full | less", "every word of it"],
-        ["lcm context 3 --json | jq '.messages'", "the prompt's messages, for a program"],
-      ),
-    )
-    .action(act(context, showContext));
-}
+export const contextCommand: CommandDefinition = {
+  name: "context",
+  summary: "show what the model sees of a conversation",
+  description:
+    "Show what the model sees of a conversation: which summaries and messages, in which order, and how many tokens they take " +
+    "of the budget. What is not shown here is stored all the same.",
+  options: (command) =>
+    command
+      .argument("<conversation>", conversationWords)
+      .addOption(budgetOption())
+      .option("--full", "the whole texts, exactly as the model gets them"),
+  examples: [
+    ["lcm context 3", "a line for each item"],
+    ["lcm context 3 --budget 32000", "what a smaller model would see"],
+    ["lcm context 3 --full | less", "every word of it"],
+    ["lcm context 3 --json | jq '.messages'", "the prompt's messages, for a program"],
+  ],
+  run: showContext,
+};
 
 async function showContext(session: Session, command: Command, name: string): Promise<number> {
   const { budget, full } = command.opts<ContextOptions>();

@@ -7,9 +7,9 @@ import { promptTokens } from "../../core/render-summary.ts";
 import { formatCount } from "../../core/text.ts";
 import { nameOf } from "../../show/conversations.ts";
 import { clockTime, plural, table } from "../../show/render.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
-import { examples, wholeNumber } from "./options.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
+import { wholeNumber } from "./options.ts";
 
 interface ConversationsOptions {
   readonly sessionKey?: string;
@@ -18,25 +18,23 @@ interface ConversationsOptions {
   readonly limit: number;
 }
 
-export function addConversations(program: Command, context: CommandContext): void {
-  program
-    .command("conversations")
-    .summary("list conversations, newest activity first")
-    .description("List conversations, newest activity first.")
-    .option("--session-key <key>", "only the segments of this session key")
-    .option("--agent <id>", "only those of this agent")
-    .option("--all", "also those hidden from recall because their session was deleted")
-    .option("--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 50)
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm conversations", "the 50 most recently active"],
-        ["lcm conversations --session-key agent:main:main", "all segments of one session"],
-        ["lcm conversations --json | jq '.conversations[].id'", "for a script"],
-      ),
-    )
-    .action(act(context, listConversations));
-}
+export const conversationsCommand: CommandDefinition = {
+  name: "conversations",
+  summary: "list conversations, newest activity first",
+  description: "List conversations, newest activity first.",
+  options: (command) =>
+    command
+      .option("--session-key <key>", "only the segments of this session key")
+      .option("--agent <id>", "only those of this agent")
+      .option("--all", "also those hidden from recall because their session was deleted")
+      .option("--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 50),
+  examples: [
+    ["lcm conversations", "the 50 most recently active"],
+    ["lcm conversations --session-key agent:main:main", "all segments of one session"],
+    ["lcm conversations --json | jq '.conversations[].id'", "for a script"],
+  ],
+  run: listConversations,
+};
 
 async function listConversations(session: Session, command: Command): Promise<number> {
   const options = command.opts<ConversationsOptions>();

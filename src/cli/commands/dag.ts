@@ -18,39 +18,36 @@ import { readTree } from "../tree.ts";
 import type { Tree, TreeNode, TreeOptions } from "../tree.ts";
 import { headline } from "../../show/conversations.ts";
 import { inShort, openingOf } from "../../show/messages.ts";
-import { conversationWords, examples, wholeNumber } from "./options.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { conversationWords, wholeNumber } from "./options.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
 interface DagOptions extends TreeOptions {
   readonly summary?: string;
   readonly summaryId?: string;
 }
 
-export function addDag(program: Command, context: CommandContext): void {
-  program
-    .command("dag")
-    .summary("show which summaries stand for what, as a tree")
-    .description(
-      "Show the context from the top down as a tree: each summary with the summaries or messages it was made from. What is " +
-        "not in the context any more is named at the end.",
-    )
-    .argument("[conversation]", `${conversationWords}; not needed with --summary`)
-    .option("--summary <id>", "only this summary and what is below it")
-    .addOption(new Option("--summary-id <id>", "the same").hideHelp())
-    .option("--depth <n>", "how many levels below the context to show", wholeNumber(0, 1_000))
-    .option("--messages", "the messages too, a line each")
-    .option("--limit <n>", "how many summaries to show at most", wholeNumber(1, 100_000), 500)
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm dag 3", "the whole tree"],
-        ["lcm dag 3 --depth 0", "only what is in the context"],
-        ["lcm dag --summary sum_0123456789abcdef --messages", "one summary, down to its messages"],
-      ),
-    )
-    .action(act(context, showDag));
-}
+export const dagCommand: CommandDefinition = {
+  name: "dag",
+  summary: "show which summaries stand for what, as a tree",
+  description:
+    "Show the context from the top down as a tree: each summary with the summaries or messages it was made from. What is " +
+    "not in the context any more is named at the end.",
+  options: (command) =>
+    command
+      .argument("[conversation]", `${conversationWords}; not needed with --summary`)
+      .option("--summary <id>", "only this summary and what is below it")
+      .addOption(new Option("--summary-id <id>", "the same").hideHelp())
+      .option("--depth <n>", "how many levels below the context to show", wholeNumber(0, 1_000))
+      .option("--messages", "the messages too, a line each")
+      .option("--limit <n>", "how many summaries to show at most", wholeNumber(1, 100_000), 500),
+  examples: [
+    ["lcm dag 3", "the whole tree"],
+    ["lcm dag 3 --depth 0", "only what is in the context"],
+    ["lcm dag --summary sum_0123456789abcdef --messages", "one summary, down to its messages"],
+  ],
+  run: showDag,
+};
 
 async function showDag(session: Session, command: Command, name?: string): Promise<number> {
   const options = command.opts<DagOptions>();

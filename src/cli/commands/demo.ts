@@ -16,33 +16,34 @@ import type { Conversation, JsonObject } from "../../core/model.ts";
 import type { SearchHit } from "../../core/ports.ts";
 import { resolveSettings } from "../../core/settings.ts";
 import { excerpt, formatCount } from "../../core/text.ts";
-import type { KeyFact } from "../demo/facts.ts";
+import { demoSession, readDemoTranscript, readKeyFacts } from "../five-weeks.ts";
+import type { KeyFact } from "../five-weeks.ts";
 import { bar, comparison, legend, makeUp } from "../../show/make-up.ts";
 import { holds, recollect } from "../recollect.ts";
 import type { Recollection } from "../recollect.ts";
 import { cut, harmless, oneLine, plural } from "../../show/render.ts";
 import { readTree } from "../tree.ts";
 import { treeOf } from "./dag.ts";
-import { examples } from "./options.ts";
-import { act, exitFindings, exitOk } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { exitFindings, exitOk } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
 interface DemoOptions {
   readonly keep?: boolean;
 }
 
-export function addDemo(program: Command, context: CommandContext): void {
-  program
-    .command("demo")
-    .summary("see it work on a made-up conversation, in a few seconds")
-    .description(
-      "See it work on a made-up conversation of five weeks: stored, folded into summaries, shown, searched and opened up again. " +
-        "No server, key or account is needed. It happens in a folder of its own, which is gone afterwards.",
-    )
-    .option("--keep", "keep that folder, to look around in")
-    .addHelpText("after", examples(["lcm demo", "watch it"], ["lcm demo --keep", "then try the other commands on it"]))
-    .action(act(context, demonstrate));
-}
+export const demoCommand: CommandDefinition = {
+  name: "demo",
+  summary: "see it work on a made-up conversation, in a few seconds",
+  description:
+    "See it work on a made-up conversation of five weeks: stored, folded into summaries, shown, searched and opened up again. " +
+    "No server, key or account is needed. It happens in a folder of its own, which is gone afterwards.",
+  options: (command) => command.option("--keep", "keep that folder, to look around in"),
+  examples: [
+    ["lcm demo", "watch it"],
+    ["lcm demo --keep", "then try the other commands on it"],
+  ],
+  run: demonstrate,
+};
 
 async function demonstrate(session: Session, command: Command): Promise<number> {
   const { keep } = command.opts<DemoOptions>();
@@ -64,12 +65,8 @@ const smallBudget = 16_000;
 
 /** Everything at its default, whatever this machine is set to: it is the same show everywhere. */
 async function perform(stage: Stage, folder: string): Promise<object> {
-  const [{ createDemoTranscript, demoSession }, { keyFacts }] = await Promise.all([
-    import("../demo/transcript.ts"),
-    import("../demo/facts.ts"),
-  ]);
   const { session } = stage;
-  const transcript = createDemoTranscript();
+  const transcript = readDemoTranscript();
   const database = await session.context.database(join(folder, "lcm.db"));
   const lcm = await database.open("import", { settings: resolveSettings({ env: {}, config: {} }).values });
   try {
@@ -81,7 +78,7 @@ async function perform(stage: Stage, folder: string): Promise<object> {
     showMakeUp(stage, assembly);
     await readBack(stage, lcm, conversation, transcript);
     await search(stage, lcm, conversation);
-    const facts = await remember(stage, lcm, conversation, assembly, keyFacts);
+    const facts = await remember(stage, lcm, conversation, assembly, readKeyFacts());
     return { messages: transcript.length, ...tokens, promptTokens: assembly.report.tokens, facts };
   } finally {
     await lcm.close();

@@ -13,10 +13,10 @@ import { createSpans, facts, oneLine, plural, table } from "../../show/render.ts
 import { headline } from "../../show/conversations.ts";
 import { openingOf } from "../../show/messages.ts";
 import { messageRuns } from "../../show/summaries.ts";
-import { examples, tokensMax, wholeNumber } from "./options.ts";
+import { tokensMax, wholeNumber } from "./options.ts";
 import { everywhere } from "./reach.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
 interface DescribeOptions {
   readonly fromLine?: number;
@@ -27,29 +27,26 @@ interface DescribeOptions {
 
 const line = wholeNumber(1, 1_000_000_000);
 
-export function addDescribe(program: Command, context: CommandContext): void {
-  program
-    .command("describe")
-    .summary("look at one summary, message or file by its id")
-    .description(
-      "Look at one thing by its id: a summary with what lies below it and how many tokens each part takes, a message, " +
-        "or a file by its lines.",
-    )
-    .argument("<id>", "sum_…, file_… or msg_42, as other commands show them")
-    .option("--from-line <n>", "of a file: the first line to show", line)
-    .option("--to-line <n>", "of a file: the last line to show", line)
-    .option("--bytes <n>", "of a file: how many bytes to show at most", line)
-    .option("--tokens <n>", "how much to show (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm describe sum_0123456789abcdef", "what it says, and what it was made from"],
-        ["lcm describe msg_42", "one message, and the summaries that stand for it"],
-        ["lcm describe file_0123456789abcdef --from-line 200", "a file, from there on"],
-      ),
-    )
-    .action(act(context, describeOne));
-}
+export const describeCommand: CommandDefinition = {
+  name: "describe",
+  summary: "look at one summary, message or file by its id",
+  description:
+    "Look at one thing by its id: a summary with what lies below it and how many tokens each part takes, a message, " +
+    "or a file by its lines.",
+  options: (command) =>
+    command
+      .argument("<id>", "sum_…, file_… or msg_42, as other commands show them")
+      .option("--from-line <n>", "of a file: the first line to show", line)
+      .option("--to-line <n>", "of a file: the last line to show", line)
+      .option("--bytes <n>", "of a file: how many bytes to show at most", line)
+      .option("--tokens <n>", "how much to show (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)),
+  examples: [
+    ["lcm describe sum_0123456789abcdef", "what it says, and what it was made from"],
+    ["lcm describe msg_42", "one message, and the summaries that stand for it"],
+    ["lcm describe file_0123456789abcdef --from-line 200", "a file, from there on"],
+  ],
+  run: describeOne,
+};
 
 async function describeOne(session: Session, command: Command, id: string): Promise<number> {
   const { tokens, bytes, ...lines } = command.opts<DescribeOptions>();

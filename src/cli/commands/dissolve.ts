@@ -6,11 +6,11 @@ import type { Dissolution } from "../../core/dissolve.ts";
 import { LcmError } from "../../core/errors.ts";
 import { headline } from "../../show/conversations.ts";
 import { dissolutionLines, dissolvedWords } from "../../show/dissolution.ts";
-import { addApplying, addBackupOption, backUpFirst, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
+import { applyOptions, backUpFirst, backupOption, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
 import { findSummary, givenSummary } from "./dag.ts";
-import { conversationWords, examples, paragraph } from "./options.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { conversationWords } from "./options.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
 interface DissolveOptions {
   readonly summary?: string;
@@ -18,35 +18,28 @@ interface DissolveOptions {
   readonly purge?: boolean;
 }
 
-export function addDissolve(program: Command, context: CommandContext): void {
-  const command = program
-    .command("dissolve")
-    .summary("put what a summary was made from back into the context")
-    .description(
-      "Put what a summary was made from back into its place in the context: the messages of a leaf, the summaries of a " +
-        "condensed one. The summary itself stays stored and is still found, unless --purge removes it.",
-    )
-    .argument("<conversation>", conversationWords)
-    .option("--summary <id>", "the summary, as `lcm context` and `lcm dag` show it")
-    .addOption(new Option("--summary-id <id>", "the same").hideHelp())
-    .option("--purge", "remove the summary too, if nothing was made from it");
-  addApplying(addBackupOption(command))
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm dissolve 3 --summary sum_0123456789abcdef", "what would come back"],
-        ["lcm dissolve 3 --summary sum_0123456789abcdef --apply", "put it back"],
-      ),
-    )
-    .addHelpText(
-      "after",
-      paragraph(
-        "A summary below another one is reached from above: dissolve the one that the context shows first. What comes " +
-          "back may be folded again by the next compaction.",
-      ),
-    )
-    .action(act(context, dissolveOne));
-}
+export const dissolveCommand: CommandDefinition = {
+  name: "dissolve",
+  summary: "put what a summary was made from back into the context",
+  description:
+    "Put what a summary was made from back into its place in the context: the messages of a leaf, the summaries of a " +
+    "condensed one. The summary itself stays stored and is still found, unless --purge removes it.",
+  options: (command) =>
+    command
+      .argument("<conversation>", conversationWords)
+      .option("--summary <id>", "the summary, as `lcm context` and `lcm dag` show it")
+      .addOption(new Option("--summary-id <id>", "the same").hideHelp())
+      .option("--purge", "remove the summary too, if nothing was made from it"),
+  shared: [backupOption, ...applyOptions],
+  examples: [
+    ["lcm dissolve 3 --summary sum_0123456789abcdef", "what would come back"],
+    ["lcm dissolve 3 --summary sum_0123456789abcdef --apply", "put it back"],
+  ],
+  notes:
+    "A summary below another one is reached from above: dissolve the one that the context shows first. What comes " +
+    "back may be folded again by the next compaction.",
+  run: dissolveOne,
+};
 
 async function dissolveOne(session: Session, command: Command, name: string): Promise<number> {
   const options = command.opts<DissolveOptions>();

@@ -12,47 +12,39 @@ import type { Mending } from "../../core/ports.ts";
 import { broken, findingsLines, groupFindings } from "../../show/findings.ts";
 import type { FindingGroup, ToldFinding } from "../../show/findings.ts";
 import { plural } from "../../show/render.ts";
-import { addApplying, addBackupOption, backUpFirst, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
-import { act, exitFindings, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
-import { conversationWords, examples, paragraph } from "./options.ts";
+import { applyOptions, backUpFirst, backupOption, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
+import { exitFindings, exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
+import { conversationWords } from "./options.ts";
 
 interface DoctorOptions {
   readonly verbose?: boolean;
   readonly fix?: boolean;
 }
 
-export function addDoctor(program: Command, context: CommandContext): void {
-  const command = program
-    .command("doctor")
-    .summary("check that nothing is lost, doubled or broken")
-    .description(
-      "Check that nothing is lost, doubled or broken: every message is reached once and reads back, every reference, total " +
-        "and search entry is right, and the file itself is sound. Every finding names the command that mends it. " +
-        "--fix sets right what follows from other rows, and no text: order, links to nothing, totals, times, search " +
-        "entries. Nothing is changed without --apply.",
-    )
-    .argument("[conversation]", `only ${conversationWords}`)
-    .option("-v, --verbose", "name everything that is only for information, too")
-    .option("--fix", "set right what needs no decision");
-  addBackupOption(addApplying(command))
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm doctor", "the whole database"],
-        ["lcm doctor 3 --json", "one conversation, as JSON"],
-        ["lcm doctor --fix", "what would be set right"],
-        ["lcm doctor --fix --apply", "set it right, after a backup"],
-      ),
-    )
-    .addHelpText(
-      "after",
-      paragraph(
-        "Exit status 1 means that there are errors or warnings, or still are after --fix; information alone is 0.",
-      ),
-    )
-    .action(act(context, doctor));
-}
+export const doctorCommand: CommandDefinition = {
+  name: "doctor",
+  summary: "check that nothing is lost, doubled or broken",
+  description:
+    "Check that nothing is lost, doubled or broken: every message is reached once and reads back, every reference, total " +
+    "and search entry is right, and the file itself is sound. Every finding names the command that mends it. " +
+    "--fix sets right what follows from other rows, and no text: order, links to nothing, totals, times, search " +
+    "entries. Nothing is changed without --apply.",
+  options: (command) =>
+    command
+      .argument("[conversation]", `only ${conversationWords}`)
+      .option("-v, --verbose", "name everything that is only for information, too")
+      .option("--fix", "set right what needs no decision"),
+  shared: [...applyOptions, backupOption],
+  examples: [
+    ["lcm doctor", "the whole database"],
+    ["lcm doctor 3 --json", "one conversation, as JSON"],
+    ["lcm doctor --fix", "what would be set right"],
+    ["lcm doctor --fix --apply", "set it right, after a backup"],
+  ],
+  notes: "Exit status 1 means that there are errors or warnings, or still are after --fix; information alone is 0.",
+  run: doctor,
+};
 
 async function doctor(session: Session, command: Command, name?: string): Promise<number> {
   const { fix = false, verbose = false } = command.opts<DoctorOptions>();

@@ -9,9 +9,9 @@ import { formatCount } from "../../core/text.ts";
 import { countWords, passageLines } from "../../show/passages.ts";
 import { plural } from "../../show/render.ts";
 import { everywhere } from "./reach.ts";
-import { examples, tokensMax, wholeNumber } from "./options.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { tokensMax, wholeNumber } from "./options.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
 interface ExpandOptions {
   readonly query?: string;
@@ -20,28 +20,25 @@ interface ExpandOptions {
   readonly tokens?: number;
 }
 
-export function addExpand(program: Command, context: CommandContext): void {
-  program
-    .command("expand")
-    .summary("read what summaries were made from")
-    .description(
-      "Read what summaries were made from: the messages of a leaf; else the summaries below it, and with --messages " +
-        "their messages too.",
-    )
-    .argument("<summary...>", "ids of summaries, as `lcm grep` and `lcm dag` show them")
-    .option("--query <words>", "take what speaks of this first, when not all of it fits")
-    .option("--depth <n>", "how many levels of summaries to go down", wholeNumber(1, 1_000), 1)
-    .option("--messages", "the messages too, below the summaries that are reached")
-    .option("--tokens <n>", "how much to read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm expand sum_0123456789abcdef", "one level down"],
-        ["lcm expand sum_0123456789abcdef --messages --query 'rate limit'", "the messages that speak of it"],
-      ),
-    )
-    .action(act(context, expandThem));
-}
+export const expandCommand: CommandDefinition = {
+  name: "expand",
+  summary: "read what summaries were made from",
+  description:
+    "Read what summaries were made from: the messages of a leaf; else the summaries below it, and with --messages " +
+    "their messages too.",
+  options: (command) =>
+    command
+      .argument("<summary...>", "ids of summaries, as `lcm grep` and `lcm dag` show them")
+      .option("--query <words>", "take what speaks of this first, when not all of it fits")
+      .option("--depth <n>", "how many levels of summaries to go down", wholeNumber(1, 1_000), 1)
+      .option("--messages", "the messages too, below the summaries that are reached")
+      .option("--tokens <n>", "how much to read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)),
+  examples: [
+    ["lcm expand sum_0123456789abcdef", "one level down"],
+    ["lcm expand sum_0123456789abcdef --messages --query 'rate limit'", "the messages that speak of it"],
+  ],
+  run: expandThem,
+};
 
 async function expandThem(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
   const { query, depth, messages, tokens } = command.opts<ExpandOptions>();

@@ -11,33 +11,31 @@ import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
 import type { ConversationId } from "../../core/model.ts";
 import { plural } from "../../show/render.ts";
-import { act, exitFindings, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
-import { conversationWords, examples } from "./options.ts";
+import { exitFindings, exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
+import { conversationWords } from "./options.ts";
 
 interface ExportOptions {
   readonly output?: string;
   readonly force?: boolean;
 }
 
-export function addExport(program: Command, context: CommandContext): void {
-  program
-    .command("export")
-    .summary("write a conversation as JSONL, as it came in")
-    .description("Write a conversation as JSONL: the lines it came from, equal entry by entry.")
-    .argument("<conversation>", conversationWords)
-    .option("-o, --output <file>", "write into this file, readable by you alone, instead of to stdout")
-    .option("--force", "replace the file if there is one")
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm export 3 > session.jsonl", "to stdout"],
-        ["lcm export 3 --output session.jsonl", "to a file that only you can read"],
-        ["lcm export 3 | jq -r 'select(.message).message.role'", "through another program"],
-      ),
-    )
-    .action(act(context, exportOne));
-}
+export const exportCommand: CommandDefinition = {
+  name: "export",
+  summary: "write a conversation as JSONL, as it came in",
+  description: "Write a conversation as JSONL: the lines it came from, equal entry by entry.",
+  options: (command) =>
+    command
+      .argument("<conversation>", conversationWords)
+      .option("-o, --output <file>", "write into this file, readable by you alone, instead of to stdout")
+      .option("--force", "replace the file if there is one"),
+  examples: [
+    ["lcm export 3 > session.jsonl", "to stdout"],
+    ["lcm export 3 --output session.jsonl", "to a file that only you can read"],
+    ["lcm export 3 | jq -r 'select(.message).message.role'", "through another program"],
+  ],
+  run: exportOne,
+};
 
 async function exportOne(session: Session, command: Command, name: string): Promise<number> {
   const { output, force } = command.opts<ExportOptions>();

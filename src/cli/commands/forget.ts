@@ -13,11 +13,11 @@ import { messageName } from "../../core/model.ts";
 import type { Message, MessageId } from "../../core/model.ts";
 import type { ForgetPlan } from "../../core/ports.ts";
 import { cut, oneLine, plural } from "../../show/render.ts";
-import { addApplying, isApplying } from "./applying.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { applyOptions, isApplying } from "./applying.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 import { inShort } from "../../show/messages.ts";
-import { conversationWords, examples, wholeNumber } from "./options.ts";
+import { conversationWords, wholeNumber } from "./options.ts";
 
 interface ForgetOptions {
   readonly message?: number;
@@ -25,33 +25,30 @@ interface ForgetOptions {
   readonly secretStdin?: boolean;
 }
 
-export function addForget(program: Command, context: CommandContext): void {
-  const command = program
-    .command("forget")
-    .summary("remove one message, or one secret wherever it stands")
-    .description(
-      "Remove one message, or one secret wherever it stands: messages, search, summaries (which are marked for rewrite), " +
-        "stored files and the journal. This cannot be undone, and no backup is made.",
-    )
-    .argument("[conversation]", `only in ${conversationWords}`)
-    .addOption(
-      new Option("--message <id>", "the message with this id")
-        .argParser((text) => wholeNumber(1, 1e15 - 1)(text.replace(/^msg_/, "")))
-        .conflicts(["secret", "secretStdin"]),
-    )
-    .addOption(new Option("--secret <text>", "this text, wherever it stands").conflicts("secretStdin"))
-    .option("--secret-stdin", "the same, read from stdin, so that it is not in the shell's history");
-  addApplying(command)
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm forget --message msg_1234", "what would be removed"],
-        ["lcm forget --message msg_1234 --apply", "remove it"],
-        ["pbpaste | lcm forget --secret-stdin --apply", "a password that should not have been said"],
-      ),
-    )
-    .action(act(context, forget));
-}
+export const forgetCommand: CommandDefinition = {
+  name: "forget",
+  summary: "remove one message, or one secret wherever it stands",
+  description:
+    "Remove one message, or one secret wherever it stands: messages, search, summaries (which are marked for rewrite), " +
+    "stored files and the journal. This cannot be undone, and no backup is made.",
+  options: (command) =>
+    command
+      .argument("[conversation]", `only in ${conversationWords}`)
+      .addOption(
+        new Option("--message <id>", "the message with this id")
+          .argParser((text) => wholeNumber(1, 1e15 - 1)(text.replace(/^msg_/, "")))
+          .conflicts(["secret", "secretStdin"]),
+      )
+      .addOption(new Option("--secret <text>", "this text, wherever it stands").conflicts("secretStdin"))
+      .option("--secret-stdin", "the same, read from stdin, so that it is not in the shell's history"),
+  shared: applyOptions,
+  examples: [
+    ["lcm forget --message msg_1234", "what would be removed"],
+    ["lcm forget --message msg_1234 --apply", "remove it"],
+    ["pbpaste | lcm forget --secret-stdin --apply", "a password that should not have been said"],
+  ],
+  run: forget,
+};
 
 async function forget(session: Session, command: Command, name?: string): Promise<number> {
   const applying = isApplying(command);

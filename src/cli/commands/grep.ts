@@ -16,9 +16,9 @@ import { headLine, textLines } from "../../show/passages.ts";
 import { listed, oneLine, plural } from "../../show/render.ts";
 import { reachFor } from "./reach.ts";
 import type { ReachOptions } from "./reach.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
-import { conversationWords, examples, seconds, wholeNumber } from "./options.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
+import { conversationWords, seconds, wholeNumber } from "./options.ts";
 
 interface GrepOptions extends ReachOptions {
   readonly regex?: boolean;
@@ -31,49 +31,46 @@ interface GrepOptions extends ReachOptions {
   readonly timeout?: number;
 }
 
-export function addGrep(program: Command, context: CommandContext): void {
-  program
-    .command("grep")
-    .summary("search messages and summaries, by words or by regular expression")
-    .description(
-      "Search messages and summaries. The pattern is words by default, ranked like a search engine would, with " +
-        '"quoted phrases"; with -e it is a regular expression (JavaScript\'s), and small letters match capitals too.',
-    )
-    .argument(
-      "<pattern...>",
-      "what to look for; several words need no quotes, and one that begins with - goes after --",
-    )
-    .addOption(new Option("-e, --regex", "the pattern is a regular expression").conflicts("fullText"))
-    .option("--full-text", "the pattern is words, which is the default")
-    .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
-    .option("--family <name>", "only in this conversation and the other segments of its session")
-    .addOption(
-      new Option("--scope <where>", "where to look; files are the large texts that were moved out of messages")
-        .choices(["messages", "summaries", "both", "files"])
-        .default("both"),
-    )
-    .addOption(
-      new Option("--sort <order>", "default: recency for a regular expression, hybrid for words").choices([
-        "recency",
-        "relevance",
-        "hybrid",
-      ]),
-    )
-    .option("--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
-    .option("--before <time>", "only before this time")
-    .option("--limit <n>", "how many hits at most, up to 200", wholeNumber(1, 200), 20)
-    .option("--timeout <seconds>", "stop after this long (default: LCM_SEARCH_TIMEOUT_SECONDS, 10)", seconds)
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm grep database migration", "both words, best first"],
-        [`lcm grep '"rate limit"' --since 7d`, "a phrase, of the last week"],
-        [String.raw`lcm grep -e 'ECONN\w+' --conversation 3`, "a regular expression in one conversation"],
-        ["lcm grep 東京 --json", "as JSON"],
-      ),
-    )
-    .action(act(context, grep));
-}
+export const grepCommand: CommandDefinition = {
+  name: "grep",
+  summary: "search messages and summaries, by words or by regular expression",
+  description:
+    "Search messages and summaries. The pattern is words by default, ranked like a search engine would, with " +
+    '"quoted phrases"; with -e it is a regular expression (JavaScript\'s), and small letters match capitals too.',
+  options: (command) =>
+    command
+      .argument(
+        "<pattern...>",
+        "what to look for; several words need no quotes, and one that begins with - goes after --",
+      )
+      .addOption(new Option("-e, --regex", "the pattern is a regular expression").conflicts("fullText"))
+      .option("--full-text", "the pattern is words, which is the default")
+      .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
+      .option("--family <name>", "only in this conversation and the other segments of its session")
+      .addOption(
+        new Option("--scope <where>", "where to look; files are the large texts that were moved out of messages")
+          .choices(["messages", "summaries", "both", "files"])
+          .default("both"),
+      )
+      .addOption(
+        new Option("--sort <order>", "default: recency for a regular expression, hybrid for words").choices([
+          "recency",
+          "relevance",
+          "hybrid",
+        ]),
+      )
+      .option("--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
+      .option("--before <time>", "only before this time")
+      .option("--limit <n>", "how many hits at most, up to 200", wholeNumber(1, 200), 20)
+      .option("--timeout <seconds>", "stop after this long (default: LCM_SEARCH_TIMEOUT_SECONDS, 10)", seconds),
+  examples: [
+    ["lcm grep database migration", "both words, best first"],
+    [`lcm grep '"rate limit"' --since 7d`, "a phrase, of the last week"],
+    [String.raw`lcm grep -e 'ECONN\w+' --conversation 3`, "a regular expression in one conversation"],
+    ["lcm grep 東京 --json", "as JSON"],
+  ],
+  run: grep,
+};
 
 async function grep(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
   const options = command.opts<GrepOptions>();

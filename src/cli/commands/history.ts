@@ -6,9 +6,9 @@ import type { Change } from "../../core/history.ts";
 import { changeLines, changeTable } from "../../show/changes.ts";
 import { diffColumns } from "../../show/diff.ts";
 import { listed, plural } from "../../show/render.ts";
-import { conversationWords, examples, wholeNumber } from "./options.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { conversationWords, wholeNumber } from "./options.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
 interface HistoryOptions {
   readonly change?: number;
@@ -16,28 +16,25 @@ interface HistoryOptions {
   readonly limit: number;
 }
 
-export function addHistory(program: Command, context: CommandContext): void {
-  program
-    .command("history")
-    .summary("what was rewritten, dissolved, transplanted or fixed, and when")
-    .description(
-      "What was rewritten, repaired, dissolved, transplanted, fixed, taken back, forgotten or pruned: one line for each " +
-        "change, newest first. All that one command did is one change.",
-    )
-    .argument("[conversation]", `only what was done to ${conversationWords}`)
-    .option("--change <number>", "one change step by step, and its texts before and after", wholeNumber(1, 1e15 - 1))
-    .option("-v, --verbose", "every change like that")
-    .option("--limit <n>", "how many changes to list", wholeNumber(1, 1_000_000), 20)
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm history", "the newest changes"],
-        ["lcm history --change 12", "what change 12 did, as a diff"],
-        ["lcm undo 12", "what taking it back would do"],
-      ),
-    )
-    .action(act(context, show));
-}
+export const historyCommand: CommandDefinition = {
+  name: "history",
+  summary: "what was rewritten, dissolved, transplanted or fixed, and when",
+  description:
+    "What was rewritten, repaired, dissolved, transplanted, fixed, taken back, forgotten or pruned: one line for each " +
+    "change, newest first. All that one command did is one change.",
+  options: (command) =>
+    command
+      .argument("[conversation]", `only what was done to ${conversationWords}`)
+      .option("--change <number>", "one change step by step, and its texts before and after", wholeNumber(1, 1e15 - 1))
+      .option("-v, --verbose", "every change like that")
+      .option("--limit <n>", "how many changes to list", wholeNumber(1, 1_000_000), 20),
+  examples: [
+    ["lcm history", "the newest changes"],
+    ["lcm history --change 12", "what change 12 did, as a diff"],
+    ["lcm undo 12", "what taking it back would do"],
+  ],
+  run: show,
+};
 
 async function show(session: Session, command: Command, name?: string): Promise<number> {
   const { change, verbose = false, limit } = command.opts<HistoryOptions>();

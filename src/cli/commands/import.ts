@@ -14,9 +14,8 @@ import type { TranscriptFile } from "../files.ts";
 import { importedCounts, importTranscriptFile } from "../importing.ts";
 import type { Imported } from "../importing.ts";
 import { breakLines, plural } from "../../show/render.ts";
-import { act, exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
-import type { CommandContext, Engine, Session } from "./session.ts";
-import { examples, paragraph } from "./options.ts";
+import { exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
+import type { CommandDefinition, Engine, Session } from "./session.ts";
 
 interface ImportOptions {
   readonly session?: string;
@@ -25,38 +24,31 @@ interface ImportOptions {
   readonly describeFiles?: boolean;
 }
 
-export function addImport(program: Command, context: CommandContext): void {
-  program
-    .command("import")
-    .summary("read in transcripts, or an archive; makes a missing database")
-    .description(
-      "Read transcripts in: session files (JSONL), or chats as JSONL or JSON. Importing a file again, or after it has " +
-        "grown, stores only what is new; so an import that was broken off is run again. An archive of `lcm prune`, a " +
-        "backup or another database brings in the conversations that are not here yet, with their summaries and files.",
-    )
-    .argument("<path...>", "transcripts, folders with .jsonl and .json files, or databases")
-    .option("--session <id>", "store it as this session, whatever the file says")
-    .option("--session-key <key>", "the session key, such as agent:main:main")
-    .option("--agent <id>", "the agent it belongs to")
-    .option("--describe-files", "have the model describe large files, a call each; else it is done without")
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm import session.jsonl", "one file"],
-        ["lcm import ~/.openclaw/agents/main/sessions", "every transcript of a folder"],
-        ["lcm import chat.json --session support-42", "under a name of your own"],
-        ["lcm import old.db", "what `lcm prune --archive old.db` took out"],
-      ),
-    )
-    .addHelpText(
-      "after",
-      paragraph(
-        'A chat is one message per line, or a JSON list of them: {"role":"user","content":"hello"}, with "id", ' +
-          '"timestamp" and "name" if you like. Exit status 1 means that some lines could not be stored; each is named.',
-      ),
-    )
-    .action(act(context, importAll));
-}
+export const importCommand: CommandDefinition = {
+  name: "import",
+  summary: "read in transcripts, or an archive; makes a missing database",
+  description:
+    "Read transcripts in: session files (JSONL), or chats as JSONL or JSON. Importing a file again, or after it has " +
+    "grown, stores only what is new; so an import that was broken off is run again. An archive of `lcm prune`, a " +
+    "backup or another database brings in the conversations that are not here yet, with their summaries and files.",
+  options: (command) =>
+    command
+      .argument("<path...>", "transcripts, folders with .jsonl and .json files, or databases")
+      .option("--session <id>", "store it as this session, whatever the file says")
+      .option("--session-key <key>", "the session key, such as agent:main:main")
+      .option("--agent <id>", "the agent it belongs to")
+      .option("--describe-files", "have the model describe large files, a call each; else it is done without"),
+  examples: [
+    ["lcm import session.jsonl", "one file"],
+    ["lcm import ~/.openclaw/agents/main/sessions", "every transcript of a folder"],
+    ["lcm import chat.json --session support-42", "under a name of your own"],
+    ["lcm import old.db", "what `lcm prune --archive old.db` took out"],
+  ],
+  notes:
+    'A chat is one message per line, or a JSON list of them: {"role":"user","content":"hello"}, with "id", ' +
+    '"timestamp" and "name" if you like. Exit status 1 means that some lines could not be stored; each is named.',
+  run: importAll,
+};
 
 async function importAll(session: Session, command: Command, ...paths: readonly string[]): Promise<number> {
   const options = command.opts<ImportOptions>();

@@ -6,47 +6,60 @@
 import type { Command } from "commander";
 import { exitInvalid } from "../failure.ts";
 import { breakText, createPaint, jsonText } from "../../show/render.ts";
-import { addAdopt } from "./adopt.ts";
-import { addAsk } from "./ask.ts";
-import { addBackup } from "./backup.ts";
-import { addCompact } from "./compact.ts";
-import { addContext } from "./context.ts";
-import { addConversations } from "./conversations.ts";
-import { addDag } from "./dag.ts";
-import { addDemo } from "./demo.ts";
-import { addDescribe } from "./describe.ts";
-import { addDissolve } from "./dissolve.ts";
-import { addDoctor } from "./doctor.ts";
-import { addExpand } from "./expand.ts";
-import { addExport } from "./export.ts";
-import { addForget } from "./forget.ts";
-import { addGrep } from "./grep.ts";
-import { addHistory } from "./history.ts";
-import { addImport } from "./import.ts";
-import { addMcp } from "./mcp.ts";
-import { addMessages } from "./messages.ts";
+import { adoptCommand } from "./adopt.ts";
+import { askCommand } from "./ask.ts";
+import { backupCommand } from "./backup.ts";
+import { compactCommand } from "./compact.ts";
+import { contextCommand } from "./context.ts";
+import { conversationsCommand } from "./conversations.ts";
+import { dagCommand } from "./dag.ts";
+import { demoCommand } from "./demo.ts";
+import { describeCommand } from "./describe.ts";
+import { dissolveCommand } from "./dissolve.ts";
+import { doctorCommand } from "./doctor.ts";
+import { expandCommand } from "./expand.ts";
+import { exportCommand } from "./export.ts";
+import { forgetCommand } from "./forget.ts";
+import { grepCommand } from "./grep.ts";
+import { historyCommand } from "./history.ts";
+import { importCommand } from "./import.ts";
+import { mcpCommand } from "./mcp.ts";
+import { messagesCommand } from "./messages.ts";
 import { paragraph } from "./options.ts";
-import { addPrompts } from "./prompts.ts";
-import { addPrune } from "./prune.ts";
-import { addRecent } from "./recent.ts";
-import { addRepair } from "./repair.ts";
-import { addRestore } from "./restore.ts";
-import { addRewrite } from "./rewrite.ts";
+import { promptsCommand } from "./prompts.ts";
+import { pruneCommand } from "./prune.ts";
+import { recentCommand } from "./recent.ts";
+import { repairCommand } from "./repair.ts";
+import { restoreCommand } from "./restore.ts";
+import { rewriteCommand } from "./rewrite.ts";
+import { addCommand } from "./session.ts";
 import type { CommandContext } from "./session.ts";
-import { addStatus } from "./status.ts";
-import { addUndo } from "./undo.ts";
-import { addTransplant } from "./transplant.ts";
-import { addTui } from "./tui.ts";
+import { statusCommand } from "./status.ts";
+import { undoCommand } from "./undo.ts";
+import { transplantCommand } from "./transplant.ts";
+import { tuiCommand } from "./tui.ts";
 
 export type { CommandContext } from "./session.ts";
 
 const groups = [
-  { heading: "Look:", adders: [addTui, addStatus, addConversations, addMessages, addContext, addDag] },
-  { heading: "Recall:", adders: [addGrep, addAsk, addRecent, addDescribe, addExpand, addMcp] },
-  { heading: "Work:", adders: [addCompact, addPrompts, addDemo] },
-  { heading: "Bring in and take out:", adders: [addImport, addExport] },
-  { heading: "Look after:", adders: [addDoctor, addRepair, addHistory, addUndo, addBackup, addRestore] },
-  { heading: "Change:", adders: [addRewrite, addDissolve, addTransplant, addForget, addPrune, addAdopt] },
+  {
+    heading: "Look:",
+    commands: [tuiCommand, statusCommand, conversationsCommand, messagesCommand, contextCommand, dagCommand],
+  },
+  {
+    heading: "Recall:",
+    commands: [grepCommand, askCommand, recentCommand, describeCommand, expandCommand, mcpCommand],
+  },
+  { heading: "Work:", commands: [compactCommand, promptsCommand, demoCommand] },
+  { heading: "Bring in and take out:", commands: [importCommand, exportCommand] },
+  {
+    heading: "Look after:",
+    commands: [doctorCommand, repairCommand, historyCommand, undoCommand, backupCommand, restoreCommand],
+  },
+  {
+    heading: "Change:",
+    commands: [rewriteCommand, dissolveCommand, transplantCommand, forgetCommand, pruneCommand, adoptCommand],
+  },
 ] as const;
 
 /** `json`: whether a program asks. It cannot be asked of commander, which may not have understood the command line. */
@@ -77,9 +90,9 @@ export function addCommands(program: Command, context: CommandContext, json: boo
       outputError: (text, write) =>
         write(breakText(text.trimEnd().replace(/^error:/, createPaint(stderr.colour).bad("error:")), stderr.columns)),
     });
-  for (const { heading, adders } of groups) {
+  for (const { heading, commands } of groups) {
     program.commandsGroup(heading);
-    for (const add of adders) add(program, context);
+    for (const definition of commands) addCommand(program, context, definition);
   }
   program.commandsGroup("Help:").helpCommand("help [command]", "show help for a command");
 }

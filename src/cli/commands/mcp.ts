@@ -5,35 +5,30 @@ import { LcmError } from "../../core/errors.ts";
 import type { Reader } from "../../core/scope.ts";
 import type { ResolvedSettings } from "../../core/settings.ts";
 import { oneLine } from "../../show/render.ts";
-import { conversationWords, examples, paragraph } from "./options.ts";
-import { act, exitOk } from "./session.ts";
-import type { CommandContext, Engine, Session } from "./session.ts";
+import { conversationWords } from "./options.ts";
+import { exitOk } from "./session.ts";
+import type { CommandContext, CommandDefinition, Engine, Session } from "./session.ts";
 
-export function addMcp(program: Command, context: CommandContext): void {
-  program
-    .command("mcp")
-    .summary("offer recall to an editor or agent, over MCP")
-    .description(
-      "Serve lcm_grep, lcm_describe, lcm_expand_query and lcm_recent to one MCP client, on stdin and stdout. It changes " +
-        "no conversation, and it may be started before there is a database.",
-    )
-    .option("--conversation <name>", `whose session is read unless the client asks for more; ${conversationWords}`)
-    .addHelpText(
-      "after",
-      examples(
-        ["claude mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "in Claude Code"],
-        ["codex mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "in Codex"],
-      ),
-    )
-    .addHelpText(
-      "after",
-      paragraph(
-        "Without --conversation every conversation can be read. LCM_SCOPE_POLICY=own keeps a client to the session of " +
-          "--conversation, and LCM_SCOPE_POLICY=agent to those of its agent.",
-      ),
-    )
-    .action(act(context, serve));
-}
+export const mcpCommand: CommandDefinition = {
+  name: "mcp",
+  summary: "offer recall to an editor or agent, over MCP",
+  description:
+    "Serve lcm_grep, lcm_describe, lcm_expand_query and lcm_recent to one MCP client, on stdin and stdout. It changes " +
+    "no conversation, and it may be started before there is a database.",
+  options: (command) =>
+    command.option(
+      "--conversation <name>",
+      `whose session is read unless the client asks for more; ${conversationWords}`,
+    ),
+  examples: [
+    ["claude mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "in Claude Code"],
+    ["codex mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "in Codex"],
+  ],
+  notes:
+    "Without --conversation every conversation can be read. LCM_SCOPE_POLICY=own keeps a client to the session of " +
+    "--conversation, and LCM_SCOPE_POLICY=agent to those of its agent.",
+  run: serve,
+};
 
 async function serve(session: Session, command: Command): Promise<number> {
   const { conversation } = command.opts<{ readonly conversation?: string }>();

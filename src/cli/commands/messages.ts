@@ -9,9 +9,9 @@ import { formatCount } from "../../core/text.ts";
 import { parseSpan } from "../../core/when.ts";
 import { inShort, wholeLines } from "../../show/messages.ts";
 import { padStart, plural, clockTime, table, widthOf } from "../../show/render.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
-import { conversationWords, examples, wholeNumber } from "./options.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
+import { conversationWords, wholeNumber } from "./options.ts";
 
 interface MessagesOptions {
   readonly since?: string;
@@ -22,29 +22,27 @@ interface MessagesOptions {
   readonly full?: boolean;
 }
 
-export function addMessages(program: Command, context: CommandContext): void {
-  program
-    .command("messages")
-    .summary("show the messages of a conversation")
-    .description("Show the messages of a conversation: the newest 20, unless said otherwise.")
-    .argument("<conversation>", conversationWords)
-    .option("--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
-    .option("--before <time>", "only before this time")
-    .addOption(new Option("--role <role>", "only of this role").choices(roles))
-    .option("--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 20)
-    .option("--from-start", "the oldest instead of the newest")
-    .option("--full", "whole messages, with reasoning, instead of a line each")
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm messages 3", "the newest 20 of conversation 3"],
-        ["lcm messages 3 --from-start --limit 5 --full", "how it began, in full"],
-        ["lcm messages agent:main:main --since 2h --role user", "what was asked in the last two hours"],
-        ["lcm messages 3 --json | jq '.messages[].message'", "the original messages"],
-      ),
-    )
-    .action(act(context, showMessages));
-}
+export const messagesCommand: CommandDefinition = {
+  name: "messages",
+  summary: "show the messages of a conversation",
+  description: "Show the messages of a conversation: the newest 20, unless said otherwise.",
+  options: (command) =>
+    command
+      .argument("<conversation>", conversationWords)
+      .option("--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
+      .option("--before <time>", "only before this time")
+      .addOption(new Option("--role <role>", "only of this role").choices(roles))
+      .option("--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 20)
+      .option("--from-start", "the oldest instead of the newest")
+      .option("--full", "whole messages, with reasoning, instead of a line each"),
+  examples: [
+    ["lcm messages 3", "the newest 20 of conversation 3"],
+    ["lcm messages 3 --from-start --limit 5 --full", "how it began, in full"],
+    ["lcm messages agent:main:main --since 2h --role user", "what was asked in the last two hours"],
+    ["lcm messages 3 --json | jq '.messages[].message'", "the original messages"],
+  ],
+  run: showMessages,
+};
 
 async function showMessages(session: Session, command: Command, name: string): Promise<number> {
   const options = command.opts<MessagesOptions>();

@@ -11,8 +11,10 @@ type HelpText = (at: { readonly command: Command }) => string;
 
 const helpWidth = (command: Command): number => command.configureOutput().getOutHelpWidth?.() ?? 80;
 
+export type Example = readonly [command: string, what: string];
+
 /** What an example does stands beside it, or below where there is no room for that. */
-export function examples(...lines: readonly (readonly [command: string, what: string])[]): HelpText {
+export function examples(lines: readonly Example[]): HelpText {
   return ({ command }) => {
     // `openclaw lcm grep`, where a host has mounted it.
     const host = command.parent?.parent?.name();
@@ -36,6 +38,15 @@ export const paragraph =
   (text: string): HelpText =>
   ({ command }) =>
     ["", ...breakLines(text, helpWidth(command))].join("\n");
+
+/** An option of several commands, and how its word becomes a value where that is not the word itself. */
+export type SharedOption = readonly [flags: string, what: string, parse?: (text: string) => unknown];
+
+/** How commands name the model that writes summaries, besides --model. */
+export const providerOptions: readonly SharedOption[] = [
+  ["--provider <name>", "whose model it is, if --model does not say it"],
+  ["--base-url <url>", "where the provider is asked, if not where it usually is"],
+];
 
 export const conversationWords = "one conversation: its number, session key or session id";
 

@@ -20,9 +20,8 @@ import { sourceOfSummary } from "../../core/summary-source.ts";
 import { estimateTokens, formatCount } from "../../core/text.ts";
 import { harmless, listed, plural, table } from "../../show/render.ts";
 import { findSummary } from "./dag.ts";
-import { examples, paragraph } from "./options.ts";
-import { act, exitFindings, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, PromptFiles, Session } from "./session.ts";
+import { exitFindings, exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, PromptFiles, Session } from "./session.ts";
 
 interface PromptsOptions {
   readonly list?: boolean;
@@ -32,37 +31,37 @@ interface PromptsOptions {
   readonly force?: boolean;
 }
 
-export function addPrompts(program: Command, context: CommandContext): void {
-  const ways = ["list", "show", "export", "render"];
-  const way = (flags: string, words: string): Option => {
-    const option = new Option(flags, words);
-    return option.conflicts(ways.filter((name) => name !== option.attributeName()));
-  };
-  program
-    .command("prompts")
-    .summary("show, change and try the prompts that summaries are written with")
-    .description(
-      "Show the prompts that summaries are written with. A file leaf.txt, condensed-d1.txt, condensed-d2.txt or " +
-        "condensed-d3.txt in the prompt folder replaces the built-in one for its depth.",
-    )
-    .addOption(way("--list", "which templates hold and where each comes from; the default"))
-    .addOption(way("--show <name>", "what one of them says").choices(templateNames))
-    .addOption(way("--export [folder]", "write the built-in ones as files to start from (default: the prompt folder)"))
-    .addOption(way("--render <what>", "the very prompt of a summary (its id), or of the next pass of a conversation"))
-    .option("--force", "with --export: replace files that are there")
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm prompts", "which templates hold"],
-        ["lcm prompts --show leaf", "what the one for leaves says"],
-        ["lcm prompts --export", "files to edit, in the prompt folder"],
-        ["lcm prompts --render sum_0123456789abcdef", "what the model is given for this summary"],
-        ["lcm prompts --render 3", "what it would be given next in conversation 3"],
-      ),
-    )
-    .addHelpText("after", paragraph("Exit status 1 of the list means that a file cannot be used; it is named."))
-    .action(act(context, prompts));
-}
+export const promptsCommand: CommandDefinition = {
+  name: "prompts",
+  summary: "show, change and try the prompts that summaries are written with",
+  description:
+    "Show the prompts that summaries are written with. A file leaf.txt, condensed-d1.txt, condensed-d2.txt or " +
+    "condensed-d3.txt in the prompt folder replaces the built-in one for its depth.",
+  options(command) {
+    const ways = ["list", "show", "export", "render"];
+    const way = (flags: string, words: string): Option => {
+      const option = new Option(flags, words);
+      return option.conflicts(ways.filter((name) => name !== option.attributeName()));
+    };
+    return command
+      .addOption(way("--list", "which templates hold and where each comes from; the default"))
+      .addOption(way("--show <name>", "what one of them says").choices(templateNames))
+      .addOption(
+        way("--export [folder]", "write the built-in ones as files to start from (default: the prompt folder)"),
+      )
+      .addOption(way("--render <what>", "the very prompt of a summary (its id), or of the next pass of a conversation"))
+      .option("--force", "with --export: replace files that are there");
+  },
+  examples: [
+    ["lcm prompts", "which templates hold"],
+    ["lcm prompts --show leaf", "what the one for leaves says"],
+    ["lcm prompts --export", "files to edit, in the prompt folder"],
+    ["lcm prompts --render sum_0123456789abcdef", "what the model is given for this summary"],
+    ["lcm prompts --render 3", "what it would be given next in conversation 3"],
+  ],
+  notes: "Exit status 1 of the list means that a file cannot be used; it is named.",
+  run: prompts,
+};
 
 async function prompts(session: Session, command: Command): Promise<number> {
   const options = command.opts<PromptsOptions>();

@@ -10,11 +10,10 @@ import type { Pruned, PrunePlan, PruneRequest } from "../../core/prune.ts";
 import { formatBytes, formatCount } from "../../core/text.ts";
 import { parseWhen } from "../../core/when.ts";
 import { breakLines, clockTime, listed, oneLine, plural, table } from "../../show/render.ts";
-import { addApplying, addBackupOption, backUpFirst, isApplying, sayNothingChanged } from "./applying.ts";
+import { applyOptions, backUpFirst, backupOption, isApplying, sayNothingChanged } from "./applying.ts";
 import { nameOf } from "../../show/conversations.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, CommonOptions, Session } from "./session.ts";
-import { examples, paragraph } from "./options.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, CommonOptions, Session } from "./session.ts";
 
 interface PruneCommandOptions {
   readonly olderThan?: string;
@@ -24,40 +23,33 @@ interface PruneCommandOptions {
   readonly delete?: boolean;
 }
 
-export function addPrune(program: Command, context: CommandContext): void {
-  const command = program
-    .command("prune")
-    .summary("take old conversations out: into an archive, or for good")
-    .description(
-      "Take old conversations out of the database, with all that belongs to them: into an archive, or for good. What is " +
-        "said here adds up: only conversations that meet all of it go.",
-    )
-    .argument("[conversation...]", "only these: numbers, session keys or session ids")
-    .option("--older-than <age>", "nothing was said for so long, or since a day: 90d, 12w, 1y, 2026-01-01")
-    .option("--match <pattern>", "the session key or session id is like this; * stands for anything")
-    .option("--hidden", "the session was deleted in the host")
-    .option("--archive <file>", "put them into this file first, a database of its own")
-    .option("--delete", "only delete them");
-  addBackupOption(addApplying(command))
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm prune --older-than 1y", "what would go, and how much space returns"],
-        ["lcm prune --older-than 1y --archive old.db --apply", "take it out"],
-        ["lcm import old.db", "bring it back"],
-        ["lcm --db old.db grep invoice", "or only look into it"],
-        ["lcm prune --match 'agent:*:cron:*' --older-than 30d --delete --apply", "for good"],
-      ),
-    )
-    .addHelpText(
-      "after",
-      paragraph(
-        "`lcm undo` does not bring back what was pruned; the archive does, or the backup that is made first: " +
-          "`lcm import` takes either.",
-      ),
-    )
-    .action(act(context, pruneAll));
-}
+export const pruneCommand: CommandDefinition = {
+  name: "prune",
+  summary: "take old conversations out: into an archive, or for good",
+  description:
+    "Take old conversations out of the database, with all that belongs to them: into an archive, or for good. What is " +
+    "said here adds up: only conversations that meet all of it go.",
+  options: (command) =>
+    command
+      .argument("[conversation...]", "only these: numbers, session keys or session ids")
+      .option("--older-than <age>", "nothing was said for so long, or since a day: 90d, 12w, 1y, 2026-01-01")
+      .option("--match <pattern>", "the session key or session id is like this; * stands for anything")
+      .option("--hidden", "the session was deleted in the host")
+      .option("--archive <file>", "put them into this file first, a database of its own")
+      .option("--delete", "only delete them"),
+  shared: [...applyOptions, backupOption],
+  examples: [
+    ["lcm prune --older-than 1y", "what would go, and how much space returns"],
+    ["lcm prune --older-than 1y --archive old.db --apply", "take it out"],
+    ["lcm import old.db", "bring it back"],
+    ["lcm --db old.db grep invoice", "or only look into it"],
+    ["lcm prune --match 'agent:*:cron:*' --older-than 30d --delete --apply", "for good"],
+  ],
+  notes:
+    "`lcm undo` does not bring back what was pruned; the archive does, or the backup that is made first: " +
+    "`lcm import` takes either.",
+  run: pruneAll,
+};
 
 async function pruneAll(session: Session, command: Command, ...names: readonly string[]): Promise<number> {
   const options = command.opts<PruneCommandOptions>();

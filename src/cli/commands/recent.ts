@@ -8,11 +8,11 @@ import { formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
 import { parseSpan } from "../../core/when.ts";
 import { countWords, passageLines } from "../../show/passages.ts";
 import { clockTime, plural } from "../../show/render.ts";
-import { conversationWords, examples, tokensMax, wholeNumber } from "./options.ts";
+import { conversationWords, tokensMax, wholeNumber } from "./options.ts";
 import { reachFor } from "./reach.ts";
 import type { ReachOptions } from "./reach.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
 interface RecentOptions extends ReachOptions {
   readonly since?: string;
@@ -20,28 +20,25 @@ interface RecentOptions extends ReachOptions {
   readonly tokens?: number;
 }
 
-export function addRecent(program: Command, context: CommandContext): void {
-  program
-    .command("recent")
-    .summary("what happened lately, or between two times")
-    .description(
-      "What happened between two times, oldest first: summaries, the finer the less there is to tell, and messages where " +
-        "nothing is summarised yet. Without a time: the last 24 hours.",
-    )
-    .option("--since <time>", "from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
-    .option("--before <time>", "until this time")
-    .option("--conversation <name>", `only in ${conversationWords}`)
-    .option("--tokens <n>", "how much to tell (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm recent", "the last 24 hours"],
-        ["lcm recent --since yesterday --before today", "yesterday"],
-        ["lcm recent --since 7d --tokens 20000", "the last week, at length"],
-      ),
-    )
-    .action(act(context, showRecent));
-}
+export const recentCommand: CommandDefinition = {
+  name: "recent",
+  summary: "what happened lately, or between two times",
+  description:
+    "What happened between two times, oldest first: summaries, the finer the less there is to tell, and messages where " +
+    "nothing is summarised yet. Without a time: the last 24 hours.",
+  options: (command) =>
+    command
+      .option("--since <time>", "from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
+      .option("--before <time>", "until this time")
+      .option("--conversation <name>", `only in ${conversationWords}`)
+      .option("--tokens <n>", "how much to tell (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)),
+  examples: [
+    ["lcm recent", "the last 24 hours"],
+    ["lcm recent --since yesterday --before today", "yesterday"],
+    ["lcm recent --since 7d --tokens 20000", "the last week, at length"],
+  ],
+  run: showRecent,
+};
 
 async function showRecent(session: Session, command: Command): Promise<number> {
   const { tokens, ...options } = command.opts<RecentOptions>();

@@ -4,34 +4,30 @@ import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import { headline } from "../../show/conversations.ts";
 import { findingLines } from "../../show/rewriting.ts";
-import { conversationWords, examples, paragraph } from "./options.ts";
-import { addRewriting, modelWords, rewriteChosen } from "./rewriting.ts";
-import { act } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { conversationWords } from "./options.ts";
+import { modelWords, rewriteChosen, rewritingOptions } from "./rewriting.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
-export function addRepair(program: Command, context: CommandContext): void {
-  const command = program
-    .command("repair")
-    .summary("have faulty summaries written anew by a model")
-    .description(
-      "Have the summaries written anew that are empty, cut short, outdated, longer than what they stand for, or made without a " +
-        "model. A dry run asks the model too, after saying what that costs, and shows old and new; --apply puts the " +
-        "new texts in place, and `lcm undo` takes them back.",
-    )
-    .argument("[conversation]", `only ${conversationWords}`)
-    .option("--all", "of all conversations, which is the default");
-  addRewriting(command)
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm repair --estimate", "what is to be repaired, and what that would cost"],
-        ["lcm repair 3 --diff", "what would change in conversation 3"],
-        ["lcm repair 3 --apply", "do it"],
-      ),
-    )
-    .addHelpText("after", paragraph(modelWords))
-    .action(act(context, repair));
-}
+export const repairCommand: CommandDefinition = {
+  name: "repair",
+  summary: "have faulty summaries written anew by a model",
+  description:
+    "Have the summaries written anew that are empty, cut short, outdated, longer than what they stand for, or made without a " +
+    "model. A dry run asks the model too, after saying what that costs, and shows old and new; --apply puts the " +
+    "new texts in place, and `lcm undo` takes them back.",
+  options: (command) =>
+    command
+      .argument("[conversation]", `only ${conversationWords}`)
+      .option("--all", "of all conversations, which is the default"),
+  shared: rewritingOptions,
+  examples: [
+    ["lcm repair --estimate", "what is to be repaired, and what that would cost"],
+    ["lcm repair 3 --diff", "what would change in conversation 3"],
+    ["lcm repair 3 --apply", "do it"],
+  ],
+  notes: modelWords,
+  run: repair,
+};
 
 async function repair(session: Session, command: Command, name?: string): Promise<number> {
   if (name !== undefined && command.opts<{ readonly all?: boolean }>().all === true) {

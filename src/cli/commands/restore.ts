@@ -3,27 +3,22 @@
 import type { Command } from "commander";
 import { formatBytes } from "../../core/text.ts";
 import { listed, plural } from "../../show/render.ts";
-import { act, exitOk } from "./session.ts";
-import type { CommandContext, DatabaseFacts, RestorePlan, Session } from "./session.ts";
-import { examples } from "./options.ts";
-import { addApplying, isApplying } from "./applying.ts";
+import { exitOk } from "./session.ts";
+import type { CommandDefinition, DatabaseFacts, RestorePlan, Session } from "./session.ts";
+import { applyOptions, isApplying } from "./applying.ts";
 
-export function addRestore(program: Command, context: CommandContext): void {
-  const command = program
-    .command("restore")
-    .summary("put a backup in the place of the database")
-    .description("Put a backup in the place of the database. What is there now is backed up first.")
-    .argument("<from>", "the backup; `lcm status` lists those beside the database");
-  addApplying(command)
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm restore lcm.db.backup-20260217T073700Z", "what would be replaced"],
-        ["lcm restore lcm.db.backup-20260217T073700Z --apply", "replace it"],
-      ),
-    )
-    .action(act(context, restoreFrom));
-}
+export const restoreCommand: CommandDefinition = {
+  name: "restore",
+  summary: "put a backup in the place of the database",
+  description: "Put a backup in the place of the database. What is there now is backed up first.",
+  options: (command) => command.argument("<from>", "the backup; `lcm status` lists those beside the database"),
+  shared: applyOptions,
+  examples: [
+    ["lcm restore lcm.db.backup-20260217T073700Z", "what would be replaced"],
+    ["lcm restore lcm.db.backup-20260217T073700Z --apply", "replace it"],
+  ],
+  run: restoreFrom,
+};
 
 async function restoreFrom(session: Session, command: Command, from: string): Promise<number> {
   const applying = isApplying(command);

@@ -8,10 +8,9 @@ import type { Conversation, SummaryId } from "../../core/model.ts";
 import type { RewriteRequest } from "../../core/rewrite.ts";
 import { findSummary, givenSummary } from "./dag.ts";
 import { headline } from "../../show/conversations.ts";
-import { conversationWords, examples, paragraph, wholeNumber } from "./options.ts";
-import { addRewriting, modelWords, rewriteChosen } from "./rewriting.ts";
-import { act } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { conversationWords, wholeNumber } from "./options.ts";
+import { modelWords, rewriteChosen, rewritingOptions } from "./rewriting.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
 interface SelectOptions {
   readonly summary?: string;
@@ -20,34 +19,31 @@ interface SelectOptions {
   readonly all?: boolean;
 }
 
-export function addRewrite(program: Command, context: CommandContext): void {
-  const command = program
-    .command("rewrite")
-    .summary("have summaries written anew by a model")
-    .description(
-      "Have summaries written anew by a model, from the messages or summaries they stand for as these are now. Their ids, " +
-        "sources and places stay. A dry run asks the model too, after saying what that costs, and shows old and new; " +
-        "--apply puts the new texts in place, and `lcm undo` takes them back.",
-    )
-    .argument("<conversation>", conversationWords)
-    .option("--summary <id>", "this one")
-    .addOption(new Option("--summary-id <id>", "the same").hideHelp())
-    .option("--depth <n>", "all of this depth, 0 for leaves", wholeNumber(0, 1_000))
-    .option("--all", "all, sources before what was made from them");
-  addRewriting(command)
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm rewrite 3 --all --estimate", "what it would cost"],
-        ["lcm rewrite 3 --summary sum_0123456789abcdef", "old and new of one"],
-        ["lcm rewrite 3 --summary sum_0123456789abcdef --apply", "put that draft in place"],
-        ["lcm rewrite 3 --depth 1 --diff", "all of depth 1, as diffs"],
-        ["lcm rewrite 3 --all --model anthropic/claude-sonnet-4-5 --apply", "all, by this model"],
-      ),
-    )
-    .addHelpText("after", paragraph(modelWords))
-    .action(act(context, rewrite));
-}
+export const rewriteCommand: CommandDefinition = {
+  name: "rewrite",
+  summary: "have summaries written anew by a model",
+  description:
+    "Have summaries written anew by a model, from the messages or summaries they stand for as these are now. Their ids, " +
+    "sources and places stay. A dry run asks the model too, after saying what that costs, and shows old and new; " +
+    "--apply puts the new texts in place, and `lcm undo` takes them back.",
+  options: (command) =>
+    command
+      .argument("<conversation>", conversationWords)
+      .option("--summary <id>", "this one")
+      .addOption(new Option("--summary-id <id>", "the same").hideHelp())
+      .option("--depth <n>", "all of this depth, 0 for leaves", wholeNumber(0, 1_000))
+      .option("--all", "all, sources before what was made from them"),
+  shared: rewritingOptions,
+  examples: [
+    ["lcm rewrite 3 --all --estimate", "what it would cost"],
+    ["lcm rewrite 3 --summary sum_0123456789abcdef", "old and new of one"],
+    ["lcm rewrite 3 --summary sum_0123456789abcdef --apply", "put that draft in place"],
+    ["lcm rewrite 3 --depth 1 --diff", "all of depth 1, as diffs"],
+    ["lcm rewrite 3 --all --model anthropic/claude-sonnet-4-5 --apply", "all, by this model"],
+  ],
+  notes: modelWords,
+  run: rewrite,
+};
 
 async function rewrite(session: Session, command: Command, name: string): Promise<number> {
   const options = command.opts<SelectOptions>();

@@ -38,12 +38,12 @@ import type { Kept, RewritesPlan } from "../../show/rewriting.ts";
 import { refusalHint } from "../../show/summariser.ts";
 import { watchModel } from "../../show/waiting.ts";
 import type { Watched } from "../../show/waiting.ts";
-import { addApplying, addBackupOption, backUpFirst, isApplying, sayUndo } from "./applying.ts";
+import { applyOptions, backUpFirst, backupOption, isApplying, sayUndo } from "./applying.ts";
 import { headline } from "../../show/conversations.ts";
-import { wholeNumber } from "./options.ts";
-import { exitFindings, exitOk, withLcm } from "./session.ts";
+import { providerOptions, wholeNumber } from "./options.ts";
+import type { SharedOption } from "./options.ts";
+import { attend, exitFindings, exitOk, withLcm } from "./session.ts";
 import type { ModelOptions, Session, Summariser } from "./session.ts";
-import { addProviderOptions } from "./summariser.ts";
 
 interface RewritingOptions extends ModelOptions {
   readonly diff?: boolean;
@@ -56,22 +56,22 @@ interface RewritingOptions extends ModelOptions {
   readonly fresh?: boolean;
 }
 
-export function addRewriting(command: Command): Command {
-  command
-    .option("--diff", "show what changes as a unified diff, instead of both texts")
-    .option("--estimate", "only say what would be asked for and cost; ask nothing")
-    .option("--fresh", "ask for another text, also where a draft is kept or the model's own text stands")
-    .option("--model <name>", "which model writes them, as provider/model");
-  addProviderOptions(command)
-    .option("--prompt-dir <folder>", "the folder whose files replace the built-in prompts")
-    .option("--instructions <text>", "what to look after in these summaries, for the model")
-    .option("--timestamps", "tell the model when everything was said, which is the default")
-    .option("--no-timestamps", "do not tell it")
-    .option("--tz <zone>", "the zone of these times (default: LCM_TIMEZONE, UTC)")
-    .option("--bottom-up", "sources before what was made from them, which is always the order")
-    .option("--concurrency <n>", "how many of one depth at the same time (default: 1)", wholeNumber(1, 64));
-  return addApplying(addBackupOption(command));
-}
+export const rewritingOptions: readonly SharedOption[] = [
+  ["--diff", "show what changes as a unified diff, instead of both texts"],
+  ["--estimate", "only say what would be asked for and cost; ask nothing"],
+  ["--fresh", "ask for another text, also where a draft is kept or the model's own text stands"],
+  ["--model <name>", "which model writes them, as provider/model"],
+  ...providerOptions,
+  ["--prompt-dir <folder>", "the folder whose files replace the built-in prompts"],
+  ["--instructions <text>", "what to look after in these summaries, for the model"],
+  ["--timestamps", "tell the model when everything was said, which is the default"],
+  ["--no-timestamps", "do not tell it"],
+  ["--tz <zone>", "the zone of these times (default: LCM_TIMEZONE, UTC)"],
+  ["--bottom-up", "sources before what was made from them, which is always the order"],
+  ["--concurrency <n>", "how many of one depth at the same time (default: 1)", wholeNumber(1, 64)],
+  backupOption,
+  ...applyOptions,
+];
 
 export const modelWords =
   "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config; without one nothing is " +
@@ -186,8 +186,6 @@ interface Ran {
   readonly isInterrupted: boolean;
 }
 
-/** A model may take a minute for its first answer; the line shows that somebody is waiting for it. */
-const tickMs = 500;
 const nameColumnsMax = 24;
 
 async function run(
@@ -205,29 +203,23 @@ async function run(
     const detail = watched?.wait(nameColumnsMax) ?? (next === undefined ? "" : `d${next.depth} ${next.summary}`);
     progress.update({ done, of: plan.targets.length, unit: "summaries", detail });
   };
-  const ticker = setInterval(tick, tickMs);
-  try {
-    return await session.context.interruptible(async (signal) => {
-      const report = await lcm.rewriteAll(plan, {
-        ...options,
-        signal,
-        onResult(result) {
-          done += 1;
-          progress.end();
-          show(result);
-        },
-        async beforeApplying() {
-          progress.end();
-          await options.beforeApplying?.();
-        },
-      });
-      const isInterrupted = signal.aborted && report.results.some(({ status }) => status === "unreached");
-      return { report, isInterrupted };
+  return await attend(session, progress, tick, async (signal) => {
+    const report = await lcm.rewriteAll(plan, {
+      ...options,
+      signal,
+      onResult(result) {
+        done += 1;
+        progress.end();
+        show(result);
+      },
+      async beforeApplying() {
+        progress.end();
+        await options.beforeApplying?.();
+      },
     });
-  } finally {
-    clearInterval(ticker);
-    progress.end();
-  }
+    const isInterrupted = signal.aborted && report.results.some(({ status }) => status === "unreached");
+    return { report, isInterrupted };
+  });
 }
 
 /** Of many each is shown by its beginning. */

@@ -4,6 +4,7 @@
  */
 
 import { stripVTControlCharacters } from "node:util";
+import { Option } from "commander";
 import type { Command } from "commander";
 import type { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -14,17 +15,12 @@ import type { ResolvedSettings, Settings } from "../../core/settings.ts";
 import { isBrokenPipe, reportFailure } from "../failure.ts";
 import { createProgress } from "../progress.ts";
 import type { Progress } from "../progress.ts";
-import type { Page } from "../../show/page.ts";
+import type { Output, Page } from "../../show/page.ts";
 import { breakText, createPaint, jsonText } from "../../show/render.ts";
-
-/** Where text goes: a terminal, a file or another program. */
-export interface Output {
-  readonly stream: NodeJS.WritableStream;
-  readonly isTerminal: boolean;
-  /** Width of the terminal; null where there is none and no width was asked for. */
-  readonly columns: number | null;
-  readonly colour: boolean;
-}
+import type { Backup } from "../../show/status.ts";
+import type { NamedModel } from "../../show/summariser.ts";
+import { examples, paragraph } from "./options.ts";
+import type { Example, SharedOption } from "./options.ts";
 
 export interface CommandContext {
   readonly stdin: NodeJS.ReadableStream;
@@ -66,11 +62,7 @@ export interface ModelOptions {
   readonly baseUrl?: string | undefined;
 }
 
-export interface Summariser {
-  /** `provider/model`. */
-  readonly name: string;
-  /** What named it, as a person would say it. */
-  readonly from: string;
+export interface Summariser extends Pick<NamedModel, "name" | "from"> {
   /** The variables that its provider's key is looked for in. */
   readonly keyVariables: readonly string[];
   /** What keeps it from being asked, as far as can be told without asking anybody; null if nothing does. */
@@ -158,11 +150,6 @@ export type Adopted =
     }
   | { readonly kind: "unchanged" };
 
-export interface Backup {
-  readonly path: string;
-  readonly bytes: number;
-}
-
 export interface BackedUp extends Backup {
   readonly files: number;
   /** Older backups that made room for it. */
@@ -212,32 +199,64 @@ export interface CommonOptions {
 export const exitOk = 0;
 export const exitFindings = 1;
 
-/** What commander calls: runs the command and finishes with its status, whatever happens. */
-export function act(
-  context: CommandContext,
-  run: (session: Session, command: Command, ...args: string[]) => Promise<number>,
-): (this: Command) => Promise<void> {
-  return async function action(this: Command): Promise<void> {
-    const common = this.optsWithGlobals<CommonOptions>();
-    const outputs = { stdout: plainIf(!common.color, context.stdout), stderr: plainIf(!common.color, context.stderr) };
-    const given = { ...context, ...outputs };
-    const typed = asTyped(this.parent?.parent?.name(), common.db);
-    try {
-      const session = createSession(given, common, await context.database(common.db), typed);
-      context.finish(await run(session, this, ...this.args));
-    } catch (error) {
-      // Whoever read our output has heard enough.
-      if (isBrokenPipe(error)) context.finish(exitOk);
-      else context.finish(reportFailure(given, common.json === true, error, typed));
-    }
-  };
+/** A command: how it is called, what its help says, and what it does. */
+export interface CommandDefinition {
+  readonly name: string;
+  /** Beside the other commands. */
+  readonly summary: string;
+  readonly description: string;
+  /** Adds its arguments and options. */
+  readonly options?: (command: Command) => Command;
+  /** Those that it has in common with others, after its own. */
+  readonly shared?: readonly SharedOption[];
+  readonly examples: readonly Example[];
+  /** What else is to be known, below the examples. */
+  readonly notes?: string;
+  /** Answers the exit status. */
+  readonly run: (session: Session, command: Command, ...args: string[]) => Promise<number>;
+}
+
+export function addCommand(program: Command, context: CommandContext, definition: CommandDefinition): void {
+  const { name, summary, description, options, shared = [], examples: shown, notes, run } = definition;
+  const command = program.command(name).summary(summary).description(description);
+  options?.(command);
+  for (const [flags, what, parse] of shared) {
+    const option = new Option(flags, what);
+    command.addOption(parse === undefined ? option : option.argParser(parse));
+  }
+  command.addHelpText("after", examples(shown));
+  if (notes !== undefined) command.addHelpText("after", paragraph(notes));
+  command.action(async () => await act(context, command, run));
+}
+
+/** Runs the command and finishes with its status, whatever happens. */
+async function act(context: CommandContext, command: Command, run: CommandDefinition["run"]): Promise<void> {
+  const common = command.optsWithGlobals<CommonOptions>();
+  const outputs = { stdout: plainIf(!common.color, context.stdout), stderr: plainIf(!common.color, context.stderr) };
+  const given = { ...context, ...outputs };
+  const typed = asTyped(command.parent?.parent?.name(), common.db);
+  try {
+    const session = createSession(given, common, await context.database(common.db), typed);
+    context.finish(await run(session, command, ...command.args));
+  } catch (error) {
+    // Whoever read our output has heard enough.
+    if (isBrokenPipe(error)) context.finish(exitOk);
+    else context.finish(reportFailure(given, common.json === true, error, typed));
+  }
 }
 
 /** Commands that we name are meant to be copied: to the same database, and through the host that has mounted us. */
 function asTyped(host: string | undefined, db: string | undefined): (words: string) => string {
-  const path = db === undefined || /^[\w@%+=:,./~-]+$/.test(db) ? db : `'${db.replaceAll("'", String.raw`'\''`)}'`;
-  const own = [...(host === undefined ? [] : [host]), "lcm", ...(path === undefined ? [] : [`--db ${path}`])].join(" ");
+  const own = [...(host === undefined ? [] : [host]), "lcm", ...(db === undefined ? [] : [`--db ${quoted(db)}`])].join(
+    " ",
+  );
   return (words) => words.replace(/(?<=^|`)lcm (?=[a-z])/g, () => `${own} `);
+}
+
+/** For a shell; on Windows all of them know the same quotes, and backslashes in them are plain. */
+function quoted(path: string): string {
+  if (/^[\w@%+=:,./~-]+$/.test(path)) return path;
+  return /^[A-Za-z]:\\[^"$`%]*$/.test(path) ? `"${path}"` : `'${path.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 const plainIf = (plain: boolean, output: Output): Output => (plain ? { ...output, colour: false } : output);
@@ -293,6 +312,25 @@ export async function adoptIfOlder(session: Session): Promise<void> {
   if (!(await context.confirm(question))) return; // Opening it then says what it is and what to do.
   const adopted = await database.adopt();
   if (adopted.kind === "adopted") session.note(`adopted; the backup is ${adopted.backup}`);
+}
+
+/** A model may take a minute for its first answer; the line shows that somebody is waiting for it. */
+const tickMs = 250;
+
+/** Work that may wait for a model: its progress is shown again and again, and Ctrl-C ends it early and in good order. */
+export async function attend<T>(
+  { context }: Session,
+  progress: Progress,
+  show: () => void,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ticker = setInterval(show, tickMs);
+  try {
+    return await context.interruptible(work);
+  } finally {
+    clearInterval(ticker);
+    progress.end();
+  }
 }
 
 /** Brings search up to date with what was stored; tells how many rows that took. */

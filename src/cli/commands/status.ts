@@ -1,30 +1,26 @@
 /** `lcm status`: what there is, how much of it the model sees, who writes summaries and what that cost, what is set. */
 
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import { changedSettings } from "../../core/settings.ts";
 import { standingOf } from "../../core/standing.ts";
 import { facts } from "../../show/render.ts";
 import { statusFacts } from "../../show/status.ts";
 import type { ConfiguredModel, Status } from "../../show/status.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, PromptFiles, Session } from "./session.ts";
-import { examples } from "./options.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, PromptFiles, Session } from "./session.ts";
 
-export function addStatus(program: Command, context: CommandContext): void {
-  program
-    .command("status")
-    .summary("what is stored, how much of it is in context, what is set")
-    .description(
-      "Show what is stored, how much of it is in context, whether compaction is due and what the last one saved, which model " +
-        "writes summaries and what it was asked for, and which settings are not the default.",
-    )
-    .addHelpText(
-      "after",
-      examples(["lcm status", "the database of this user"], ["lcm status --db old.db --json", "another one, as JSON"]),
-    )
-    .action(act(context, showStatus));
-}
+export const statusCommand: CommandDefinition = {
+  name: "status",
+  summary: "what is stored, how much of it is in context, what is set",
+  description:
+    "Show what is stored, how much of it is in context, whether compaction is due and what the last one saved, which model " +
+    "writes summaries and what it was asked for, and which settings are not the default.",
+  examples: [
+    ["lcm status", "the database of this user"],
+    ["lcm status --db old.db --json", "another one, as JSON"],
+  ],
+  run: showStatus,
+};
 
 async function showStatus(session: Session): Promise<number> {
   const settings = changedSettings(await session.context.settings());

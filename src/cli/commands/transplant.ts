@@ -3,39 +3,31 @@
 import type { Command } from "commander";
 import type { Transplantation } from "../../core/transplant.ts";
 import { transplantationLines, transplantedWords } from "../../show/transplantation.ts";
-import { addApplying, addBackupOption, backUpFirst, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
-import { examples, paragraph } from "./options.ts";
-import { act, exitOk, indexAll, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { applyOptions, backUpFirst, backupOption, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
+import { exitOk, indexAll, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
-export function addTransplant(program: Command, context: CommandContext): void {
-  const command = program
-    .command("transplant")
-    .summary("copy the summaries of one conversation into another")
-    .description(
-      "Copy the summaries of one conversation's context, and everything below them down to the messages, in front of " +
-        "another's context. The source stays as it is, and the copies are the target's own.",
-    )
-    .argument("<source>", "the conversation to copy from: its number, session key or session id")
-    .argument("<target>", "the conversation to copy into");
-  addApplying(addBackupOption(command))
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm transplant 553 642", "what would be copied"],
-        ["lcm transplant 553 642 --apply", "copy it"],
-        ["lcm transplant agent:main:main agent:main:work --apply", "by session key: their newest segments"],
-      ),
-    )
-    .addHelpText(
-      "after",
-      paragraph(
-        "Messages of the source that are not under a summary are not copied; `lcm compact` folds them first. What the " +
-          "target holds already is not copied again (exit status 4).",
-      ),
-    )
-    .action(act(context, transplantOne));
-}
+export const transplantCommand: CommandDefinition = {
+  name: "transplant",
+  summary: "copy the summaries of one conversation into another",
+  description:
+    "Copy the summaries of one conversation's context, and everything below them down to the messages, in front of " +
+    "another's context. The source stays as it is, and the copies are the target's own.",
+  options: (command) =>
+    command
+      .argument("<source>", "the conversation to copy from: its number, session key or session id")
+      .argument("<target>", "the conversation to copy into"),
+  shared: [backupOption, ...applyOptions],
+  examples: [
+    ["lcm transplant 553 642", "what would be copied"],
+    ["lcm transplant 553 642 --apply", "copy it"],
+    ["lcm transplant agent:main:main agent:main:work --apply", "by session key: their newest segments"],
+  ],
+  notes:
+    "Messages of the source that are not under a summary are not copied; `lcm compact` folds them first. What the " +
+    "target holds already is not copied again (exit status 4).",
+  run: transplantOne,
+};
 
 async function transplantOne(session: Session, command: Command, from: string, into: string): Promise<number> {
   const applying = isApplying(command);

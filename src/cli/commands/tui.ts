@@ -2,10 +2,9 @@
 
 import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
-import { examples, paragraph } from "./options.ts";
-import { act, adoptIfOlder } from "./session.ts";
-import type { CommandContext, ModelOptions, Session } from "./session.ts";
-import { addProviderOptions } from "./summariser.ts";
+import { providerOptions } from "./options.ts";
+import { adoptIfOlder } from "./session.ts";
+import type { CommandDefinition, ModelOptions, Session } from "./session.ts";
 
 interface TuiOptions extends ModelOptions {
   readonly sessions?: string;
@@ -13,32 +12,28 @@ interface TuiOptions extends ModelOptions {
   readonly promptDir?: string;
 }
 
-export function addTui(program: Command, context: CommandContext): void {
-  const command = program
-    .command("tui")
-    .summary("walk through everything in the terminal, and set it right")
-    .description(
-      "Walk through conversations, messages, summaries and contexts, search them, and rewrite, dissolve, transplant or undo " +
-        "what you see. Nothing is written before you say yes to a plan.",
-    )
-    .option(
-      "--sessions <folder>",
-      "where the host keeps its transcripts (default: those under OpenClaw's state directory)",
-    )
-    .option("--read-only", "change nothing, whatever is pressed")
-    .option("--model <name>", "which model writes summaries anew, as provider/model");
-  addProviderOptions(command)
-    .option("--prompt-dir <folder>", "the folder whose files replace the built-in prompts")
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm", "the same, in a terminal"],
-        ["lcm tui --db copy.db --read-only", "look at another database without touching it"],
-      ),
-    )
-    .addHelpText("after", paragraph("In it, ? lists the keys; docs/keys.md has them all."))
-    .action(act(context, openTui));
-}
+export const tuiCommand: CommandDefinition = {
+  name: "tui",
+  summary: "walk through everything in the terminal, and set it right",
+  description:
+    "Walk through conversations, messages, summaries and contexts, search them, and rewrite, dissolve, transplant or undo " +
+    "what you see. Nothing is written before you say yes to a plan.",
+  options: (command) =>
+    command
+      .option(
+        "--sessions <folder>",
+        "where the host keeps its transcripts (default: those under OpenClaw's state directory)",
+      )
+      .option("--read-only", "change nothing, whatever is pressed")
+      .option("--model <name>", "which model writes summaries anew, as provider/model"),
+  shared: [...providerOptions, ["--prompt-dir <folder>", "the folder whose files replace the built-in prompts"]],
+  examples: [
+    ["lcm", "the same, in a terminal"],
+    ["lcm tui --db copy.db --read-only", "look at another database without touching it"],
+  ],
+  notes: "In it, ? lists the keys; docs/keys.md has them all.",
+  run: openTui,
+};
 
 async function openTui(session: Session, command: Command): Promise<number> {
   const { context, database, typed, json } = session;

@@ -8,33 +8,29 @@ import { isSummaryId } from "../../core/model.ts";
 import type { SummaryId } from "../../core/model.ts";
 import { exitConflict, failureOf } from "../failure.ts";
 import { obstacleLines, undoLines, undoneWords, undoRefusal } from "../../show/changes.ts";
-import { addApplying, addBackupOption, backUpFirst, isApplying, sayUndo } from "./applying.ts";
-import { examples, paragraph } from "./options.ts";
-import { act, exitOk, withLcm } from "./session.ts";
-import type { CommandContext, Session } from "./session.ts";
+import { applyOptions, backUpFirst, backupOption, isApplying, sayUndo } from "./applying.ts";
+import { exitOk, withLcm } from "./session.ts";
+import type { CommandDefinition, Session } from "./session.ts";
 
-export function addUndo(program: Command, context: CommandContext): void {
-  const command = program
-    .command("undo")
-    .summary("take back a change")
-    .description(
-      "Take back a change: every row is again as it was before. What was said or changed since stays. If something newer " +
-        "stands on the change, nothing happens, and it is said what.",
-    )
-    .argument("<change>", "its number; `lcm history` lists them")
-    .option("--summary <id>", "only what the change did to this summary");
-  addBackupOption(addApplying(command))
-    .addHelpText(
-      "after",
-      examples(
-        ["lcm undo 12", "what taking back change 12 would do"],
-        ["lcm undo 12 --apply", "take it back"],
-        ["lcm undo 13 --apply", "take that back too, if it was change 13"],
-      ),
-    )
-    .addHelpText("after", paragraph("Exit status 4 means that something stands on the change."))
-    .action(act(context, undoOne));
-}
+export const undoCommand: CommandDefinition = {
+  name: "undo",
+  summary: "take back a change",
+  description:
+    "Take back a change: every row is again as it was before. What was said or changed since stays. If something newer " +
+    "stands on the change, nothing happens, and it is said what.",
+  options: (command) =>
+    command
+      .argument("<change>", "its number; `lcm history` lists them")
+      .option("--summary <id>", "only what the change did to this summary"),
+  shared: [...applyOptions, backupOption],
+  examples: [
+    ["lcm undo 12", "what taking back change 12 would do"],
+    ["lcm undo 12 --apply", "take it back"],
+    ["lcm undo 13 --apply", "take that back too, if it was change 13"],
+  ],
+  notes: "Exit status 4 means that something stands on the change.",
+  run: undoOne,
+};
 
 async function undoOne(session: Session, command: Command, name: string): Promise<number> {
   const applying = isApplying(command);
