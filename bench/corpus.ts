@@ -67,7 +67,7 @@ const cumulative: Float64Array = (() => {
 })();
 
 /** The word of this frequency rank: 0 is the most common. */
-export const wordOfRank = (rank: number): string => vocabulary[rank] ?? "";
+const wordOfRank = (rank: number): string => vocabulary[rank] ?? "";
 
 function zipfWord(random: Random): string {
   const total = cumulative[vocabularySize - 1] ?? 1;
@@ -150,3 +150,12 @@ export function question(n: number): string {
   const ranks = [3, 20, 80, 300, 900, 3_000, 9_000, 25_000];
   return ranks.map((rank) => wordOfRank(rank + random.int(Math.max(2, rank >> 2)))).join(" ");
 }
+
+/** What is searched for, by how often it occurs; the last two are patterns that occur nowhere. */
+export const searched = {
+  rare: (i: number, n: number): string => `${markers.rare}${Math.floor((i * n) / 25 / 10_000) * 10_000}`,
+  mid: (i: number): string => wordOfRank(2_000 + 37 * i),
+  common: (i: number): string => wordOfRank(20 + i),
+  nowhere: /nosuchword\d+anywhere/,
+  nowhereWithoutLiteral: /\b[qx]{3}\d{7}\b/,
+};

@@ -9,6 +9,7 @@ import { resolveSettings } from "../src/core/settings.ts";
 import { openSqliteWorker } from "../src/store/sqlite-worker.ts";
 import { openSqlite } from "../src/store/sqlite.ts";
 import { corpusEntry, question } from "./corpus.ts";
+import { cpuMs, timed } from "./measure.ts";
 
 export interface PromptCost {
   readonly items: number;
@@ -92,11 +93,6 @@ const itemAt = (index: number): Appendable => {
 const itemsBetween = (from: number, to: number): readonly Appendable[] =>
   Array.from({ length: to - from }, (_, at) => itemAt(from + at));
 
-const cpuMs = (since?: NodeJS.CpuUsage): number => {
-  const { user, system } = process.cpuUsage(since);
-  return (user + system) / 1_000;
-};
-
 // ── A prompt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const assembliesMeasured = 40;
@@ -113,14 +109,8 @@ async function measurePrompt(path: string, id: ConversationId): Promise<PromptCo
 
   const thread = await openSqliteWorker({ path, housekeeping: false });
   const through = lcmOf(thread);
-  const took: number[] = [];
-  for (let n = 0; n < 20; n++) {
-    const start = performance.now();
-    await through.assemble(id, { budget });
-    took.push(performance.now() - start);
-  }
+  const { p50: wallMs } = await timed(20, async () => await through.assemble(id, { budget }));
   await thread.close();
-  const wallMs = took.toSorted((a, b) => a - b)[10] ?? 0;
   return { items: messages.length, tokens: report.tokens, cpuMs: used, wallMs };
 }
 
@@ -200,8 +190,6 @@ async function measureLife(path: string, n: number): Promise<Lived> {
   };
 }
 
-const recallsMeasured = 20;
-
 async function measureRecall(path: string, id: ConversationId): Promise<Recalled> {
   const whole = await openSqlite({ path, housekeeping: false });
   while ((await whole.index(10_000)) > 0);
@@ -215,15 +203,7 @@ async function measureRecall(path: string, id: ConversationId): Promise<Recalled
   for (let depth = 3; node === undefined && depth >= 0; depth--)
     [node] = await store.summaries({ conversation: id, depth, limit: 1 });
   if (node === undefined) throw new Error("nothing was compacted");
-  const median = async (work: () => Promise<unknown>): Promise<number> => {
-    const took: number[] = [];
-    for (let n = 0; n < recallsMeasured; n++) {
-      const start = performance.now();
-      await work();
-      took.push(performance.now() - start);
-    }
-    return took.toSorted((a, b) => a - b)[recallsMeasured >> 1] ?? 0;
-  };
+  const median = async (work: () => Promise<unknown>): Promise<number> => (await timed(20, work)).p50;
   const asked = question(id);
   const walk = { summaryIds: [node.id], reach, tokenCap };
   const deep = { ...walk, query: asked, includeMessages: true, maxDepth: 3 };

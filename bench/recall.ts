@@ -12,8 +12,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { keyFacts } from "../src/cli/demo/facts.ts";
-import { createDemoTranscript } from "../src/cli/demo/transcript.ts";
+import { readDemoTranscript, readKeyFacts } from "../src/cli/five-weeks.ts";
 import { createLcm } from "../src/core/lcm.ts";
 import type { Lcm } from "../src/core/lcm.ts";
 import type { Conversation, Json, Message, SummaryId } from "../src/core/model.ts";
@@ -356,8 +355,8 @@ function createScorer({ lines, questions }: Sample): (rules: TurnRules) => reado
 // ── Reading the data ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 function demoSample(): Sample {
-  const questions = keyFacts.map(({ question, saidIn }) => ({ question, category: "all", evidence: [saidIn] }));
-  return { name: "demo", lines: createDemoTranscript(), questions };
+  const questions = readKeyFacts().map(({ question, saidIn }) => ({ question, category: "all", evidence: [saidIn] }));
+  return { name: "demo", lines: readDemoTranscript(), questions };
 }
 
 const categories: Readonly<Record<number, string>> = {

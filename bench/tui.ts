@@ -3,9 +3,10 @@
  * is there, and how long it is from a key to the screen that it changes. Prints its figures as JSON. See bench.ts.
  */
 
-import { fileURLToPath } from "node:url";
 import { startTerminal } from "../src/testing/terminal.ts";
 import type { Terminal } from "../src/testing/terminal.ts";
+import { spread } from "./measure.ts";
+import type { Spread } from "./measure.ts";
 
 export interface Shown {
   readonly firstScreenCpuMs: number;
@@ -15,14 +16,9 @@ export interface Shown {
   readonly all: Spread;
 }
 
-interface Spread {
-  readonly count: number;
-  readonly p50: number;
-  readonly p95: number;
-  readonly most: number;
-}
-
-const bin = fileURLToPath(new URL("../bin/lcm.js", import.meta.url));
+/** What is published, which starts sooner than the sources. */
+const built = new URL("../dist/cli/main.js", import.meta.url).href;
+const script = `import("${built}").then((lcm) => lcm.main(process.argv.slice(1))).then((status) => process.exit(status))`;
 const [database = ""] = process.argv.slice(2);
 
 /** How one gets to a screen, what tells that it is there, and what is typed on it. */
@@ -43,12 +39,6 @@ function walk(...keys: readonly string[]): readonly string[] {
   return Array.from({ length: 60 }, (_, at) =>
     at % 4 === 3 ? (keys[(at >> 2) % keys.length] ?? down) : at % 8 < 4 ? up : down,
   );
-}
-
-function spread(took: readonly number[]): Spread {
-  const sorted = took.toSorted((a, b) => a - b);
-  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return { count: sorted.length, p50: at(0.5), p95: at(0.95), most: sorted.at(-1) ?? 0 };
 }
 
 /** Null where a key changed nothing: at an end there is nowhere to go. */
@@ -77,7 +67,10 @@ async function backToTheFirst(terminal: Terminal): Promise<void> {
 }
 
 const start = performance.now();
-const terminal = startTerminal(`${process.execPath} ${bin} tui --db ${database}`, { columns: 120, rows: 40 });
+const terminal = startTerminal(`${process.execPath} -e '${script}' -- tui --db ${database}`, {
+  columns: 120,
+  rows: 40,
+});
 await terminal.sees(first);
 const [firstScreenMs, firstScreenCpuMs] = [performance.now() - start, terminal.cpuMs()];
 const keys: Record<string, Spread> = {};
