@@ -20,9 +20,15 @@ import { commonKeys } from "../src/tui/app.ts";
 import { keyName } from "../src/tui/keys.ts";
 import { modules } from "../src/tui/layers.ts";
 import { listKeys, scrollKeys } from "../src/tui/list.ts";
+import { guaranteesMarkdown } from "./guarantees.ts";
+import { importsMarkdown } from "./imports.ts";
+
+const root = join(import.meta.dirname, "..");
 
 /** Every generated file, by its path from the root of the repository. A new one is a line here. */
 const generators: Readonly<Record<string, () => string>> = {
+  "docs/guarantees.md": () => page("tools/guarantees.ts and the tests named there", guaranteesMarkdown(root)),
+  "docs/imports.md": () => page("the imports in src", importsMarkdown(root)),
   "docs/settings.md": () => page("src/core/settings.ts", settingsMarkdown()),
   "docs/schema.md": () => page("src/store/schema.ts", schemaMarkdown()),
   "docs/keys.md": () => page("src/tui", keysMarkdown()),
@@ -326,7 +332,7 @@ const defaultOf = (parameter: Parameter): string =>
 
 if (import.meta.main) {
   process.exitCode = generate({
-    root: join(import.meta.dirname, ".."),
+    root,
     check: process.argv.includes("--check"),
     print: console.log,
   });
