@@ -1,4 +1,7 @@
-/** What the pages say is true: their links lead somewhere, and the README's examples compile and run. */
+/**
+ * What the pages say is true: links lead somewhere, examples compile and run, and every command, option, setting, variable
+ * and script that is named is there. That commands do what the guides show is in guides.test.ts.
+ */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -7,42 +10,220 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { Command } from "commander";
+import { addCommands } from "../src/cli/commands/index.ts";
+import { createContext } from "../src/cli/context.ts";
+import { settings } from "../src/core/settings.ts";
+import { blocksOf, spansOf, wordsOf } from "./guides/page.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const pages = globSync("{*.md,docs/**/*.md}", { cwd: root });
+const read = (path: string): string => readFileSync(join(root, path), "utf8").replaceAll("\r\n", "\n");
+const pages = globSync(["*.md", "docs/**/*.md"], { cwd: root })
+  .map((path) => path.replaceAll("\\", "/"))
+  .toSorted()
+  .map((path) => ({ path, text: read(path) }));
+const guides = pages.filter(({ path }) => path === "README.md" || path.startsWith("docs/guides/"));
+
+// ── Links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What a heading is called in a link. */
+const anchorsOf = (text: string): readonly string[] =>
+  [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
 
 describe("the pages", () => {
-  it("link only to what exists", () => {
-    assert.ok(pages.length > 5);
-    const broken = pages.flatMap((page) => {
-      const text = readFileSync(join(root, page), "utf8");
-      return [...text.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)]
-        .map(([, target = ""]) => target)
-        .filter((target) => !existsSync(join(root, dirname(page), target)))
-        .map((target) => `${page} links to ${target}`);
-    });
+  it("link only to what exists, down to the heading", () => {
+    assert.ok(pages.length > 20);
+    const broken = pages.flatMap(({ path, text }) =>
+      [...text.matchAll(/\]\(([^)#:\s]*)(?:#([^)\s]*))?\)/g)].flatMap(([, target = "", anchor]) => {
+        const to = target === "" ? path : join(dirname(path), target);
+        if (!existsSync(join(root, to))) return [`${path} links to ${target}`];
+        if (anchor === undefined || anchorsOf(read(to)).includes(anchor)) return [];
+        return [`${path} links to #${anchor} in ${to}`];
+      }),
+    );
     assert.deepEqual(broken, []);
+  });
+
+  it("are all within reach of the README", () => {
+    const seen = new Set<string>();
+    const visit = (path: string): void => {
+      if (seen.has(path) || !existsSync(join(root, path))) return;
+      seen.add(path);
+      for (const [, target = ""] of read(path).matchAll(/\]\(([^)#:\s]+\.md)(?:#[^)]*)?\)/g))
+        visit(join(dirname(path), target).replaceAll("\\", "/"));
+    };
+    visit("README.md");
+    assert.deepEqual(
+      pages.map(({ path }) => path).filter((path) => !seen.has(path)),
+      [],
+    );
+  });
+
+  it("begin with a README that is read in a minute", () => {
+    const [before = "", , after = ""] = read("README.md").split(/<!-- (?:screens: .*|end of screens) -->/);
+    assert.ok(`${before}${after}`.split("\n").length <= 150);
+  });
+
+  it("give the same figures as the pages they are taken from", () => {
+    const rows = [...read("README.md").matchAll(/^\|(.*)\*\*(.*)\*\*.*\]\((docs\/\w+\.md)\) \|$/gm)];
+    assert.equal(rows.length, 4);
+    for (const [, what, figure = "", page = ""] of rows)
+      assert.ok(read(page).includes(figure.replace(/%$/, "")), `${page} does not say ${figure} of ${what}`);
   });
 });
 
-describe("the library examples of the README", () => {
-  const readme = readFileSync(join(root, "README.md"), "utf8");
-  const examples = [...readme.matchAll(/```ts\n(import [\s\S]*?)```/g)].map(([, example = ""], at) => ({
-    name: `example-${at}.ts`,
-    example,
-  }));
+// ── What is named is there ───────────────────────────────────────────────────────────────────────────────────────────
+
+const program = new Command("lcm");
+addCommands(program, createContext({ finish: () => undefined }), false);
+program.option("-V, --version").option("-h, --help");
+
+const optionsOf = (command: Command): readonly (string | null | undefined)[] =>
+  command.options.flatMap(({ long, short }) => [long, short]);
+const anyOption = [program, ...program.commands].flatMap(optionsOf);
+
+/** Options of other programs that pages name by themselves. */
+const foreignOptions = ["--force", "--accept-capabilities", "--strict-json", "--doc", "--tune"];
+
+/** Why this is no command of ours as it stands there; null if it is one, or none at all. */
+function faultOf(code: string): string | null {
+  const words = wordsOf(code.replace(/^(?:npx |openclaw )(?=lcm\b)/, ""));
+  const options = words.filter((word) => /^--?[a-z][\w-]*$/.test(word));
+  if (words[0]?.startsWith("--") === true) {
+    const unknown = options.find((option) => !anyOption.includes(option) && !foreignOptions.includes(option));
+    return unknown === undefined ? null : `no command has ${unknown}`;
+  }
+  if (words[0] !== "lcm" && words[0] !== "lcm-tui") return null;
+  const name = words.slice(1).find((word, index, all) => !word.startsWith("-") && all[index - 1] !== "--db");
+  const command = name === undefined || name === "…" ? program : program.commands.find((each) => each.name() === name);
+  if (command === undefined) return `there is no lcm ${name}`;
+  const unknown = options.find((option) => ![...optionsOf(command), ...optionsOf(program)].includes(option));
+  return unknown === undefined ? null : `lcm ${name ?? ""} has no ${unknown}`;
+}
+
+const scripts: unknown = JSON.parse(read("package.json")).scripts;
+const ofGuides = (check: (text: string) => readonly string[]): readonly string[] =>
+  guides.flatMap(({ path, text }) => check(text).map((fault) => `${path}: ${fault}`));
+
+describe("what pages name", () => {
+  it("are commands and options that there are", () => {
+    assert.equal(faultOf("lcm grep WORDS --limit 3"), null);
+    assert.equal(faultOf("npx lcm compact 3 --purge"), "lcm compact has no --purge");
+    assert.equal(faultOf("openclaw lcm frobnicate"), "there is no lcm frobnicate");
+    assert.equal(faultOf("--frobnicate"), "no command has --frobnicate");
+    const faults = pages.flatMap(({ path, text }) =>
+      spansOf(text).flatMap((span) => {
+        const fault = faultOf(span);
+        return fault === null ? [] : [`${path}: ${span}: ${fault}`];
+      }),
+    );
+    assert.deepEqual(faults, []);
+  });
+
+  it("are commands of the chat that there are", () => {
+    const source = read("src/openclaw/commands.ts");
+    const faults = ofGuides((text) =>
+      spansOf(text).filter((span) => {
+        const [, word] = /^\/lcm (\w+)/.exec(span) ?? [];
+        return word !== undefined && !source.includes(`["${word}", {`);
+      }),
+    );
+    assert.deepEqual(faults, []);
+  });
+
+  it("are scripts that there are", () => {
+    assert.ok(typeof scripts === "object" && scripts !== null);
+    const faults = pages.flatMap(({ path, text }) =>
+      [...text.matchAll(/\bnpm run ([\w:]+)/g)].flatMap(([, name = ""]) =>
+        name in scripts ? [] : [`${path}: npm run ${name}`],
+      ),
+    );
+    assert.deepEqual(faults, []);
+  });
+
+  it("are variables that there are", () => {
+    const known = new Set<string>([...Object.values(settings).map(({ env }) => env), "LCM_DEBUG", "LCM_NODE"]);
+    assert.match(read("src/cli/context.ts"), /\bLCM_DEBUG\b/);
+    assert.match(read("bin/launch.js"), /\bLCM_NODE\b/);
+    const faults = pages.flatMap(({ path, text }) =>
+      [...text.matchAll(/\bLCM_[A-Z_]*[A-Z]\b/g)]
+        .filter(([name]) => !known.has(name))
+        .map(([name]) => `${path}: ${name}`),
+    );
+    assert.deepEqual(faults, []);
+  });
+
+  it("are settings that there are", () => {
+    const faults = ofGuides((text) =>
+      spansOf(text).flatMap((span) => {
+        const [, name] = /^([a-z]+(?:[A-Z][a-z]+)+)(?:: \S+)?$/.exec(span) ?? [];
+        return name === undefined || name in settings || notSettings.includes(name) ? [] : [name];
+      }),
+    );
+    assert.deepEqual(faults, []);
+  });
+});
+
+/** Names of the same form: of the library, and of what tools take and give. */
+const notSettings: readonly string[] = ["citedIds", "citedMessages", "openSqlite", "summaryIds", "tokenCap"];
+
+describe("the blocks of data in the guides", () => {
+  const blocks = guides.flatMap(({ path, text }) => blocksOf(text).map((block) => ({ path, ...block })));
+  const of = (language: string) => blocks.filter((block) => block.language === language);
+
+  it("are JSON, and set what can be set", () => {
+    assert.ok(of("json").length >= 3);
+    for (const { path, line, text } of of("json")) {
+      const value = JSON.parse(text);
+      const config = value.plugins?.entries["lossless-claw"].config ?? (value.mcpServers === undefined ? value : {});
+      const unknown = Object.keys(config).filter((key) => !(key in settings));
+      assert.deepEqual(unknown, [], `${path}:${line}`);
+    }
+  });
+
+  it("are TOML", () => {
+    const lines = of("toml").flatMap(({ text }) => text.split("\n"));
+    assert.ok(lines.length > 0);
+    for (const line of lines) assert.match(line, /^(?:\[[\w.-]+\]|\w+ = (?:".*"|\d+|\[.*\]))?$/);
+  });
+
+  it("are of a language that is checked, or plainly shown", () => {
+    const checked = ["", "sh", "ts", "json", "toml", "text", "xml"];
+    assert.deepEqual(
+      blocks.filter(({ language }) => !checked.includes(language)),
+      [],
+    );
+  });
+});
+
+// ── Examples ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("the examples of the library", () => {
+  const page = blocksOf(read("docs/guides/library.md"));
+  const examples = page
+    .filter(({ language }) => language === "ts")
+    .map(({ text }, at) => ({ name: `example-${at}.ts`, text }));
   const library = pathToFileURL(join(root, "src/index.ts")).href;
 
-  it("run one after the other, and find what was stored", () => {
+  it("run one after the other, and print what the page says", () => {
     const folder = mkdtempSync(join(tmpdir(), "lcm-example-"));
     try {
-      const outputs = examples.map(({ name, example }) => {
-        writeFileSync(join(folder, name), example.replaceAll('"lossless-claw"', JSON.stringify(library)));
-        return execFileSync(process.execPath, [name], { cwd: folder, encoding: "utf8", env: {} });
-      });
-      assert.equal(outputs.length, 2);
-      assert.match(outputs[0] ?? "", /my order is late \[\]/);
-      assert.match(outputs[1] ?? "", /name: 'lcm_grep'[^]*\nmsg_1 · user · .*\n> hello, my order is late\n/);
+      for (const { name, text } of examples)
+        writeFileSync(join(folder, name), text.replaceAll('"lossless-claw"', JSON.stringify(library)));
+      // In one process: what takes longest about an example is to load the library.
+      const all = examples.map(({ name }) => `await import("./${name}");\nconsole.log("\\f");\n`).join("");
+      writeFileSync(join(folder, "all.ts"), all);
+      const said = execFileSync(process.execPath, ["all.ts"], { cwd: folder, encoding: "utf8", env: {} });
+      const outputs = said.split("\f\n").slice(0, -1);
+      assert.equal(outputs.length, 3);
+      assert.equal(outputs[0]?.trim(), page.find(({ language }) => language === "text")?.text);
+      assert.match(outputs[1] ?? "", /role: 'user', content: 'hello, my order is late'/);
+      assert.match(outputs[2] ?? "", /name: 'lcm_grep'[^]*\nmsg_1 · user · .*\n> hello, my order is late\n/);
       assert.ok(existsSync(join(folder, "lcm.db")));
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -52,7 +233,7 @@ describe("the library examples of the README", () => {
   it("compile for a user with strict types", () => {
     const folder = mkdtempSync(join(tmpdir(), "lcm-example-"));
     try {
-      for (const { name, example } of examples) writeFileSync(join(folder, name), example);
+      for (const { name, text } of examples) writeFileSync(join(folder, name), text);
       const compilerOptions = {
         paths: { "lossless-claw": [join(root, "src/index.ts")] },
         typeRoots: [join(root, "node_modules/@types")],
@@ -66,5 +247,10 @@ describe("the library examples of the README", () => {
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
+  });
+
+  it("begin with one of about twenty lines", () => {
+    const lines = examples[0]?.text.split("\n").filter((line) => line !== "") ?? [];
+    assert.ok(lines.length > 0 && lines.length <= 20, String(lines.length));
   });
 });

@@ -1,16 +1,12 @@
 /**
- * `npm run screens`: the terminal UI as it looks, into the README. A robot walks through the database of `lcm demo`, with a
- * clock and ids that are always the same; a test fails when what it sees is no longer what the README shows.
+ * `npm run screens`: the terminal UI as it looks, into the README and its guide. A robot walks through the database of
+ * `lcm demo`, with a clock and ids that are always the same; a test fails when what it sees is no longer what they show.
  */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createDemoTranscript, demoSession } from "../src/cli/demo/transcript.ts";
-import { createLcm } from "../src/core/lcm.ts";
-import type { Timestamp } from "../src/core/model.ts";
-import { msToTimestamp, timestampToMs } from "../src/core/text.ts";
-import { openSqlite } from "../src/store/sqlite.ts";
+import { makeDemoDatabase } from "../src/testing/demo-database.ts";
 import { portOver, startRobot } from "../src/testing/robot.ts";
 import type { Robot } from "../src/testing/robot.ts";
 
@@ -34,7 +30,7 @@ const walk: readonly {
   {
     title: "Summaries, with `s`",
     rows: 24,
-    sees: /- d1 condensed[^]*made from/,
+    sees: /- d1 condensed[^]*d0 leaf[^]*made from/,
     async go(robot) {
       await robot.press("s");
       await robot.sees("d1 condensed");
@@ -62,13 +58,18 @@ const walk: readonly {
   },
 ];
 
-/** A section of Markdown for each screen. */
-export async function drawScreens(): Promise<string> {
+export interface Screen {
+  readonly title: string;
+  /** As it stands in a page. */
+  readonly section: string;
+}
+
+export async function drawScreens(): Promise<readonly Screen[]> {
   const folder = mkdtempSync(join(tmpdir(), "lcm-screens-"));
   try {
     const path = join(folder, "lcm.db");
-    const now = await makeDemo(path);
-    const sections: string[] = [];
+    const now = await makeDemoDatabase(path);
+    const screens: Screen[] = [];
     for (const { title, rows, sees, go } of walk) {
       const port = { ...portOver(path), path: "~/.openclaw/lcm.db" };
       const robot = startRobot(port, { columns, rows, now });
@@ -76,53 +77,39 @@ export async function drawScreens(): Promise<string> {
       await go(robot);
       await robot.sees(sees);
       await robot.settled();
-      sections.push(
-        `${title}:\n\n\`\`\`text\n${robot
-          .lines()
-          .map((line) => line.trimEnd())
-          .join("\n")}\n\`\`\`\n`,
-      );
+      const lines = robot.lines().map((line) => line.trimEnd());
+      screens.push({ title, section: `${title}:\n\n\`\`\`text\n${lines.join("\n")}\n\`\`\`\n` });
       await robot.end();
       await port.close();
     }
-    return sections.join("\n");
+    return screens;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** As `lcm demo` makes it, and the time just after its last message. */
-async function makeDemo(path: string): Promise<Timestamp> {
-  let [ids, seconds] = [0, 0];
-  const transcript = createDemoTranscript();
-  const last = timestampToMs(String(transcript.at(-1)?.["timestamp"]) as Timestamp);
-  const now = (): Timestamp => msToTimestamp(last + 1_000 * ++seconds);
-  const hex16 = (): string => Math.imul(++ids, 0x9e3779b1).toString(16).replace("-", "").padStart(16, "5b1c07e94d");
-  const lcm = createLcm({ store: await openSqlite({ path, housekeeping: false, now, hex16 }), clock: { now } });
-  try {
-    const lines = async function* () {
-      for (const [index, value] of transcript.entries()) yield { position: index + 1, value };
-    };
-    await lcm.import(lines(), { fallbackSessionId: demoSession });
-    const { id } = await lcm.find(demoSession);
-    await lcm.compact({ conversation: id, mode: "sweep" });
-    while ((await lcm.store.index(1_000)) > 0);
-    return msToTimestamp(last + 4 * 60_000);
-  } finally {
-    await lcm.close();
-  }
-}
-
+const repository = join(import.meta.dirname, "..");
 const [begin, end] = ["<!-- screens: made by `npm run screens` -->", "<!-- end of screens -->"];
 
-/** The README with these screens in their place. */
-export function withScreens(readme: string, screens: string): string {
-  const [from, to] = [readme.indexOf(begin), readme.indexOf(end)];
-  if (from === -1 || to < from) throw new Error("the README has no place for the screens");
-  return `${readme.slice(0, from + begin.length)}\n\n${screens}\n${readme.slice(to)}`;
+/** Which screens a page shows: the README those that tell most, the guide all of them. */
+const pages: readonly { readonly path: string; readonly shows: (title: string) => boolean }[] = [
+  { path: "README.md", shows: (title) => /^Summaries|^What the model sees/.test(title) },
+  { path: "docs/guides/terminal.md", shows: () => true },
+];
+
+/** Every page that shows screens, as it is and as it should be. */
+export function pagesWith(
+  screens: readonly Screen[],
+): readonly { readonly path: string; readonly is: string; readonly should: string }[] {
+  return pages.map(({ path, shows }) => {
+    const is = readFileSync(join(repository, path), "utf8").replaceAll("\r\n", "\n");
+    const [from, to] = [is.indexOf(begin), is.indexOf(end)];
+    if (from === -1 || to < from) throw new Error(`${path} has no place for the screens`);
+    const sections = screens.filter(({ title }) => shows(title)).map(({ section }) => section);
+    return { path, is, should: `${is.slice(0, from + begin.length)}\n\n${sections.join("\n")}\n${is.slice(to)}` };
+  });
 }
 
 if (import.meta.main) {
-  const path = join(import.meta.dirname, "..", "README.md");
-  writeFileSync(path, withScreens(readFileSync(path, "utf8"), await drawScreens()));
+  for (const { path, should } of pagesWith(await drawScreens())) writeFileSync(join(repository, path), should);
 }

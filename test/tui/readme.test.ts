@@ -1,16 +1,16 @@
-/** The README shows the terminal UI as it is. */
+/** The README and the guide show the terminal UI as it is. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, it } from "node:test";
-import { drawScreens, withScreens } from "../../tools/screens.ts";
+import { drawScreens, pagesWith } from "../../tools/screens.ts";
 
-describe("the screens of the README", () => {
+describe("the screens of the README and of the guide to the terminal", () => {
   it("are what a robot sees on the demo's database; `npm run screens` writes them", async () => {
-    const readme = readFileSync(join(import.meta.dirname, "..", "..", "README.md"), "utf8").replaceAll("\r\n", "\n");
     const screens = await drawScreens();
-    assert.equal([...screens.matchAll(/```text\n ◆ lossless-claw › /g)].length, 5);
-    assert.equal(readme, withScreens(readme, screens));
+    for (const { section } of screens) assert.match(section, /```text\n ◆ lossless-claw › /);
+    const pages = pagesWith(screens);
+    for (const { path, is, should } of pages) assert.equal(is, should, path);
+    const shown = pages.map(({ is }) => [...is.matchAll(/```text\n ◆ lossless-claw › /g)].length);
+    assert.deepEqual(shown, [2, 5]);
   });
 });
