@@ -327,6 +327,7 @@ describe("adopting: large files", () => {
       "file_00000000000000bb",
       "file_00000000000000cc",
       "file_00000000000000dd",
+      "file_00000000000000ee",
     ] as const;
     const path = older("0.1.0");
     const folder = join(dirname(path), "lcm-files");
@@ -338,12 +339,15 @@ describe("adopting: large files", () => {
       insert.run(ids[1], null, null, `/home/somebody/.openclaw/lcm-files/1/${ids[1]}.json`, null);
       insert.run(ids[2], "gone.txt", 9, join(folder, "1", `${ids[2]}.txt`), null);
       insert.run(ids[3], "passwd", 9, "/etc/../etc/passwd", null);
+      insert.run(ids[4], null, null, `C:\\Users\\Ada\\.openclaw\\lcm-files\\1\\${ids[4]}.txt`, null);
     });
     mkdirSync(join(folder, "1"), { recursive: true });
     writeFileSync(join(folder, "1", `${ids[0]}.txt`), "alpha");
     writeFileSync(join(folder, "1", `${ids[1]}.json`), "{}");
+    writeFileSync(join(folder, "1", `${ids[4]}.txt`), "of another system");
     await adopted(path, async (store) => {
       assert.deepEqual([await store.fileContent(ids[0]), await store.fileContent(ids[1])], ["alpha", "{}"]);
+      assert.equal(await store.fileContent(ids[4]), "of another system");
       const file = await store.file(ids[0]);
       assert.deepEqual([file?.name, file?.bytes, file?.lines, file?.exploration], ["a.txt", 5, null, "five letters"]);
       assert.deepEqual([file?.encoding, file?.messageKey], ["utf8", null]);

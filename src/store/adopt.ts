@@ -11,7 +11,7 @@ import { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../core/errors.ts";
 import { formatBytes } from "../core/text.ts";
 import { backUpDatabase, backupPath, unusedPath } from "./backup.ts";
-import { checkWhole, identify, kindOf } from "./migrate.ts";
+import { checkWhole, errcodeOf, identify, kindOf, messageOf } from "./migrate.ts";
 import { rebuildTables } from "./rebuild.ts";
 import type { Rebuilt } from "./rebuild.ts";
 import { retryWhileBusy } from "./sqlite.ts";
@@ -40,18 +40,14 @@ export async function adopt(path: string, now: string, options: AdoptOptions = {
   if (kind !== "older_program") return { kind: "unchanged" };
   await retryWhileBusy(busyTimeoutMs, () => checkWhole(path));
   await checkSpace(path, freeBytes);
-  const db = await retryWhileBusy(busyTimeoutMs, () => lock(path));
-  try {
-    // Another process may have been here while this one waited.
-    if (kindOf(db, path) !== "older_program") return { kind: "unchanged" };
-    const backup = unusedPath(`${backupPath(path, now)}-older`);
-    await backUpDatabase(path, backup);
-    const rebuilt = rebuildOrNot(db, path, backup);
-    giveBackRoom(db);
-    return { kind: "adopted", backup, ...rebuilt };
-  } finally {
-    db.close();
-  }
+  using db = await retryWhileBusy(busyTimeoutMs, () => lock(path));
+  // Another process may have been here while this one waited.
+  if (kindOf(db, path) !== "older_program") return { kind: "unchanged" };
+  const backup = unusedPath(`${backupPath(path, now)}-older`);
+  await backUpDatabase(path, backup);
+  const rebuilt = rebuildOrNot(db, path, backup);
+  giveBackRoom(db);
+  return { kind: "adopted", backup, ...rebuilt };
 }
 
 const freeBytesOfDisk = async (folder: string): Promise<number> => {
@@ -93,8 +89,8 @@ function rebuildOrNot(db: DatabaseSync, path: string, backup: string): Rebuilt {
   } catch (cause) {
     if (db.isTransaction) db.exec("ROLLBACK");
     rmSync(backup, { force: true });
-    if (!(cause instanceof Error && "errcode" in cause)) throw cause;
-    throw new LcmError("unavailable", `${path} could not be adopted, and is as it was: ${cause.message}`, {
+    if (errcodeOf(cause) === null) throw cause;
+    throw new LcmError("unavailable", `${path} could not be adopted, and is as it was: ${messageOf(cause)}`, {
       cause,
       hint: "check that the disk has room; `lcm adopt` can be run again",
     });

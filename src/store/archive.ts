@@ -53,56 +53,43 @@ type Counts = ReadonlyMap<string, number>;
 
 /** All within one transaction, which sees the source as it is at its beginning. How many rows of which table. */
 function copyRows(from: string, conversations: readonly ConversationId[], draft: string): Counts {
-  const db = new DatabaseSync(draft, { timeout: 10_000 });
-  try {
-    db.exec("PRAGMA page_size = 8192; PRAGMA foreign_keys = OFF"); // They are checked all at once afterwards.
-    inTransaction(db, () => createSchema(db));
-    db.prepare("ATTACH ? AS source").run(readOnlyName(from));
-    const counts = new Map<string, number>();
-    inTransaction(db, () => {
-      const copy = (table: string, condition: string, ...values: readonly string[]): void => {
-        const columns = [...columnsOf(db, table).keys()].join(", ");
-        const words = `INSERT INTO main.${table} (${columns}) SELECT ${columns} FROM source.${table} WHERE ${condition}`;
-        counts.set(table, (counts.get(table) ?? 0) + Number(db.prepare(words).run(...values).changes));
-      };
-      for (const { table, isOwn } of belongings) copy(table, isOwn("source"), JSON.stringify(conversations));
-      copy(
-        "large_files",
-        `file_id NOT IN (SELECT file_id FROM main.large_files) AND file_id IN (
-           SELECT f.value ->> 'file' FROM main.messages m, json_each(m.moved) f WHERE m.moved IS NOT NULL)`,
-      );
-      db.exec(giveFilesToHeirs((column) => `${column} NOT IN (SELECT conversation_id FROM main.conversations)`));
-    });
-    return counts;
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(draft, { timeout: 10_000 });
+  db.exec("PRAGMA page_size = 8192; PRAGMA foreign_keys = OFF"); // They are checked all at once afterwards.
+  inTransaction(db, () => createSchema(db));
+  db.prepare("ATTACH ? AS source").run(readOnlyName(from));
+  const counts = new Map<string, number>();
+  const copy = (table: string, condition: string, ...values: readonly string[]): void => {
+    const columns = [...columnsOf(db, table).keys()].join(", ");
+    const words = `INSERT INTO main.${table} (${columns}) SELECT ${columns} FROM source.${table} WHERE ${condition}`;
+    counts.set(table, (counts.get(table) ?? 0) + Number(db.prepare(words).run(...values).changes));
+  };
+  inTransaction(db, () => {
+    for (const { table, isOwn } of belongings) copy(table, isOwn("source"), JSON.stringify(conversations));
+    copy(
+      "large_files",
+      `file_id NOT IN (SELECT file_id FROM main.large_files) AND file_id IN (
+         SELECT f.value ->> 'file' FROM main.messages m, json_each(m.moved) f WHERE m.moved IS NOT NULL)`,
+    );
+    db.exec(giveFilesToHeirs((column) => `${column} NOT IN (SELECT conversation_id FROM main.conversations)`));
+  });
+  return counts;
 }
 
 /** Whatever is deleted afterwards is deleted because it is here. What belongs into the files folder. */
 function readBack(draft: string, copied: Counts): readonly string[] {
   checkWhole(draft);
-  const db = new DatabaseSync(draft, { readOnly: true });
-  try {
-    for (const [table, rows] of copied) {
-      const there = Number(db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.["rows"]);
-      if (there !== rows) throw new LcmError("corrupt", `the archive holds ${there} of ${rows} rows of ${table}`);
-    }
-    const stray = db.prepare("PRAGMA foreign_key_check").get();
-    if (stray !== undefined) {
-      throw new LcmError(
-        "conflict",
-        `rows of ${String(stray["table"])} point to something that is not in these conversations`,
-        {
-          hint: "`lcm doctor` tells which, and how to mend it",
-        },
-      );
-    }
-    return db
-      .prepare("SELECT storage_uri FROM large_files ORDER BY file_id")
-      .all()
-      .map((row) => String(row["storage_uri"]));
-  } finally {
-    db.close();
+  using db = new DatabaseSync(draft, { readOnly: true });
+  for (const [table, rows] of copied) {
+    const there = Number(db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.["rows"]);
+    if (there !== rows) throw new LcmError("corrupt", `the archive holds ${there} of ${rows} rows of ${table}`);
   }
+  const stray = db.prepare("PRAGMA foreign_key_check").get();
+  if (stray !== undefined) {
+    const message = `rows of ${String(stray["table"])} point to something that is not in these conversations`;
+    throw new LcmError("conflict", message, { hint: "`lcm doctor` tells which, and how to mend it" });
+  }
+  return db
+    .prepare("SELECT storage_uri FROM large_files ORDER BY file_id")
+    .all()
+    .map((row) => String(row["storage_uri"]));
 }

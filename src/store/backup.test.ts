@@ -19,6 +19,7 @@ import { messageToStore } from "../core/content.ts";
 import type { Timestamp } from "../core/model.ts";
 import { checkSound } from "../testing/lossless.ts";
 import { contentsOf, copyFixture, hashOf, rowsOf, tamper } from "../testing/older-database.ts";
+import { assertPrivate } from "../testing/platform.ts";
 import { makeScratch } from "../testing/scratch.ts";
 import { backUp, backUpDatabase, backupPath, filesBeside, pruneBackups, restore, unusedPath } from "./backup.ts";
 import { identify } from "./migrate.ts";
@@ -63,7 +64,7 @@ describe("a backup", () => {
     assert.equal(basename(to), "lcm.db.backup-20261115T083700Z");
     const made = await backUp(path, defaultFilesDir(path), to);
     assert.deepEqual(made, { path: to, bytes: statSync(to).size, files: 1 });
-    assert.equal(statSync(to).mode & 0o777, 0o600);
+    assertPrivate(to);
     assert.deepEqual(contentsOf(to), contentsOf(path));
     const [file] = rowsOf(path, "SELECT storage_uri FROM large_files");
     assert.equal(readFileSync(join(filesBeside(to), String(file!["storage_uri"])), "utf8"), "one\ntwo\nthree");
@@ -258,7 +259,7 @@ describe("restoring", () => {
     const backup = await living();
     const path = join(folder(), "new", "lcm.db");
     assert.deepEqual(await restore(backup, path, defaultFilesDir(path), now), { replaced: null, files: 0 });
-    assert.equal(statSync(path).mode & 0o777, 0o600);
+    assertPrivate(path);
     assert.deepEqual(contentsOf(path), contentsOf(backup));
   });
 
@@ -276,7 +277,7 @@ describe("restoring", () => {
       const before = hashOf(path);
       const { replaced } = await restore(backup, path, defaultFilesDir(path), now);
       assert.equal(hashOf(replaced!), before, damage);
-      assert.equal(statSync(replaced!).mode & 0o777, 0o600);
+      assertPrivate(replaced!);
       assert.deepEqual(textsIn(path), ["good"]);
       const store = await openSqlite({ path });
       assert.deepEqual((await store.integrity()).problems, []);

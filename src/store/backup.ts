@@ -91,22 +91,14 @@ function isAlive(pid: number): boolean {
 const pagesPerStep = 1 << 30;
 
 async function copyPages(from: string, to: string): Promise<void> {
-  const source = new DatabaseSync(from, { readOnly: true });
-  try {
-    await backup(source, to, { rate: pagesPerStep });
-  } finally {
-    source.close();
-  }
+  using source = new DatabaseSync(from, { readOnly: true });
+  await backup(source, to, { rate: pagesPerStep });
 }
 
 /** A file in WAL mode comes as three as soon as somebody reads it. */
 function leaveWal(path: string): void {
-  const db = new DatabaseSync(path);
-  try {
-    db.exec("PRAGMA journal_mode = DELETE");
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(path);
+  db.exec("PRAGMA journal_mode = DELETE");
 }
 
 /** Names that sort by time: `lcm.db.backup-20261115T083700Z`. */
@@ -223,10 +215,6 @@ const unavailable = (path: string, cause: unknown): LcmError =>
   });
 
 function pageSizeOf(path: string): number {
-  const db = new DatabaseSync(path, { readOnly: true });
-  try {
-    return pragma(db, "page_size");
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(path, { readOnly: true });
+  return pragma(db, "page_size");
 }

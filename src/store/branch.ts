@@ -11,9 +11,8 @@ import type { ConversationId } from "../core/model.ts";
 import { replaceItem } from "./dissolve.ts";
 import { ordinalOf } from "./late.ts";
 import { count, first, int, sql, text, textOrNull } from "./script.ts";
-import type { Script } from "./script.ts";
+import type { Script, ScriptDeps } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
-import type { ScriptDeps } from "./totals.ts";
 
 /**
  * Makes the message behind `parentKey` the newest of the context. Null when that key is unknown, or already is it: then
@@ -46,12 +45,11 @@ export function* rewind(
 }
 
 /** The newest of the active branch, of those that stand in the order of `seq`. */
-function* newestActive(id: ConversationId): Script<number> {
-  return yield* count(
+const newestActive = (id: ConversationId): Script<number> =>
+  count(
     sql`SELECT seq FROM messages WHERE conversation_id = ${id} AND aside IS NULL AND late IS NULL AND copied_from IS NULL
         ORDER BY seq DESC LIMIT 1`,
   );
-}
 
 interface Path {
   readonly anchor: Anchor;
@@ -147,8 +145,8 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script
   }
 }
 
-function* newestSeqBelow(summary: string): Script<number> {
-  return yield* count(
+const newestSeqBelow = (summary: string): Script<number> =>
+  count(
     sql`WITH RECURSIVE below(summary_id) AS (
           VALUES (${summary})
           UNION SELECT p.parent_summary_id FROM summary_parents p JOIN below b ON p.summary_id = b.summary_id
@@ -156,11 +154,10 @@ function* newestSeqBelow(summary: string): Script<number> {
         SELECT max(m.seq) FROM below JOIN summary_messages l USING (summary_id) JOIN messages m USING (message_id)
         WHERE m.copied_from IS NULL AND m.late IS NULL`,
   );
-}
 
 /** The key of the last message that a summary stands for. */
-function* lastKeyBelow(summary: string): Script<string | null> {
-  return yield* first(
+const lastKeyBelow = (summary: string): Script<string | null> =>
+  first(
     sql`WITH RECURSIVE last(summary_id) AS (
           VALUES (${summary})
           UNION SELECT (SELECT p.parent_summary_id FROM summary_parents p WHERE p.summary_id = l.summary_id
@@ -171,4 +168,3 @@ function* lastKeyBelow(summary: string): Script<string | null> {
         ORDER BY s.ordinal DESC LIMIT 1`,
     (row) => text(row, "message_key"),
   );
-}

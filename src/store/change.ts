@@ -10,10 +10,10 @@ import { forgottenMark } from "../core/forget.ts";
 import type { ConversationId, Operation, SummaryId, Totals } from "../core/model.ts";
 import { summaries as summaryIndex } from "./corpus.ts";
 import { reindexRow } from "./indexing.ts";
-import { count, first, int, sql, text, textOrNull } from "./script.ts";
-import type { Row, Script, Statement, Value } from "./script.ts";
+import { all, count, first, int, sql, statement, text, textOrNull } from "./script.ts";
+import type { Script, ScriptDeps, Value } from "./script.ts";
 import { adjustTotals, totalsIn } from "./totals.ts";
-import type { ScriptDeps, TotalsChange } from "./totals.ts";
+import type { TotalsChange } from "./totals.ts";
 
 /** Rows that stand for something, and rows that only tie them together: these are written whole. */
 const entities = { messages: ["message_id"], summaries: ["summary_id"] } as const;
@@ -65,7 +65,7 @@ export function* recorded<T>(
   const before = yield* traceOf(step.conversation, watched);
   const result = yield* work;
   const after = yield* traceOf(step.conversation, watched);
-  return { change: yield* journal(deps, step, before, after), result };
+  return { change: yield* journalled(deps, step, before, after), result };
 }
 
 /**
@@ -90,11 +90,11 @@ export function* replaced(
   if (totals !== undefined && step.conversation !== null) yield* adjustTotals(deps, step.conversation, totals);
   if (says !== undefined && says !== null) yield* sayOfItself(step.conversation, says);
   const after = { ...(yield* traceOf(step.conversation, watched)), ...(totals === undefined ? {} : { totals }) };
-  return yield* journal(deps, step, before, after);
+  return yield* journalled(deps, step, before, after);
 }
 
 /** Every applied change of an operator is journalled in the transaction that makes it. The number of the change. */
-export function* journal(
+export function* journalled(
   deps: ScriptDeps,
   { operation, conversation, subject, partOf, undoes }: Step,
   before: Trace | object,
@@ -120,25 +120,24 @@ function* traceOf(
   watched: readonly { readonly table: Table; readonly key: Columns; readonly columns?: readonly string[] }[],
 ): Script<Trace> {
   const rows: Image[] = [];
-  for (const { table, key, columns } of watched) rows.push({ table, key, columns: yield* lookUp(table, key, columns) });
+  for (const { table, key, columns } of watched) rows.push({ table, key, columns: yield* rowAt(table, key, columns) });
   return { rows, conversation: yield* saysOfItself(conversation) };
 }
 
 /** The row of this key: those columns of it, or all that are not its key; null if there is none. */
-export function* lookUp(table: Table, key: Columns, columns?: readonly string[]): Script<Columns | null> {
-  const [row] = yield dynamic(`SELECT * FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
+export function* rowAt(table: Table, key: Columns, columns?: readonly string[]): Script<Columns | null> {
+  const [row] = yield statement(`SELECT * FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
   if (row === undefined) return null;
   const names = columns ?? Object.keys(row).filter((name) => !(name in key) && name !== "part_id");
   return Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
 }
 
 /** For the time of its newest message, and of its last write: put back where nothing was written since. */
-export function* saysOfItself(conversation: ConversationId | null): Script<Columns | null> {
-  return yield* first(
-    sql`SELECT updated_at, last_message_at FROM conversations WHERE conversation_id = ${conversation}`,
-    (row) => ({ updated_at: text(row, "updated_at"), last_message_at: textOrNull(row, "last_message_at") }),
-  );
-}
+export const saysOfItself = (conversation: ConversationId | null): Script<Columns | null> =>
+  first(sql`SELECT updated_at, last_message_at FROM conversations WHERE conversation_id = ${conversation}`, (row) => ({
+    updated_at: text(row, "updated_at"),
+    last_message_at: textOrNull(row, "last_message_at"),
+  }));
 
 /** The time of its newest message follows from its messages. */
 function* sayOfItself(conversation: ConversationId | null, { updated_at }: Columns): Script<void> {
@@ -181,7 +180,7 @@ function* put(
 }
 
 function* remove(table: Table, key: Columns): Script<void> {
-  yield dynamic(`DELETE FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
+  yield statement(`DELETE FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
 }
 
 /** With what is only its own: its parts, its search entry, and a summary's ties to its sources. */
@@ -208,7 +207,7 @@ function* store({ table, key, columns }: Image, was: Columns | null): Script<voi
     yield* insert(table, key, table === "summaries" ? yield* withFreeNumber(columns) : columns);
   } else if (Object.keys(columns).length > 0) {
     const names = Object.keys(columns).map(plain);
-    yield dynamic(`UPDATE ${table} SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE ${conditions(table)}`, [
+    yield statement(`UPDATE ${table} SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE ${conditions(table)}`, [
       ...names.map((name) => columns[name] ?? null),
       ...keyValues(table, key),
     ]);
@@ -226,7 +225,7 @@ function* withFreeNumber(columns: Columns): Script<Columns> {
 function* insert(table: Table, key: Columns, columns: Columns): Script<void> {
   const row = { ...key, ...columns };
   const names = Object.keys(row).map(plain);
-  yield dynamic(
+  yield statement(
     `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
     Object.values(row),
   );
@@ -236,7 +235,7 @@ function* insert(table: Table, key: Columns, columns: Columns): Script<void> {
 export function* reindex({ table, key }: Pick<Image, "table" | "key">): Script<void> {
   if (table !== "summaries" && table !== "messages") return;
   const number = table === "summaries" ? "search_id" : "message_id";
-  const [row] = yield dynamic(
+  const [row] = yield statement(
     `SELECT ${number} AS number, content, conversation_id FROM ${table} WHERE ${conditions(table)}`,
     keyValues(table, key),
   );
@@ -268,16 +267,7 @@ function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<
   return totalsIn(sums);
 }
 
-// ── Statements made up here ──────────────────────────────────────────────────────────────────────────────────────────
-
-const known = new Map<string, readonly string[]>();
-
-/** The same text is the same statement to whoever runs it. Names in it are of this file, or `plain`. */
-function dynamic(words: string, values: readonly Value[]): Statement {
-  const parts = known.get(words) ?? words.split("?");
-  known.set(words, parts);
-  return { parts, values };
-}
+// ── Names in statements ──────────────────────────────────────────────────────────────────────────────────────────────
 
 const conditions = (table: Table): string => keys[table].map((name) => `${name} = ?`).join(" AND ");
 const keyValues = (table: Table, key: Columns): readonly Value[] => keys[table].map((name) => key[name] ?? null);
@@ -291,13 +281,8 @@ function plain(name: string): string {
 export const isTable = (name: string): name is Table => name in keys;
 
 /** All ids in one column, as the ties of a summary to what it was made from. */
-export function* tiesOf(table: "summary_messages" | "summary_parents", summary: string): Script<readonly Image[]> {
-  const rows: readonly Row[] =
-    table === "summary_messages"
-      ? yield sql`SELECT * FROM summary_messages WHERE summary_id = ${summary} ORDER BY ordinal`
-      : yield sql`SELECT * FROM summary_parents WHERE summary_id = ${summary} ORDER BY ordinal`;
-  return rows.map((row) => {
-    const { ordinal = null, ...key } = row;
-    return { table, key, columns: { ordinal } };
-  });
-}
+export const tiesOf = (table: "summary_messages" | "summary_parents", summary: string): Script<readonly Image[]> =>
+  all(
+    statement(`SELECT * FROM ${table} WHERE summary_id = ? ORDER BY ordinal`, [summary]),
+    ({ ordinal = null, ...key }) => ({ table, key, columns: { ordinal } }),
+  );

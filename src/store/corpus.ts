@@ -7,32 +7,11 @@ import { roles } from "../core/model.ts";
 import type { ConversationId, Timestamp } from "../core/model.ts";
 import type { SearchHit, SearchRequest } from "../core/ports.ts";
 import { asConversation, asMessage, asSummary } from "./rows.ts";
-import { count, first, int, sql, text, textOrNull } from "./script.ts";
-import type { Row, Script, Statement, Value } from "./script.ts";
+import { count, int, one, sql, statement, text, textOrNull } from "./script.ts";
+import type { Row, Script, Statement } from "./script.ts";
 import { conversationWord } from "./words.ts";
 
-export interface Corpus {
-  readonly name: "messages" | "summaries";
-  readonly extent: () => Script<Extent>;
-  /** How many rows these conversations hold, and the ids of those rows. */
-  readonly countIn: (conversations: string) => Script<number>;
-  readonly idsIn: (conversations: string) => Script<readonly number[]>;
-  /** Ids of indexed rows that match an FTS5 expression: all of them, or the newest (below an id), newest first. */
-  readonly holding: (match: string) => Script<readonly number[]>;
-  readonly newest: (match: string, most: number, below?: number) => Script<readonly number[]>;
-  /** Which of these ids are of rows that the filter lets pass, in the same order; no text is read for it. */
-  readonly sift: (ids: readonly number[], filter: Filter) => Script<readonly number[]>;
-  /** Rows of these ids, or from one id to another, both included; newest first. See `toFound`. */
-  readonly rows: (ids: readonly number[], filter: Filter, like?: string) => Statement;
-  readonly between: (from: number, to: number, filter: Filter, like?: string) => Statement;
-  /** Conversations that hold rows later than a time whose ids are below one: those that were stored out of order. */
-  readonly behind: (id: number, time: string, filter: Filter) => Script<readonly number[]>;
-  /** The oldest rows that are not indexed: id, conversation_id, content. */
-  readonly unindexed: (most: number) => Statement;
-  readonly index: (id: number, prepared: string) => Statement;
-  readonly unindex: (id: number) => Statement;
-  readonly setIndexedUpto: (id: number) => Statement;
-}
+export type Corpus = ReturnType<typeof createCorpus>;
 
 export interface Extent {
   /** Rows up to this id are in the index. */
@@ -79,7 +58,7 @@ export const summaries = createCorpus({
 });
 
 function createCorpus(names: {
-  readonly name: Corpus["name"];
+  readonly name: "messages" | "summaries";
   readonly id: string;
   readonly total: string;
   readonly columns: string;
@@ -88,87 +67,81 @@ function createCorpus(names: {
   readonly isContent: string;
   /** How to come to the latest row of a conversation first, if there is a way. */
   readonly latestFirst: string;
-}): Corpus {
+}) {
   const { name, id, columns } = names;
   const fts = `${name}_fts`;
   const inList = "IN (SELECT value FROM json_each(?))";
   // What is cheap to check, and leaves out most, comes first.
   const isAllowed = `${names.latest} >= ? AND ${names.earliest} < ? AND ${names.isContent}
     AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
-  const valuesOf = ({ since, before, hidden, only }: Filter): readonly Value[] => [
-    since,
-    before,
-    hidden,
-    hidden,
-    only,
-    only,
-  ];
+  const allowing = ({ since, before, hidden, only }: Filter) => [since, before, hidden, hidden, only, only] as const;
   const passes = `${isAllowed} AND content LIKE ? ESCAPE '\\'`;
 
-  const extent = statement(`SELECT indexed_upto, coalesce((SELECT max(${id}) FROM ${name}), 0) AS newest
-    FROM search_progress WHERE source = '${name}'`);
-  const countIn = statement(`SELECT sum(${names.total}) FROM conversations WHERE conversation_id ${inList}`);
-  const idsIn = statement(`SELECT json_group_array(${id}) AS ids FROM ${name} WHERE conversation_id ${inList}`);
-  const holding = statement(`SELECT json_group_array(rowid) AS ids FROM ${fts} WHERE ${fts} MATCH ?`);
-  const newest = statement(`SELECT json_group_array(rowid) AS ids
-    FROM (SELECT rowid FROM ${fts} WHERE ${fts} MATCH ? ORDER BY rowid DESC LIMIT ?)`);
+  const extent = `SELECT indexed_upto, coalesce((SELECT max(${id}) FROM ${name}), 0) AS newest
+    FROM search_progress WHERE source = '${name}'`;
+  const countIn = `SELECT sum(${names.total}) FROM conversations WHERE conversation_id ${inList}`;
+  const idsIn = `SELECT json_group_array(${id}) AS ids FROM ${name} WHERE conversation_id ${inList}`;
+  const holding = `SELECT json_group_array(rowid) AS ids FROM ${fts} WHERE ${fts} MATCH ?`;
   // FTS5 goes straight to a rowid that is an integer; to any other number, which is what runners bind, it walks.
-  const newestBelow = statement(`SELECT json_group_array(rowid) AS ids FROM (SELECT rowid FROM ${fts}
-    WHERE ${fts} MATCH ? AND rowid < CAST(? AS INTEGER) ORDER BY rowid DESC LIMIT ?)`);
-  const sift = statement(`SELECT json_group_array(asked.value) AS ids
-    FROM json_each(?) AS asked CROSS JOIN ${name} ON ${id} = asked.value WHERE ${isAllowed}`);
-  const rows = statement(`SELECT ${columns} FROM ${name} WHERE ${id} ${inList} AND ${passes} ORDER BY ${id} DESC`);
-  const between = statement(
-    `SELECT ${columns} FROM ${name} WHERE ${id} BETWEEN ? AND ? AND ${passes} ORDER BY ${id} DESC`,
-  );
-  const behind = statement(`SELECT json_group_array(conversation_id) AS ids FROM conversations AS c
+  const newest = `SELECT json_group_array(rowid) AS ids FROM (SELECT rowid FROM ${fts}
+    WHERE ${fts} MATCH ? AND rowid < CAST(? AS INTEGER) ORDER BY rowid DESC LIMIT ?)`;
+  const sift = `SELECT json_group_array(asked.value) AS ids
+    FROM json_each(?) AS asked CROSS JOIN ${name} ON ${id} = asked.value WHERE ${isAllowed}`;
+  const rows = `SELECT ${columns} FROM ${name} WHERE ${id} ${inList} AND ${passes} ORDER BY ${id} DESC`;
+  const between = `SELECT ${columns} FROM ${name} WHERE ${id} BETWEEN ? AND ? AND ${passes} ORDER BY ${id} DESC`;
+  const behind = `SELECT json_group_array(conversation_id) AS ids FROM conversations AS c
     WHERE coalesce(last_message_at, '${latest}') > ?
       AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})
       AND EXISTS (SELECT 1 FROM (SELECT ${names.latest} AS at FROM ${name}
-        WHERE conversation_id = c.conversation_id AND +${id} < ? ${names.latestFirst}) WHERE at > ?)`);
-  const unindexed = statement(`SELECT ${id} AS id, conversation_id, content FROM ${name}
-    WHERE ${id} > (SELECT indexed_upto FROM search_progress WHERE source = '${name}') ORDER BY ${id} LIMIT ?`);
-  const index = statement(`INSERT INTO ${fts} (rowid, text) VALUES (?, ?)`);
-  const unindex = statement(`DELETE FROM ${fts} WHERE rowid = ?`);
-  const setIndexedUpto = statement(`UPDATE search_progress SET indexed_upto = ? WHERE source = '${name}'`);
+        WHERE conversation_id = c.conversation_id AND +${id} < ? ${names.latestFirst}) WHERE at > ?)`;
+  const unindexed = `SELECT ${id} AS id, conversation_id, content FROM ${name}
+    WHERE ${id} > (SELECT indexed_upto FROM search_progress WHERE source = '${name}') ORDER BY ${id} LIMIT ?`;
+  const index = `INSERT INTO ${fts} (rowid, text) VALUES (?, ?)`;
+  const unindex = `DELETE FROM ${fts} WHERE rowid = ?`;
+  const setIndexedUpto = `UPDATE search_progress SET indexed_upto = ? WHERE source = '${name}'`;
   return {
     name,
-    *extent() {
-      const toExtent = (row: Row): Extent => ({ indexedUpto: int(row, "indexed_upto"), newest: int(row, "newest") });
-      return (yield* first(extent(), toExtent)) ?? { indexedUpto: 0, newest: 0 };
-    },
-    countIn: (conversations) => count(countIn(conversations)),
-    idsIn: (conversations) => ids(idsIn(conversations)),
-    holding: (match) => ids(holding(match)),
-    newest: (match, most, below) => ids(below === undefined ? newest(match, most) : newestBelow(match, below, most)),
-    sift: (wanted, filter) => ids(sift(JSON.stringify(wanted), ...valuesOf(filter))),
-    rows: (wanted, filter, like = "%") => rows(JSON.stringify(wanted), ...valuesOf(filter), like),
-    between: (from, to, filter, like = "%") => between(from, to, ...valuesOf(filter), like),
-    behind: (below, time, { hidden, only }) => ids(behind(time, hidden, hidden, only, only, below, time)),
-    unindexed,
-    index,
-    unindex,
-    setIndexedUpto,
+    extent: () => one(statement(extent), toExtent),
+    /** How many rows these conversations hold, and the ids of those rows. */
+    countIn: (conversations: string) => count(statement(countIn, [conversations])),
+    idsIn: (conversations: string) => ids(statement(idsIn, [conversations])),
+    /** Ids of indexed rows that match an FTS5 expression: all of them, or the newest (below an id), newest first. */
+    holding: (match: string) => ids(statement(holding, [match])),
+    newest: (match: string, most: number, below = highest) => ids(statement(newest, [match, below, most])),
+    /** Which of these ids are of rows that the filter lets pass, in the same order; no text is read for it. */
+    sift: (wanted: readonly number[], filter: Filter) =>
+      ids(statement(sift, [JSON.stringify(wanted), ...allowing(filter)])),
+    /** Rows of these ids, or from one id to another, both included; newest first. See `toFound`. */
+    rows: (wanted: readonly number[], filter: Filter, like = "%") =>
+      statement(rows, [JSON.stringify(wanted), ...allowing(filter), like]),
+    between: (from: number, to: number, filter: Filter, like = "%") =>
+      statement(between, [from, to, ...allowing(filter), like]),
+    /** Conversations that hold rows later than a time whose ids are below one: those that were stored out of order. */
+    behind: (below: number, time: string, { hidden, only }: Filter) =>
+      ids(statement(behind, [time, hidden, hidden, only, only, below, time])),
+    /** The oldest rows that are not indexed: id, conversation_id, content. */
+    unindexed: (most: number) => statement(unindexed, [most]),
+    index: (row: number, prepared: string) => statement(index, [row, prepared]),
+    unindex: (row: number) => statement(unindex, [row]),
+    setIndexedUpto: (row: number) => statement(setIndexedUpto, [row]),
   };
 }
 
+const highest = Number.MAX_SAFE_INTEGER;
+
+const toExtent = (row: Row): Extent => ({ indexedUpto: int(row, "indexed_upto"), newest: int(row, "newest") });
+
 /** Turns by conversation and seq, whenever they were. */
 export const turnsAt = (places: readonly (readonly [number, number])[]): Statement =>
-  turnsAtPlaces(JSON.stringify(places));
-const turnsAtPlaces = statement(`SELECT ${messageColumns} FROM json_each(?) AS place
-  JOIN messages ON conversation_id = place.value ->> 0 AND seq = place.value ->> 1 WHERE aside IS NOT 'note'`);
-
-/** A statement written once and used with other values: its parts stay the same object, as runners expect. */
-function statement(words: string): (...values: readonly Value[]) => Statement {
-  const parts = words.split("?");
-  return (...values) => ({ parts, values });
-}
+  statement(
+    `SELECT ${messageColumns} FROM json_each(?) AS place
+     JOIN messages ON conversation_id = place.value ->> 0 AND seq = place.value ->> 1 WHERE aside IS NOT 'note'`,
+    [JSON.stringify(places)],
+  );
 
 /** Many ids come as one JSON text: a tenth of the time of as many rows. */
-function* ids(query: Statement): Script<readonly number[]> {
-  const list: unknown = JSON.parse((yield* first(query, (row) => text(row, "ids"))) ?? "[]");
-  return Array.isArray(list) ? list : [];
-}
+const ids = (query: Statement): Script<readonly number[]> =>
+  one(query, (row) => JSON.parse(text(row, "ids")) as number[]);
 
 // ── Scope ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -7,20 +7,15 @@ import { movesFor } from "../core/dissolve.ts";
 import type { Move } from "../core/dissolve.ts";
 import { assert, LcmError } from "../core/errors.ts";
 import type { ConversationId, SummaryId } from "../core/model.ts";
-import type { Changed, DissolvePlan, PartOf, Written } from "../core/changes.ts";
+import type { DissolvePlan } from "../core/changes.ts";
 import { forgetBefore, recorded, removeEntity, tiesOf } from "./change.ts";
 import type { Image } from "./change.ts";
-import { mustHave, summaries } from "./read.ts";
+import { mustHave, reads } from "./read.ts";
 import { all, count, first, int, sql, text, textOrNull } from "./script.ts";
-import type { Script } from "./script.ts";
+import type { Script, ScriptDeps, WriteScript } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
-import type { ScriptDeps } from "./totals.ts";
 
-export function* dissolve(
-  deps: ScriptDeps,
-  plan: DissolvePlan,
-  partOf?: PartOf,
-): Script<Written<Changed & { readonly items: number; readonly shifted: number }>> {
+export const dissolve: WriteScript<"dissolve"> = function* (deps, plan, partOf) {
   yield* mustHave(plan.conversation);
   const { conversation, summary, ordinal, purge = false } = plan;
   if (ordinal !== null && (yield* summaryAt(conversation, ordinal))?.id !== summary) {
@@ -39,7 +34,7 @@ export function* dissolve(
     ...row.map(({ table, key }) => ({ table, key })),
   ];
   const step = { operation: "dissolve", conversation, subject: summary, partOf } as const;
-  const [old] = purge ? yield* summaries({ ids: [summary] }) : [];
+  const [old] = purge ? yield* reads.summaries({ ids: [summary] }) : [];
   const { change, result } = yield* recorded(deps, step, watched, openUp(deps, plan));
   if ((old?.rewriteReason ?? null) !== null) yield* forgetBefore(summary);
   if (result.items < linked) {
@@ -48,7 +43,7 @@ export function* dissolve(
     });
   }
   return { kind: "written", change, ...result };
-}
+};
 
 function* openUp(
   deps: ScriptDeps,
@@ -97,20 +92,18 @@ function* touchedPlaces(id: ConversationId, ordinal: number, wanted: number): Sc
   return [...new Set([...own, ...moves.flatMap(({ from, to }) => [from, to])])];
 }
 
-function* linksOf(summary: string): Script<number> {
-  return yield* count(
+const linksOf = (summary: string): Script<number> =>
+  count(
     sql`SELECT (SELECT count(*) FROM summary_messages WHERE summary_id = ${summary})
              + (SELECT count(*) FROM summary_parents WHERE summary_id = ${summary})`,
   );
-}
 
-function* summaryAt(id: ConversationId, ordinal: number): Script<{ id: string; tokens: number } | null> {
-  return yield* first(
+const summaryAt = (id: ConversationId, ordinal: number): Script<{ id: string; tokens: number } | null> =>
+  first(
     sql`SELECT summary_id, token_count FROM context_items c JOIN summaries s USING (summary_id)
         WHERE c.conversation_id = ${id} AND c.ordinal = ${ordinal}`,
     (row) => ({ id: text(row, "summary_id"), tokens: int(row, "token_count") }),
   );
-}
 
 /** Replaces the summary at a place by its sources. */
 export function* replaceItem(

@@ -6,10 +6,10 @@
 import { createHash } from "node:crypto";
 import { renameSync } from "node:fs";
 import { chmod, copyFile, mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { dirname, join, relative, resolve, sep, win32 } from "node:path";
 import { LcmError } from "../core/errors.ts";
 import { isFileId } from "../core/model.ts";
-import type { FileEncoding, FileId, StoredFile } from "../core/model.ts";
+import type { ConversationId, FileEncoding, FileId, StoredFile } from "../core/model.ts";
 import type { LineRange, NewFile } from "../core/ports.ts";
 import { messageOf } from "./migrate.ts";
 
@@ -172,8 +172,9 @@ export async function hasContent(folder: string, file: Pick<StoredFile, "storage
 function pathInside(folder: string, storageUri: string): string {
   const root = resolve(folder);
   const plain = storageUri.replace(/^file:\/\//, "");
-  const tail = join(basename(dirname(plain)), basename(plain));
-  const path = resolve(root, plain.startsWith("/") && !plain.startsWith(root + sep) ? tail : plain);
+  // As either kind of system writes paths: a database may have been made on another.
+  const tail = join(win32.basename(win32.dirname(plain)), win32.basename(plain));
+  const path = resolve(root, win32.isAbsolute(plain) && !plain.startsWith(root + sep) ? tail : plain);
   if (path !== root && !path.startsWith(root + sep)) {
     throw new LcmError("denied", `a stored file lies outside the files folder: ${storageUri}`);
   }
@@ -218,3 +219,55 @@ async function listFiles(folder: string): Promise<readonly string[]> {
 }
 
 export const removeFiles = async (folder: string): Promise<void> => await rm(folder, { recursive: true, force: true });
+
+// ── Orphans ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Content that no row names, and drafts of such content: what a process leaves that is ended while it stores a file.
+ * Nobody can read it through the store, but it is on the disk: whatever forgets must look here too.
+ */
+export interface Orphan {
+  readonly id: FileId;
+  readonly storageUri: string;
+  /** Whoever was storing it has long been done, or is no more. */
+  readonly isAbandoned: boolean;
+}
+
+const abandonedMs = 60 * 60 * 1_000;
+
+/** Only names that the store itself gives: what else lies in the folder is not ours. */
+const ownName = /^(file_[0-9a-f]{16})\.[A-Za-z0-9]{1,8}(\.\d{1,10}\.new)?$/;
+
+/** The orphans of one conversation's folder, or of all; `stored` tells which of these ids have a row. */
+export async function findOrphans(
+  folder: string,
+  scope: ConversationId | null,
+  stored: (ids: readonly FileId[]) => Promise<ReadonlySet<FileId>>,
+): Promise<readonly Orphan[]> {
+  const found: Orphan[] = [];
+  for (const conversation of scope === null ? await namesIn(folder) : [String(scope)]) {
+    if (!/^\d+$/.test(conversation)) continue;
+    const contents = (await namesIn(join(folder, conversation))).flatMap((name) => {
+      const [, id = "", draft] = ownName.exec(name) ?? [];
+      return isFileId(id) ? [{ id, storageUri: `${conversation}/${name}`, isDraft: draft !== undefined }] : [];
+    });
+    // Asked after the folder was listed: what was stored meanwhile has its row.
+    const rows = await stored(contents.map(({ id }) => id));
+    for (const { id, storageUri, isDraft } of contents) {
+      if (!isDraft && rows.has(id)) continue;
+      const facts = await stat(join(folder, storageUri)).catch(() => null); // A draft may be in its place by now.
+      if (facts?.isFile() === true)
+        found.push({ id, storageUri, isAbandoned: Date.now() - facts.mtimeMs > abandonedMs });
+    }
+  }
+  return found;
+}
+
+/** None where there is no such folder, or it is none. */
+const namesIn = async (folder: string): Promise<readonly string[]> =>
+  (await readdir(folder).catch((): string[] => [])).toSorted();
+
+export async function holdsAny(folder: string, { storageUri }: Orphan, words: readonly string[]): Promise<boolean> {
+  const bytes = await readFile(join(folder, storageUri)).catch(() => Buffer.alloc(0)); // In its place by now, or gone.
+  return words.some((word) => bytes.includes(word));
+}

@@ -20,47 +20,45 @@ import {
 } from "../core/forget.ts";
 import type { Redacted } from "../core/forget.ts";
 import type { ConversationId, Message, MessageId, StoredFile, SummaryId } from "../core/model.ts";
-import type { ForgetPlan, Written } from "../core/ports.ts";
+import type { ForgetPlan } from "../core/ports.ts";
 import { renderedTokens } from "../core/render-summary.ts";
-import { journal, reindex } from "./change.ts";
+import { journalled, reindex } from "./change.ts";
 import { countOlderValues, forgetOlderValues } from "./older-values.ts";
-import { carriedBy, coveredBy, derived, messages, summaries } from "./read.ts";
-import { asConversation, asMessage, asSummary, toStoredFile } from "./rows.ts";
-import { all, count, int, sql, text } from "./script.ts";
-import type { Row, Script } from "./script.ts";
+import { reads } from "./read.ts";
+import { asConversation, asMessage, toStoredFile, toSummaryId } from "./rows.ts";
+import { all, count, int, sql, statement, text } from "./script.ts";
+import type { ReadScript, Script, ScriptDeps, WriteScript } from "./script.ts";
 import { reindexRow } from "./indexing.ts";
 import { adjustTotals } from "./totals.ts";
-import type { ScriptDeps } from "./totals.ts";
-import { movedToText, setTitle } from "./write.ts";
+import { insertParts, movedToText, setTitle } from "./write.ts";
 
 /** Everything in the rows; the files folder is looked through by whoever owns it. */
-export function* planForget(scope: ConversationId | null, target: ForgetPlan["target"]): Script<ForgetPlan> {
+export const planForget: ReadScript<"planForget"> = function* (scope, target) {
   return target.kind === "message" ? yield* planMessage(scope, target.id) : yield* planSecret(scope, target.text);
-}
+};
 
 function* planMessage(scope: ConversationId | null, id: MessageId): Script<ForgetPlan> {
-  const [message] = yield* messages({ ids: [id] });
+  const [message] = yield* reads.messages({ ids: [id] });
   if (message === undefined || (scope !== null && message.conversation !== scope)) {
     throw new LcmError("not_found", `there is no message ${id}${scope === null ? "" : ` in conversation ${scope}`}`);
   }
   const ids = yield* withCopies(id);
   const above = new Set<SummaryId>();
-  for (const each of ids) for (const summary of yield* coveredBy(each)) above.add(summary);
+  for (const each of ids) for (const summary of yield* reads.coveredBy(each)) above.add(summary);
   // What carries one of their texts over, and what was made from that, and so on. The set grows while it is walked.
   for (const summary of above) {
-    for (const carrier of yield* carriedBy(summary)) above.add(carrier);
-    for (const made of (yield* derived([summary])).get(summary) ?? []) above.add(made);
+    for (const carrier of yield* reads.carriedBy(summary)) above.add(carrier);
+    for (const made of (yield* reads.derived([summary])).get(summary) ?? []) above.add(made);
   }
-  const [said, told] = [JSON.stringify(ids), JSON.stringify([...above])];
   // What a purged summary said stands only here, and no link tells any more what it was made from.
   const steps = yield* all(
-    sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${told}))
+    sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${[...above]}))
           OR ((operation IN ('dissolve', 'undo') OR subject NOT IN (SELECT summary_id FROM summaries))
               AND instr(before_json || after_json, '"content"')
               AND conversation_id IN (
-                SELECT conversation_id FROM messages WHERE message_id IN (SELECT value FROM json_each(${said}))
+                SELECT conversation_id FROM messages WHERE message_id IN (SELECT value FROM json_each(${ids}))
                 UNION
-                SELECT conversation_id FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${told}))))
+                SELECT conversation_id FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${[...above]}))))
         ORDER BY journal_id`,
     (row) => int(row, "journal_id"),
   );
@@ -76,7 +74,7 @@ function* planMessage(scope: ConversationId | null, id: MessageId): Script<Forge
 
 /** Files that hold only what was moved out of this message and its copies. */
 export function* filesOnlyOf(id: MessageId): Script<readonly StoredFile[]> {
-  const ids = JSON.stringify(yield* withCopies(id));
+  const ids = yield* withCopies(id);
   return yield* all(
     sql`SELECT * FROM large_files WHERE file_id IN (
           SELECT f.value ->> 'file' FROM messages m, json_each(m.moved) f
@@ -89,9 +87,15 @@ export function* filesOnlyOf(id: MessageId): Script<readonly StoredFile[]> {
   );
 }
 
+export const filesIn = (scope: ConversationId | null): Script<readonly StoredFile[]> =>
+  all(
+    sql`SELECT * FROM large_files WHERE ${scope} IS NULL OR conversation_id = ${scope} ORDER BY file_id`,
+    toStoredFile,
+  );
+
 /** A transplant has copied it, or it is such a copy: forgetting reaches the original and every copy of it. */
-function* withCopies(id: MessageId): Script<readonly MessageId[]> {
-  return yield* all(
+const withCopies = (id: MessageId): Script<readonly MessageId[]> =>
+  all(
     sql`WITH RECURSIVE origin(message_id) AS (
           VALUES (${id})
           UNION SELECT m.copied_from FROM messages m JOIN origin o USING (message_id) WHERE m.copied_from IS NOT NULL
@@ -102,11 +106,10 @@ function* withCopies(id: MessageId): Script<readonly MessageId[]> {
         SELECT message_id FROM same JOIN messages USING (message_id) ORDER BY message_id`,
     (row) => asMessage(int(row, "message_id")),
   );
-}
 
 /** Conversations that are called by what one of these messages says, as an import does with the first. */
 function* titlesFrom(ids: readonly MessageId[]): Script<readonly ConversationId[]> {
-  const said = yield* messages({ ids });
+  const said = yield* reads.messages({ ids });
   const called = yield* titles(null);
   return called
     .filter(({ id, title }) => said.some((message) => message.conversation === id && isTitleFrom(title, message)))
@@ -118,13 +121,12 @@ interface Titled {
   readonly title: string;
 }
 
-function* titles(scope: ConversationId | null): Script<readonly Titled[]> {
-  return yield* all(
+const titles = (scope: ConversationId | null): Script<readonly Titled[]> =>
+  all(
     sql`SELECT conversation_id, title FROM conversations
         WHERE title IS NOT NULL AND (${scope} IS NULL OR conversation_id = ${scope}) ORDER BY conversation_id`,
     (row) => ({ id: asConversation(int(row, "conversation_id")), title: text(row, "title") }),
   );
-}
 
 function* planSecret(scope: ConversationId | null, secret: string): Script<ForgetPlan> {
   if (secret.length < secretLengthMin) {
@@ -137,7 +139,7 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
       hint: "give more of what stands around it, or forget single messages",
     });
   }
-  const forms = JSON.stringify(formsOf(secret));
+  const forms = formsOf(secret);
   const messageIds = yield* all(
     sql`SELECT DISTINCT m.message_id FROM messages m, json_each(${forms}) f
         WHERE (${scope} IS NULL OR m.conversation_id = ${scope}) AND (
@@ -153,7 +155,7 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
     sql`SELECT DISTINCT s.summary_id, s.search_id FROM summaries s, json_each(${forms}) f
         WHERE (${scope} IS NULL OR s.conversation_id = ${scope})
           AND (instr(s.content, f.value) OR instr(coalesce(s.previous_context, ''), f.value)) ORDER BY s.search_id`,
-    (row) => asSummary(text(row, "summary_id")),
+    toSummaryId,
   );
   const steps = yield* all(
     sql`SELECT DISTINCT j.journal_id FROM journal j, json_each(${forms}) f
@@ -162,34 +164,26 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
     (row) => int(row, "journal_id"),
   );
   const called = (yield* titles(scope)).filter(({ title }) => redactTitle(title, secret) !== title).length;
-  const olderRows = yield* countOlderValues(secret);
-  const entries = yield* count(
-    sql`SELECT count(DISTINCT e.entry_id) FROM transcript_entries e, json_each(${forms}) f
-        WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`,
-  );
-  const told = (yield* compactionsTelling(scope, secret)).length;
+  let entries = called + (yield* countOlderValues(secret));
+  for (const place of elsewhere) entries += (yield* rowsTelling(place, scope, secret)).length;
   return {
     target: { kind: "secret", text: secret },
     messages: messageIds,
     summaries: summaryIds,
     files: [],
     journal: steps,
-    entries: entries + olderRows + called + told,
+    entries,
   };
 }
 
-export function* forget(
-  deps: ScriptDeps,
-  scope: ConversationId | null,
-  plan: ForgetPlan,
-): Script<Written<{ readonly removed: number }>> {
+export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
   const present = yield* planForget(scope, plan.target);
   if (!isSamePlan(present, plan)) return { kind: "stale", reason: "other rows hold it now than when this was planned" };
   const { target } = plan;
   if (target.kind === "secret") yield* forgetInTitles(deps, scope, target.text);
   else for (const id of yield* titlesFrom(plan.messages)) yield* setTitle(deps, id, null);
   for (const id of plan.messages) {
-    const [message] = yield* messages({ ids: [id] });
+    const [message] = yield* reads.messages({ ids: [id] });
     if (message === undefined) continue;
     const left = target.kind === "message" ? forgetMessage(message) : redactMessage(message, target.text);
     yield* replaceMessage(deps, message, left);
@@ -198,8 +192,7 @@ export function* forget(
   for (const id of plan.summaries) yield* forgetInSummary(deps, id, target);
   for (const id of plan.journal) yield* forgetInJournal(id, target);
   if (target.kind === "secret") {
-    yield* forgetInEntries(scope, target.text);
-    yield* forgetInCompactions(scope, target.text);
+    yield* forgetElsewhere(scope, target.text);
     yield* forgetOlderValues(target);
   } else {
     for (const id of plan.messages) yield* forgetOlderValues({ kind: "message", id });
@@ -207,7 +200,7 @@ export function* forget(
   // A summary drafted from what was read before may still say it: no such draft is folded any more, anywhere.
   yield sql`UPDATE conversations SET forgets = forgets + 1`;
   yield sql`DELETE FROM drafts`;
-  yield* journal(
+  yield* journalled(
     deps,
     {
       operation: "forget",
@@ -221,7 +214,7 @@ export function* forget(
     kind: "written",
     removed: plan.messages.length + plan.summaries.length + plan.journal.length + plan.entries,
   };
-}
+};
 
 /** Stands in the journal from the transaction that forgets until the pages are scrubbed: an interruption is made good. */
 const notScrubbed = { scrubbed: false } as const;
@@ -235,13 +228,12 @@ export function* isScrubPending(): Script<boolean> {
 }
 
 /** Files of messages that were forgotten whole, whose content is still to be replaced. */
-export function* filesToForget(): Script<readonly StoredFile[]> {
-  return yield* all(
+export const filesToForget = (): Script<readonly StoredFile[]> =>
+  all(
     sql`SELECT f.* FROM journal j, json_each(j.after_json, '$.files') named JOIN large_files f ON f.file_id = named.value
         WHERE j.operation = 'forget' AND j.before_json = ${JSON.stringify(notScrubbed)} AND j.subject LIKE 'message %'`,
     toStoredFile,
   );
-}
 
 /** It is no longer the file that was stored with its content: the same content is another file from now on. */
 export function* replaceFileRow(left: StoredFile, blot: (words: string) => string): Script<void> {
@@ -257,22 +249,13 @@ export function* recordScrub(): Script<void> {
 }
 
 const isSamePlan = (a: ForgetPlan, b: ForgetPlan): boolean =>
-  a.entries === b.entries &&
-  a.messages.join() === b.messages.join() &&
-  a.summaries.join() === b.summaries.join() &&
-  a.journal.join() === b.journal.join();
+  (["entries", "messages", "summaries", "journal"] as const).every((name) => String(a[name]) === String(b[name]));
 
 function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script<void> {
   yield sql`UPDATE messages SET content = ${left.text}, token_count = ${left.tokens}, envelope = ${left.envelope},
               entry = ${left.entry}, moved = ${movedToText(left.moved)} WHERE message_id = ${old.id}`;
   yield sql`DELETE FROM message_parts WHERE message_id = ${old.id}`;
-  let ordinal = 0;
-  for (const part of left.parts) {
-    yield sql`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id,
-                                         tool_name, metadata)
-              VALUES (${old.id}, ${ordinal++}, ${part.type}, ${part.text === null ? null : part.text.length},
-                      ${part.kept}, ${part.toolCallId}, ${part.toolName}, ${part.metadata})`;
-  }
+  yield* insertParts(old.id, left.parts);
   yield* reindexRow("messages", old.id, left.text, old.conversation);
   const change = left.tokens - old.tokens;
   const shown = yield* count(
@@ -295,7 +278,7 @@ function* renameOrigin({ conversation, key }: Message): Script<void> {
 }
 
 function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["target"]): Script<void> {
-  const [summary] = yield* summaries({ ids: [id] });
+  const [summary] = yield* reads.summaries({ ids: [id] });
   if (summary === undefined) return;
   const blot = (words: string): string => (target.kind === "secret" ? redactText(words, target.text) : words);
   const content = blot(summary.text);
@@ -330,26 +313,31 @@ const withoutTexts = (json: string): string =>
     ["content", "previous_context", "gone"].includes(name) ? null : value,
   );
 
-function* forgetInEntries(scope: ConversationId | null, secret: string): Script<void> {
-  const rows =
-    yield sql`SELECT DISTINCT e.entry_id, e.raw FROM transcript_entries e, json_each(${JSON.stringify(formsOf(secret))}) f
-    WHERE (${scope} IS NULL OR e.conversation_id = ${scope}) AND instr(e.raw, f.value)`;
-  for (const row of rows) {
-    yield sql`UPDATE transcript_entries SET raw = ${redactLine(text(row, "raw"), secret)} WHERE entry_id = ${int(row, "entry_id")}`;
-  }
+/** Where else people or providers may have said it: lines that are no messages, and complaints that repeat what was sent. */
+const elsewhere = [
+  { table: "transcript_entries", id: "entry_id", column: "raw", blot: redactLine },
+  { table: "compactions", id: "compaction_id", column: "message", blot: redactText },
+] as const;
+
+function* rowsTelling(place: (typeof elsewhere)[number], scope: ConversationId | null, secret: string) {
+  const { table, id, column } = place;
+  return yield* all(
+    statement(
+      `SELECT DISTINCT ${id} AS id, ${column} AS words FROM ${table}, json_each(?) f
+       WHERE (? IS NULL OR conversation_id = ?) AND instr(${column}, f.value)`,
+      [formsOf(secret), scope, scope],
+    ),
+    (row) => ({ id: int(row, "id"), words: text(row, "words") }),
+  );
 }
 
-/** A provider's complaint may repeat what it was sent. */
-function* compactionsTelling(scope: ConversationId | null, secret: string): Script<readonly Row[]> {
-  return yield sql`SELECT DISTINCT c.compaction_id, c.message FROM compactions c, json_each(${JSON.stringify(formsOf(secret))}) f
-    WHERE (${scope} IS NULL OR c.conversation_id = ${scope}) AND instr(c.message, f.value)`;
-}
-
-function* forgetInCompactions(scope: ConversationId | null, secret: string): Script<void> {
-  for (const row of yield* compactionsTelling(scope, secret)) {
-    yield sql`UPDATE compactions SET message = ${redactText(text(row, "message"), secret)}
-              WHERE compaction_id = ${int(row, "compaction_id")}`;
-  }
+function* forgetElsewhere(scope: ConversationId | null, secret: string): Script<void> {
+  for (const place of elsewhere)
+    for (const { id, words } of yield* rowsTelling(place, scope, secret))
+      yield statement(`UPDATE ${place.table} SET ${place.column} = ? WHERE ${place.id} = ?`, [
+        place.blot(words, secret),
+        id,
+      ]);
 }
 
 function* forgetInTitles(deps: ScriptDeps, scope: ConversationId | null, secret: string): Script<void> {

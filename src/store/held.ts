@@ -8,20 +8,19 @@ import type { ConversationId, FileId, MessageId } from "../core/model.ts";
 import type { FileHolder } from "../core/ports.ts";
 import { asConversation, asMessage } from "./rows.ts";
 import { all, int, sql, text } from "./script.ts";
-import type { Script } from "./script.ts";
+import type { ReadScript, Script } from "./script.ts";
 
 /** Each file that these conversations hold, once, with one that holds it; null: all that are not hidden. */
 export function* heldFiles(
   among: readonly ConversationId[] | null,
   only: FileId | null = null,
 ): Script<ReadonlyMap<FileId, FileHolder>> {
-  const named = among === null ? null : JSON.stringify(among);
   const holders = yield* all(
     // Messages of the older program name their files in their text, where anybody can write anything: there it must be a
     // copy from the file's own conversation. The file ids of its summaries keep that search short.
     sql`WITH reach(id) AS (
-          SELECT conversation_id FROM conversations WHERE CASE WHEN ${named} IS NULL THEN hidden = 0
-            ELSE conversation_id IN (SELECT value FROM json_each(${named})) END
+          SELECT conversation_id FROM conversations WHERE CASE WHEN ${among} IS NULL THEN hidden = 0
+            ELSE conversation_id IN (SELECT value FROM json_each(${among})) END
         )
         SELECT f.value ->> 'file' AS file_id, m.conversation_id, m.message_id
         FROM reach CROSS JOIN messages m ON m.conversation_id = reach.id AND m.moved IS NOT NULL
@@ -48,6 +47,6 @@ export function* heldFiles(
   return held;
 }
 
-export function* holderOf(file: FileId, among: readonly ConversationId[] | null): Script<FileHolder | null> {
+export const holderOf: ReadScript<"holderOf"> = function* (file, among) {
   return (yield* heldFiles(among, file)).get(file) ?? null;
-}
+};

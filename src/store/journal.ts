@@ -10,7 +10,7 @@ import { isTable } from "./change.ts";
 import type { Image, Table, Trace } from "./change.ts";
 import { asConversation, asMessage, asSummary, time, wordOf } from "./rows.ts";
 import { all, int, sql, text } from "./script.ts";
-import type { Row, Script } from "./script.ts";
+import type { ReadScript, Row, Script } from "./script.ts";
 
 export interface StoredStep {
   readonly entry: JournalEntry;
@@ -19,9 +19,9 @@ export interface StoredStep {
   readonly after: Trace | null;
 }
 
-export function* journal(filter: JournalFilter): Script<readonly JournalEntry[]> {
+export const journal: ReadScript<"journal"> = function* (filter) {
   return (yield* steps(filter)).map(({ entry }) => entry);
-}
+};
 
 /** Newest first. */
 export function* steps({ conversation, change, limit }: JournalFilter): Script<readonly StoredStep[]> {

@@ -26,8 +26,8 @@ type Linked = { readonly key: string; readonly parentKey?: string | null };
  * and SQLite, which would look through them all, is told which index to use.
  */
 export function* gapsFor(id: ConversationId, entries: readonly Linked[]): Script<Gap[]> {
-  const keys = JSON.stringify(entries.map(({ key }) => key));
-  const parents = JSON.stringify(entries.flatMap(({ parentKey }) => parentKey ?? []));
+  const keys = entries.map(({ key }) => key);
+  const parents = entries.flatMap(({ parentKey }) => parentKey ?? []);
   const hasRoot = entries.some(({ parentKey }) => parentKey === null);
   const gaps = yield* all(
     sql`SELECT * FROM missing_parents WHERE conversation_id = ${id} AND parent_key IN (SELECT value FROM json_each(${keys}))
@@ -113,6 +113,5 @@ export function* ordinalOf(id: ConversationId, key: string): Script<number | nul
   );
 }
 
-export function* lastOrdinal(id: ConversationId): Script<number> {
-  return yield* count(sql`SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}`);
-}
+export const lastOrdinal = (id: ConversationId): Script<number> =>
+  count(sql`SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}`);

@@ -6,10 +6,7 @@
 
 import { allOf, anyOf } from "./corpus.ts";
 import type { Corpus, Scope } from "./corpus.ts";
-import type { SearchRequest } from "../core/ports.ts";
 import { weightOf } from "./ranking.ts";
-import { filesToSearch } from "./search-files.ts";
-import { count, sql } from "./script.ts";
 import type { Script } from "./script.ts";
 import type { Query, Term } from "./words.ts";
 
@@ -163,22 +160,4 @@ function largest(numbers: Float64Array<ArrayBuffer>, most: number): Float64Array
     else break;
   }
   return numbers.subarray(smaller);
-}
-
-/** Texts that were moved out of the messages to be searched: their references are searched, their contents are not. */
-export function* filesBeside(request: SearchRequest): Script<number> {
-  const { scope, conversations, since = "", before = "~" } = request;
-  if (scope === "summaries") return 0;
-  const only = conversations === undefined ? null : JSON.stringify(conversations);
-  // Copies may have brought files of others along; where there are none, counting is cheap.
-  const copies = yield* count(
-    sql`SELECT EXISTS (SELECT 1 FROM json_each(${only}) c CROSS JOIN messages m
-          ON m.conversation_id = c.value AND m.message_key >= 'copy:' AND m.message_key < 'copy;')`,
-  );
-  if (copies > 0) return (yield* filesToSearch(request)).length;
-  return yield* count(
-    sql`SELECT count(*) FROM large_files f JOIN conversations c USING (conversation_id)
-        WHERE f.encoding = 'utf8' AND f.created_at >= ${since} AND f.created_at < ${before} AND (CASE WHEN ${only} IS NULL THEN c.hidden = 0
-              ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END)`,
-  );
 }

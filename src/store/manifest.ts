@@ -8,13 +8,13 @@ import { LcmError } from "../core/errors.ts";
 import type { ConversationId, SummaryId } from "../core/model.ts";
 import type { Manifest, ManifestRow } from "../core/ports.ts";
 import { excerpt } from "../core/text.ts";
-import { asConversation, asSummary, timeOrNull } from "./rows.ts";
+import { asConversation, asSummary, timeOrNull, toSummaryId } from "./rows.ts";
 import { all, first, int, sql, text } from "./script.ts";
-import type { Row, Script } from "./script.ts";
+import type { ReadScript, Row, Script } from "./script.ts";
 
 type Amount = NonNullable<Manifest["messages"]>;
 
-export function* manifest(root: SummaryId, summariesMax: number): Script<Manifest> {
+export const manifest: ReadScript<"manifest"> = function* (root, summariesMax) {
   const top = yield* first(sql`SELECT conversation_id, depth FROM summaries WHERE summary_id = ${root}`, (row) => ({
     conversation: asConversation(int(row, "conversation_id")),
     depth: int(row, "depth"),
@@ -60,7 +60,7 @@ export function* manifest(root: SummaryId, summariesMax: number): Script<Manifes
   };
   const messages = visit(root, 1);
   return { rows, messages, isBounded: unfinished.size > 0 };
-}
+};
 
 const nothing: Amount = { count: 0, tokens: 0 };
 const sum = (one: Amount | null, other: Amount | null): Amount | null =>
@@ -69,18 +69,17 @@ const sum = (one: Amount | null, other: Amount | null): Amount | null =>
 type Node = Omit<ManifestRow, "level" | "messages"> & { readonly above: SummaryId };
 
 /** The summaries that these were made from, in the order of both. */
-function* sourcesOf(ids: readonly SummaryId[], conversation: ConversationId, most: number): Script<readonly Node[]> {
-  return yield* all(
+const sourcesOf = (ids: readonly SummaryId[], conversation: ConversationId, most: number): Script<readonly Node[]> =>
+  all(
     sql`SELECT above, s.summary_id, s.depth, s.token_count, s.earliest_at, s.latest_at,
                substr(s.content, 1, ${openingRead}) AS opening
         FROM (SELECT asked.key AS place, p.ordinal AS ordinal, p.summary_id AS above, near.summary_id AS source
-              FROM json_each(${JSON.stringify(ids)}) asked CROSS JOIN summary_parents p ON p.summary_id = asked.value
+              FROM json_each(${ids}) asked CROSS JOIN summary_parents p ON p.summary_id = asked.value
               CROSS JOIN summaries near ON near.summary_id = p.parent_summary_id
               WHERE near.conversation_id = ${conversation} ORDER BY place, p.ordinal LIMIT ${most})
         JOIN summaries s ON s.summary_id = source ORDER BY place, ordinal`,
     toNode,
   );
-}
 
 const openingWidth = 100;
 /** More than an excerpt of that width looks at. */
@@ -88,7 +87,7 @@ const openingRead = 4 * openingWidth;
 
 const toNode = (row: Row): Node => ({
   above: asSummary(text(row, "above")),
-  id: asSummary(text(row, "summary_id")),
+  id: toSummaryId(row),
   depth: int(row, "depth"),
   tokens: int(row, "token_count"),
   earliestAt: timeOrNull(row, "earliest_at"),
@@ -97,15 +96,14 @@ const toNode = (row: Row): Node => ({
 });
 
 /** The messages that each was made from itself; those without any are left out. */
-function* messagesOf(
+const messagesOf = (
   ids: readonly SummaryId[],
   conversation: ConversationId,
-): Script<readonly (readonly [SummaryId, Amount])[]> {
-  return yield* all(
+): Script<readonly (readonly [SummaryId, Amount])[]> =>
+  all(
     sql`SELECT sm.summary_id, count(*) AS messages, sum(m.token_count) AS tokens
-        FROM json_each(${JSON.stringify(ids)}) asked CROSS JOIN summary_messages sm ON sm.summary_id = asked.value
+        FROM json_each(${ids}) asked CROSS JOIN summary_messages sm ON sm.summary_id = asked.value
         CROSS JOIN messages m ON m.message_id = sm.message_id
         WHERE m.conversation_id = ${conversation} GROUP BY sm.summary_id`,
-    (row) => [asSummary(text(row, "summary_id")), { count: int(row, "messages"), tokens: int(row, "tokens") }],
+    (row) => [toSummaryId(row), { count: int(row, "messages"), tokens: int(row, "tokens") }],
   );
-}

@@ -4,18 +4,18 @@
  * the rest of a change is taken back.
  */
 
-import type { Changed, Mending, PartOf, Written } from "../core/changes.ts";
+import type { Mending, PartOf } from "../core/changes.ts";
 import type { ConversationId, Totals } from "../core/model.ts";
-import { journal, recorded, reindex, replaced, tiesOf } from "./change.ts";
+import { journalled, recorded, reindex, replaced, tiesOf } from "./change.ts";
 import type { Columns, Image, Trace } from "./change.ts";
 import { messages, summaries } from "./corpus.ts";
 import { mustHave } from "./read.ts";
 import { count, int, sql, statement } from "./script.ts";
-import type { Row, Script } from "./script.ts";
-import type { ScriptDeps, TotalsChange } from "./totals.ts";
+import type { Row, Script, ScriptDeps, WriteScript } from "./script.ts";
+import type { TotalsChange } from "./totals.ts";
 import { orphaned, orphanedEntries, recount } from "./verify.ts";
 
-export function* mend(deps: ScriptDeps, plan: Mending, partOf?: PartOf): Script<Written<Changed>> {
+export const mend: WriteScript<"mend"> = function* (deps, plan, partOf) {
   const { conversation: id } = plan;
   if ((yield* mustHave(id)).revision !== plan.revision) {
     return { kind: "stale", reason: `conversation ${id} was written to in the meantime` };
@@ -36,7 +36,7 @@ export function* mend(deps: ScriptDeps, plan: Mending, partOf?: PartOf): Script<
   if (change === undefined) ({ change } = yield* recorded(deps, { ...step, partOf }, [], bringIn(plan.unindexed)));
   else yield* bringIn(plan.unindexed);
   return { kind: "written", change };
-}
+};
 
 /** Search entries follow from the rows. */
 function* bringIn(unindexed: Mending["unindexed"]): Script<void> {
@@ -168,13 +168,10 @@ function* cutOff(deps: ScriptDeps, id: ConversationId, partOf: PartOf | undefine
   return yield* journalGone(deps, `references to nothing in conversation ${id}, which stay removed`, gone, partOf);
 }
 
-export function* sweepOrphans(
-  deps: ScriptDeps,
-  partOf?: PartOf,
-): Script<{ readonly change: number | null; readonly removed: number }> {
+export const sweepOrphans: WriteScript<"sweepOrphans"> = function* (deps, partOf) {
   const gone: Record<string, readonly Row[]> = {};
   for (const [table, isOrphan] of Object.entries(orphaned))
-    gone[table] = yield statement(`DELETE FROM ${table} WHERE ${isOrphan} RETURNING *`, []);
+    gone[table] = yield statement(`DELETE FROM ${table} WHERE ${isOrphan} RETURNING *`);
   const entries = yield* orphanedEntries();
   for (const entry of entries.messages) yield messages.unindex(entry);
   for (const entry of entries.summaries) yield summaries.unindex(entry);
@@ -184,7 +181,7 @@ export function* sweepOrphans(
   );
   if (removed === 0) return { change: null, removed };
   return { change: yield* journalGone(deps, "what belonged to nothing, and stays removed", gone, partOf), removed };
-}
+};
 
 function* journalGone(
   deps: ScriptDeps,
@@ -193,5 +190,10 @@ function* journalGone(
   partOf: PartOf | undefined,
 ): Script<number> {
   const nothing: Trace = { rows: [], conversation: null };
-  return yield* journal(deps, { operation: "fix", conversation: null, subject, partOf }, { ...nothing, gone }, nothing);
+  return yield* journalled(
+    deps,
+    { operation: "fix", conversation: null, subject, partOf },
+    { ...nothing, gone },
+    nothing,
+  );
 }

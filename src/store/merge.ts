@@ -43,7 +43,8 @@ export async function merge(deps: MergeDeps, from: Place): Promise<Merged> {
 }
 
 function checkSource(path: string, from: string): void {
-  const [source, own] = [from, path].map((each) => statSync(each, { throwIfNoEntry: false }));
+  // What tells files apart is larger than a number can be on some systems.
+  const [source, own] = [from, path].map((each) => statSync(each, { throwIfNoEntry: false, bigint: true }));
   if (source === undefined) throw new LcmError("not_found", `there is no file ${from}`);
   if (source.dev === own?.dev && source.ino === own.ino) {
     throw new LcmError("invalid", `${from} is the database itself`, { hint: "name an archive, or another database" });
@@ -67,9 +68,11 @@ function checkSource(path: string, from: string): void {
 
 // ── What comes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
+type Conversations = readonly ConversationId[];
+
 interface Coming {
-  readonly fresh: readonly ConversationId[];
-  readonly known: readonly ConversationId[];
+  readonly fresh: Conversations;
+  readonly known: Conversations;
   /** Of the files folder, what is not here yet. */
   readonly contents: readonly string[];
 }
@@ -85,9 +88,9 @@ function* lookAtSource(path: string): Script<Coming> {
     (row) => ({ id: asConversation(int(row, "conversation_id")), isKnown: int(row, "is_known") === 1 }),
   );
   const fresh = found.filter(({ isKnown }) => !isKnown).map(({ id }) => id);
-  yield* refuseClash(path, JSON.stringify(fresh));
+  yield* refuseClash(path, fresh);
   const contents = yield* all(
-    sql`SELECT storage_uri FROM source.large_files WHERE conversation_id IN (SELECT value FROM json_each(${JSON.stringify(fresh)}))
+    sql`SELECT storage_uri FROM source.large_files WHERE conversation_id IN (SELECT value FROM json_each(${fresh}))
           AND file_id NOT IN (SELECT file_id FROM main.large_files) ORDER BY file_id`,
     (row) => text(row, "storage_uri"),
   );
@@ -95,7 +98,7 @@ function* lookAtSource(path: string): Script<Coming> {
 }
 
 /** The same id for something else: one of the two databases was made from the other, and they went separate ways. */
-function* refuseClash(path: string, fresh: string): Script<void> {
+function* refuseClash(path: string, fresh: Conversations): Script<void> {
   const clash = yield* first(
     sql`SELECT s.summary_id AS id, s.conversation_id AS there, h.conversation_id AS here
         FROM source.summaries s JOIN main.summaries h USING (summary_id)
@@ -128,10 +131,9 @@ const staysThere: ReadonlySet<string> = new Set(["journal", "drafts"]);
 
 function* bringIn(path: string): Script<Omit<Merged, "files">> {
   const { fresh, known } = yield* lookAtSource(path);
-  const ids = JSON.stringify(fresh);
   // Of search all numbers are new: what has none of the old ones is taken up when its time comes.
   const offsets = new Map([["search_id", yield* count(sql`SELECT max(search_id) FROM main.summaries`)]]);
-  for (const [table, column] of numbers) offsets.set(column, yield* offsetFor(table, column, ids));
+  for (const [table, column] of numbers) offsets.set(column, yield* offsetFor(table, column, fresh));
   for (const { table, isOwn } of belongings) {
     if (staysThere.has(table)) continue;
     const columns = yield* all(
@@ -146,12 +148,12 @@ function* bringIn(path: string): Script<Omit<Merged, "files">> {
     yield statement(
       `INSERT INTO main.${table} (${columns.join(", ")}) SELECT ${columns.map(valueOf).join(", ")}
        FROM source.${table} AS it WHERE it.${isOwn("source")} ${isNew}`,
-      [ids],
+      [fresh],
     );
   }
   const by = offsets.get("conversation_id") ?? 0;
   const conversations = fresh.map((from) => ({ from, to: asConversation(from + by) }));
-  const came = JSON.stringify(conversations.map(({ to }) => to));
+  const came = conversations.map(({ to }) => to);
   yield* findOrigins(came, offsets.get("message_id") ?? 0);
   yield* indexBelowWatermark(came);
   const rowsOf = (table: string) =>
@@ -168,7 +170,7 @@ const isStillActive = `it.active AND NOT EXISTS (SELECT 1 FROM main.conversation
  * By how much the numbers that come must grow; 0 if all are free. That of a message is not free while another here says
  * that it is a copy of that number, and is not: whatever is forgotten takes its copies with it.
  */
-function* offsetFor(table: string, column: string, ids: string): Script<number> {
+function* offsetFor(table: string, column: string, ids: Conversations): Script<number> {
   const isAsked = "it.conversation_id IN (SELECT value FROM json_each(?))";
   const isTaken = `EXISTS (SELECT 1 FROM source.${table} it JOIN main.${table} h USING (${column}) WHERE ${isAsked})`;
   const isNamed = `EXISTS (SELECT 1 FROM main.messages h JOIN source.messages it ON it.message_id = h.copied_from
@@ -186,7 +188,7 @@ function* offsetFor(table: string, column: string, ids: string): Script<number> 
  * Copies of a transplant name their originals by number: one that came along, one that is here and is the same, or one
  * that may yet come back to its place. Of any other nothing is known here but that it is not itself.
  */
-function* findOrigins(came: string, offset: number): Script<void> {
+function* findOrigins(came: Conversations, offset: number): Script<void> {
   yield sql`UPDATE messages AS it SET copied_from = CASE
       WHEN EXISTS (SELECT 1 FROM messages o WHERE o.message_id = it.copied_from + ${offset}
                      AND o.conversation_id IN (SELECT value FROM json_each(${came}))) THEN copied_from + ${offset}
@@ -201,7 +203,7 @@ function* findOrigins(came: string, offset: number): Script<void> {
 const rowsPerPage = 256;
 
 /** Messages with numbers that search has passed already: nobody would come back for them. */
-function* indexBelowWatermark(came: string): Script<void> {
+function* indexBelowWatermark(came: Conversations): Script<void> {
   const { indexedUpto } = yield* messages.extent();
   for (let last = 0; ;) {
     const rows = yield sql`SELECT message_id, conversation_id, content FROM messages

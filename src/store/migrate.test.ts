@@ -6,10 +6,12 @@ import type { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
 import { LcmError } from "../core/errors.ts";
 import { copyFixture, fixtureVersions, hashOf, rowsOf, tamper } from "../testing/older-database.ts";
+import { wasKilled } from "../testing/platform.ts";
 import { makeScratch } from "../testing/scratch.ts";
 import { checkWhole, createSchema, identify, inTransaction, kindOf, migrate } from "./migrate.ts";
 import { applicationId, schemaVersion, tables } from "./schema.ts";
 import { openSqlite } from "./sqlite.ts";
+import { devNull } from "node:os";
 
 const scratch = makeScratch("migrate");
 after(() => rmSync(scratch, { recursive: true, force: true }));
@@ -26,7 +28,7 @@ const killedAfter = (path: string, statements: string): void => {
   const program = `const { DatabaseSync } = require("node:sqlite");
     new DatabaseSync(${JSON.stringify(path)}).exec(${JSON.stringify(statements)});
     process.kill(process.pid, "SIGKILL");`;
-  assert.equal(spawnSync(process.execPath, ["--eval", program]).signal, "SIGKILL");
+  assert.ok(wasKilled(spawnSync(process.execPath, ["--eval", program])));
 };
 
 describe("telling what a file is", () => {
@@ -51,7 +53,7 @@ describe("telling what a file is", () => {
     writeFileSync(text, "x".repeat(5_000));
     refused(text, "invalid", /is not a database/);
     refused(folder(), "invalid", /is a folder/);
-    refused("/dev/null", "invalid", /is not a file/);
+    refused(devNull, "invalid", /is not a file/);
     refused(
       made((db) => db.exec("CREATE TABLE t (a)")),
       "invalid",

@@ -103,11 +103,8 @@ function look<T>(path: string, read: (db: DatabaseSync) => T): T {
 }
 
 function readWith<T>(db: DatabaseSync, read: (db: DatabaseSync) => T): T {
-  try {
-    return read(db);
-  } finally {
-    db.close();
-  }
+  using open = db;
+  return read(open);
 }
 
 const unreadable = (path: string, cause: unknown): LcmError =>
@@ -144,11 +141,15 @@ export function checkWhole(path: string): void {
 
 const sqliteReadonlyRollback = 776;
 
-const errcodeOf = (error: unknown): number =>
-  error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode : 0;
+export const errcodeOf = (error: unknown): number | null =>
+  error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode : null;
 
-const isBusy = (error: unknown): boolean => [5, 6].includes(errcodeOf(error) & 0xff);
-const isDenied = (error: unknown): boolean => [3, 8, 14].includes(errcodeOf(error) & 0xff);
+const isOf = (codes: readonly number[], error: unknown): boolean => codes.includes((errcodeOf(error) ?? 0) & 0xff);
+export const sqliteBusy = 5;
+const sqliteLocked = 6;
+export const isBusy = (error: unknown): boolean => isOf([sqliteBusy, sqliteLocked], error);
+/** PERM, READONLY and CANTOPEN. */
+const isDenied = (error: unknown): boolean => isOf([3, 8, 14], error);
 
 export function kindOf(db: DatabaseSync, path: string): FileKind {
   const version = pragma(db, "user_version");

@@ -7,6 +7,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Timestamp } from "../core/model.ts";
 import { renderedTokens } from "../core/render-summary.ts";
 import { parseTimestamp } from "../core/text.ts";
+import { agentOf } from "./rows.ts";
 import type { tables } from "./schema.ts";
 
 const columns = (names: string): readonly string[] => names.split(" ");
@@ -38,7 +39,7 @@ export function defineFunctions(db: DatabaseSync): void {
   const pure = { deterministic: true } as const;
   db.function("lcm_time", pure, (value) => (value === null ? null : parseTimestamp(asText(value))));
   db.function("lcm_tokens", pure, (value) => renderedTokens(asText(value)));
-  db.function("lcm_agent", pure, (key) => /^agent:([^:]+)/.exec(asText(key))?.[1] ?? null);
+  db.function("lcm_agent", pure, (key) => agentOf(asText(key)));
   db.function("lcm_level", pure, (value) => (isTruncated(asText(value)) ? "truncated" : "normal"));
 }
 

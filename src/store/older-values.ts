@@ -4,7 +4,9 @@
  */
 
 import { forgottenMark, formsOf } from "../core/forget.ts";
+import type { ConversationId } from "../core/model.ts";
 import type { ForgetPlan } from "../core/ports.ts";
+import { quoted } from "./older-rows.ts";
 import { tables } from "./schema.ts";
 import { all, count, sql, statement, text } from "./script.ts";
 import type { Script } from "./script.ts";
@@ -15,9 +17,7 @@ export function* countOlderValues(secret: string): Script<number> {
   for (const [table, columns] of yield* olderTables()) {
     const holds = columns.map((column) => `instr(${column}, f.value)`).join(" OR ");
     const isHolding = `EXISTS (SELECT 1 FROM json_each(?) f WHERE ${holds})`;
-    rows += yield* count(
-      statement(`SELECT count(*) FROM ${table} WHERE ${isHolding}`, [JSON.stringify(formsOf(secret))]),
-    );
+    rows += yield* count(statement(`SELECT count(*) FROM ${table} WHERE ${isHolding}`, [formsOf(secret)]));
   }
   return rows;
 }
@@ -34,7 +34,7 @@ export function* forgetOlderValues(target: ForgetPlan["target"]): Script<void> {
 }
 
 /** What was kept of these conversations, while their own rows still tell which that is. */
-export function* removeOlderValues(conversations: string): Script<void> {
+export function* removeOlderValues(conversations: readonly ConversationId[]): Script<void> {
   const inList = "conversation_id IN (SELECT value FROM json_each(?))";
   for (const [table, columns] of yield* olderTables()) {
     if (columns.includes('"conversation_id"')) yield statement(`DELETE FROM ${table} WHERE ${inList}`, [conversations]);
@@ -73,5 +73,3 @@ function* olderTables(): Script<ReadonlyMap<string, readonly string[]>> {
   );
   return new Map([...others].map(([table, columns]) => [table, columns.map(({ column }) => column)]));
 }
-
-const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -157,26 +157,19 @@ interface Turn {
 export const neighboursEachSide = 3;
 
 /** Round numbers; `npm run bench:recall -- --tune` tells what others would give. */
-export interface TurnRules {
+export const turnRules = {
   /** How much a word counts for a turn when the question before it holds the word. */
-  readonly replyShare: number;
-  /** How much, when a turn nearby does. */
-  readonly neighbourShare: number;
-  /** For a turn of someone whom the query names. */
-  readonly speakerFactor: number;
-  /** For a turn that tells a time, when the query asks for one. */
-  readonly timeFactor: number;
-  /** For a turn that ends by asking: what answers a question is seldom one itself. */
-  readonly askingFactor: number;
-}
-
-export const turnRules: TurnRules = {
   replyShare: 0.5,
+  /** How much, when a turn nearby does. */
   neighbourShare: 0.25,
+  /** For a turn of someone whom the query names. */
   speakerFactor: 1.3,
+  /** For a turn that tells a time, when the query asks for one. */
   timeFactor: 1.3,
+  /** For a turn that ends by asking: what answers a question is seldom one itself. */
   askingFactor: 0.9,
 };
+export type TurnRules = Readonly<typeof turnRules>;
 
 /**
  * The score of each turn among the turns around it. What they say is part of what it is about, so their words count as
@@ -188,7 +181,7 @@ export function scoreTurns(
   query: Query,
   weights: readonly number[],
   meanLength: number,
-  rules = turnRules,
+  rules: TurnRules = turnRules,
 ): readonly number[] {
   const own = turns.map(({ reading }) => frequenciesOf(reading, meanLength));
   const places = new Map(turns.map((turn, at) => [placeOf(turn.conversation, turn.seq), at]));

@@ -14,32 +14,16 @@ import type { OlderMessage, OlderPart, Understood } from "./older-message.ts";
 import { asText, asTextOrNull, epoch, int, keepSequence, quoted, taken } from "./older-rows.ts";
 import type { Row, TakenTable } from "./older-rows.ts";
 
-/** What a conversation's messages add up to. */
-export interface MessageTotals {
-  readonly messages: number;
-  readonly tokens: number;
-  readonly nextSeq: number;
-  readonly lastAt: Timestamp | null;
-  /** The time that a message without a readable one gets: that of the one before it. */
-  readonly previousAt: Timestamp;
-}
-
-interface CopiedMessages {
-  readonly messages: number;
-  readonly parts: number;
-  readonly totals: ReadonlyMap<number, MessageTotals>;
-}
-
 export function copyMessages(
   db: DatabaseSync,
   older: string | null,
   olderParts: string | null,
   otherColumns: readonly string[],
-): CopiedMessages {
+): { readonly messages: number; readonly parts: number } {
   assert(older !== null, "every file of the older program has messages");
   const writeMessage = createWriter(db, "messages", "ON CONFLICT (conversation_id, message_key) DO NOTHING");
   const writePart = createWriter(db, "message_parts");
-  const totals = startTotals(db);
+  const previousAt = createdAtOf(db);
   let messages = 0;
   let parts = 0;
   const filedParts = olderParts === null ? [] : readParts(db, olderParts, otherColumns.filter(isTelling));
@@ -51,8 +35,8 @@ export function copyMessages(
       continue;
     }
     const conversation = int(row, "conversation_id");
-    const total = totals.get(conversation) ?? createTotals(epoch);
-    const message = toOlderMessage(row, filed, total.previousAt);
+    const message = toOlderMessage(row, filed, previousAt.get(conversation) ?? epoch);
+    previousAt.set(conversation, message.at);
     const understood = understandMessage(message);
     const write = (key: string): number => writeMessage(rowOfMessage(row, { ...message, key }, understood));
     // Two columns can name a message, and one message's entry may be another's event.
@@ -63,34 +47,18 @@ export function copyMessages(
       writePart(rowOfPart(place, part));
     }
     messages += 1;
-    totals.set(conversation, addToTotals(total, int(row, "seq"), understood.tokens, message.at));
   }
   keepSequence(db, "messages", older);
-  return { messages, parts, totals };
+  return { messages, parts };
 }
 
-const createTotals = (previousAt: Timestamp): MessageTotals => ({
-  messages: 0,
-  tokens: 0,
-  nextSeq: 1,
-  lastAt: null,
-  previousAt,
-});
-
-const addToTotals = (total: MessageTotals, seq: number, tokens: number, at: Timestamp): MessageTotals => ({
-  messages: total.messages + 1,
-  tokens: total.tokens + tokens,
-  nextSeq: Math.max(total.nextSeq, seq + 1),
-  lastAt: total.lastAt === null || at > total.lastAt ? at : total.lastAt,
-  previousAt: at,
-});
-
-const startTotals = (db: DatabaseSync): Map<number, MessageTotals> =>
+/** By conversation, the time that a message without a readable one gets: that of the one before it. */
+const createdAtOf = (db: DatabaseSync): Map<number, Timestamp> =>
   new Map(
     db
       .prepare("SELECT conversation_id, created_at FROM conversations")
       .all()
-      .map((row) => [int(row, "conversation_id"), createTotals(asText(row["created_at"]) as Timestamp)]),
+      .map((row) => [int(row, "conversation_id"), asText(row["created_at"]) as Timestamp]),
   );
 
 function readMessages(db: DatabaseSync, older: string): Iterable<Row> {

@@ -4,14 +4,13 @@ import { LcmError } from "../core/errors.ts";
 import type { ConversationId } from "../core/model.ts";
 import type { Changed, Extent, RemovePlan, Written } from "../core/changes.ts";
 import { belongings, giveFilesToHeirs } from "./belongings.ts";
-import { journal } from "./change.ts";
+import { journalled } from "./change.ts";
 import { messages, summaries } from "./corpus.ts";
 import { removeOlderValues } from "./older-values.ts";
-import { conversation } from "./read.ts";
+import { reads } from "./read.ts";
 import { asConversation } from "./rows.ts";
-import { all, int, sql, statement, text } from "./script.ts";
-import type { Script } from "./script.ts";
-import type { ScriptDeps } from "./totals.ts";
+import { all, int, one, sql, statement, text } from "./script.ts";
+import type { ReadScript, Script, ScriptDeps } from "./script.ts";
 
 // ── What conversations take ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -19,28 +18,28 @@ import type { ScriptDeps } from "./totals.ts";
 const bytesPerRow = 60;
 const searchShare = 0.45;
 
-export function* extents(ids: readonly ConversationId[]): Script<readonly Extent[]> {
-  const list = JSON.stringify(ids);
-  const carried = yield* carriers(list);
-  const tied = yield* ties(list);
+export const extents: ReadScript<"extents"> = function* (ids) {
+  const carried = yield* carriers(ids);
+  const tied = yield* ties(ids);
   const found: Extent[] = [];
   for (const id of ids) {
-    const known = yield* conversation(id);
+    const known = yield* reads.conversation(id);
     if (known === null) continue;
-    const [files = {}] = yield sql`SELECT count(*) AS files, coalesce(sum(byte_size), 0) AS bytes
-                                   FROM large_files WHERE conversation_id = ${id}`;
+    const files = yield* one(
+      sql`SELECT count(*) AS files, coalesce(sum(byte_size), 0) AS bytes FROM large_files WHERE conversation_id = ${id}`,
+      (row) => ({ files: int(row, "files"), fileBytes: int(row, "bytes") }),
+    );
     found.push({
       conversation: id,
       totals: known.totals,
       bytes: yield* bytesOf(id),
-      files: int(files, "files"),
-      fileBytes: int(files, "bytes"),
+      ...files,
       carriedBy: carried.filter(({ of }) => of === id).map(({ by }) => by),
       tiedTo: tied.filter(({ of }) => of === id).map(({ by }) => by),
     });
   }
   return found;
-}
+};
 
 const textColumns: Readonly<Partial<Record<string, readonly string[]>>> = {
   messages: ["content", "message_key", "message_key", "parent_key", "envelope", "entry", "moved"],
@@ -60,7 +59,7 @@ function* bytesOf(id: ConversationId): Script<number> {
     const searched = columns.includes("content") ? `octet_length(content) * ${searchShare}` : "0";
     const [row = {}] = yield statement(
       `SELECT coalesce(sum(${bytesPerRow} + ${lengths} + ${searched}), 0) AS bytes FROM ${table} WHERE ${isOwn("main")}`,
-      [JSON.stringify([id])],
+      [[id]],
     );
     bytes += int(row, "bytes");
   }
@@ -78,18 +77,17 @@ const toBond = (row: Parameters<typeof int>[0]): Bond => ({
   by: asConversation(int(row, "by_id")),
 });
 
-function* carriers(ids: string): Script<readonly Bond[]> {
-  return yield* all(
+const carriers = (ids: readonly ConversationId[]): Script<readonly Bond[]> =>
+  all(
     sql`SELECT DISTINCT o.conversation_id AS of_id, c.conversation_id AS by_id
         FROM summaries c JOIN summaries o ON o.summary_id = c.carried_from
         WHERE o.conversation_id IN (SELECT value FROM json_each(${ids})) AND c.conversation_id <> o.conversation_id
         ORDER BY 1, 2`,
     toBond,
   );
-}
 
 /** What points to rows of these from outside. Nothing does in a sound database. */
-function* ties(ids: string): Script<readonly Bond[]> {
+function* ties(ids: readonly ConversationId[]): Script<readonly Bond[]> {
   const found = yield* all(
     sql`SELECT m.conversation_id AS of_id, s.conversation_id AS by_id FROM messages m
           JOIN summary_messages l USING (message_id) JOIN summaries s USING (summary_id)
@@ -103,7 +101,7 @@ function* ties(ids: string): Script<readonly Bond[]> {
         ORDER BY 1, 2`,
     toBond,
   );
-  const asked = new Set<number>(JSON.parse(ids) as number[]);
+  const asked = new Set(ids);
   return found.filter(({ of }) => asked.has(of));
 }
 
@@ -116,23 +114,22 @@ export function* remove(
 ): Script<Written<Changed & { readonly contents: readonly string[] }>> {
   if (plan.length === 0) throw new LcmError("invalid", "no conversation is named that should be deleted");
   for (const { conversation: id, revision } of plan) {
-    const known = yield* conversation(id);
+    const known = yield* reads.conversation(id);
     if (known === null) return { kind: "stale", reason: `conversation ${id} is not there any more` };
     if (known.revision !== revision)
       return { kind: "stale", reason: `conversation ${id} was written to since this was planned` };
   }
-  const numbers = plan.map((each) => each.conversation);
-  const ids = JSON.stringify(numbers);
-  const tie = (yield* ties(ids)).find(({ by }) => !numbers.includes(by));
+  const ids = plan.map((each) => each.conversation);
+  const tie = (yield* ties(ids)).find(({ by }) => !ids.includes(by));
   if (tie !== undefined) {
     throw new LcmError("conflict", `conversation ${tie.by} points to rows of conversation ${tie.of}, which cannot go`, {
       hint: "`lcm doctor` tells more; mend it, or let both go together",
     });
   }
   // First, so that no later change gets the number of one that goes.
-  const subject = numbers.length === 1 ? `conversation ${numbers[0]}` : `${numbers.length} conversations`;
+  const subject = ids.length === 1 ? `conversation ${ids[0]}` : `${ids.length} conversations`;
   const step = { operation: "prune", conversation: null, subject } as const;
-  const change = yield* journal(deps, step, {}, { conversations: numbers });
+  const change = yield* journalled(deps, step, {}, { conversations: ids });
   yield* removeOlderValues(ids);
   yield sql`DELETE FROM messages_fts WHERE rowid IN (
               SELECT message_id FROM messages WHERE conversation_id IN (SELECT value FROM json_each(${ids})))`;

@@ -28,6 +28,12 @@ export const asConversation = (id: number): ConversationId => id as Conversation
 export const asMessage = (id: number): MessageId => id as MessageId;
 export const asSummary = (id: string): SummaryId => id as SummaryId;
 
+export const toSummaryId = (row: Row): SummaryId => asSummary(text(row, "summary_id"));
+
+/** `agent:main:telegram:…` names its agent. */
+export const agentOf = (sessionKey: string | null): string | null =>
+  /^agent:([^:]+)/.exec(sessionKey ?? "")?.[1] ?? null;
+
 export const time = (row: Row, column: string): Timestamp => text(row, column) as Timestamp;
 export const timeOrNull = (row: Row, column: string): Timestamp | null => textOrNull(row, column) as Timestamp | null;
 

@@ -4,6 +4,9 @@
  * transaction. So an operation cannot leak a transaction, and reads like the prose of what it does.
  */
 
+import type { Timestamp } from "../core/model.ts";
+import type { Store } from "../core/ports.ts";
+
 export type Value = null | number | string | Uint8Array;
 export type Row = Readonly<Record<string, Value>>;
 
@@ -15,10 +18,42 @@ export interface Statement {
 
 export type Script<T> = Generator<Statement, T, readonly Row[]>;
 
-export const sql = (parts: TemplateStringsArray, ...values: readonly Value[]): Statement => ({ parts, values });
+/** What scripts need from outside: the time, and fresh hexadecimal digits for an id. */
+export interface ScriptDeps {
+  readonly now: () => Timestamp;
+  readonly hex16: () => string;
+}
 
-/** A statement with names in it that are known only when it is made; the places of its values are question marks. */
-export const statement = (words: string, values: readonly Value[]): Statement => ({ parts: words.split("?"), values });
+type ScriptOf<Method, Given extends readonly unknown[]> = Method extends (...args: infer Args) => Promise<infer Result>
+  ? (...args: [...Given, ...Args]) => Script<Result>
+  : never;
+
+/** A method of the port as a script, with the port's own arguments and result. */
+export type ReadScript<Name extends keyof Store> = ScriptOf<Store[Name], []>;
+export type WriteScript<Name extends keyof Store> = ScriptOf<Store[Name], [deps: ScriptDeps]>;
+export type ReadScripts = { readonly [Name in keyof Store]?: ReadScript<Name> };
+export type WriteScripts = { readonly [Name in keyof Store]?: WriteScript<Name> };
+
+/** A list goes over as JSON, to be read with `json_each`. */
+type Given = Value | readonly (number | string)[];
+const toValue = (given: Given): Value => (Array.isArray(given) ? JSON.stringify(given) : (given as Value));
+
+export const sql = (parts: TemplateStringsArray, ...given: readonly Given[]): Statement => ({
+  parts,
+  values: given.map(toValue),
+});
+
+const known = new Map<string, readonly string[]>();
+
+/**
+ * A statement with names in it that are known only when it is made; the places of its values are question marks. The
+ * same words are the same statement to whoever runs it.
+ */
+export function statement(words: string, given: readonly Given[] = []): Statement {
+  const parts = known.get(words) ?? words.split("?");
+  known.set(words, parts);
+  return { parts, values: given.map(toValue) };
+}
 
 /** The rows of a statement, each decoded. */
 export function* all<T>(statement: Statement, decode: (row: Row) => T): Script<readonly T[]> {
@@ -31,6 +66,12 @@ export function* first<T>(statement: Statement, decode: (row: Row) => T): Script
   const rows = yield statement;
   const row = rows[0];
   return row === undefined ? null : decode(row);
+}
+
+/** The row of a statement that always has one, such as a sum or what was just inserted, decoded. */
+export function* one<T>(statement: Statement, decode: (row: Row) => T): Script<T> {
+  const [row = {}] = yield statement;
+  return decode(row);
 }
 
 /** The one number a statement answers with; 0 when it answers with nothing. */

@@ -13,7 +13,7 @@ import { compilePattern } from "./pattern.ts";
 import { bestStretch, createReader, ownScore, recencyBoosts, weightOf } from "./ranking.ts";
 import type { Reading, Stretch } from "./ranking.ts";
 import { toStoredFile } from "./rows.ts";
-import { all, sql } from "./script.ts";
+import { all, count, sql } from "./script.ts";
 import type { Script } from "./script.ts";
 import { checkLimit, isLate, snippetWidth, timeoutMsOf } from "./search-limits.ts";
 import type { Deadline } from "./search-limits.ts";
@@ -23,7 +23,7 @@ import type { Term } from "./words.ts";
 /** The texts among the files, newest first. Conversations that are asked for by name are searched even if hidden. */
 export function* filesToSearch(request: SearchRequest): Script<readonly StoredFile[]> {
   const { conversations, since = "", before = "~" } = request;
-  const only = conversations === undefined ? null : JSON.stringify(conversations);
+  const only = conversations ?? null;
   const held = yield* heldFiles(conversations ?? null);
   const files = yield* all(
     sql`SELECT file_id, f.conversation_id, file_name, mime_type, byte_size, line_count, encoding, storage_uri,
@@ -32,12 +32,30 @@ export function* filesToSearch(request: SearchRequest): Script<readonly StoredFi
                 ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END) AS own
         FROM large_files f JOIN conversations c USING (conversation_id)
         WHERE encoding = 'utf8' AND f.created_at >= ${since} AND f.created_at < ${before}
-          AND (own OR file_id IN (SELECT value FROM json_each(${JSON.stringify([...held.keys()])})))
+          AND (own OR file_id IN (SELECT value FROM json_each(${[...held.keys()]})))
         ORDER BY f.created_at DESC, f.rowid DESC`,
     (row) => ({ file: toStoredFile(row), isOwn: row["own"] === 1 }),
   );
   return files.map(({ file, isOwn }) =>
     isOwn ? file : { ...file, conversation: held.get(file.id)?.conversation ?? file.conversation },
+  );
+}
+
+/** Texts that were moved out of the messages to be searched: their references are searched, their contents are not. */
+export function* filesUnsearched(request: SearchRequest): Script<number> {
+  const { scope, conversations, since = "", before = "~" } = request;
+  if (scope === "summaries") return 0;
+  const only = conversations ?? null;
+  // Copies may have brought files of others along; where there are none, counting is cheap.
+  const copies = yield* count(
+    sql`SELECT EXISTS (SELECT 1 FROM json_each(${only}) c CROSS JOIN messages m
+          ON m.conversation_id = c.value AND m.message_key >= 'copy:' AND m.message_key < 'copy;')`,
+  );
+  if (copies > 0) return (yield* filesToSearch(request)).length;
+  return yield* count(
+    sql`SELECT count(*) FROM large_files f JOIN conversations c USING (conversation_id)
+        WHERE f.encoding = 'utf8' AND f.created_at >= ${since} AND f.created_at < ${before} AND (CASE WHEN ${only} IS NULL THEN c.hidden = 0
+              ELSE c.conversation_id IN (SELECT value FROM json_each(${only})) END)`,
   );
 }
 

@@ -14,6 +14,15 @@ export const isLate = ({ deadlineMs, nowMs }: Deadline): boolean => nowMs() >= d
 /** How long there is, for whoever is told that it was not enough. */
 export const timeoutMsOf = ({ deadlineMs, nowMs }: Deadline): number => Math.round(deadlineMs - nowMs());
 
+/** Where a search stops if nothing else is said. */
+export const searchTimeoutMsDefault = 10_000;
+
+export const cancelled = (): LcmError => new LcmError("unavailable", "the search was cancelled");
+
+export function throwIfCancelled(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw cancelled();
+}
+
 export const snippetWidth = 240;
 
 export function checkLimit({ limit }: SearchRequest): void {

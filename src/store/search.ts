@@ -11,7 +11,7 @@ import { collect, holds, later, newestOf } from "./collect.ts";
 import type { Candidate, Collected, WordSearch } from "./collect.ts";
 import { allOf, anyOf, byRecency, isWithin, messages, openScope, toFound, turnsAt } from "./corpus.ts";
 import type { Corpus, Found, Scope } from "./corpus.ts";
-import { filesBeside, lookUp, postingsMax, requiredBy } from "./lookup.ts";
+import { lookUp, postingsMax, requiredBy } from "./lookup.ts";
 import { compilePattern } from "./pattern.ts";
 import type { Pattern } from "./pattern.ts";
 import {
@@ -27,6 +27,7 @@ import {
 import type { Reading, Stretch } from "./ranking.ts";
 import { all, text } from "./script.ts";
 import type { Row, Script, Statement } from "./script.ts";
+import { filesUnsearched } from "./search-files.ts";
 import { checkLimit, isLate, snippetWidth, timeoutMsOf } from "./search-limits.ts";
 import type { Deadline } from "./search-limits.ts";
 import { parseQuery } from "./words.ts";
@@ -36,7 +37,7 @@ export function* search(request: SearchRequest, deadline: Deadline, postings = p
   checkLimit(request);
   const byPattern = request.mode === "regex";
   const found = yield* byPattern ? searchByPattern(request, deadline) : searchByWords(request, deadline, postings);
-  const files = yield* filesBeside(request);
+  const files = yield* filesUnsearched(request);
   return files === 0 ? found : { ...found, caveats: [...found.caveats, { kind: "files", files }] };
 }
 

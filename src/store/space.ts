@@ -1,9 +1,7 @@
 /** The space that deleted rows leave behind: free inside the file, until the file is written anew without it. */
 
 import type { DatabaseSync } from "node:sqlite";
-import { pragma } from "./migrate.ts";
-
-const sqliteBusy = 5;
+import { errcodeOf, pragma, sqliteBusy } from "./migrate.ts";
 
 /** Without free pages, and without what the index has kept of rows that are gone. Others can read meanwhile. */
 export function rewriteFile(db: DatabaseSync): void {
@@ -31,7 +29,7 @@ export function giveBack(db: DatabaseSync): void {
     rewriteFile(db);
     emptyLog(db);
   } catch (error) {
-    if (!(error instanceof Error && "errcode" in error)) throw error;
+    if (errcodeOf(error) === null) throw error;
   }
 }
 

@@ -7,6 +7,8 @@
 import { Worker } from "node:worker_threads";
 import { LcmError } from "../core/errors.ts";
 import type { SearchLimits, SearchRequest, SearchResult, Store } from "../core/ports.ts";
+import { methods } from "./scripts.ts";
+import { searchTimeoutMsDefault, throwIfCancelled, cancelled } from "./search-limits.ts";
 import { threadUrl } from "./sqlite-thread.ts";
 import type { Answer, Call, Failure, ThreadOptions, ThreadStart } from "./sqlite-thread.ts";
 
@@ -16,87 +18,20 @@ const graceMs = 10;
 /** A search that comes this close to its limit has its successor started, so that nobody waits for a thread to start. */
 const headStartMs = 200;
 
-/** Where the search stops by default; the same as in-process. */
-const searchTimeoutMsDefault = 10_000;
-
-const methods = [
-  "conversation",
-  "conversations",
-  "context",
-  "messages",
-  "entries",
-  "summaries",
-  "sources",
-  "derived",
-  "coveredBy",
-  "carriedBy",
-  "closure",
-  "unused",
-  "manifest",
-  "file",
-  "files",
-  "holderOf",
-  "fileContent",
-  "fileLines",
-  "grant",
-  "usageSince",
-  "openBreakers",
-  "compactions",
-  "journal",
-  "planUndo",
-  "planTransplant",
-  "draft",
-  "extents",
-  "status",
-  "integrity",
-  "skeleton",
-  "planForget",
-  "open",
-  "openSession",
-  "openSegment",
-  "setTitle",
-  "setHidden",
-  "setSession",
-  "setPromptBudget",
-  "append",
-  "fold",
-  "dissolve",
-  "rewrite",
-  "transplant",
-  "mend",
-  "sweepOrphans",
-  "undo",
-  "saveDraft",
-  "remove",
-  "forget",
-  "saveFile",
-  "issueGrant",
-  "spendGrant",
-  "revokeGrant",
-  "sweepGrants",
-  "beginCall",
-  "endCall",
-  "recordCompaction",
-  "index",
-  "backup",
-  "archive",
-  "merge",
-] as const satisfies readonly Exclude<keyof Store, "search" | "close">[];
-
-type Missing = Exclude<keyof Store, "search" | "close" | (typeof methods)[number]>;
-/** Does not compile while a method of the port is missing above. */
-true satisfies Missing extends never ? true : never;
-
-/** With somebody to tell about it, a database of the older program is adopted first, in the same thread. */
+/**
+ * Opens the database, making it and its folder if there is none. With somebody to `tell`, one of the older program is
+ * adopted first, in the same thread and with a backup beside it: that takes as long as it takes, while the host goes on
+ * with everything else, and is told when it begins and what came of it. If it fails, the file is as it was.
+ */
 export async function openSqliteWorker(options: ThreadOptions, tell?: (message: string) => void): Promise<Store> {
   const thread = startThread(options, tell);
   const searcher = createSearcher({ ...options, readOnly: true });
   const forwarded = Object.fromEntries(
     methods.map((method) => [method, async (...args: readonly unknown[]) => await thread.call(method, args)]),
-  ) as unknown as Pick<Store, (typeof methods)[number]>;
+  ) as unknown as Store;
   const store: Store = {
     ...forwarded,
-    search: async (request, limits) => await searcher.search(request, limits),
+    search: searcher.search,
     async close() {
       searcher.stop();
       await thread.call("close", []);
@@ -182,13 +117,8 @@ function errorOf({ code, message, hint, stack }: Failure): Error {
 
 // ── Searching ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Searcher {
-  search(request: SearchRequest, limits?: SearchLimits): Promise<SearchResult>;
-  stop(): void;
-}
-
 /** One search at a time, so that ending the thread ends only the search that ran too long. */
-function createSearcher(options: ThreadOptions): Searcher {
+function createSearcher(options: ThreadOptions) {
   let thread: Thread | null = null;
   let successor: Thread | null = null;
   let turn: Promise<unknown> = Promise.resolve();
@@ -206,7 +136,7 @@ function createSearcher(options: ThreadOptions): Searcher {
     void old?.end();
   };
 
-  const search = async (request: SearchRequest, limits: SearchLimits): Promise<SearchResult> => {
+  const search = async (request: SearchRequest, limits: SearchLimits = {}): Promise<SearchResult> => {
     if (isStopped) throw closed();
     const { signal, timeoutMs = searchTimeoutMsDefault } = limits;
     throwIfCancelled(signal);
@@ -250,8 +180,8 @@ function createSearcher(options: ThreadOptions): Searcher {
   };
 
   return {
-    search: async (request, limits = {}) => await search(request, limits),
-    stop() {
+    search,
+    stop(): void {
       isStopped = true;
       void thread?.end();
       void successor?.end();
@@ -272,8 +202,3 @@ const sayLimit = ({ hits, caveats }: SearchResult, timeoutMs: number): SearchRes
 });
 
 const closed = (): LcmError => new LcmError("unavailable", "the store is closed");
-const cancelled = (): LcmError => new LcmError("unavailable", "the search was cancelled");
-
-const throwIfCancelled = (signal: AbortSignal | undefined): void => {
-  if (signal?.aborted === true) throw cancelled();
-};

@@ -16,19 +16,29 @@ import type { ForgetPlan, Store } from "../core/ports.ts";
 import { archive } from "./archive.ts";
 import type { Place } from "./archive.ts";
 import { backUp } from "./backup.ts";
-import { draftContent, hasContent, hashContent, linesOf, readContent, removeContent, rewriteContent } from "./files.ts";
-import { filesOnlyOf, filesToForget, isScrubPending, recordScrub, replaceFileRow } from "./forget.ts";
+import {
+  draftContent,
+  findOrphans,
+  hasContent,
+  hashContent,
+  holdsAny,
+  linesOf,
+  readContent,
+  removeContent,
+  rewriteContent,
+} from "./files.ts";
+import type { Orphan } from "./files.ts";
+import { filesIn, filesOnlyOf, filesToForget, isScrubPending, recordScrub, replaceFileRow } from "./forget.ts";
 import { indexBatch, unindexedRows } from "./indexing.ts";
 import { merge } from "./merge.ts";
-import { identify, messageOf, migrate } from "./migrate.ts";
-import { findOrphans, holdsAny } from "./orphans.ts";
-import type { Orphan } from "./orphans.ts";
+import { errcodeOf, identify, isBusy, messageOf, migrate } from "./migrate.ts";
 import { fileWith, mustHave, storedAmong } from "./read.ts";
 import { toStoredFile } from "./rows.ts";
-import { all, sql } from "./script.ts";
+import { first } from "./script.ts";
 import type { Row, Script, Statement } from "./script.ts";
-import { beyond, createScripts } from "./scripts.ts";
+import { beyond, reads, writes } from "./scripts.ts";
 import { filesToSearch, searchFiles } from "./search-files.ts";
+import { searchTimeoutMsDefault, throwIfCancelled } from "./search-limits.ts";
 import { search } from "./search.ts";
 import { bytesIn, emptyLog, giveBack, rewriteFile } from "./space.ts";
 
@@ -46,7 +56,6 @@ export interface SqliteOptions {
 }
 
 const busyTimeoutMsDefault = 60_000;
-const searchTimeoutMsDefault = 10_000;
 
 export const systemNow = (): Timestamp => new Date().toISOString() as Timestamp;
 const randomHex16 = (): string => randomBytes(8).toString("hex");
@@ -67,12 +76,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const db = await retryWhileBusy(busyTimeoutMs, () => connect(path, readOnly));
   const runner = createRunner(db);
   const deps = { now, hex16 };
-  const scripts = createScripts(deps);
 
   let writing: Promise<unknown> = Promise.resolve();
-  const tidy = createTidier(db, runner);
-  const housekeeper =
-    options.housekeeping === false || readOnly ? null : createHousekeeper(db, runner, tidy, () => writing);
+  const housekeeper = createHousekeeper(db, runner, () => writing);
+  if (options.housekeeping === false || readOnly) housekeeper.stop();
 
   const read = async <T>(script: () => Script<T>): Promise<T> =>
     await retryWhileBusy(busyTimeoutMs, () => runner.atomically("BEGIN", script()));
@@ -82,12 +89,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     );
     writing = result.catch(() => undefined); // Its caller hears of it; the next write does not wait for a reason.
     const written = await result;
-    housekeeper?.wake();
+    housekeeper.wake();
     return written;
   };
 
   const fileOf = async (id: FileId): Promise<StoredFile> => {
-    const file = await read(() => scripts.reads.file(id));
+    const file = await read(() => reads.file(id));
     if (file === null) throw new LcmError("not_found", `there is no stored file ${id}`);
     return file;
   };
@@ -96,65 +103,41 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const textIn = async (file: StoredFile): Promise<string | null> =>
     file.encoding === "utf8" && (await hasContent(filesDir, file)) ? await readContent(filesDir, file) : null;
 
-  const holders = async (
-    target: ForgetPlan["target"],
-    scope: ConversationId | null,
-  ): Promise<readonly StoredFile[]> => {
-    if (target.kind === "message") return await read(() => filesOnlyOf(target.id));
-    const forms = formsOf(target.text);
-    const files = await read(() =>
-      all(
-        sql`SELECT * FROM large_files WHERE ${scope} IS NULL OR conversation_id = ${scope} ORDER BY file_id`,
-        toStoredFile,
-      ),
-    );
-    const found: StoredFile[] = [];
-    for (const file of files) {
-      const told = [(await textIn(file)) ?? "", file.exploration ?? "", file.name ?? ""];
-      if (forms.some((form) => told.some((words) => words.includes(form)))) found.push(file);
-    }
-    return found;
-  };
-
   const orphansOf = async (scope: ConversationId | null): Promise<readonly Orphan[]> =>
     await findOrphans(filesDir, scope, async (ids) => new Set(await read(() => storedAmong(ids))));
 
   const abandonedIn = async (scope: ConversationId | null): Promise<readonly string[]> =>
     (await orphansOf(scope)).flatMap(({ isAbandoned, storageUri }) => (isAbandoned ? [storageUri] : []));
 
-  const orphanedHolders = async (
-    target: ForgetPlan["target"],
-    scope: ConversationId | null,
-  ): Promise<readonly Orphan[]> => {
-    const found: Orphan[] = [];
-    if (target.kind === "secret")
-      for (const orphan of await orphansOf(scope))
-        if (await holdsAny(filesDir, orphan, formsOf(target.text))) found.push(orphan);
-    return found;
+  /** What of the folder holds what is to be forgotten: stored files, and content that no row names. */
+  const holdersOf = async (target: ForgetPlan["target"], scope: ConversationId | null) => {
+    if (target.kind === "message") return { files: await read(() => filesOnlyOf(target.id)), orphans: [] };
+    const forms = formsOf(target.text);
+    const files: StoredFile[] = [];
+    for (const file of await read(() => filesIn(scope))) {
+      const told = [(await textIn(file)) ?? "", file.exploration ?? "", file.name ?? ""];
+      if (forms.some((form) => told.some((words) => words.includes(form)))) files.push(file);
+    }
+    const orphans: Orphan[] = [];
+    for (const orphan of await orphansOf(scope)) if (await holdsAny(filesDir, orphan, forms)) orphans.push(orphan);
+    return { files, orphans };
   };
 
-  const planForget: Store["planForget"] = async (scope, target) => {
-    await finishScrub();
-    const plan = await read(() => beyond.planForget(scope, target));
-    const files = [...(await holders(target, scope)), ...(await orphanedHolders(target, scope))];
-    return { ...plan, files: files.map(({ id }) => id) };
-  };
-
-  housekeeper?.wake(); // What an import or an adopting left unindexed is taken up without waiting for a write.
+  housekeeper.wake(); // What an import or an adopting left unindexed is taken up without waiting for a write.
   return {
-    ...mapScripts(scripts.reads, read),
-    ...mapScripts(scripts.writes, write),
+    ...offer(reads, [], read),
+    ...offer(writes, [deps], write),
     async setPromptBudget(id, tokens) {
       // Every turn says it, and mostly the same: no turn waits for another process to be told what is known.
       if ((await read(() => mustHave(id))).promptBudget === tokens) return;
-      await write(() => scripts.writes.setPromptBudget(id, tokens));
+      await write(() => writes.setPromptBudget(deps, id, tokens));
     },
     async index(rowsMax) {
       await writing;
-      return await retryWhileBusy(busyTimeoutMs, () => tidy(rowsMax));
+      return await retryWhileBusy(busyTimeoutMs, () => housekeeper.tidy(rowsMax));
     },
     async search(request, limits = {}) {
-      if (limits.signal?.aborted === true) throw new LcmError("unavailable", "the search was cancelled");
+      throwIfCancelled(limits.signal);
       const nowMs = (): number => performance.now();
       const deadline = { deadlineMs: nowMs() + (limits.timeoutMs ?? searchTimeoutMsDefault), nowMs };
       if (request.scope !== "files") return await read(() => search(request, deadline));
@@ -170,7 +153,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     async saveFile(file) {
       const contentHash = hashContent(file);
       await read(() => mustHave(file.conversation)); // Before its content lies in the folder, where nobody would find it.
-      const known = await read(() => fileWith(file.conversation, contentHash));
+      const known = await read(() => first(fileWith(file.conversation, contentHash), toStoredFile));
       if (known !== null) {
         if (!(await hasContent(filesDir, known))) await rewriteContent(filesDir, known, file.content, file.encoding);
         return known;
@@ -196,17 +179,21 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     },
     async skeleton(id) {
       const bones = await read(() => beyond.skeleton(id));
-      const files = await read(() => scripts.reads.files(id));
+      const files = await read(() => reads.files(id));
       const present = await Promise.all(files.map((file) => hasContent(filesDir, file)));
       const missingFiles = files.filter((_, index) => !present[index]).map((file) => file.id);
       return { ...bones, missingFiles, orphanedFiles: (await orphansOf(id)).length };
     },
-    planForget,
+    async planForget(scope, target) {
+      await finishScrub();
+      const plan = await read(() => beyond.planForget(scope, target));
+      const { files, orphans } = await holdersOf(target, scope);
+      return { ...plan, files: [...files, ...orphans].map(({ id }) => id) };
+    },
     async forget(scope, plan) {
       await finishScrub();
       const { target } = plan;
-      const files = await holders(target, scope);
-      const orphans = await orphanedHolders(target, scope);
+      const { files, orphans } = await holdersOf(target, scope);
       if ([...files, ...orphans].map(({ id }) => id).join() !== plan.files.join()) {
         return { kind: "stale", reason: "other files hold it now than when this was planned" };
       }
@@ -238,7 +225,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       return { kind: "written", change: outcome.change, bytes: Math.max(0, before - bytes), reusable: free };
     },
     async close() {
-      housekeeper?.stop();
+      housekeeper.stop();
       await writing;
       runner.forgetStatements();
       db.close();
@@ -313,17 +300,6 @@ function makeFolderOf(path: string): void {
   }
 }
 
-const sqliteBusy = 5;
-const sqliteLocked = 6;
-
-const isBusy = (error: unknown): boolean => {
-  const code = errcodeOf(error);
-  return code !== null && ((code & 0xff) === sqliteBusy || (code & 0xff) === sqliteLocked);
-};
-
-const errcodeOf = (error: unknown): number | null =>
-  error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode : null;
-
 /** Tries again while another process holds the lock, for as long as allowed, without holding up this thread. */
 export async function retryWhileBusy<T>(timeoutMs: number, attempt: () => T): Promise<T> {
   const deadline = performance.now() + timeoutMs;
@@ -345,10 +321,8 @@ export async function retryWhileBusy<T>(timeoutMs: number, attempt: () => T): Pr
 
 /** SQLite's own errors as ours; everything else is somebody else's and passes through. */
 function translate(error: unknown): unknown {
-  const code = errcodeOf(error);
-  if (code === null) return error;
   const reason = messageOf(error);
-  switch (code & 0xff) {
+  switch ((errcodeOf(error) ?? 0) & 0xff) {
     case 11: // CORRUPT
     case 26: // NOTADB
       return new LcmError("corrupt", `the database is damaged: ${reason}`, {
@@ -375,12 +349,9 @@ function translate(error: unknown): unknown {
 
 // ── Running scripts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface Runner {
-  atomically<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", script: Script<T>): T;
-  forgetStatements(): void;
-}
+export type Runner = ReturnType<typeof createRunner>;
 
-export function createRunner(db: DatabaseSync): Runner {
+export function createRunner(db: DatabaseSync) {
   const prepared = new Map<readonly string[], (values: Statement["values"]) => readonly Row[]>();
   const nothing: readonly Row[] = [];
 
@@ -406,8 +377,8 @@ export function createRunner(db: DatabaseSync): Runner {
   };
 
   return {
-    atomically(kind, script) {
-      db.exec(kind);
+    atomically<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", script: Script<T>): T {
+      db.exec(begin);
       try {
         const result = run(script);
         db.exec("COMMIT");
@@ -421,21 +392,17 @@ export function createRunner(db: DatabaseSync): Runner {
   };
 }
 
-type Bound<Scripts> = {
-  readonly [Name in keyof Scripts]: Scripts[Name] extends (...args: infer Args) => Script<infer Result>
-    ? (...args: Args) => Promise<Result>
-    : never;
-};
-
-function mapScripts<Scripts extends Readonly<Record<string, (...args: never[]) => Script<unknown>>>>(
-  scripts: Scripts,
+/** Scripts as methods of the port: each is run with what is given to all of them, and then what it is called with. */
+function offer<Name extends keyof Store>(
+  scripts: Readonly<Record<Name, (...args: never[]) => Script<unknown>>>,
+  given: readonly unknown[],
   run: <T>(script: () => Script<T>) => Promise<T>,
-): Bound<Scripts> {
-  const bound = Object.entries(scripts).map(([name, script]) => [
+): Pick<Store, Name> {
+  const methods = Object.entries<(...args: never[]) => Script<unknown>>(scripts).map(([name, script]) => [
     name,
-    async (...args: never[]) => await run(() => script(...args)),
+    async (...args: readonly unknown[]) => await run(() => script(...([...given, ...args] as never[]))),
   ]);
-  return Object.fromEntries(bound) as Bound<Scripts>;
+  return Object.fromEntries(methods) as Pick<Store, Name>;
 }
 
 // ── Housekeeping ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -443,10 +410,13 @@ function mapScripts<Scripts extends Readonly<Record<string, (...args: never[]) =
 const rowsPerBatch = 256;
 const rowsPerCheckpoint = 2_048;
 
-/** Indexes a batch, and now and then moves the log into the file. */
-function createTidier(db: DatabaseSync, runner: Runner): (rowsMax: number) => number {
+/** Indexes in small batches, between calls and never inside one, and now and then moves the log into the file. */
+function createHousekeeper(db: DatabaseSync, runner: Runner, writes: () => Promise<unknown>) {
   let sinceCheckpoint = 0;
-  return (rowsMax) => {
+  let stopped = false;
+  let scheduled = false;
+
+  const tidy = (rowsMax: number): number => {
     const left = runner.atomically("BEGIN IMMEDIATE", indexBatch(rowsMax));
     sinceCheckpoint += rowsMax;
     if (sinceCheckpoint >= rowsPerCheckpoint) {
@@ -455,46 +425,25 @@ function createTidier(db: DatabaseSync, runner: Runner): (rowsMax: number) => nu
     }
     return left;
   };
-}
-
-interface Housekeeper {
-  /** After a write: see soon whether there is something to do. */
-  wake(): void;
-  stop(): void;
-}
-
-/** Tidies in small batches, between calls and never inside one. */
-function createHousekeeper(
-  db: DatabaseSync,
-  runner: Runner,
-  tidy: (rowsMax: number) => number,
-  writes: () => Promise<unknown>,
-): Housekeeper {
-  let stopped = false;
-  let scheduled = false;
-
   const tend = async (): Promise<void> => {
     await writes();
     scheduled = false;
     if (stopped || db.isTransaction) return;
     try {
       if (runner.atomically("BEGIN", unindexedRows()) < rowsPerBatch) return;
-      if (tidy(rowsPerBatch) >= rowsPerBatch) schedule();
+      if (tidy(rowsPerBatch) >= rowsPerBatch) wake();
     } catch (error) {
       // Another process is writing, or the disk is full, of which the next write will tell its caller. The rows stay in the
       // unindexed tail, which search reads too.
       if (errcodeOf(error) === null) throw error;
     }
   };
-  const schedule = (): void => {
+  /** After a write: see soon whether there is something to do. */
+  const wake = (): void => {
     if (scheduled || stopped) return;
     scheduled = true;
     setImmediate(() => void tend()).unref();
   };
-  return {
-    wake: schedule,
-    stop() {
-      stopped = true;
-    },
-  };
+  const stop = (): void => void (stopped = true);
+  return { tidy, wake, stop };
 }

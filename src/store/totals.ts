@@ -1,24 +1,10 @@
 /** The running totals of a conversation, moved by every write in its own transaction: nothing is ever counted again. */
 
-import type { ConversationId, Timestamp, Totals } from "../core/model.ts";
+import type { ConversationId, Totals } from "../core/model.ts";
 import { int, sql } from "./script.ts";
-import type { Row, Script } from "./script.ts";
+import type { Row, Script, ScriptDeps } from "./script.ts";
 
-/** What scripts need from outside: the time, and fresh hexadecimal digits for an id. */
-export interface ScriptDeps {
-  readonly now: () => Timestamp;
-  readonly hex16: () => string;
-}
-
-export interface TotalsChange {
-  messages?: number;
-  messageTokens?: number;
-  summaries?: number;
-  contextItems?: number;
-  contextTokens?: number;
-  contextMessages?: number;
-  contextMessageTokens?: number;
-}
+export type TotalsChange = Partial<Totals>;
 
 export function* adjustTotals(deps: ScriptDeps, id: ConversationId, by: TotalsChange): Script<void> {
   yield sql`UPDATE conversations SET

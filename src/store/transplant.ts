@@ -7,18 +7,17 @@
 import { LcmError } from "../core/errors.ts";
 import type { ConversationId, MessageId, SummaryId } from "../core/model.ts";
 import { messageName } from "../core/model.ts";
-import type { Copying, Transplanted, TransplantPlan } from "../core/changes.ts";
-import { journal, saysOfItself } from "./change.ts";
+import type { Copying } from "../core/changes.ts";
+import { journalled, saysOfItself } from "./change.ts";
 import type { Image } from "./change.ts";
 import { mustHave } from "./read.ts";
-import { asMessage, asSummary } from "./rows.ts";
-import { all, count, first, int, sql, text } from "./script.ts";
-import type { Script } from "./script.ts";
+import { asMessage, asSummary, toSummaryId } from "./rows.ts";
+import { all, count, first, int, sql, statement, text } from "./script.ts";
+import type { ReadScript, Row, Script, ScriptDeps, WriteScript } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
-import type { ScriptDeps } from "./totals.ts";
-import { freshSummaryId } from "./write.ts";
+import { copySummary } from "./write.ts";
 
-export function* planTransplant(source: ConversationId, target: ConversationId): Script<Copying> {
+export const planTransplant: ReadScript<"planTransplant"> = function* (source, target) {
   yield* checkEnds(source, target);
   const graph = yield* graphOf(source);
   const byDepth = Map.groupBy(graph.depths.values(), (depth) => depth);
@@ -30,12 +29,9 @@ export function* planTransplant(source: ConversationId, target: ConversationId):
     messages: graph.messages.size,
     ...(yield* alreadyIn(target, graph)),
   };
-}
+};
 
-export function* transplant(
-  deps: ScriptDeps,
-  { source, target, summaries: planned }: TransplantPlan,
-): Script<Transplanted> {
+export const transplant: WriteScript<"transplant"> = function* (deps, { source, target, summaries: planned }) {
   yield* checkEnds(source, target);
   const graph = yield* graphOf(source);
   const { shown } = graph;
@@ -79,7 +75,7 @@ export function* transplant(
     ),
     ...places,
   ];
-  const change = yield* journal(
+  const change = yield* journalled(
     deps,
     { operation: "transplant", conversation: target, subject: `${source} → ${target}` },
     { rows: made.map((image) => ({ ...image, columns: null })), conversation: before },
@@ -92,7 +88,7 @@ export function* transplant(
     summaries: summaries.size,
     messages: messages.size,
   };
-}
+};
 
 function* checkEnds(source: ConversationId, target: ConversationId): Script<void> {
   if (source === target) throw new LcmError("invalid", "a conversation cannot be transplanted into itself");
@@ -125,38 +121,27 @@ function* graphOf(source: ConversationId): Script<Graph> {
     sql`SELECT c.summary_id, s.token_count FROM context_items c
           LEFT JOIN summaries s ON s.summary_id = c.summary_id AND s.conversation_id = c.conversation_id
         WHERE c.conversation_id = ${source} AND c.item_type = 'summary' ORDER BY c.ordinal`,
-    (row) => ({ id: asSummary(text(row, "summary_id")), tokens: row["token_count"] as number | null }),
+    (row) => ({ id: toSummaryId(row), tokens: row["token_count"] as number | null }),
   );
   const depths = yield* all(
     sql`WITH RECURSIVE below(summary_id) AS (
-          SELECT value FROM json_each(${JSON.stringify(shown.map(({ id }) => id))})
+          SELECT value FROM json_each(${shown.map(({ id }) => id)})
           UNION
           SELECT p.parent_summary_id FROM summary_parents p JOIN below b ON p.summary_id = b.summary_id
         )
         SELECT s.summary_id, s.depth FROM below JOIN summaries s USING (summary_id)
         WHERE s.conversation_id = ${source} ORDER BY s.depth, s.created_at, s.search_id`,
-    (row) => [asSummary(text(row, "summary_id")), int(row, "depth")] as const,
+    (row) => [toSummaryId(row), int(row, "depth")] as const,
   );
   const depthOf = new Map(depths);
-  const ids = JSON.stringify([...depthOf.keys()]);
-  const summaryLinks = yield* all(
-    sql`SELECT summary_id, parent_summary_id, ordinal FROM summary_parents
-        WHERE summary_id IN (SELECT value FROM json_each(${ids}))`,
-    (row) => ({
-      of: asSummary(text(row, "summary_id")),
-      source: asSummary(text(row, "parent_summary_id")),
-      ordinal: int(row, "ordinal"),
-    }),
-  );
-  const messageLinks = yield* all(
-    sql`SELECT summary_id, message_id, ordinal FROM summary_messages
-        WHERE summary_id IN (SELECT value FROM json_each(${ids}))`,
-    (row) => ({
-      of: asSummary(text(row, "summary_id")),
-      source: asMessage(int(row, "message_id")),
-      ordinal: int(row, "ordinal"),
-    }),
-  );
+  const ids = [...depthOf.keys()];
+  const links = <Source>(table: string, toSource: (row: Row) => Source) =>
+    all(
+      statement(`SELECT * FROM ${table} WHERE summary_id IN (SELECT value FROM json_each(?))`, [ids]),
+      (row): Link<Source> => ({ of: toSummaryId(row), source: toSource(row), ordinal: int(row, "ordinal") }),
+    );
+  const summaryLinks = yield* links("summary_parents", (row) => asSummary(text(row, "parent_summary_id")));
+  const messageLinks = yield* links("summary_messages", (row) => asMessage(int(row, "message_id")));
   const messages = yield* all(
     sql`SELECT message_id, token_count, created_at, coalesce(copied_from, message_id) AS origin FROM messages
         WHERE conversation_id = ${source} AND message_id IN (SELECT value FROM json_each(${JSON.stringify([
@@ -195,7 +180,7 @@ const damaged = (source: ConversationId, what: string): LcmError =>
  * copies are looked at, not rows: a target may be long.
  */
 function* alreadyIn(target: ConversationId, { shown, messages }: Graph): Script<Pick<Copying, "existing" | "copied">> {
-  const origins = JSON.stringify([...messages.values()].map(({ origin }) => origin));
+  const origins = [...messages.values()].map(({ origin }) => origin);
   const copied = yield* all(
     sql`SELECT message_id FROM messages WHERE conversation_id = ${target} AND message_key >= 'copy:'
           AND message_key < 'copy;' AND copied_from IN (SELECT value FROM json_each(${origins}))
@@ -204,14 +189,14 @@ function* alreadyIn(target: ConversationId, { shown, messages }: Graph): Script<
           AND conversation_id = ${target}`,
     (row) => int(row, "message_id"),
   );
-  const texts = JSON.stringify(shown.map(({ id }) => id));
+  const texts = shown.map(({ id }) => id);
   const existing = yield* all(
     sql`SELECT summary_id FROM summaries WHERE conversation_id = ${target} AND (
           content IN (SELECT content FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${texts})))
           OR summary_id IN (SELECT summary_id FROM summary_messages
-                            WHERE message_id IN (SELECT value FROM json_each(${JSON.stringify(copied)}))))
+                            WHERE message_id IN (SELECT value FROM json_each(${copied}))))
         ORDER BY depth DESC, search_id`,
-    (row) => asSummary(text(row, "summary_id")),
+    toSummaryId,
   );
   return { existing, copied: copied.length };
 }
@@ -231,17 +216,7 @@ function* copySummaries(
   target: ConversationId,
 ): Script<ReadonlyMap<SummaryId, SummaryId>> {
   const copies = new Map<SummaryId, SummaryId>();
-  for (const id of depths.keys()) {
-    const copy = yield* freshSummaryId(deps);
-    copies.set(id, copy);
-    yield sql`INSERT INTO summaries (summary_id, conversation_id, kind, depth, content, token_count, earliest_at, latest_at,
-                descendant_count, created_at, updated_at, file_ids, model, level, previous_context, carried_from,
-                rewrite_reason, search_id)
-              SELECT ${copy}, ${target}, kind, depth, content, token_count, earliest_at, latest_at, descendant_count,
-                created_at, ${deps.now()}, file_ids, model, level, previous_context, carried_from, rewrite_reason,
-                (SELECT coalesce(max(search_id), 0) + 1 FROM summaries)
-              FROM summaries WHERE summary_id = ${id}`;
-  }
+  for (const id of depths.keys()) copies.set(id, yield* copySummary(deps, id, target, "copied"));
   for (const { of, source, ordinal } of summaryLinks) {
     yield sql`INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal)
               VALUES (${copyOf(copies, of)}, ${copyOf(copies, source)}, ${ordinal})`;

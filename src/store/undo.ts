@@ -4,24 +4,23 @@
  * stands on it. Taking back is itself a change, and can be taken back.
  */
 
-import type { Obstacle, Undone, UndoPlan } from "../core/changes.ts";
+import type { Obstacle } from "../core/changes.ts";
 import { LcmError } from "../core/errors.ts";
 import { messageName } from "../core/model.ts";
 import type { ConversationId, JournalEntry, MessageId, SummaryId } from "../core/model.ts";
-import { lookUp, replaced, saysOfItself } from "./change.ts";
+import { rowAt, replaced, saysOfItself } from "./change.ts";
 import type { Columns, Image, Table, Trace } from "./change.ts";
 import { steps } from "./journal.ts";
 import type { StoredStep } from "./journal.ts";
-import { carriedBy, coveredBy } from "./read.ts";
-import { asSummary } from "./rows.ts";
+import { reads } from "./read.ts";
+import { asSummary, toSummaryId } from "./rows.ts";
 import { all, count, first, int, sql, text } from "./script.ts";
-import type { Script, Value } from "./script.ts";
-import type { ScriptDeps } from "./totals.ts";
+import type { ReadScript, Script, ScriptDeps, Value, WriteScript } from "./script.ts";
 
-export function* planUndo(change: number, summary?: SummaryId): Script<UndoPlan> {
+export const planUndo: ReadScript<"planUndo"> = function* (change, summary) {
   const { left, obstacles } = yield* look(change, summary);
   return { change, summary: summary ?? null, entries: left.map(({ entry }) => entry), obstacles };
-}
+};
 
 interface Look {
   /** The steps that hold. */
@@ -52,7 +51,7 @@ const idle = (entry: JournalEntry): Obstacle =>
     "it only removed what belonged to nothing, or brought search up to date; the backup before it has the rest",
   );
 
-export function* undo(deps: ScriptDeps, change: number, summary?: SummaryId): Script<Undone> {
+export const undo: WriteScript<"undo"> = function* (deps, change, summary) {
   const { left, obstacles } = yield* look(change, summary);
   if (obstacles.length > 0) return { kind: "blocked", obstacles };
   let taking: number | undefined;
@@ -60,7 +59,7 @@ export function* undo(deps: ScriptDeps, change: number, summary?: SummaryId): Sc
   if (taking === undefined) throw new LcmError("corrupt", `change ${change} has no steps`);
   yield* settle(left.map(({ entry }) => entry));
   return { kind: "undone", change: taking, entries: left.length };
-}
+};
 
 function* takeBack(deps: ScriptDeps, { entry, before, after }: StoredStep, taking: number | undefined): Script<number> {
   const { conversation, subject } = entry;
@@ -77,7 +76,7 @@ function* takeBack(deps: ScriptDeps, { entry, before, after }: StoredStep, takin
 
 /** What was taken back by a change that is now taken back holds again; what that one had taken back no longer does; and so on. */
 function* settle(entries: readonly JournalEntry[]): Script<void> {
-  const subjects = JSON.stringify([...new Set(entries.map(({ subject }) => subject))]);
+  const subjects = [...new Set(entries.map(({ subject }) => subject))];
   let by = entries[0]?.change ?? 0;
   let undone = entries[0]?.undoes ?? null;
   for (let holds = true; undone !== null; holds = !holds) {
@@ -91,7 +90,7 @@ function* settle(entries: readonly JournalEntry[]): Script<void> {
 }
 
 const negated = (totals: NonNullable<Trace["totals"]>): NonNullable<Trace["totals"]> =>
-  Object.fromEntries(Object.entries(totals).map(([name, by]) => [name, -Number(by)]));
+  Object.fromEntries(Object.entries(totals).map(([name, by]) => [name, -by]));
 
 // ── What stands in the way ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,7 +133,7 @@ function* obstaclesTo(taken: readonly StoredStep[]): Script<readonly Obstacle[]>
     for (const [at, image] of after.rows.entries()) {
       const name = nameOf(image);
       const known = expected.get(name);
-      const now = known === undefined ? yield* lookUp(image.table, image.key) : known.image.columns;
+      const now = known === undefined ? yield* rowAt(image.table, image.key) : known.image.columns;
       if (!isSame(now, image.columns)) found.push(yield* changedSince(entry, image));
       else if (image.table === "summaries") found.push(...(yield* builtOn(entry, image, isDeleted, reverted)));
       const columns = merged(now, before.rows[at]?.columns ?? null);
@@ -143,7 +142,8 @@ function* obstaclesTo(taken: readonly StoredStep[]): Script<readonly Obstacle[]>
     for (const { table, key } of after.rows) if (table === "summaries") reverted.add(String(key["summary_id"]));
     if (entry.operation === "transplant") found.push(...(yield* onlyCopies(entry, after)));
   }
-  if (found.length === 0) found.push(...(yield* looseEnds(expected)));
+  // The database keeps rows together, and would refuse with words of its own what is found here.
+  if (found.length === 0) found.push(...(yield* namingNothing(expected)), ...(yield* stillNamed(expected)));
   return [...new Map(found.map((each) => [each.message, each])).values()];
 }
 
@@ -155,22 +155,17 @@ interface Left {
 
 /** Copies whose originals were deleted, and every other copy, are all that is left of them. */
 function* onlyCopies(entry: JournalEntry, { rows }: Trace): Script<readonly Obstacle[]> {
-  const copies = rows.filter(({ table }) => table === "messages").map(({ key }) => key["message_id"]);
+  const copies = rows.filter(({ table }) => table === "messages").map(({ key }) => Number(key["message_id"]));
   const lost = yield* count(
     sql`SELECT count(*) FROM messages m LEFT JOIN messages o ON o.message_id = m.copied_from
-        WHERE m.message_id IN (SELECT value FROM json_each(${JSON.stringify(copies)})) AND o.message_id IS NULL
+        WHERE m.message_id IN (SELECT value FROM json_each(${copies})) AND o.message_id IS NULL
           AND m.copied_from NOT IN (
             SELECT copied_from FROM messages WHERE copied_from IS NOT NULL
-              AND message_id NOT IN (SELECT value FROM json_each(${JSON.stringify(copies)})))`,
+              AND message_id NOT IN (SELECT value FROM json_each(${copies})))`,
   );
   return lost === 0
     ? []
     : [final(entry, `the originals of ${lost} messages are gone, and these copies are all there is`)];
-}
-
-/** The database keeps rows together, and would refuse with words of its own what is found here. */
-function* looseEnds(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[]> {
-  return [...(yield* namingNothing(left)), ...(yield* stillNamed(left))];
 }
 
 /** Rows that come back and name one that was removed since. */
@@ -180,7 +175,7 @@ function* namingNothing(left: ReadonlyMap<string, Left>): Script<readonly Obstac
     if (image.columns === null) continue;
     for (const named of namedBy(image)) {
       const known = left.get(nameOf(named));
-      if ((known === undefined ? yield* lookUp(named.table, named.key, []) : known.image.columns) !== null) continue;
+      if ((known === undefined ? yield* rowAt(named.table, named.key, []) : known.image.columns) !== null) continue;
       const subject = subjectOf(entry, named);
       const change = (yield* laterStep(entry, named, subject))?.change ?? null;
       const by = change === null ? "" : ` by change ${change}`;
@@ -231,7 +226,7 @@ function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[
     (row) => ({
       place: nameOf({ table: "context_items", key: { at: int(row, "conversation_id"), ordinal: int(row, "ordinal") } }),
       where: `the context of conversation ${int(row, "conversation_id")}`,
-      summary: row["summary_id"] === null ? null : asSummary(text(row, "summary_id")),
+      summary: row["summary_id"] === null ? null : toSummaryId(row),
       message: Number(row["message_id"] ?? 0) as MessageId,
     }),
   );
@@ -239,7 +234,7 @@ function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[
     sql`SELECT DISTINCT summary_id FROM summary_messages
         WHERE message_id IN (SELECT value FROM json_each(${messages}))
           AND summary_id NOT IN (SELECT value FROM json_each(${summaries}))`,
-    (row) => asSummary(text(row, "summary_id")),
+    toSummaryId,
   );
   return [
     ...shown
@@ -293,12 +288,12 @@ function* changedSince(entry: JournalEntry, image: Image): Script<Obstacle> {
 }
 
 /** The newest step of an operator that touched this row since and still holds. */
-function* laterStep(
+const laterStep = (
   { id }: JournalEntry,
   { table, key }: Image,
   subject: string,
-): Script<{ readonly change: number; readonly operation: string } | null> {
-  return yield* first(
+): Script<{ readonly change: number; readonly operation: string } | null> =>
+  first(
     sql`SELECT change_id, operation FROM journal WHERE journal_id > ${id} AND undone_by IS NULL
           AND (instr(after_json, ${String(Object.values(key).at(-1))}) OR instr(after_json, ${subject})) AND (
           EXISTS (SELECT 1 FROM json_each(after_json, '$.rows') r
@@ -307,7 +302,6 @@ function* laterStep(
         ORDER BY operation = 'undo', journal_id DESC LIMIT 1`,
     (row) => ({ change: int(row, "change_id"), operation: text(row, "operation") }),
   );
-}
 
 /** What a person would call this row. */
 function subjectOf({ conversation }: JournalEntry, { table, key, columns }: Image): string {
@@ -319,25 +313,17 @@ function subjectOf({ conversation }: JournalEntry, { table, key, columns }: Imag
 }
 
 /** The summary of the context that stands for a message or summary now. */
-function* coverOf(subject: string, conversation: ConversationId | null): Script<SummaryId | null> {
-  const number = /^msg_(\d+)$/.exec(subject)?.[1];
-  const above = number === undefined ? yield* madeFrom(subject) : yield* coveredBy(Number(number) as MessageId);
-  return yield* first(
-    sql`SELECT summary_id FROM context_items WHERE conversation_id = ${conversation}
-          AND summary_id IN (SELECT value FROM json_each(${JSON.stringify(above)})) LIMIT 1`,
-    (row) => asSummary(text(row, "summary_id")),
-  );
-}
-
-function* madeFrom(summary: string): Script<readonly string[]> {
-  return yield* all(
+const coverOf = (subject: string, conversation: ConversationId | null): Script<SummaryId | null> =>
+  first(
     sql`WITH RECURSIVE above(summary_id) AS (
-          SELECT summary_id FROM summary_parents WHERE parent_summary_id = ${summary}
+          SELECT summary_id FROM summary_messages WHERE message_id = ${Number(/^msg_(\d+)$/.exec(subject)?.[1] ?? 0)}
+          UNION SELECT summary_id FROM summary_parents WHERE parent_summary_id = ${subject}
           UNION SELECT p.summary_id FROM summary_parents p JOIN above a ON p.parent_summary_id = a.summary_id
-        ) SELECT summary_id FROM above`,
-    (row) => text(row, "summary_id"),
+        )
+        SELECT summary_id FROM context_items
+        WHERE conversation_id = ${conversation} AND summary_id IN (SELECT summary_id FROM above) LIMIT 1`,
+    toSummaryId,
   );
-}
 
 /** Summaries that were written from a text that is to go, or that were tied or carried to a row that is. */
 function* builtOn(
@@ -356,7 +342,7 @@ function* builtOn(
             SELECT 1 FROM journal WHERE journal_id > ${entry.id} AND subject = s.summary_id AND undone_by IS NULL
               AND operation IN ('rewrite', 'repair')))
         ORDER BY s.search_id`,
-    (row) => asSummary(text(row, "summary_id")),
+    toSummaryId,
   );
   const found: Obstacle[] = [];
   for (const subject of derived) {
@@ -367,7 +353,7 @@ function* builtOn(
     found.push({ subject, change: later?.change ?? null, cover: later === null ? subject : null, message });
   }
   if (goes) {
-    for (const subject of yield* carriedBy(asSummary(id)))
+    for (const subject of yield* reads.carriedBy(asSummary(id)))
       found.push({ subject, change: null, cover: null, message: `${subject} carries the text of ${id} over` });
   }
   return found;

@@ -2,19 +2,19 @@
 
 import type { ContextItem, ConversationId, MessageId, SummaryId, Totals } from "../core/model.ts";
 import { levels } from "../core/model.ts";
-import type { DanglingReference, Integrity, Skeleton, StoreStatus, SummaryFacts } from "../core/ports.ts";
+import type { DanglingReference, Skeleton, StoreStatus, SummaryFacts } from "../core/ports.ts";
 import { unindexedRows } from "./indexing.ts";
 import { isTruncated } from "./older-rows.ts";
-import { context, groupSources, mustHave } from "./read.ts";
-import { asMessage, asSummary } from "./rows.ts";
+import { groupSources, mustHave, reads } from "./read.ts";
+import { asMessage, toSummaryId } from "./rows.ts";
 import { schemaVersion, tables } from "./schema.ts";
-import { all, count, first, int, sql, statement, text, textOrNull } from "./script.ts";
-import type { Row, Script } from "./script.ts";
+import { all, count, one, int, sql, statement, text, textOrNull } from "./script.ts";
+import type { ReadScript, Row, Script } from "./script.ts";
 import { totalsIn } from "./totals.ts";
 
 export function* skeleton(id: ConversationId): Script<Skeleton> {
   const conversation = yield* mustHave(id);
-  const items = yield* context(id);
+  const items = yield* reads.context(id);
   const facts = yield* summaryFacts(id);
   const sources = yield* allSources(
     id,
@@ -36,17 +36,17 @@ export function* skeleton(id: ConversationId): Script<Skeleton> {
 }
 
 /** What the rows add up to. */
-export function* recount(id: ConversationId): Script<Totals> {
-  const [sums = {}] = yield sql`
-    SELECT count(*) AS items, coalesce(sum(coalesce(m.token_count, s.token_count)), 0) AS tokens,
+export const recount = (id: ConversationId): Script<Totals> =>
+  one(
+    sql`SELECT count(*) AS items, coalesce(sum(coalesce(m.token_count, s.token_count)), 0) AS tokens,
       coalesce(sum(c.item_type = 'message'), 0) AS raw_items, coalesce(sum(m.token_count), 0) AS raw_tokens,
       (SELECT count(*) FROM messages WHERE conversation_id = ${id}) AS messages,
       (SELECT coalesce(sum(token_count), 0) FROM messages WHERE conversation_id = ${id}) AS message_tokens,
       (SELECT count(*) FROM summaries WHERE conversation_id = ${id}) AS summaries
     FROM context_items c LEFT JOIN messages m USING (message_id) LEFT JOIN summaries s USING (summary_id)
-    WHERE c.conversation_id = ${id}`;
-  return totalsIn(sums);
-}
+    WHERE c.conversation_id = ${id}`,
+    totalsIn,
+  );
 
 /** Columns as JSON arrays: a million rows come over as four strings instead of a million objects. */
 function* messageFacts(
@@ -72,14 +72,14 @@ function* messageFacts(
 }
 
 /** The older program left its mark at an end of a text; of long ones only the ends are read. */
-function* summaryFacts(id: ConversationId): Script<readonly Omit<SummaryFacts, "released">[]> {
-  return yield* all(
+const summaryFacts = (id: ConversationId): Script<readonly Omit<SummaryFacts, "released">[]> =>
+  all(
     sql`SELECT summary_id, depth, kind, token_count, level, earliest_at, latest_at, descendant_count, carried_from,
           rewrite_reason, length(trim(content)) = 0 AS empty, CASE WHEN level <> 'normal' THEN ''
             WHEN length(content) <= 800 THEN content ELSE substr(content, 1, 400) || '…' || substr(content, -400) END AS ends
         FROM summaries WHERE conversation_id = ${id} ORDER BY search_id`,
     (row) => ({
-      id: asSummary(text(row, "summary_id")),
+      id: toSummaryId(row),
       depth: int(row, "depth"),
       kind: text(row, "kind") === "leaf" ? ("leaf" as const) : ("condensed" as const),
       tokens: int(row, "token_count"),
@@ -93,7 +93,6 @@ function* summaryFacts(id: ConversationId): Script<readonly Omit<SummaryFacts, "
       marked: isTruncated(text(row, "ends")),
     }),
   );
-}
 
 /** What was dissolved, and what nothing here uses and another conversation carries; mostly nothing has to be looked for. */
 function* releasedOf(
@@ -111,7 +110,7 @@ function* releasedOf(
     unused.length === 0
       ? []
       : yield sql`SELECT carried_from AS id FROM summaries
-          WHERE carried_from IN (SELECT value FROM json_each(${JSON.stringify(unused)}))`;
+          WHERE carried_from IN (SELECT value FROM json_each(${unused}))`;
   return new Set([...dissolved, ...carried].map((row) => text(row, "id")));
 }
 
@@ -132,8 +131,8 @@ const toDangling = (row: Row): DanglingReference => ({
 });
 
 /** References out of this conversation, or to nothing. */
-function* danglingIn(id: ConversationId): Script<readonly DanglingReference[]> {
-  return yield* all(
+const danglingIn = (id: ConversationId): Script<readonly DanglingReference[]> =>
+  all(
     sql`SELECT 'context_items' AS table_name, c.ordinal AS from_id, c.message_id AS to_id FROM context_items c
           LEFT JOIN messages m ON m.message_id = c.message_id
           WHERE c.conversation_id = ${id} AND c.message_id IS NOT NULL AND m.conversation_id IS NOT c.conversation_id
@@ -151,7 +150,6 @@ function* danglingIn(id: ConversationId): Script<readonly DanglingReference[]> {
           WHERE s.conversation_id = ${id} AND t.conversation_id IS NOT s.conversation_id`,
     toDangling,
   );
-}
 
 function* searchFacts(id: ConversationId): Script<Skeleton["search"]> {
   const missing = yield* all(
@@ -162,7 +160,7 @@ function* searchFacts(id: ConversationId): Script<Skeleton["search"]> {
         SELECT NULL, s.summary_id FROM summaries s LEFT JOIN summaries_fts_docsize d ON d.id = s.search_id
           WHERE s.conversation_id = ${id} AND d.id IS NULL
             AND s.search_id <= (SELECT indexed_upto FROM search_progress WHERE source = 'summaries')`,
-    (row) => (row["message_id"] === null ? asSummary(text(row, "summary_id")) : asMessage(int(row, "message_id"))),
+    (row) => (row["message_id"] === null ? toSummaryId(row) : asMessage(int(row, "message_id"))),
   );
   const pending = yield* count(
     sql`SELECT count(*) FROM messages WHERE conversation_id = ${id}
@@ -172,7 +170,7 @@ function* searchFacts(id: ConversationId): Script<Skeleton["search"]> {
 }
 
 export function* status(): Script<Omit<StoreStatus, "path">> {
-  const found = yield* first(
+  const found = yield* one(
     sql`SELECT count(*) AS conversations, coalesce(sum(message_count), 0) AS messages,
           coalesce(sum(summary_count), 0) AS summaries, (SELECT count(*) FROM large_files) AS files,
           (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size) AS bytes FROM conversations`,
@@ -192,27 +190,25 @@ export function* status(): Script<Omit<StoreStatus, "path">> {
     truncated: 0,
     ...Object.fromEntries(levels.map((row) => [text(row, "level"), int(row, "summaries")])),
   };
-  const unindexed = yield* unindexedRows();
-  const none = { schemaVersion, bytes: 0, conversations: 0, messages: 0, summaries: 0, files: 0 };
-  return { ...none, ...found, belowNormal, unindexed };
+  return { ...found, belowNormal, unindexed: yield* unindexedRows() };
 }
 
-export function* integrity(): Script<Integrity> {
+export const integrity: ReadScript<"integrity"> = function* () {
   const checked = yield sql`PRAGMA quick_check(20)`;
   const problems = checked.map((row) => String(Object.values(row)[0])).filter((sentence) => sentence !== "ok");
   const dangling = yield* all(
     sql`SELECT t.value AS table_name, coalesce(f.rowid, '?') AS from_id, f.parent AS to_id
-        FROM json_each(${JSON.stringify(owners)}) t, pragma_foreign_key_check(t.value) f`,
+        FROM json_each(${owners}) t, pragma_foreign_key_check(t.value) f`,
     toDangling,
   );
   const counts: Record<string, number> = {};
   for (const [table, isOrphan] of Object.entries(orphaned)) {
-    const rows = yield* count(statement(`SELECT count(*) FROM ${table} WHERE ${isOrphan}`, []));
+    const rows = yield* count(statement(`SELECT count(*) FROM ${table} WHERE ${isOrphan}`));
     if (rows > 0) counts[table] = rows;
   }
   const { messages, summaries } = yield* orphanedEntries();
   return { problems, dangling, orphanedRows: counts, orphanedSearchEntries: messages.length + summaries.length };
-}
+};
 
 /** Rows that are only part of something, or tie things together, and whose owner does not exist. */
 export const orphaned = {

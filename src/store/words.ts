@@ -106,22 +106,16 @@ export function parseQuery(pattern: string): Query {
 
   const searched = distinct(words.length + phrases.length > 0 ? words : common);
   if (phrases.length + searched.length === 0) {
-    throw new LcmError(
-      "invalid",
-      `nothing to search for in ${JSON.stringify(pattern)}: it has no letter, digit or emoji`,
-      {
-        hint: "give words, such as: database migration; only a regular expression finds punctuation",
-      },
-    );
+    const message = `nothing to search for in ${JSON.stringify(pattern)}: it has no letter, digit or emoji`;
+    throw new LcmError("invalid", message, {
+      hint: "give words, such as: database migration; only a regular expression finds punctuation",
+    });
   }
   if (phrases.length + searched.length > termsMax) {
-    throw new LcmError(
-      "invalid",
-      `${phrases.length + searched.length} words are too many to search for; the most is ${termsMax}`,
-      {
-        hint: "ask with the few words that tell it from the rest, such as: database migration",
-      },
-    );
+    const message = `${phrases.length + searched.length} words are too many to search for; the most is ${termsMax}`;
+    throw new LcmError("invalid", message, {
+      hint: "ask with the few words that tell it from the rest, such as: database migration",
+    });
   }
   const mentioned = new Set<string>();
   eachWord(pattern, (word) => mentioned.add(word));
@@ -329,63 +323,29 @@ function identifierParts(run: string): readonly string[] {
 
 type Suffix = readonly [suffix: string, replacement: string];
 
-/** By the last letter but one, as FTS5 looks them up; the first that ends the word decides, applied or not. */
-const bySecondLast = (suffixes: readonly Suffix[]): ReadonlyMap<string, readonly Suffix[]> =>
-  Map.groupBy(suffixes, ([suffix]) => suffix.at(-2) ?? "");
+/**
+ * Each suffix with what takes its place after the dash; by the last letter but one, as FTS5 looks them up. The first
+ * that ends the word decides, applied or not.
+ */
+const suffixesOf = (table: string): ReadonlyMap<string, readonly Suffix[]> =>
+  Map.groupBy(
+    table
+      .trim()
+      .split(/\s+/)
+      .map((pair): Suffix => {
+        const [suffix = "", replacement = ""] = pair.split("-");
+        return [suffix, replacement];
+      }),
+    ([suffix]) => suffix.at(-2) ?? "",
+  );
 
-const step2 = bySecondLast([
-  ["ational", "ate"],
-  ["tional", "tion"],
-  ["enci", "ence"],
-  ["anci", "ance"],
-  ["izer", "ize"],
-  ["logi", "log"],
-  ["bli", "ble"],
-  ["alli", "al"],
-  ["entli", "ent"],
-  ["eli", "e"],
-  ["ousli", "ous"],
-  ["ization", "ize"],
-  ["ation", "ate"],
-  ["ator", "ate"],
-  ["alism", "al"],
-  ["iveness", "ive"],
-  ["fulness", "ful"],
-  ["ousness", "ous"],
-  ["aliti", "al"],
-  ["iviti", "ive"],
-  ["biliti", "ble"],
-]);
-const step3 = bySecondLast([
-  ["ical", "ic"],
-  ["ness", ""],
-  ["icate", "ic"],
-  ["iciti", "ic"],
-  ["ful", ""],
-  ["ative", ""],
-  ["alize", "al"],
-]);
-const step4 = bySecondLast([
-  ["al", ""],
-  ["ance", ""],
-  ["ence", ""],
-  ["er", ""],
-  ["ic", ""],
-  ["able", ""],
-  ["ible", ""],
-  ["ant", ""],
-  ["ement", ""],
-  ["ment", ""],
-  ["ent", ""],
-  ["ion", ""],
-  ["ou", ""],
-  ["ism", ""],
-  ["ate", ""],
-  ["iti", ""],
-  ["ous", ""],
-  ["ive", ""],
-  ["ize", ""],
-]);
+const step2 = suffixesOf(`
+  ational-ate tional-tion enci-ence anci-ance izer-ize logi-log bli-ble alli-al entli-ent eli-e ousli-ous
+  ization-ize ation-ate ator-ate alism-al iveness-ive fulness-ful ousness-ous aliti-al iviti-ive biliti-ble`);
+const step3 = suffixesOf("ical-ic ness- icate-ic iciti-ic ful- ative- alize-al");
+const step4 = suffixesOf(
+  "al- ance- ence- er- ic- able- ible- ant- ement- ment- ent- ion- ou- ism- ate- iti- ous- ive- ize-",
+);
 
 /** The stem of a lowercase word, equal to that of FTS5's porter in every quirk. */
 export function stem(word: string): string {
@@ -464,5 +424,5 @@ const hasVowel = (word: string): boolean => /[aeiou]|.y/s.test(word);
 /** Consonant, vowel, consonant, and the last is not w, x or y. */
 function endsShort(word: string): boolean {
   const [first, second, third] = vowels(word).slice(-3);
-  return !/[wxy]$/.test(word) && ((third === false && second === true && first === false) || false);
+  return !/[wxy]$/.test(word) && third === false && second === true && first === false;
 }

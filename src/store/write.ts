@@ -15,29 +15,29 @@ import type {
   NewEntry,
   NewMessage,
   NewSummary,
+  Part,
   SummaryId,
   Timestamp,
 } from "../core/model.ts";
-import type { Appendable, Appended, AppendOptions, SegmentOptions, SessionIdentity, Written } from "../core/ports.ts";
+import type { Appendable, SessionIdentity } from "../core/ports.ts";
 import { rewind } from "./branch.ts";
 import { fillGap, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late.ts";
 import { itemsBetween, mustHave } from "./read.ts";
-import { asMessage, asSummary, toConversation } from "./rows.ts";
-import { all, count, first, int, sql, text } from "./script.ts";
-import type { Script } from "./script.ts";
+import { agentOf, asMessage, asSummary, toConversation, toSummaryId } from "./rows.ts";
+import { all, count, first, int, one, sql, statement, text } from "./script.ts";
+import type { Script, ScriptDeps, Value, WriteScript } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
-import type { ScriptDeps } from "./totals.ts";
 
 // ── Opening ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export function* open(deps: ScriptDeps, session: SessionIdentity): Script<Conversation> {
+export const open: WriteScript<"open"> = function* (deps, session) {
   const active = (yield* findActive(session)) ?? (yield* giveKey(deps, session));
   if (active === null) return yield* insertConversation(deps, session);
   // One that no host has written to yet is of whichever session of its key comes first.
   if (active.hostCursor !== null || active.sessionId === session.sessionId || session.sessionId === "") return active;
   yield sql`UPDATE conversations SET session_id = ${session.sessionId} WHERE conversation_id = ${active.id}`;
   return yield* mustHave(active.id);
-}
+};
 
 /** What was stored under the session's id alone, by the older program's first versions or an import, goes on under its key. */
 function* giveKey(deps: ScriptDeps, { sessionId, sessionKey, agentId }: SessionIdentity): Script<Conversation | null> {
@@ -50,7 +50,7 @@ function* giveKey(deps: ScriptDeps, { sessionId, sessionKey, agentId }: SessionI
   return yield* mustHave(nameless.id);
 }
 
-export function* openSession(deps: ScriptDeps, session: SessionIdentity): Script<Conversation> {
+export const openSession: WriteScript<"openSession"> = function* (deps, session) {
   const key = session.sessionKey ?? null;
   const known = yield* first(
     sql`SELECT * FROM conversations WHERE session_id = ${session.sessionId} AND (${key} IS NULL OR session_key = ${key})
@@ -58,13 +58,13 @@ export function* openSession(deps: ScriptDeps, session: SessionIdentity): Script
     toConversation,
   );
   return known ?? (yield* openSegment(deps, session));
-}
+};
 
-export function* openSegment(
-  deps: ScriptDeps,
-  session: SessionIdentity,
-  { hostCursor, carryDepth, begins }: SegmentOptions = {},
-): Script<Conversation> {
+export const openSegment: WriteScript<"openSegment"> = function* (
+  deps,
+  session,
+  { hostCursor, carryDepth, begins } = {},
+) {
   const known = begins === undefined ? null : yield* findBegunWith(session, begins.key);
   if (known !== null) return known;
   const previous = yield* findActive(session);
@@ -82,15 +82,14 @@ export function* openSegment(
   }
   if (previous !== null && carryDepth !== undefined) yield* carryOver(deps, previous.id, made.id, carryDepth);
   return yield* mustHave(made.id);
-}
+};
 
-function* findBegunWith({ sessionId, sessionKey = null }: SessionIdentity, key: string): Script<Conversation | null> {
-  return yield* first(
+const findBegunWith = ({ sessionId, sessionKey = null }: SessionIdentity, key: string): Script<Conversation | null> =>
+  first(
     sql`SELECT c.* FROM conversations c JOIN transcript_entries e USING (conversation_id)
         WHERE c.session_id = ${sessionId} AND c.session_key IS ${sessionKey} AND e.entry_key = ${key} AND e.after_seq = 0`,
     toConversation,
   );
-}
 
 /**
  * The text of a summary goes on standing in front, as a row of its own that names the original; what lies below it stays
@@ -100,21 +99,35 @@ function* carryOver(deps: ScriptDeps, from: ConversationId, to: ConversationId, 
   const shown = yield* all(
     sql`SELECT c.summary_id, s.token_count FROM context_items c JOIN summaries s USING (summary_id)
         WHERE c.conversation_id = ${from} AND c.item_type = 'summary' AND s.depth >= ${depth} ORDER BY c.ordinal`,
-    (row) => ({ id: asSummary(text(row, "summary_id")), tokens: int(row, "token_count") }),
+    (row) => ({ id: toSummaryId(row), tokens: int(row, "token_count") }),
   );
   for (const [at, { id }] of shown.entries()) {
-    const copy = yield* freshSummaryId(deps);
-    yield sql`INSERT INTO summaries (summary_id, conversation_id, kind, depth, content, token_count, earliest_at, latest_at,
-                descendant_count, created_at, updated_at, file_ids, model, level, carried_from, rewrite_reason, search_id)
-              SELECT ${copy}, ${to}, kind, depth, content, token_count, earliest_at, latest_at, descendant_count,
-                created_at, ${deps.now()}, file_ids, model, level, coalesce(carried_from, summary_id), rewrite_reason,
-                (SELECT coalesce(max(search_id), 0) + 1 FROM summaries)
-              FROM summaries WHERE summary_id = ${id}`;
+    const copy = yield* copySummary(deps, id, to, "carried");
     yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id)
               VALUES (${to}, ${at + 1}, 'summary', ${copy})`;
   }
   const contextTokens = shown.reduce((sum, { tokens }) => sum + tokens, 0);
   yield* adjustTotals(deps, to, { summaries: shown.length, contextItems: shown.length, contextTokens });
+}
+
+/** The row alone. What is carried names its original, and was written after nothing; what is copied is all that it was. */
+export function* copySummary(
+  deps: ScriptDeps,
+  id: SummaryId,
+  to: ConversationId,
+  how: "carried" | "copied",
+): Script<SummaryId> {
+  const copy = yield* freshSummaryId(deps);
+  const isCarried = Number(how === "carried");
+  yield sql`INSERT INTO summaries (summary_id, conversation_id, kind, depth, content, token_count, earliest_at, latest_at,
+              descendant_count, created_at, updated_at, file_ids, model, level, previous_context, carried_from,
+              rewrite_reason, search_id)
+            SELECT ${copy}, ${to}, kind, depth, content, token_count, earliest_at, latest_at, descendant_count,
+              created_at, ${deps.now()}, file_ids, model, level, iif(${isCarried}, NULL, previous_context),
+              iif(${isCarried}, coalesce(carried_from, summary_id), carried_from), rewrite_reason,
+              (SELECT coalesce(max(search_id), 0) + 1 FROM summaries)
+            FROM summaries WHERE summary_id = ${id}`;
+  return copy;
 }
 
 function* findActive({ sessionId, sessionKey, agentId }: SessionIdentity): Script<Conversation | null> {
@@ -138,55 +151,39 @@ function* insertConversation(deps: ScriptDeps, session: SessionIdentity): Script
   const now = deps.now();
   const key = session.sessionKey ?? null;
   const agent = session.agentId ?? agentOf(key);
-  const made = yield* first(
+  return yield* one(
     sql`INSERT INTO conversations (session_id, session_key, agent_id, created_at, updated_at)
         VALUES (${session.sessionId}, ${key}, ${agent}, ${now}, ${now}) RETURNING *`,
     toConversation,
   );
-  if (made === null) throw new LcmError("corrupt", "the database did not return the conversation it stored");
-  return made;
 }
 
-/** `agent:main:telegram:…` names its agent. */
-const agentOf = (sessionKey: string | null): string | null => /^agent:([^:]+)/.exec(sessionKey ?? "")?.[1] ?? null;
-
-export function* setTitle(deps: ScriptDeps, id: ConversationId, title: string | null): Script<void> {
-  yield* mustHave(id);
-  yield sql`UPDATE conversations SET title = ${title}, updated_at = ${deps.now()}, revision = revision + 1
-            WHERE conversation_id = ${id}`;
-}
-
-export function* setHidden(deps: ScriptDeps, id: ConversationId, hidden: boolean): Script<void> {
-  yield* mustHave(id);
-  yield sql`UPDATE conversations SET hidden = ${Number(hidden)}, updated_at = ${deps.now()}, revision = revision + 1
-            WHERE conversation_id = ${id}`;
-}
-
+export const setTitle: WriteScript<"setTitle"> = (deps, id, title) => set(deps, id, "title", title);
+export const setHidden: WriteScript<"setHidden"> = (deps, id, hidden) => set(deps, id, "hidden", Number(hidden));
 /** The host goes on with it under another id. */
-export function* setSession(deps: ScriptDeps, id: ConversationId, sessionId: string): Script<void> {
+export const setSession: WriteScript<"setSession"> = (deps, id, sessionId) => set(deps, id, "session_id", sessionId);
+
+function* set(deps: ScriptDeps, id: ConversationId, column: string, value: Value): Script<void> {
   yield* mustHave(id);
-  yield sql`UPDATE conversations SET session_id = ${sessionId}, updated_at = ${deps.now()}, revision = revision + 1
-            WHERE conversation_id = ${id}`;
+  yield statement(
+    `UPDATE conversations SET ${column} = ?, updated_at = ?, revision = revision + 1 WHERE conversation_id = ?`,
+    [value, deps.now(), id],
+  );
 }
 
 /** What it may take is no change of what it holds: neither its revision nor its time moves. */
-export function* setPromptBudget(id: ConversationId, tokens: number): Script<void> {
+export const setPromptBudget: WriteScript<"setPromptBudget"> = function* (_, id, tokens) {
   if (!Number.isSafeInteger(tokens) || tokens < 1) {
     throw new LcmError("invalid", `${tokens} is no number of tokens that a prompt may take`);
   }
   const { promptBudget } = yield* mustHave(id);
   if (promptBudget === tokens) return;
   yield sql`UPDATE conversations SET prompt_budget = ${tokens} WHERE conversation_id = ${id}`;
-}
+};
 
 // ── Appending ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export function* append(
-  deps: ScriptDeps,
-  id: ConversationId,
-  appended: readonly Appendable[],
-  options: AppendOptions = {},
-): Script<Appended> {
+export const append: WriteScript<"append"> = function* (deps, id, appended, options = {}) {
   const place = yield* first(
     sql`SELECT next_seq, head_key, last_message_at,
                (SELECT seq FROM sqlite_sequence WHERE name = 'messages') AS last_id,
@@ -217,10 +214,11 @@ export function* append(
     const { key, parentKey } = linkOf(item);
     const same = known.get(key);
     if (same !== undefined) {
-      if (!same.has(contentOf(item)) && !isForgotten(same)) differing.push(key);
+      // What was forgotten comes again with every replay, and stays forgotten.
+      if (same !== contentOf(item) && !same.includes(forgottenMark)) differing.push(key);
       continue;
     }
-    known.set(key, new Set([contentOf(item)]));
+    known.set(key, contentOf(item));
     const filled = gapOf(gaps, key, parentKey, item.kind);
     // What continues the newest entry is the newest, also where it is what a branch that was left had been missing.
     const isNewest = filled !== null && parentKey === place.head && (yield* isLeft(id, filled));
@@ -278,25 +276,21 @@ export function* append(
     differing,
     turn: options.turnKey === undefined ? "unnamed" : "new",
   };
-}
+};
 
 function* isStoredTurn(id: ConversationId, turnKey: string): Script<boolean> {
   return (yield* count(sql`SELECT 1 FROM turns WHERE conversation_id = ${id} AND turn_key = ${turnKey}`)) === 1;
 }
 
-/** Keys already taken, each with the contents it may come with again. */
-function* storedKeys(id: ConversationId, appended: readonly Appendable[]): Script<Map<string, ReadonlySet<string>>> {
-  const keys = JSON.stringify(appended.map((item) => linkOf(item).key));
-  const rows = yield sql`SELECT message_key AS key, content, aside FROM messages
+/** Keys already taken, each with the content it came with. */
+function* storedKeys(id: ConversationId, appended: readonly Appendable[]): Script<Map<string, string>> {
+  const keys = appended.map((item) => linkOf(item).key);
+  const rows = yield sql`SELECT message_key AS key, content FROM messages
       WHERE conversation_id = ${id} AND message_key IN (SELECT value FROM json_each(${keys}))
-    UNION ALL SELECT entry_key, raw, NULL FROM transcript_entries
+    UNION ALL SELECT entry_key, raw FROM transcript_entries
       WHERE conversation_id = ${id} AND entry_key IN (SELECT value FROM json_each(${keys}))`;
-  return new Map(rows.map((row) => [text(row, "key"), new Set([text(row, "content")])]));
+  return new Map(rows.map((row) => [text(row, "key"), text(row, "content")]));
 }
-
-/** What was forgotten comes again with every replay, and stays forgotten. */
-const isForgotten = (contents: ReadonlySet<string>): boolean =>
-  [...contents].some((content) => content.includes(forgottenMark));
 
 const linkOf = (item: Appendable): NewMessage | NewEntry => (item.kind === "message" ? item.message : item.entry);
 
@@ -315,11 +309,14 @@ function* insertMessage(
             VALUES (${messageId}, ${id}, ${seq}, ${message.role}, ${textOfParts(message.parts)}, ${message.tokens},
                     ${message.at}, ${Date.parse(now)}, ${message.key}, ${message.parentKey ?? null}, ${message.envelope},
                     ${message.entry}, ${message.aside ?? null}, ${movedToText(message.moved)})`;
-  let ordinal = 0;
-  for (const part of message.parts) {
+  yield* insertParts(messageId, message.parts);
+}
+
+export function* insertParts(messageId: MessageId, parts: readonly Part[]): Script<void> {
+  for (const [ordinal, part] of parts.entries()) {
     yield sql`INSERT INTO message_parts (message_id, ordinal, part_type, text_length, text_content, tool_call_id,
                                          tool_name, metadata)
-              VALUES (${messageId}, ${ordinal++}, ${part.type}, ${part.text === null ? null : part.text.length},
+              VALUES (${messageId}, ${ordinal}, ${part.type}, ${part.text === null ? null : part.text.length},
                       ${part.kept}, ${part.toolCallId}, ${part.toolName}, ${part.metadata})`;
   }
 }
@@ -334,13 +331,7 @@ function* insertEntry(id: ConversationId, entry: NewEntry, afterSeq: number): Sc
 
 // ── Folding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export function* fold(
-  deps: ScriptDeps,
-  id: ConversationId,
-  run: readonly ContextItem[],
-  summary: NewSummary,
-  forgets?: number,
-): Script<Written<{ readonly summary: SummaryId }>> {
+export const fold: WriteScript<"fold"> = function* (deps, id, run, summary, forgets) {
   const head = run[0];
   const tail = run.at(-1);
   if (head === undefined || tail === undefined) throw new LcmError("invalid", "a run to fold holds at least one item");
@@ -371,7 +362,7 @@ export function* fold(
     contextMessageTokens: isLeaf ? -tokens : 0,
   });
   return { kind: "written", summary: summaryId };
-}
+};
 
 /** An item whose tokens are others than when the run was read says something else now: rewritten, or forgotten in part. */
 const isSameRun = (shown: readonly ContextItem[], run: readonly ContextItem[]): boolean =>
@@ -385,7 +376,7 @@ function* insertSummary(
   summary: NewSummary,
 ): Script<SummaryId> {
   const summaryId = yield* freshSummaryId(deps);
-  const sourceIds = JSON.stringify(run.map((item) => item.id));
+  const sourceIds = run.map((item) => item.id);
   const now = deps.now();
   const isLeaf = depth === 0;
   const range = isLeaf
@@ -412,7 +403,7 @@ function* insertSummary(
 }
 
 /** Sixteen digits collide once in a great while; then the next sixteen are taken. */
-export function* freshSummaryId(deps: ScriptDeps): Script<SummaryId> {
+function* freshSummaryId(deps: ScriptDeps): Script<SummaryId> {
   const triesMax = 8;
   for (let tries = 0; tries < triesMax; tries++) {
     const candidate = asSummary(`sum_${deps.hex16()}`);

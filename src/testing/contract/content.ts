@@ -1,13 +1,13 @@
 /** Every message reads back exactly as it came, through the store and not only through our own taking apart. */
 
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe } from "node:test";
 import fc from "fast-check";
 import { messageFromStore, messageToStore } from "../../core/content.ts";
 import type { HostMessage } from "../../core/content.ts";
 import type { Json, JsonObject } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
-import { at, onStore } from "./ground.ts";
+import { at, itOn, onStore } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 const blocks: Readonly<Record<string, Json>> = {
@@ -93,85 +93,77 @@ const messages: Readonly<Record<string, HostMessage>> = {
 };
 
 export function testContent(subject: StoreUnderTest): void {
+  const it = itOn(subject, onStore);
+
   describe("guarantee 4: exact round trip", () => {
-    it(
-      "every kind of block, alone and among others",
-      onStore(subject, async ({ store }) => {
-        const sent = Object.values(blocks).flatMap((block): readonly HostMessage[] => [
-          { role: "assistant", content: [block] },
-          { role: "assistant", content: [{ type: "text", text: "around" }, block, block, "and after"], model: "m" },
-        ]);
-        await comesBack(store, [...sent, { role: "user", content: Object.values(blocks) }]);
-      }),
-    );
+    it("every kind of block, alone and among others", async ({ store }) => {
+      const sent = Object.values(blocks).flatMap((block): readonly HostMessage[] => [
+        { role: "assistant", content: [block] },
+        { role: "assistant", content: [{ type: "text", text: "around" }, block, block, "and after"], model: "m" },
+      ]);
+      await comesBack(store, [...sent, { role: "user", content: Object.values(blocks) }]);
+    });
 
-    it(
-      "string, array, absent and odd contents, and every role",
-      onStore(subject, async ({ store }) => {
-        await comesBack(store, Object.values(messages));
-      }),
-    );
+    it("string, array, absent and odd contents, and every role", async ({ store }) => {
+      await comesBack(store, Object.values(messages));
+    });
 
-    it(
-      "text of five million characters",
-      onStore(subject, async ({ store }) => {
-        const huge = "Wie ein Buch, nur länger. 🎈\n".repeat(180_000);
-        await comesBack(store, [
-          { role: "user", content: huge },
-          {
-            role: "assistant",
-            content: [
-              { type: "text", text: "short" },
-              { type: "text", text: huge },
-              { type: "thinking", thinking: huge },
-            ],
-          },
-        ]);
-      }),
-    );
+    it("text of five million characters", async ({ store }) => {
+      const huge = "Wie ein Buch, nur länger. 🎈\n".repeat(180_000);
+      await comesBack(store, [
+        { role: "user", content: huge },
+        {
+          role: "assistant",
+          content: [
+            { type: "text", text: "short" },
+            { type: "text", text: huge },
+            { type: "thinking", thinking: huge },
+          ],
+        },
+      ]);
+    });
 
-    it(
-      "any JSON at all, as block, as content, as a field of a known block or around the message",
-      onStore(subject, async ({ store }) => {
-        const text = fc.oneof(fc.string({ unit: "binary", maxLength: 12 }), fc.string({ maxLength: 12 }), halves);
-        const json = fc
-          .jsonValue({ maxDepth: 2, stringUnit: "binary" })
-          .map((value) => JSON.parse(JSON.stringify(value)) as Json);
-        const field = fc.dictionary(text, json, { maxKeys: 3, noNullPrototype: true }) as fc.Arbitrary<JsonObject>;
-        const block = fc.oneof(
-          json,
-          fc.tuple(field, text).map(([more, said]): Json => ({ ...more, type: "text", text: said })),
-          fc.tuple(field, text).map(([more, said]): Json => ({ ...more, type: "thinking", thinking: said })),
-          fc
-            .tuple(field, text, text, field)
-            .map(([more, id, name, input]): Json => ({ ...more, type: "toolCall", id, name, arguments: input })),
-          fc
-            .tuple(field, text, text, json)
-            .map(([more, id, name, input]): Json => ({ ...more, type: "tool_use", id, name, input })),
-          fc
-            .tuple(field, text, json)
-            .map(([more, id, content]): Json => ({ ...more, type: "tool_result", tool_use_id: id, content })),
-        );
-        const content = fc.oneof(
-          { weight: 4, arbitrary: fc.array(block, { maxLength: 5 }) },
-          text,
-          json,
-        ) as fc.Arbitrary<Json>;
-        const role = fc.oneof(fc.constantFrom("user", "assistant", "toolResult", "tool", "system"), text);
-        const message = fc
-          .tuple(field, role, fc.option(content, { nil: undefined }), fc.option(json, { nil: undefined }))
-          .map(([more, spoken, said, calls]): HostMessage => ({
-            ...more,
-            role: spoken,
-            ...(said === undefined ? {} : { content: said }),
-            ...(calls === undefined ? {} : { tool_calls: calls }),
-          }));
-        const session = fc.asyncProperty(fc.array(message, { minLength: 8, maxLength: 40 }), (sent) =>
-          comesBack(store, sent),
-        );
-        await fc.assert(session, { numRuns: 12, seed: 4 });
-      }),
-    );
+    it("any JSON at all, as block, as content, as a field of a known block or around the message", async ({
+      store,
+    }) => {
+      const text = fc.oneof(fc.string({ unit: "binary", maxLength: 12 }), fc.string({ maxLength: 12 }), halves);
+      const json = fc
+        .jsonValue({ maxDepth: 2, stringUnit: "binary" })
+        .map((value) => JSON.parse(JSON.stringify(value)) as Json);
+      const field = fc.dictionary(text, json, { maxKeys: 3, noNullPrototype: true }) as fc.Arbitrary<JsonObject>;
+      const block = fc.oneof(
+        json,
+        fc.tuple(field, text).map(([more, said]): Json => ({ ...more, type: "text", text: said })),
+        fc.tuple(field, text).map(([more, said]): Json => ({ ...more, type: "thinking", thinking: said })),
+        fc
+          .tuple(field, text, text, field)
+          .map(([more, id, name, input]): Json => ({ ...more, type: "toolCall", id, name, arguments: input })),
+        fc
+          .tuple(field, text, text, json)
+          .map(([more, id, name, input]): Json => ({ ...more, type: "tool_use", id, name, input })),
+        fc
+          .tuple(field, text, json)
+          .map(([more, id, content]): Json => ({ ...more, type: "tool_result", tool_use_id: id, content })),
+      );
+      const content = fc.oneof(
+        { weight: 4, arbitrary: fc.array(block, { maxLength: 5 }) },
+        text,
+        json,
+      ) as fc.Arbitrary<Json>;
+      const role = fc.oneof(fc.constantFrom("user", "assistant", "toolResult", "tool", "system"), text);
+      const message = fc
+        .tuple(field, role, fc.option(content, { nil: undefined }), fc.option(json, { nil: undefined }))
+        .map(([more, spoken, said, calls]): HostMessage => ({
+          ...more,
+          role: spoken,
+          ...(said === undefined ? {} : { content: said }),
+          ...(calls === undefined ? {} : { tool_calls: calls }),
+        }));
+      const session = fc.asyncProperty(fc.array(message, { minLength: 8, maxLength: 40 }), (sent) =>
+        comesBack(store, sent),
+      );
+      await fc.assert(session, { numRuns: 12, seed: 4 });
+    });
   });
 }
 

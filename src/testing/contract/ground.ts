@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { it } from "node:test";
 import type { FindingCode } from "../../core/inspect.ts";
 import { LcmError } from "../../core/errors.ts";
 import type { ErrorCode } from "../../core/errors.ts";
@@ -17,6 +18,7 @@ import type {
   Timestamp,
 } from "../../core/model.ts";
 import type { Appended, CallBounds, Store } from "../../core/ports.ts";
+import { writes } from "../../store/scripts.ts";
 import { checkSound } from "../lossless.ts";
 import { makeScratch } from "../scratch.ts";
 import { toAppendable } from "../scripted-host.ts";
@@ -35,6 +37,19 @@ export interface Ground {
   readonly folder: string;
   readonly path: string;
 }
+
+/** Lays the ground for a test, and looks at it afterwards. */
+type Lay<Scene> = (
+  subject: StoreUnderTest,
+  test: (scene: Scene) => Promise<void>,
+  expected?: readonly FindingCode[],
+) => () => Promise<void>;
+
+/** How the tests of a suite are written: what they promise, and how that is seen on the ground that is laid for each. */
+export const itOn =
+  <Scene>(subject: StoreUnderTest, lay: Lay<Scene>) =>
+  (promise: string, test: (scene: Scene) => Promise<void>, expected?: readonly FindingCode[]): void =>
+    void it(promise, lay(subject, test, expected));
 
 /** A test on a fresh store. `expected` is what inspecting may find because the test brings it about. */
 export function onStore(
@@ -58,31 +73,12 @@ export function onStore(
   };
 }
 
-const writes: ReadonlySet<unknown> = new Set([
-  "open",
-  "openSession",
-  "openSegment",
-  "setTitle",
-  "setHidden",
-  "setPromptBudget",
-  "append",
-  "fold",
-  "dissolve",
-  "rewrite",
-  "transplant",
-  "forget",
-  "saveFile",
-  "issueGrant",
-  "spendGrant",
-  "revokeGrant",
-  "sweepGrants",
-  "beginCall",
-  "endCall",
-  "recordCompaction",
-  "index",
-] satisfies readonly (keyof Store)[]);
+/** Writes that take nothing away: all but those that are there to. */
+const adding: ReadonlySet<unknown> = new Set([...Object.keys(writes), "forget", "saveFile"]).difference(
+  new Set(["mend", "sweepOrphans", "undo"]),
+);
 
-/** After every write the whole database is inspected, and holds no fewer rows than before. */
+/** After every such write the whole database is inspected, and holds no fewer rows than before. */
 function watched(store: Store, expected: readonly FindingCode[]): Store {
   let held = { conversations: 0, messages: 0, summaries: 0, files: 0 };
   const look = async (): Promise<void> => {
@@ -97,7 +93,7 @@ function watched(store: Store, expected: readonly FindingCode[]): Store {
   return new Proxy(store, {
     get(target, name) {
       const method: unknown = Reflect.get(target, name);
-      if (!writes.has(name) || typeof method !== "function") return method;
+      if (!adding.has(name) || typeof method !== "function") return method;
       return async (...args: readonly unknown[]): Promise<unknown> => {
         const result: unknown = await Reflect.apply(method, target, args);
         await look();

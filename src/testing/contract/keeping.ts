@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { describe } from "node:test";
 import type { Conversation, ConversationId, Message } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
 import { checkLossless, checkSound } from "../lossless.ts";
@@ -13,6 +13,7 @@ import {
   deliver,
   dissolveAt,
   foldPlaces,
+  itOn,
   leafCall,
   onStore,
   refuses,
@@ -22,119 +23,113 @@ import {
 import type { StoreUnderTest } from "./ground.ts";
 
 export function testKeeping(subject: StoreUnderTest): void {
+  const it = itOn(subject, onStore);
+
   describe("guarantee 7: no event deletes rows", () => {
-    it(
-      "every write of the port but forget leaves every message as it was",
-      onStore(subject, async ({ store }) => {
-        const talk = await store.open({ sessionId: "s", sessionKey: "k" });
-        const other = await store.open({ sessionId: "other" });
-        const host = createHost("h");
-        for (let turn = 0; turn < 4; turn++)
-          for (const raw of turnWithTool(`c${turn}`, `q${turn}`, `a${turn}`)) host.says(raw);
-        await deliver(store, talk, host);
-        const kept = new Map<number, Message>();
-        for (const [name, write] of Object.entries(everyWrite(talk, other.id, host))) {
-          await write(store);
-          const now = new Map((await allMessages(store)).map((message) => [message.id as number, message]));
-          for (const [id, message] of kept) {
-            const { aside: _, ...left } = now.get(id) ?? assert.fail(`${name} has removed message ${id}`);
-            const { aside: __, ...came } = message;
-            assert.deepEqual(left, came, `${name} has changed message ${id}`);
-          }
-          for (const [id, message] of now) kept.set(id, message);
+    it("every write of the port but forget leaves every message as it was", async ({ store }) => {
+      const talk = await store.open({ sessionId: "s", sessionKey: "k" });
+      const other = await store.open({ sessionId: "other" });
+      const host = createHost("h");
+      for (let turn = 0; turn < 4; turn++)
+        for (const raw of turnWithTool(`c${turn}`, `q${turn}`, `a${turn}`)) host.says(raw);
+      await deliver(store, talk, host);
+      const kept = new Map<number, Message>();
+      for (const [name, write] of Object.entries(everyWrite(talk, other.id, host))) {
+        await write(store);
+        const now = new Map((await allMessages(store)).map((message) => [message.id as number, message]));
+        for (const [id, message] of kept) {
+          const { aside: _, ...left } = now.get(id) ?? assert.fail(`${name} has removed message ${id}`);
+          const { aside: __, ...came } = message;
+          assert.deepEqual(left, came, `${name} has changed message ${id}`);
         }
-        assert.equal(kept.size, 16 + 1 + 7, "the turns, the branch, and the copies");
-      }),
-    );
+        for (const [id, message] of now) kept.set(id, message);
+      }
+      assert.equal(kept.size, 16 + 1 + 7, "the turns, the branch, and the copies");
+    });
   });
 
   describe("closing and opening", () => {
-    it(
-      "everything is there again",
-      onStore(subject, async ({ folder }) => {
-        const path = join(folder, "again.db");
-        const before = await subject.open(path);
-        const { lists, picture } = await lived(before);
-        await before.close();
-        const again = await subject.open(path);
-        try {
-          assert.deepEqual(await pictureOf(again), picture);
-          await checkLossless(again, lists);
-        } finally {
-          await again.close();
-        }
-      }),
-    );
+    it("everything is there again", async ({ folder }) => {
+      const path = join(folder, "again.db");
+      const before = await subject.open(path);
+      const { lists, picture } = await lived(before);
+      await before.close();
+      const again = await subject.open(path);
+      try {
+        assert.deepEqual(await pictureOf(again), picture);
+        await checkLossless(again, lists);
+      } finally {
+        await again.close();
+      }
+    });
 
-    it(
-      "two that have the same database open see each other's writes",
-      onStore(subject, async ({ store, path }) => {
-        const second = await subject.open(path);
-        try {
-          const { lists, picture } = await lived(store);
-          assert.deepEqual(await pictureOf(second), picture);
-          await checkLossless(second, lists);
-          const { id } = await second.open({ sessionId: "from the second" });
-          assert.equal((await store.conversation(id))?.sessionId, "from the second");
-          assert.equal(
-            (await store.search({ pattern: "q1", mode: "full_text", scope: "messages", sort: "recency", limit: 5 }))
-              .hits.length,
-            1,
-          );
-        } finally {
-          await second.close();
-        }
-      }),
-    );
+    it("two that have the same database open see each other's writes", async ({ store, path }) => {
+      const second = await subject.open(path);
+      try {
+        const { lists, picture } = await lived(store);
+        assert.deepEqual(await pictureOf(second), picture);
+        await checkLossless(second, lists);
+        const { id } = await second.open({ sessionId: "from the second" });
+        assert.equal((await store.conversation(id))?.sessionId, "from the second");
+        assert.equal(
+          (await store.search({ pattern: "q1", mode: "full_text", scope: "messages", sort: "recency", limit: 5 })).hits
+            .length,
+          1,
+        );
+      } finally {
+        await second.close();
+      }
+    });
   });
 
   describe("backup and restore", () => {
-    it(
-      "a copy made while others write is whole, and restoring it gives what was there, files included",
-      onStore(subject, async ({ store, path, folder }) => {
-        const { picture } = await lived(store);
-        const busy = await store.open({ sessionId: "busy" });
-        const host = createHost("b");
-        const copied = new AbortController();
-        const writer = (async () => {
-          for (let said = 0; !copied.signal.aborted && said < 2_000; said++)
-            await store.append(busy.id, [toAppendable(host.says(user(`while copying ${said}`)))]);
-        })();
-        const copy = join(folder, "lcm.backup");
-        const made = await store.backup(copy).finally(() => copied.abort());
-        await writer;
-        assert.equal(made.path, copy);
-        assert.ok(made.bytes > 0);
-        assert.equal(made.files, 1);
-        await refuses("conflict", () => store.backup(copy));
-        await refuses("not_found", () => store.backup(join(folder, "nowhere", "lcm.backup")));
+    it("a copy made while others write is whole, and restoring it gives what was there, files included", async ({
+      store,
+      path,
+      folder,
+    }) => {
+      const { picture } = await lived(store);
+      const busy = await store.open({ sessionId: "busy" });
+      const host = createHost("b");
+      const copied = new AbortController();
+      const writer = (async () => {
+        for (let said = 0; !copied.signal.aborted && said < 2_000; said++)
+          await store.append(busy.id, [toAppendable(host.says(user(`while copying ${said}`)))]);
+      })();
+      const copy = join(folder, "lcm.backup");
+      const made = await store.backup(copy).finally(() => copied.abort());
+      await writer;
+      assert.equal(made.path, copy);
+      assert.ok(made.bytes > 0);
+      assert.equal(made.files, 1);
+      await refuses("conflict", () => store.backup(copy));
+      await refuses("not_found", () => store.backup(join(folder, "nowhere", "lcm.backup")));
 
-        const elsewhere = join(folder, "elsewhere", "lcm.db");
-        await subject.restore(copy, elsewhere);
-        const restored = await subject.open(elsewhere);
-        try {
-          await checkSound(restored);
-          const taken = await restored.messages({ conversation: busy.id });
-          assert.deepEqual(
-            taken.map(({ key }) => key),
-            host.entries.slice(0, taken.length).map(({ key }) => key),
-          );
-          assert.deepEqual(await pictureOf(restored, busy.id), picture);
-        } finally {
-          await restored.close();
-        }
-
-        const { conversations } = await store.status();
-        await store.open({ sessionId: "after the backup" });
-        await subject.restore(copy, path);
-        assert.equal(
-          (await store.status()).conversations,
-          conversations,
-          "who has the database open sees what was restored",
+      const elsewhere = join(folder, "elsewhere", "lcm.db");
+      await subject.restore(copy, elsewhere);
+      const restored = await subject.open(elsewhere);
+      try {
+        await checkSound(restored);
+        const taken = await restored.messages({ conversation: busy.id });
+        assert.deepEqual(
+          taken.map(({ key }) => key),
+          host.entries.slice(0, taken.length).map(({ key }) => key),
         );
-        assert.deepEqual(await pictureOf(store, busy.id), picture);
-      }),
-    );
+        assert.deepEqual(await pictureOf(restored, busy.id), picture);
+      } finally {
+        await restored.close();
+      }
+
+      const { conversations } = await store.status();
+      await store.open({ sessionId: "after the backup" });
+      await subject.restore(copy, path);
+      assert.equal(
+        (await store.status()).conversations,
+        conversations,
+        "who has the database open sees what was restored",
+      );
+      assert.deepEqual(await pictureOf(store, busy.id), picture);
+    });
   });
 }
 

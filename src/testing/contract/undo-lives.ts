@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe } from "node:test";
 import type { Conversation, SummaryId } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
 import { assertSameRows, dumpOf, dumpOfContent } from "../dump.ts";
@@ -12,7 +12,7 @@ import { createRandom } from "../random.ts";
 import type { Random } from "../random.ts";
 import { createHost, user } from "../scripted-host.ts";
 import type { ScriptedHost } from "../scripted-host.ts";
-import { deliver, foldPlaces } from "./ground.ts";
+import { deliver, foldPlaces, itOn } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { removeAll } from "./old-conversation.ts";
 import { dissolve, forget, onScene, purge, rewrite, sound, takeBack, transplant } from "./undo-scene.ts";
@@ -21,27 +21,26 @@ const lives = 4;
 const steps = 40;
 
 export function testUndoLives(subject: StoreUnderTest): void {
+  const it = itOn(subject, onScene);
+
   describe("random lives", () => {
     for (let seed = 1; seed <= lives; seed++) {
       it(
         `stay sound, what is free can be taken back, and what is forgotten is nowhere (seed ${seed})`,
-        onScene(
-          subject,
-          async ({ store, path, talk, host, other, guest }) => {
-            const random = createRandom(seed);
-            const places = [
-              { conversation: talk, voice: host },
-              { conversation: other, voice: guest },
-            ];
-            const life = { store, path, random, places, secrets: new Set<string>(), unsaid: new Set<string>() };
-            for (let step = 0; step < steps; step++) {
-              await live(life, step);
-              await sound(store, ["summary_outdated"]);
-              checkForgotten(life, step);
-            }
-          },
-          ["summary_outdated"],
-        ),
+        async ({ store, path, talk, host, other, guest }) => {
+          const random = createRandom(seed);
+          const places = [
+            { conversation: talk, voice: host },
+            { conversation: other, voice: guest },
+          ];
+          const life = { store, path, random, places, secrets: new Set<string>(), unsaid: new Set<string>() };
+          for (let step = 0; step < steps; step++) {
+            await live(life, step);
+            await sound(store, ["summary_outdated"]);
+            checkForgotten(life, step);
+          }
+        },
+        ["summary_outdated"],
       );
     }
   });

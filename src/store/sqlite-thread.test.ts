@@ -11,7 +11,7 @@ import { contentsOf, copyFixture, fixtureVersions, hashOf, multiply, rowsOf } fr
 import { makeScratch } from "../testing/scratch.ts";
 import { adopt } from "./adopt.ts";
 import { identify } from "./migrate.ts";
-import { openOrAdopt } from "./open-or-adopt.ts";
+import { openSqliteWorker } from "./sqlite-worker.ts";
 
 const backupsIn = (folder: string): readonly string[] =>
   readdirSync(folder).filter((name) => /-older(-\d+)?$/.test(name));
@@ -19,7 +19,7 @@ const backupsIn = (folder: string): readonly string[] =>
 /** Opens and closes; what was told. */
 async function openOnce(path: string): Promise<readonly string[]> {
   const told: string[] = [];
-  const store = await openOrAdopt(path, (message) => told.push(message));
+  const store = await openSqliteWorker({ path }, (message) => told.push(message));
   await store.close();
   return told;
 }
@@ -41,7 +41,7 @@ describe("a host's database", () => {
         "SELECT (SELECT count(*) FROM messages) AS messages, (SELECT count(*) FROM summaries) AS summaries",
       );
       const told: string[] = [];
-      const store = await openOrAdopt(path, (message) => told.push(message));
+      const store = await openSqliteWorker({ path }, (message) => told.push(message));
       const [backup = "none", ...more] = backupsIn(folder);
       assert.deepEqual(more, []);
       assert.equal(told.length, 2);
@@ -65,7 +65,7 @@ describe("a host's database", () => {
     const told = [...tellings.flat(), ...(await other.told)];
     assert.equal(told.filter((line) => line.startsWith("adopted ")).length, 1, told.join("\n"));
     assert.equal(backupsIn(folder).length, 1);
-    const store = await openOrAdopt(path, assert.fail);
+    const store = await openSqliteWorker({ path }, assert.fail);
     await checkSound(store);
     await store.close();
   });
@@ -76,7 +76,7 @@ describe("a host's database", () => {
     truncateSync(path, statSync(path).size - 100_000);
     const before = hashOf(path);
     await assert.rejects(
-      openOrAdopt(path, () => undefined),
+      openSqliteWorker({ path }, () => undefined),
       (error) => {
         assert.ok(error instanceof LcmError, String(error));
         assert.equal(error.code, "corrupt");
@@ -105,7 +105,7 @@ describe("a host's database", () => {
     assert.equal(identify(path), "older_program", "a kill comes in the middle");
     const told = await openOnce(path);
     assert.match(told.at(-1) ?? "", /^adopted /);
-    const store = await openOrAdopt(path, assert.fail);
+    const store = await openSqliteWorker({ path }, assert.fail);
     await checkSound(store);
     await store.close();
   });
@@ -155,8 +155,8 @@ async function ticksDuring(work: () => Promise<unknown>): Promise<{ ticks: numbe
 /** Another process that opens the database and ends; what it was told. */
 function openInChild(path: string): { readonly told: Promise<readonly string[]>; isRunning(): boolean; kill(): void } {
   const program = `
-    import(${JSON.stringify(new URL("open-or-adopt.ts", import.meta.url).href)})
-      .then(({ openOrAdopt }) => openOrAdopt(process.argv[1], (message) => process.stdout.write(message + "\\n")))
+    import(${JSON.stringify(new URL("sqlite-worker.ts", import.meta.url).href)})
+      .then(({ openSqliteWorker }) => openSqliteWorker({ path: process.argv[1] }, (message) => process.stdout.write(message + "\\n")))
       .then((store) => store.close());`;
   const child = spawn(process.execPath, ["--eval", program, path], { stdio: ["ignore", "pipe", "inherit"], env: {} });
   let text = "";
