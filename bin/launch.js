@@ -7,13 +7,14 @@
  */
 
 import { spawn, spawnSync } from "child_process";
-import { existsSync, realpathSync } from "fs";
+import { existsSync, readFileSync, realpathSync } from "fs";
 import { createRequire } from "module";
 import { constants } from "os";
 import { delimiter, dirname, join } from "path";
 import { fileURLToPath, pathToFileURL } from "url";
 
-const nodeNeeded = "24.16";
+/** Said once, in package.json: `>=24.16`. */
+const nodeNeeded = neededNode();
 const unavailable = 6;
 /** Set for the second start, so that a Node that lies about its version cannot start itself for ever. */
 const guard = "LCM_LAUNCHED";
@@ -199,6 +200,13 @@ function startAgain(node) {
       resolve();
     });
   });
+}
+
+/** @returns {string} */
+function neededNode() {
+  /** @type {{ readonly engines: { readonly node: string } }} */
+  const manifest = JSON.parse(readFileSync(join(packageRoot(), "package.json"), "utf8"));
+  return manifest.engines.node.replace(/^>=/, "");
 }
 
 /** @returns {string} */

@@ -1,54 +1,50 @@
 /**
- * `npm run build`: what is published. The program with everything it depends on, in a few files that load each other when
- * they are needed, and its types. So whoever installs it installs nothing else, and a host that copies a plugin and all
- * its dependencies for every process has little to copy. The result is then held against what package.json promises.
+ * `npm run build`: what is published. The program with everything it depends on, its types, the licences of what is in
+ * it, and the page that lists it. So whoever installs it installs nothing else, and a host that copies a plugin and all its dependencies for
+ * every process has little to copy. The result is then held against what package.json promises.
  */
 
 import { spawnSync } from "node:child_process";
-import { existsSync, globSync, rmSync } from "node:fs";
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
+import { join, relative } from "node:path";
 import { build } from "esbuild";
 import packageJson from "../package.json" with { type: "json" };
+import { bundledPackages, bundling, dependenciesMarkdown, licencesText } from "./dependencies.ts";
 
 rmSync("dist", { recursive: true, force: true });
-const { status } = spawnSync("tsc -p tsconfig.build.json", { shell: true, stdio: "inherit" });
-if (status !== 0) process.exit(status ?? 1);
-
-const { metafile } = await build({
-  entryPoints: ["src/index.ts", "src/cli/main.ts", "src/openclaw/plugin.ts"],
-  outdir: "dist",
-  // Two folders deep, like the entries: from there they find package.json.
-  chunkNames: "parts/[name]-[hash]",
-  bundle: true,
-  splitting: true,
-  format: "esm",
-  platform: "node",
-  target: "node24",
-  external: ["openclaw/*"],
-  // Some of what is bundled was written for another kind of module, and looks for Node's own by this name.
-  banner: {
-    js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
-  },
-  legalComments: "linked",
-  logLevel: "warning",
-  metafile: true,
+const { status } = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
+  stdio: "inherit",
 });
+if (status !== 0) process.exit(status ?? 1);
+const types = typesOf("dist/index.d.ts");
+// The compiler writes those of everything it has read; the rest is nobody's to import.
+for (const path of globSync("dist/**/*.d.ts")) if (!types.has(relative(".", path))) rmSync(path);
+
+const { metafile } = await build(bundling);
+const packages = bundledPackages(metafile);
+writeFileSync("dist/LICENSES.txt", licencesText(packages));
+writeFileSync("docs/dependencies.md", dependenciesMarkdown(packages));
 
 const outputs = Object.entries(metafile.outputs);
+const isThere = (name: string): boolean => name.startsWith("openclaw/") || isBuiltin(name);
 const wrong = [
   ...promisedFiles(packageJson)
     .filter((path) => !existsSync(path))
     .map((path) => `package.json names ${path}, which is not there`),
   ...outputs.flatMap(([path, { imports }]) =>
     imports
-      .filter((each) => each.external === true && !/^(node:|openclaw\/)/.test(each.path) && !isBuiltin(each.path))
+      .filter((each) => each.external === true && !isThere(each.path))
       .map((each) => `${path} wants ${each.path}, which nobody installs`),
   ),
-  ...globSync(["dist/**/*.test.*", "dist/testing"]).map((path) => `${path} is for tests only`),
+  ...[...types].flatMap(([path, names]) =>
+    names.filter((name) => !isBuiltin(name)).map((name) => `${path} wants the types of ${name}, which nobody installs`),
+  ),
+  ...[...types.keys()].filter((path) => !existsSync(path)).map((path) => `${path} is imported, but is not there`),
 ];
 for (const line of wrong) console.error(line);
 const bytes = outputs.reduce((sum, [, output]) => sum + output.bytes, 0);
-console.log(`dist: ${outputs.length} files, ${(bytes / 1e6).toFixed(1)} MB`);
+console.log(`dist: ${outputs.length} files, ${(bytes / 1e6).toFixed(1)} MB; types in ${types.size}`);
 process.exitCode = wrong.length > 0 ? 1 : 0;
 
 /** What is under bin, exports and the host's entries, however it is listed there, and the command line's main. */
@@ -57,4 +53,24 @@ function promisedFiles(manifest: typeof packageJson): readonly string[] {
     typeof value === "object" && value !== null ? Object.values(value).flatMap(leaves) : [String(value)];
   const { bin, exports, openclaw } = manifest;
   return ["dist/cli/main.js", ...[bin, exports, openclaw.extensions].flatMap(leaves)];
+}
+
+/** All types that one file leads to, each with the names of packages that it imports. */
+function typesOf(entry: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, readonly string[]>();
+  const waiting = [join(entry)];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (found.has(path)) continue;
+    const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+    const names = [...text.matchAll(/(?:from|import|import\()\s*"([^"]+)"/g)].map(([, name = ""]) => name);
+    found.set(
+      path,
+      names.filter((name) => !name.startsWith(".")),
+    );
+    const folder = join(path, "..");
+    waiting.push(
+      ...names.filter((name) => name.startsWith(".")).map((name) => join(folder, name.replace(/\.[jt]s$/, ".d.ts"))),
+    );
+  }
+  return found;
 }

@@ -4,9 +4,8 @@
  * allows: what is shown of it is tested, and how it came about is not.
  */
 
-import { constants, copyFileSync, cpSync, existsSync, mkdirSync, renameSync } from "node:fs";
+import { constants, copyFileSync, cpSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { messageToStore } from "../core/content.ts";
 import type { HostMessage } from "../core/content.ts";
 import { assert } from "../core/errors.ts";
@@ -19,6 +18,7 @@ import { msToTimestamp, timestampToMs } from "../core/text.ts";
 import { defaultFilesDir, openSqlite } from "../store/sqlite.ts";
 import { turnWithTool } from "./scripted-host.ts";
 import { makeScratch } from "./scratch.ts";
+import { makeShared } from "./shared.ts";
 
 const epochMs = timestampToMs("2025-02-03T06:00:00.000Z" as Timestamp);
 const minuteMs = 60_000;
@@ -235,7 +235,9 @@ function condensedText(depth: number, sources: readonly Standing[]): string {
 let made: Promise<string> | null = null;
 
 /** The path of one that is made once for all tests of a run. To be looked at; whoever writes takes a copy. */
-export const longDatabase = async (): Promise<string> => await (made ??= makeShared());
+export const longDatabase = async (): Promise<string> => join(await (made ??= makeShared("long", makeIn)), "lcm.db");
+
+const makeIn = async (folder: string): Promise<void> => await makeLongDatabase(join(folder, "lcm.db"));
 
 /** A copy of one's own, in a folder of its own. */
 export async function copyLongDatabase(): Promise<string> {
@@ -244,27 +246,4 @@ export async function copyLongDatabase(): Promise<string> {
   copyFileSync(from, to, constants.COPYFILE_FICLONE);
   cpSync(defaultFilesDir(from), defaultFilesDir(to), { recursive: true });
   return to;
-}
-
-const patienceMs = 180_000;
-
-/** `npm test` names a folder for what its processes share; the first that needs it makes it there, and others wait. */
-async function makeShared(): Promise<string> {
-  const folder = join(process.env["LCM_TEST_SHARED"] ?? makeScratch("shared"), "long");
-  const drafts = `${folder}.draft`;
-  const end = performance.now() + patienceMs;
-  while (!existsSync(folder)) {
-    try {
-      mkdirSync(drafts);
-    } catch {
-      // Somebody else is making it.
-      assert(performance.now() < end, `${drafts} was never finished`);
-      await sleep(50);
-      continue;
-    }
-    if (existsSync(folder)) break; // Somebody else has just made it.
-    await makeLongDatabase(join(drafts, "lcm.db"));
-    renameSync(drafts, folder);
-  }
-  return join(folder, "lcm.db");
 }

@@ -11,7 +11,7 @@ import type { Store } from "../core/ports.ts";
 import { builtInTemplates } from "../core/prompts.ts";
 import { resolveSettings } from "../core/settings.ts";
 import { estimateTokens, msToTimestamp, timestampToMs } from "../core/text.ts";
-import type { HostRuntime, HostTool, LlmRequest, Subagents, ToolContext, ToolOutput } from "../openclaw/host.ts";
+import type { HostRuntime, HostTool, LlmRequest, SessionNames, Subagents, ToolOutput } from "../openclaw/host.ts";
 import { runtimeOf } from "../openclaw/runtime.ts";
 import type { Runtime } from "../openclaw/runtime.ts";
 import { createTool } from "../openclaw/tools.ts";
@@ -23,7 +23,7 @@ import { createHost, toAppendable, user } from "./scripted-host.ts";
 /** A conversation in which one thing is kept secret: in a message, and in a leaf over it. */
 export interface Place {
   readonly id: ConversationId;
-  readonly context: Required<ToolContext>;
+  readonly context: Required<SessionNames>;
   readonly secret: string;
   readonly message: MessageId;
   readonly leaf: SummaryId;
@@ -54,10 +54,10 @@ export interface RecallWorld {
   readonly completions: readonly LlmRequest[];
   readonly deleted: readonly string[];
   readonly host: HostRuntime;
-  readonly toolsFor: (context: ToolContext) => readonly HostTool[];
+  readonly toolsFor: (context: SessionNames) => readonly HostTool[];
   /** Fails if the session is not offered it. */
   readonly call: (
-    context: ToolContext,
+    context: SessionNames,
     name: string,
     args: Json,
     onUpdate?: (update: ToolOutput) => void,
@@ -66,6 +66,8 @@ export interface RecallWorld {
 }
 
 export interface RecallOptions {
+  /** How long a turn waits for the store; as long as usual if left out. */
+  readonly patienceMs?: number;
   readonly config?: Readonly<Record<string, unknown>>;
   /** What a sub-agent says in the end; one that rejects has failed. Without it there are none, as without a gateway. */
   readonly child?: (run: ChildRun) => Promise<string>;
@@ -88,6 +90,7 @@ export async function createRecallWorld(options: RecallOptions = {}): Promise<Re
     path,
     settings: resolveSettings({ env: {}, config: options.config ?? {} }),
     clock: { now },
+    ...(options.patienceMs === undefined ? {} : { patienceMs: options.patienceMs }),
     logger: { info: () => undefined, warn, error: warn },
     openStore: async () => await openSqlite({ path, housekeeping: false, now }),
     templates: async () => await Promise.resolve(builtInTemplates),
@@ -124,7 +127,7 @@ export async function createRecallWorld(options: RecallOptions = {}): Promise<Re
   return world;
 }
 
-async function makePlace(store: Store, secret: string, context: Required<ToolContext>): Promise<Place> {
+async function makePlace(store: Store, secret: string, context: Required<SessionNames>): Promise<Place> {
   const { id } = await store.openSegment(context);
   const host = createHost(secret);
   host.says(user("What is the secret of this place?"));

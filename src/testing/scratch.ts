@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 const made: string[] = [];
 process.on("exit", () => {
-  for (const folder of made) rmSync(folder, { recursive: true, force: true });
+  for (const folder of made) remove(folder);
 });
 
 /** Gone with the process, if not before. */
@@ -14,6 +14,15 @@ export function makeScratch(name: string): string {
   const folder = mkdtempSync(join(inMemory() ?? tmpdir(), `lcm-${name}-`));
   made.push(folder);
   return folder;
+}
+
+function remove(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch (error) {
+    // There a file that somebody still has open cannot be removed; the system looks after its temporary folder itself.
+    if (process.platform !== "win32") throw error;
+  }
 }
 
 function inMemory(): string | null {

@@ -156,7 +156,6 @@ export function createOpenClaw(options: OpenClawOptions): ScriptedOpenClaw {
     sessionTarget: { agentId: agentOf(session.key), sessionId: session.id, sessionKey: session.key },
     runtimeSettings: { model: { provider: "scripted", resolved: "scripted-1" } },
     runtimeContext: {
-      tokenBudget: window,
       ...(options.llm === undefined ? {} : { llm: options.llm }),
       ...(options.config === undefined ? {} : { config: options.config }),
     },
@@ -321,9 +320,8 @@ export function createOpenClaw(options: OpenClawOptions): ScriptedOpenClaw {
     const { runtimeContext: _, ...call } = callOf(session);
     const commit: CommitCall & { readonly isHeartbeat: boolean } = {
       ...call,
-      runtimeContext: { tokenBudget: window, modelContextWindow: window },
+      runtimeContext: { modelContextWindow: window },
       advancementKey: `turn-${number}`,
-      admission: { entryId: rows[0]?.id ?? "" },
       terminal: { entryId: rows.at(-1)?.id ?? "" },
       messages: rows.flatMap(({ event }) => (isObject(event["message"]) ? [event["message"]] : [])),
       isHeartbeat,

@@ -57,7 +57,7 @@ export interface TerminalOptions {
 /** How long something may take to be seen; only a test that fails waits so long. */
 const patienceMs = 30_000;
 
-/** Runs a line of shell in it. Where there is no `script`, this fails. */
+/** Runs a line of shell in it. Where there is no `script`, this fails; `withoutPseudoTerminal` says so beforehand. */
 export function startTerminal(command: string, options: TerminalOptions = {}): Terminal {
   const { env = {}, cwd, columns = 100, rows = 30 } = options;
   const notes = makeScratch("terminal");
