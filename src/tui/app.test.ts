@@ -65,6 +65,18 @@ describe("the terminal UI", () => {
     assert.deepEqual(kinds(back.effects).slice(0, 1), ["stop"], "what the closed layer had asked for ends");
   });
 
+  it("offers in its bar what can be done now, and in its help the rest with the reason", () => {
+    const { app } = start({ ...given, size: { columns: 80, rows: 60 } }, history);
+    assert.doesNotMatch(draw(app).at(-1) ?? "", /undo|read/);
+    assert.match(screen(play(app, key("?")).app), /show all that the change did[^]*\(there is no change\)/);
+  });
+
+  it("lets no title of a box move the cursor", () => {
+    const { app } = start(given, { kind: "text", title: "a\u001b[2J\nb", lines: ["one"] });
+    assert.doesNotMatch(screen(app), /\u001b\[2J/);
+    assert.equal(screen(app).split("\n").length, given.size.rows);
+  });
+
   it("tells a layer that is closed nothing more", () => {
     const { app } = start(given, text(["one"]));
     const failed: AppEvent = {

@@ -6,15 +6,13 @@
 import type { Timestamp } from "../core/model.ts";
 import { oneLine, widthOf } from "../show/render.ts";
 import type { Page } from "../show/page.ts";
-import type { Answer, Ask } from "./asks.ts";
+import type { Ask } from "./asks.ts";
 import type { Asking, Binding, Frame, Going, LayerEvent, Module, Notice, Place, Step } from "./contract.ts";
-import { boxPlace, ends, fit, fitAll, over, spinner } from "./draw.ts";
-import { textColumns } from "./dialogs/text.ts";
+import { boxPlace, ends, fit, fitAll, over, spinner, textPage } from "./draw.ts";
 import { barEntries, drawBar, helpLines, keyName } from "./keys.ts";
 import type { BarEntry, Key, Offer } from "./keys.ts";
-import { open, withModule } from "./layers.ts";
+import { advance, open, withModule } from "./layers.ts";
 import type { Layer } from "./layers.ts";
-import type { Failure, Progress } from "./port.ts";
 
 export interface Size {
   readonly columns: number;
@@ -47,14 +45,9 @@ interface Opened {
 }
 
 export type AppEvent =
-  | { readonly kind: "key"; readonly key: Key }
-  | { readonly kind: "pasted"; readonly text: string }
-  | { readonly kind: "click"; readonly column: number; readonly row: number; readonly count: number }
-  | { readonly kind: "wheel"; readonly lines: number; readonly column: number; readonly row: number }
+  | LayerEvent<"key" | "pasted" | "click" | "wheel">
+  | (LayerEvent<"answer" | "failed" | "progress"> & { readonly layer: number })
   | { readonly kind: "resized"; readonly size: Size }
-  | { readonly kind: "answer"; readonly layer: number; readonly answer: Answer }
-  | { readonly kind: "failed"; readonly layer: number; readonly ask: Ask; readonly failure: Failure }
-  | { readonly kind: "progress"; readonly layer: number; readonly ask: Ask; readonly progress: Progress }
   | { readonly kind: "tick"; readonly now: Timestamp; readonly stamp: string | null }
   | { readonly kind: "beat" };
 
@@ -127,15 +120,15 @@ export function update(app: App, event: AppEvent): AppStep {
     case "click":
       return clicked(app, event);
     case "wheel":
-      return pointed(app, event, (column, row) => ({ ...event, column, row }));
+      return pointed(app, event);
     case "resized":
       return toAll({ ...app, size: event.size }, { kind: "resized" });
     case "answer": {
       const notice = app.notice?.about === event.answer.kind ? null : app.notice;
-      return to({ ...app, isBehind: false, notice }, event.layer, { kind: "answer", answer: event.answer });
+      return to({ ...app, isBehind: false, notice }, event.layer, event);
     }
     case "progress":
-      return to(app, event.layer, { kind: "progress", ask: event.ask, progress: event.progress });
+      return to(app, event.layer, event);
     case "failed":
       return failed(app, event);
     case "tick":
@@ -146,6 +139,11 @@ export function update(app: App, event: AppEvent): AppStep {
 }
 
 const still = (app: App): AppStep => ({ app, effects: [] });
+
+function then({ app, effects }: AppStep, next: (app: App) => AppStep): AppStep {
+  const step = next(app);
+  return { app: step.app, effects: [...effects, ...step.effects] };
+}
 
 function topOf({ layers }: App): Opened {
   const top = layers.at(-1);
@@ -159,14 +157,11 @@ export const isBusy = ({ layers }: Pick<App, "layers">): boolean =>
   layers.some(({ layer }) => withModule(layer, (module, state) => module.isBusy?.(state) ?? false));
 
 /** Says what it was that failed, unless the layer has its own words for it. Whatever could not be read is asked again. */
-function failed(app: App, { layer, ask, failure }: Extract<AppEvent, { readonly kind: "failed" }>): AppStep {
+function failed(app: App, event: Extract<AppEvent, { readonly kind: "failed" }>): AppStep {
+  const { ask, failure } = event;
   const text = [failure.message, ...(failure.hint === null ? [] : [app.look.typed(failure.hint)])].join(" · ");
-  const said: App = {
-    ...app,
-    isBehind: true,
-    notice: { tone: "bad", text: oneLine(text), about: ask.kind },
-  };
-  return to(said, layer, { kind: "failed", ask, failure });
+  const notice = { tone: "bad", text: oneLine(text), about: ask.kind } as const;
+  return to({ ...app, isBehind: true, notice }, event.layer, event);
 }
 
 function ticked(app: App, now: Timestamp, stamp: string | null): AppStep {
@@ -177,15 +172,14 @@ function ticked(app: App, now: Timestamp, stamp: string | null): AppStep {
     return still({ ...next, isBehind: true, notice: { tone: "bad", text } });
   }
   if (stamp === app.stamp && !app.isBehind) return still(next);
-  return toAll(app.stamp === null ? { ...next, notice: null } : next, { kind: "changed" });
+  // That there is none is no longer so; what was done, such as an import that made it, still is.
+  const isBack = app.stamp === null && app.notice?.tone !== "good";
+  return toAll(isBack ? { ...next, notice: null } : next, { kind: "changed" });
 }
 
 /** To every layer that is seen: the top one, and what it is drawn over. */
-function toAll(app: App, event: LayerEvent<never>): AppStep {
-  return seenLayers(app).reduce<AppStep>((step, { id }) => {
-    const next = to(step.app, id, event);
-    return { app: next.app, effects: [...step.effects, ...next.effects] };
-  }, still(app));
+function toAll(app: App, event: LayerEvent): AppStep {
+  return seenLayers(app).reduce((step, { id }) => then(step, (next) => to(next, id, event)), still(app));
 }
 
 function seenLayers(app: App): readonly Opened[] {
@@ -193,17 +187,17 @@ function seenLayers(app: App): readonly Opened[] {
   return app.layers.slice(Math.max(0, from));
 }
 
-const toTop = (app: App, event: LayerEvent<never>): AppStep => to(app, topOf(app).id, event);
+const toTop = (app: App, event: LayerEvent): AppStep => to(app, topOf(app).id, event);
 
 /** A layer that is closed already hears nothing more. */
-function to(app: App, id: number, event: LayerEvent<never>): AppStep {
+function to(app: App, id: number, event: LayerEvent): AppStep {
   const opened = app.layers.find((each) => each.id === id);
   if (opened === undefined) return still(app);
   const frame = frameOf(app, opened.layer);
   return took(
     app,
     id,
-    withModule(opened.layer, (module, state) => module.update(state, event, frame)),
+    withModule(opened.layer, (module, state) => advance(module, state, event, frame)),
   );
 }
 
@@ -214,9 +208,8 @@ function took(app: App, id: number, step: Step<Layer>): AppStep {
   const notice = app.notice?.tone === "good" ? app.notice : (step.notice ?? app.notice);
   const next: App = { ...app, layers, notice };
   const effects = (step.asks ?? []).map((asking) => effectOf(id, asking));
-  if (step.go === undefined) return { app: next, effects };
-  const gone = go(next, id, step.go);
-  return { app: gone.app, effects: [...effects, ...gone.effects] };
+  const { go: going } = step;
+  return going === undefined ? { app: next, effects } : then({ app: next, effects }, (gone) => go(gone, id, going));
 }
 
 function effectOf(layer: number, { slot, ...ask }: Asking): Effect {
@@ -227,11 +220,8 @@ function go(app: App, id: number, going: Going): AppStep {
   switch (going.kind) {
     case "open":
       return push(app, going.place);
-    case "become": {
-      const closed = close(app, id);
-      const opened = push(closed.app, going.place);
-      return { app: opened.app, effects: [...closed.effects, ...opened.effects] };
-    }
+    case "become":
+      return then(close(app, id), (closed) => push(closed, going.place));
     case "back":
       return back(app, id);
     case "stop":
@@ -241,7 +231,7 @@ function go(app: App, id: number, going: Going): AppStep {
 
 function push(app: App, place: Place): AppStep {
   const id = app.opened;
-  const step = open(place, roomFrame(app));
+  const step = open(place);
   const layers = [...app.layers, { id, layer: step.state }];
   return took({ ...app, layers, opened: id + 1 }, id, step);
 }
@@ -254,9 +244,7 @@ const close = (app: App, id: number): AppStep => ({
 /** The first screen is left by leaving the program. */
 function back(app: App, id: number): AppStep {
   if (app.layers.length === 1) return { app, effects: [{ kind: "quit" }] };
-  const closed = close(app, id);
-  const returned = toTop(closed.app, { kind: "returned" });
-  return { app: returned.app, effects: [...closed.effects, ...returned.effects] };
+  return then(close(app, id), (closed) => toTop(closed, { kind: "returned" }));
 }
 
 // ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -264,7 +252,7 @@ function back(app: App, id: number): AppStep {
 type CommonAction = "help" | "back" | "quit" | "suspend" | "redraw";
 
 /** Where a layer has no other use for them. */
-export const commonKeys: readonly Binding<App, CommonAction>[] = [
+export const commonKeys: readonly (Omit<Offer, "because"> & { readonly action: CommonAction })[] = [
   { keys: ["?"], action: "help", short: "help", says: "show all keys" },
   { keys: ["escape", "q"], action: "back", short: "back", says: "go back, or leave from the first screen" },
   { keys: ["ctrl+c"], action: "quit", says: "leave at once" },
@@ -282,11 +270,11 @@ function pressed(app: App, key: Key, isLeaving = false): AppStep {
   if (key.name === "ctrl+z") return { app, effects: [{ kind: "suspend" }] };
   const isText = isTyping(layer);
   const own = withModule(layer, (module, state) => {
-    if (isText) return module.update(state, { kind: "key", key }, frame);
+    if (isText) return advance(module, state, { kind: "key", key }, frame);
     const found = bindingFor(module, state, key, frame);
     if (found === null) return null;
     const why = reasonAgainst(found, state, frame);
-    if (why === null) return module.update(state, { kind: "action", action: found.action, key }, frame);
+    if (why === null) return advance(module, state, { kind: "action", action: found.action }, frame);
     return { state, notice: { tone: "bad", text: `${keyName(key.name)}: ${why}` } } as const;
   });
   if (own !== null) return took(app, id, own);
@@ -305,15 +293,15 @@ function pressed(app: App, key: Key, isLeaving = false): AppStep {
 }
 
 /** Of several on one key, the first that can be done now. */
-function bindingFor<S, A extends string>(module: Module<S, A>, state: S, key: Key, frame: Frame): Binding<S, A> | null {
+function bindingFor<S extends Layer>(module: Module<S>, state: S, key: Key, frame: Frame): Binding<S> | null {
   const found = offeredIn(module, state).filter(({ keys }) => keys.includes(key.name));
   return found.find((each) => reasonAgainst(each, state, frame) === null) ?? found[0] ?? null;
 }
 
-const offeredIn = <S, A extends string>(module: Module<S, A>, state: S): readonly Binding<S, A>[] =>
-  module.keys.filter(({ action }) => module.isOffered?.(state, action) ?? true);
+const offeredIn = <S extends Layer>({ keys }: Module<S>, state: S): readonly Binding<S>[] =>
+  keys.filter(({ when }) => when?.(state) ?? true);
 
-function reasonAgainst<S, A extends string>(binding: Binding<S, A>, state: S, frame: Frame): string | null {
+function reasonAgainst<S>(binding: Binding<S>, state: S, frame: Frame): string | null {
   if (binding.changes === true && frame.readOnly !== null) return frame.readOnly;
   return binding.disabled?.(state, frame) ?? null;
 }
@@ -340,33 +328,28 @@ function helpOf(app: App): Place {
     { name, offers: offersOf(app, layer) },
     { name: "Everywhere", offers: commonOffers(app) },
   ];
-  const columns = textColumns(roomFrame(app));
+  const { columns } = textPage(roomFrame(app));
   return { kind: "text", title: helpTitle, lines: helpLines(groups, columns, app.look.paint) };
 }
 
 // ── The mouse ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function clicked(app: App, event: Extract<AppEvent, { readonly kind: "click" }>): AppStep {
-  if (event.row !== app.size.rows - 1)
-    return pointed({ ...app, notice: null }, event, (column, row) => ({ ...event, column, row }));
+  if (event.row !== app.size.rows - 1) return pointed({ ...app, notice: null }, event);
   const entry = barOf(app).find(({ from, to: end }) => event.column >= from && event.column < end);
   const text = entry !== undefined && entry.key.length === 1 ? entry.key : "";
   return entry === undefined ? still(app) : pressed({ ...app, notice: null }, { name: entry.key, text });
 }
 
 /** To the top layer, if it is there that the pointer is. */
-function pointed(
-  app: App,
-  at: { readonly column: number; readonly row: number },
-  make: (column: number, row: number) => LayerEvent<never>,
-): AppStep {
+function pointed(app: App, event: LayerEvent<"click" | "wheel">): AppStep {
   const { id, layer } = topOf(app);
   const box = boxOf(app, layer);
-  const [column, row] =
-    box === null ? [at.column, at.row - titleRows] : [at.column - box.column - 2, at.row - titleRows - box.row - 1];
+  const [left, above] = box === null ? [0, titleRows] : [box.column + 2, titleRows + box.row + 1];
+  const [column, row] = [event.column - left, event.row - above];
   const { columns, rows } = frameOf(app, layer);
   if (column < 0 || row < 0 || column >= columns || row >= rows) return still(app);
-  return to(app, id, make(column, row));
+  return to(app, id, { ...event, column, row });
 }
 
 // ── Draw ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -425,7 +408,8 @@ function noticeLine({ notice, size, look }: App): string {
 function barOf(app: App): readonly BarEntry[] {
   const { layer } = topOf(app);
   if (isTyping(layer)) return barEntries(typingOffers, app.size.columns);
-  const own = offersOf(app, layer);
+  // Only what can be done now; the help has the others, each with the reason.
+  const own = offersOf(app, layer).filter(({ because }) => because === null);
   const isTaken = (key: string): boolean => own.some(({ keys, short }) => short !== undefined && keys.includes(key));
   const common = commonOffers(app).filter(({ keys }) => !isTaken(keys[0] ?? ""));
   return barEntries([...own, ...common], app.size.columns);

@@ -8,7 +8,7 @@ import type { ConversationId, FileId, MessageId, SummaryId, Timestamp } from "..
 import type { Page } from "../show/page.ts";
 import type { Answer, Ask } from "./asks.ts";
 import type { Key } from "./keys.ts";
-import type { Failure, Progress } from "./port.ts";
+import type { Failure, OfConversation, Progress } from "./port.ts";
 
 // ── What a layer is given ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -22,25 +22,36 @@ export interface Frame extends Page {
   readonly beat: number;
 }
 
-export type LayerEvent<A extends string> =
+interface Happenings {
   /** A key of the layer's own table was pressed, and nothing disables it. */
-  | { readonly kind: "action"; readonly action: A; readonly key: Key }
+  readonly action: { readonly action: string };
   /** Any key, while `isTyping` says so; Enter and Escape are keys like all others then. */
-  | { readonly kind: "key"; readonly key: Key }
+  readonly key: { readonly key: Key };
   /** Text that was pasted, while typing. */
-  | { readonly kind: "pasted"; readonly text: string }
-  /** In columns and rows of the layer's own room, from 0. */
-  | { readonly kind: "click"; readonly column: number; readonly row: number; readonly count: number }
+  readonly pasted: { readonly text: string };
+  readonly click: Point & { readonly count: number };
   /** Lines to scroll; negative is up. */
-  | { readonly kind: "wheel"; readonly lines: number; readonly column: number; readonly row: number }
-  | { readonly kind: "answer"; readonly answer: Answer }
-  | { readonly kind: "failed"; readonly ask: Ask; readonly failure: Failure }
-  | { readonly kind: "progress"; readonly ask: Ask; readonly progress: Progress }
+  readonly wheel: Point & { readonly lines: number };
+  readonly answer: { readonly answer: Answer };
+  readonly failed: { readonly ask: Ask; readonly failure: Failure };
+  readonly progress: { readonly ask: Ask; readonly progress: Progress };
   /** Another process has written to the database, or we have: what is shown may be old. */
-  | { readonly kind: "changed" }
-  | { readonly kind: "resized" }
+  readonly changed: object;
+  readonly resized: object;
   /** The layer above it was closed. */
-  | { readonly kind: "returned" };
+  readonly returned: object;
+}
+
+/** Of the pointer, in columns and rows of the layer's own room, from 0. */
+export interface Point {
+  readonly column: number;
+  readonly row: number;
+}
+
+export type Happening = keyof Happenings;
+export type LayerEvent<K extends Happening = Happening> = {
+  readonly [P in K]: { readonly kind: P } & Happenings[P];
+}[K];
 
 // ── What a layer answers ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -73,57 +84,104 @@ export interface Notice {
   readonly text: string;
 }
 
-export type Place =
-  | { readonly kind: "conversations" }
-  | { readonly kind: "messages"; readonly conversation: ConversationId; readonly at?: MessageId }
-  | { readonly kind: "dag"; readonly conversation: ConversationId; readonly at?: SummaryId }
-  | { readonly kind: "context"; readonly conversation: ConversationId }
-  | { readonly kind: "files"; readonly conversation: ConversationId; readonly at?: FileId }
-  | { readonly kind: "grep"; readonly conversation: ConversationId | null }
-  | { readonly kind: "status"; readonly conversation: ConversationId | null }
-  | { readonly kind: "history"; readonly conversation: ConversationId | null }
-  | { readonly kind: "transcripts" }
-  | { readonly kind: "dissolve"; readonly conversation: ConversationId; readonly summary: SummaryId }
-  | { readonly kind: "rewrite"; readonly summary: SummaryId }
+interface Places {
+  readonly conversations: object;
+  readonly messages: OfConversation & { readonly at?: MessageId };
+  readonly dag: OfConversation & { readonly at?: SummaryId };
+  readonly context: OfConversation;
+  readonly files: OfConversation & { readonly at?: FileId };
+  readonly grep: OfAny;
+  readonly status: OfAny;
+  readonly history: OfAny;
+  readonly transcripts: object;
+  readonly dissolve: OfConversation & { readonly summary: SummaryId };
+  readonly rewrite: { readonly summary: SummaryId };
   /** A summary and all below it, or those that are in need of repair where none is named. */
-  | { readonly kind: "rewrites"; readonly conversation: ConversationId; readonly summary: SummaryId | null }
-  /** Into what is picked where it is not named. */
-  | { readonly kind: "transplant"; readonly source: ConversationId; readonly target?: ConversationId }
-  | { readonly kind: "undo"; readonly change: number }
-  | { readonly kind: "text"; readonly title: string; readonly lines: readonly string[] };
+  readonly rewrites: OfConversation & { readonly summary: SummaryId | null };
+  /** Where the conversation to copy into is picked. */
+  readonly targets: { readonly source: ConversationId };
+  readonly transplant: { readonly source: ConversationId; readonly target: ConversationId };
+  readonly undo: { readonly change: number };
+  readonly text: { readonly title: string; readonly lines: readonly string[] };
+}
+
+interface OfAny {
+  readonly conversation: ConversationId | null;
+}
+
+type PlaceKind = keyof Places;
+export type Place<K extends PlaceKind = PlaceKind> = {
+  readonly [P in K]: { readonly kind: P } & Places[P];
+}[K];
+
+export const goTo = (place: Place) => ({ go: { kind: "open", place } }) as const;
+
+/** Opens a place, where there is one to go to. */
+export const opens =
+  <S>(placeOf: (state: S) => Place | null) =>
+  (state: S): Step<S> => {
+    const place = placeOf(state);
+    return { state, ...(place && goTo(place)) };
+  };
+
+/** What there is of one conversation. */
+export type Its = "messages" | "dag" | "context" | "files" | "grep" | "status" | "history";
+
+/** Opens that of the same conversation. */
+export const opensIts = <S extends OfConversation>(kind: Its) =>
+  opens<S>(({ conversation }) => ({ kind, conversation }));
 
 // ── What a layer is ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A key as data: the help bar, the help screen, `docs/keys.md` and every refusal are made of these. */
-export interface Binding<S, A extends string> {
+export interface Binding<S> {
   /** As `keys.ts` names them; the first is the one that is shown. */
   readonly keys: readonly string[];
-  readonly action: A;
+  /** Its name, which no other key of the layer has. */
+  readonly action: string;
   /** A word or two for the help bar; without, it is only on the help screen. */
   readonly short?: string;
   /** What it does, as a sentence without an end. */
   readonly says: string;
   /** Whether it changes the database: refused where that is read-only. */
   readonly changes?: true;
+  /** Whether there is such a key now: else it is not shown, and is not this layer's. Left out, there always is. */
+  readonly when?: (state: S) => boolean;
   /** Why it cannot be done now; null if it can. */
   readonly disabled?: (state: S, frame: Frame) => string | null;
+  readonly does: (state: S, frame: Frame) => Step<S>;
 }
 
-export interface Module<S, A extends string> {
+export interface Module<S extends { readonly kind: PlaceKind }> {
   /** What `docs/keys.md` calls it. */
   readonly name: string;
+  /** How it begins; what is read first are its `reads`. */
+  readonly open: (place: Place<S["kind"]>) => S;
   /** Drawn over the layer below, in a box of at most this size; without, it takes the whole room. */
   readonly box?: (state: S, frame: Frame) => { readonly columns: number; readonly rows: number };
-  readonly keys: readonly Binding<S, A>[];
-  /** Whether there are keys for this now: else they are not shown, and are not this layer's. Left out, there always are. */
-  readonly isOffered?: (state: S, action: A) => boolean;
+  readonly keys: readonly Binding<S>[];
   /** The title of a screen after the name of the program, or of a dialog's box. */
   readonly title: (state: S) => string;
   /** Whether keys are text now. */
   readonly isTyping?: (state: S) => boolean;
   /** Whether something is under way that a spinner shows. */
   readonly isBusy?: (state: S) => boolean;
-  readonly update: (state: S, event: LayerEvent<A>, frame: Frame) => Step<S>;
+  /** What it shows: asked for at first, and again when that may be old, after a change or when one comes back to it. */
+  readonly reads?: (state: S) => readonly Asking[];
+  /** What becomes of an answer; of others, nothing does. */
+  readonly answers?: Answers<S>;
+  /** What else happens to it; of what is not here, nothing follows. */
+  readonly on?: Handlers<S>;
+  /** What follows from where an event has led; not from a failure, for then it waits for what is to be read again. */
+  readonly follow?: (state: S, frame: Frame, before: S) => Step<S>;
   /** Lines for the room; what is missing is empty, and none may be wider than it. */
   readonly draw: (state: S, frame: Frame) => readonly string[];
 }
+
+export type Answers<S> = {
+  readonly [K in Ask["kind"]]?: (state: S, told: Answer<K>["told"], frame: Frame, ask: Ask<K>) => Step<S>;
+};
+
+export type Handlers<S> = {
+  readonly [K in Happening]?: (state: S, event: LayerEvent<K>, frame: Frame) => Step<S>;
+};

@@ -1,9 +1,11 @@
 /** Lines of a fixed width: fitted, boxed, beside and over each other. */
 
 import { compositeTuiLine, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui";
-import { widthOf } from "../show/render.ts";
-import type { Paint } from "../show/render.ts";
+import type { Page } from "../show/page.ts";
+import { oneLine, table, widthOf } from "../show/render.ts";
+import type { Column, Paint } from "../show/render.ts";
 import type { Frame } from "./contract.ts";
+import type { List } from "./list.ts";
 
 /** Exactly this wide: cut with an ellipsis, or filled up. Colours are kept. */
 export const fit = (line: string, columns: number): string =>
@@ -25,6 +27,23 @@ export function ends(left: string, right: string, columns: number): string {
 export function row(text: string, isSelected: boolean, columns: number, paint: Paint): string {
   const line = fit(`${isSelected ? "▸" : " "} ${text}`, columns);
   return isSelected ? paint.selected(line) : line;
+}
+
+/** The rows of a list that are seen: of all of them, or of those from its top on. */
+export const listRows = (lines: readonly string[], { top, cursor }: List, columns: number, paint: Paint) =>
+  lines.map((line, at) => row(line, top + at === cursor, columns, paint));
+
+/** A table of those items of a list that are seen. */
+export function listTable<T>(
+  cells: readonly Column[],
+  items: readonly T[],
+  cellsOf: (item: T) => readonly string[],
+  list: List,
+  { columns, rows, paint }: Pick<Frame, "columns" | "rows" | "paint">,
+): readonly string[] {
+  const seen = items.slice(list.top, list.top + rows).map(cellsOf);
+  const [head = "", ...lines] = table(cells, seen, columns - 2, paint);
+  return [`  ${head}`, ...listRows(lines, list, columns, paint)];
 }
 
 /** Two panes with a line between them. */
@@ -65,6 +84,25 @@ export function windowed(lines: readonly string[], top: number, { columns, rows,
   return shown;
 }
 
+/** Wrapping a long text takes longer than a key may: it is done once for a width. */
+export function laidOutOnce<K extends object, T>(layOut: (of: K, page: Page) => T): (of: K, page: Page) => T {
+  const known = new WeakMap<K, Pick<Page, "columns" | "paint"> & { readonly laid: T }>();
+  return (of, page) => {
+    const { columns, paint } = page;
+    const found = known.get(of);
+    if (found?.columns === columns && found.paint === paint) return found.laid;
+    const laid = layOut(of, page);
+    known.set(of, { columns, paint, laid });
+    return laid;
+  };
+}
+
+/** What a text in a box of its own is laid out for. */
+export function textPage<P extends Pick<Page, "columns">>(page: P): P & Pick<Page, "columns" | "bounds"> {
+  const columns = Math.max(20, Math.min(100, page.columns - 8));
+  return { ...page, columns, bounds: columns };
+}
+
 export interface Box {
   readonly title: string;
   readonly lines: readonly string[];
@@ -94,7 +132,7 @@ export function boxPlace(
 
 export function over(base: readonly string[], box: Box, columns: number, paint: Paint): readonly string[] {
   const inner = box.columns - 4;
-  const title = box.title === "" ? "" : ` ${truncateToWidth(box.title, inner - 1, "…")} `;
+  const title = box.title === "" ? "" : ` ${truncateToWidth(oneLine(box.title), inner - 1, "…")} `;
   const drawn = [
     `╭─${paint.strong(title)}${"─".repeat(Math.max(0, box.columns - 3 - visibleWidth(title)))}╮`,
     ...fitAll(box.lines, inner, box.rows - 2).map((line) => `│ ${line} │`),

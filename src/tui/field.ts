@@ -2,6 +2,7 @@
 
 import { harmless, padEnd, widthOf } from "../show/render.ts";
 import type { Paint } from "../show/render.ts";
+import type { Frame, Handlers, Step } from "./contract.ts";
 import type { Key } from "./keys.ts";
 
 export interface Field {
@@ -44,6 +45,21 @@ export function typed(given: Field, key: Key): Field {
       return given;
   }
 }
+
+/** For a layer on which a line may be typed: Enter hands over what it says, if anything; Escape leaves it. */
+export const lineOf = <S extends { readonly typing: Field | null }>(
+  done: (state: S, text: string, frame: Frame) => Step<S>,
+) =>
+  ({
+    key(state, { key }, frame) {
+      const line = state.typing ?? field();
+      if (key.name !== "enter" && key.name !== "escape") return { state: { ...state, typing: typed(line, key) } };
+      const text = key.name === "enter" ? textOf(line).trim() : "";
+      const left = { ...state, typing: null };
+      return text === "" ? { state: left } : done(left, text, frame);
+    },
+    pasted: (state, { text }) => ({ state: { ...state, typing: pasted(state.typing ?? field(), text) } }),
+  }) satisfies Handlers<S>;
 
 /** Nobody looks for more than this. */
 const pastedMax = 4_000;

@@ -21,6 +21,12 @@ export function keyOf(data: string): Key | null {
   return name === undefined ? null : { name, text: "" };
 }
 
+/** What keys do in every list, and in every text. */
+export type ListAction = "up" | "down" | "pageUp" | "pageDown" | "first" | "last";
+export type ScrollAction = "textUp" | "textDown";
+/** Lines to scroll by, or a key that does. */
+export type Scroll = ListAction | ScrollAction | number;
+
 /** What a key does, whether it can be done now or not. */
 export interface Offer {
   readonly keys: readonly string[];
@@ -45,12 +51,9 @@ const names: Readonly<Record<string, string>> = {
 /** What the same key does on more than one screen, in the same words. */
 export const says = {
   context: "show what the model sees of the conversation",
-  dissolve: "put what the summary was made from back in its place",
   history: "show what was changed, and take it back",
   messages: "show the messages of the conversation",
-  previous: "show what the summary's prompt was told of what came before",
   repair: "have the summaries written anew that are in need of it",
-  rewrite: "have the summary's text written anew",
   search: "search the conversation",
   summaries: "show the summaries of the conversation",
 } as const;
@@ -63,7 +66,6 @@ export interface BarEntry {
   readonly from: number;
   readonly to: number;
   readonly text: string;
-  readonly isOff: boolean;
 }
 
 const barGap = 2;
@@ -80,7 +82,7 @@ export function barEntries(offers: readonly Offer[], columns: number): readonly 
     const text = texts[at] ?? "";
     const needed = at < tail ? widthOf(text) + barGap + widthFrom(tail) : widthOf(text);
     if (from + needed > columns) continue;
-    entries.push({ key: offer.keys[0] ?? "", from, to: from + widthOf(text), text, isOff: offer.because !== null });
+    entries.push({ key: offer.keys[0] ?? "", from, to: from + widthOf(text), text });
     from += widthOf(text) + barGap;
   }
   return entries;
@@ -88,10 +90,10 @@ export function barEntries(offers: readonly Offer[], columns: number): readonly 
 
 export function drawBar(entries: readonly BarEntry[], paint: Paint): string {
   let line = "";
-  for (const { from, text, isOff } of entries) {
+  for (const { from, text } of entries) {
     const [key = "", ...words] = text.split(" ");
     line = padEnd(line, from);
-    line += isOff ? paint.soft(text) : `${paint.strong(key)} ${words.join(" ")}`;
+    line += `${paint.strong(key)} ${words.join(" ")}`;
   }
   return line;
 }

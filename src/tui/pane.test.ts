@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { widthOf } from "../show/render.ts";
-import { linesOf, percent, rowsFrom, scrolledBy, scrolledFor, startOfText } from "./pane.ts";
+import { linesOf, percent, rowsFrom, scrolledBy, startOfText } from "./pane.ts";
 
 const everything = { columns: 20, rows: 10_000 };
 
@@ -22,7 +22,7 @@ describe("a text in a pane", () => {
             assert.ok(scrolledBy(lines, scrolledBy(lines, top, 1, room), -1, room).line <= top.line);
             top = scrolledBy(lines, top, step, room);
           }
-          const last = scrolledFor(lines, top, "last", room);
+          const last = scrolledBy(lines, top, "last", room);
           assert.deepEqual(rowsFrom(lines, last, room), all.slice(-room.rows));
           assert.deepEqual(
             scrolledBy(lines, last, 100, room),

@@ -1,6 +1,7 @@
 /** A text that may be very long, in a pane: only what is seen of it is wrapped, so a megabyte scrolls like a page. */
 
 import { harmless, wrap } from "../show/render.ts";
+import type { Scroll } from "./keys.ts";
 
 /** A row of a wrapped text: of which line, and the how many-th of that. */
 export interface Spot {
@@ -8,7 +9,7 @@ export interface Spot {
   readonly row: number;
 }
 
-interface Room {
+export interface Room {
   readonly columns: number;
   readonly rows: number;
 }
@@ -72,26 +73,29 @@ function forth(lines: readonly string[], { line, row }: Spot, by: number, column
   return { line: lines.length, row: 0 };
 }
 
-/** After scrolling by so many rows; never beyond what fills the room. */
-export function scrolledBy(lines: readonly string[], top: Spot, by: number, room: Room): Spot {
-  const to = by < 0 ? back(lines, top, -by, room.columns) : forth(lines, top, by, room.columns);
+/** After scrolling by so many rows, or by a key; never beyond what fills the room. */
+export function scrolledBy(lines: readonly string[], top: Spot, by: Scroll, room: Room): Spot {
   const last = lastSpot(lines, room);
-  return to.line > last.line || (to.line === last.line && to.row > last.row) ? last : to;
-}
-
-type Key = "first" | "last" | "up" | "down" | "pageUp" | "pageDown" | "textUp" | "textDown";
-
-/** After one of the keys of a list, or of a text, in a text. */
-export function scrolledFor(lines: readonly string[], top: Spot, key: Key, room: Room): Spot {
+  if (by === "first" || by === "last") return by === "first" ? startOfText : last;
   const page = Math.max(1, room.rows - 1);
-  if (key === "first") return startOfText;
-  if (key === "last") return lastSpot(lines, room);
-  const by = { up: -1, textUp: -1, down: 1, textDown: 1, pageUp: -page, pageDown: page }[key];
-  return scrolledBy(lines, top, by, room);
+  const keys = { up: -1, textUp: -1, down: 1, textDown: 1, pageUp: -page, pageDown: page };
+  const rows = typeof by === "number" ? by : keys[by];
+  const to = rows < 0 ? back(lines, top, -rows, room.columns) : forth(lines, top, rows, room.columns);
+  return to.line > last.line || (to.line === last.line && to.row > last.row) ? last : to;
 }
 
 /** How far one has come; nothing where all of it is seen. */
 export function percent(lines: number, top: Spot, room: Room): string {
   if (lines <= room.rows && top.line === 0 && top.row === 0) return "";
   return `${Math.min(100, Math.round(((top.line + room.rows) / Math.max(1, lines)) * 100))}%`;
+}
+
+// ── Stretches ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The ends of what is held of something long. */
+export type Side = "older" | "newer";
+
+/** What is held, with what was read beside it. Of more than so many, those at the other end go, and are read again. */
+export function joined<T>(held: readonly T[], told: readonly T[], side: Side, max: number): readonly T[] {
+  return side === "older" ? [...told, ...held].slice(0, max) : [...held, ...told].slice(-max);
 }

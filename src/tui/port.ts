@@ -87,6 +87,11 @@ export interface Progress {
   readonly words: string;
 }
 
+/** What is asked of one conversation. */
+export interface OfConversation {
+  readonly conversation: ConversationId;
+}
+
 /** What performing an ask gets. */
 export interface Doing {
   readonly port: Port;
@@ -94,11 +99,3 @@ export interface Doing {
   readonly signal: AbortSignal;
   readonly onProgress: (progress: Progress) => void;
 }
-
-/** What can be asked, by kind: what it takes, and what is answered. */
-export type AskTable<T> = { readonly [K in keyof T]: { readonly ask: object; readonly told: unknown } };
-
-/** Who performs each. Throws what the core throws; whoever asked is told. */
-export type Performers<T extends AskTable<T>> = {
-  readonly [K in keyof T]: (ask: { readonly kind: K } & T[K]["ask"], doing: Doing) => Promise<T[K]["told"]>;
-};

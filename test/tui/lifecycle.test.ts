@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
 import type { ConversationId } from "../../src/core/model.ts";
 import { makeDeepConversation } from "../../src/testing/deep-conversation.ts";
+import { withoutPseudoTerminal } from "../../src/testing/platform.ts";
 import { portOver, startRobot } from "../../src/testing/robot.ts";
 import { makeScratch } from "../../src/testing/scratch.ts";
 import { startTerminal } from "../../src/testing/terminal.ts";
@@ -53,7 +54,7 @@ async function leavesAsFound(terminal: Terminal, status: number): Promise<void> 
   assert.equal(ended.after, ended.before, "the tty is set as it was");
 }
 
-describe("the terminal UI on a terminal", () => {
+describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () => {
   it("is what `lcm` alone opens, and is left by q", async () => {
     const terminal = start("lcm");
     await terminal.sees(first);

@@ -183,7 +183,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     const doing = { port, signal: new AbortController().signal, onProgress: () => undefined };
     try {
       for (const depth of [0, 1, 2]) {
-        const { plan } = await rewriteAsks.rewritePreview({ kind: "rewritePreview", summary: first(depth) }, doing);
+        const { plan } = await rewriteAsks.rewritePreview({ summary: first(depth) }, doing);
         const planned = await onFile(
           template,
           async (lcm) => await lcm.planRewrite({ conversation: made.deep, select: { summary: first(depth) } }),

@@ -8,14 +8,13 @@ import type { Dissolution, DissolveRequest } from "../../core/dissolve.ts";
 import type { Change, PlannedUndo } from "../../core/history.ts";
 import { mustFind } from "../../core/compact.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, ConversationId, Timestamp } from "../../core/model.ts";
+import type { Conversation, ConversationId } from "../../core/model.ts";
 import type { Transplantation } from "../../core/transplant.ts";
 import type { ChangeInShort } from "../../show/changes.ts";
 import { undoneWords } from "../../show/changes.ts";
-import { nameOf } from "../../show/conversations.ts";
 import { dissolvedWords } from "../../show/dissolution.ts";
 import { transplantedWords } from "../../show/transplantation.ts";
-import type { Doing, Performers } from "../port.ts";
+import type { Doing } from "../port.ts";
 
 export type ChangeRequest =
   | (Required<DissolveRequest> & { readonly kind: "dissolve" })
@@ -37,37 +36,25 @@ type Applied =
   /** What was shown no longer holds, and nothing was changed. */
   | { readonly kind: "planned again"; readonly planned: PlannedChange };
 
-/** A conversation to copy into. */
-export interface Target {
-  readonly id: ConversationId;
-  readonly name: string;
-  readonly messages: number;
-  readonly summaries: number;
-  readonly lastMessageAt: Timestamp | null;
+export interface Changes {
+  readonly rows: readonly ChangeInShort[];
+  readonly isMore: boolean;
 }
 
-export interface ChangesAsks {
-  readonly planChange: { readonly ask: { readonly request: ChangeRequest }; readonly told: PlannedChange };
-  readonly applyChange: {
-    readonly ask: { readonly request: ChangeRequest; readonly planned: PlannedChange };
-    readonly told: Applied;
-  };
-  readonly transplantTargets: { readonly ask: { readonly source: ConversationId }; readonly told: readonly Target[] };
-  readonly changes: {
-    readonly ask: { readonly conversation: ConversationId | null; readonly limit: number };
-    readonly told: { readonly rows: readonly ChangeInShort[]; readonly isMore: boolean };
-  };
-  /** One step by step; as many of its texts as a person would read. Null if there is none of this number. */
-  readonly changeSteps: {
-    readonly ask: { readonly change: number };
-    readonly told: { readonly change: Change; readonly stepsLeft: number } | null;
-  };
+export interface ChangeSteps {
+  readonly change: Change;
+  readonly stepsLeft: number;
 }
 
-export const changesAsks: Performers<ChangesAsks> = {
-  planChange: async ({ request }, { port }) => await planned(await port.reading(), request),
+export const changesAsks = {
+  async planChange({ request }: { readonly request: ChangeRequest }, { port }: Doing): Promise<PlannedChange> {
+    return await planned(await port.reading(), request);
+  },
 
-  async applyChange({ request, planned: shown }, doing) {
+  async applyChange(
+    { request, planned: shown }: { readonly request: ChangeRequest; readonly planned: PlannedChange },
+    doing: Doing,
+  ): Promise<Applied> {
     return await doing.port.writing(async (lcm, backUp) => {
       // Before the backup, so that none is made in vain, and after it, which may have taken a while.
       const first = await planned(lcm, request);
@@ -86,25 +73,26 @@ export const changesAsks: Performers<ChangesAsks> = {
     });
   },
 
-  async transplantTargets({ source }, { port }) {
+  /** Conversations to copy into, newest first. */
+  async transplantTargets(
+    { source }: { readonly source: ConversationId },
+    { port }: Doing,
+  ): Promise<readonly Conversation[]> {
     const { store } = await port.reading();
-    const others = (await store.conversations()).filter(({ id }) => id !== source);
-    return others.map((conversation) => ({
-      id: conversation.id,
-      name: nameOf(conversation),
-      messages: conversation.totals.messages,
-      summaries: conversation.totals.summaries,
-      lastMessageAt: conversation.lastMessageAt,
-    }));
+    return (await store.conversations()).filter(({ id }) => id !== source);
   },
 
-  async changes({ conversation, limit }, { port }) {
+  async changes(
+    { conversation, limit }: { readonly conversation: ConversationId | null; readonly limit: number },
+    { port }: Doing,
+  ): Promise<Changes> {
     const lcm = await port.reading();
     const found = await lcm.history({ ...(conversation === null ? {} : { conversation }), limit: limit + 1 });
     return { rows: found.slice(0, limit).map(inShort), isMore: found.length > limit };
   },
 
-  async changeSteps({ change: number }, { port }) {
+  /** One step by step; as many of its texts as a person would read. Null if there is none of this number. */
+  async changeSteps({ change: number }: { readonly change: number }, { port }: Doing): Promise<ChangeSteps | null> {
     const [change] = await (await port.reading()).history({ change: number });
     if (change === undefined) return null;
     const steps = change.steps.slice(0, stepsWithin(change.steps));

@@ -5,9 +5,10 @@ import type { Dissolution } from "../../core/dissolve.ts";
 import type { ConversationId, MessageId, SummaryId, Timestamp } from "../../core/model.ts";
 import { createPaint, widthOf } from "../../show/render.ts";
 import type { Frame, LayerEvent, Step } from "../contract.ts";
+import { advance, open } from "../layers.ts";
 import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";
-import { dissolveModule, openDissolve } from "./dissolve.ts";
-import type { DissolveDialog } from "./dissolve.ts";
+import type { Planning } from "./plan.ts";
+import { dissolveModule } from "./changes.ts";
 
 const conversation = 1 as ConversationId;
 const summary = "sum_0000000000000001" as SummaryId;
@@ -51,14 +52,13 @@ function dissolution(opening: string, ordinal = 5, purge = false, count = 2): Pl
   return { kind: "dissolve", plan };
 }
 
-type Event = LayerEvent<Parameters<typeof dissolveModule.update>[1] extends LayerEvent<infer A> ? A : never>;
+type Event = LayerEvent;
+type DissolveDialog = Planning<"dissolve">;
 
 const request: ChangeRequest = { kind: "dissolve", conversation, summary, purge: false };
-const key = { name: "", text: "" };
-const press = (action: Extract<Event, { readonly kind: "action" }>["action"]): Event => ({
+const press = (action: string): Event => ({
   kind: "action",
   action,
-  key,
 });
 const told = (planned: PlannedChange): Event => ({
   kind: "answer",
@@ -83,11 +83,11 @@ const progress = (done: number): Event => ({
   progress: { done, of: null, words: done === 0 ? "making a backup" : "writing it" },
 });
 
-const opened = (): DissolveDialog => openDissolve({ kind: "dissolve", conversation, summary }).state;
+const opened = (): DissolveDialog => open({ kind: "dissolve", conversation, summary }).state;
 
 function after(...events: readonly Event[]): Step<DissolveDialog> {
   let step: Step<DissolveDialog> = { state: opened() };
-  for (const event of events) step = dissolveModule.update(step.state, event, frame);
+  for (const event of events) step = advance(dissolveModule, step.state, event, frame);
   return step;
 }
 
@@ -97,7 +97,7 @@ const whyNotApply = (state: DissolveDialog): string | null => apply?.disabled?.(
 
 describe("a plan, then yes or no", () => {
   it("asks for the plan and nothing else when it is opened", () => {
-    const { asks } = openDissolve({ kind: "dissolve", conversation, summary });
+    const { asks } = open({ kind: "dissolve", conversation, summary });
     assert.deepEqual(
       asks?.map(({ kind }) => kind),
       ["planChange"],
@@ -151,7 +151,7 @@ describe("a plan, then yes or no", () => {
   it("shows why it cannot be done, and then only goes back", () => {
     const { state } = after(failed);
     assert.match(drawn(state), /it is in no context\s+`lcm dag 1` shows it[^]*esc goes back/);
-    assert.equal(dissolveModule.isOffered?.(state, "apply"), false);
+    assert.equal(apply?.when?.(state), false);
     assert.equal(after(failed, press("apply")).asks, undefined);
     assert.deepEqual(after(failed, press("cancel")).go, { kind: "back" });
   });
@@ -171,10 +171,10 @@ describe("a plan, then yes or no", () => {
     const low = frameOf(60, 6);
     let { state } = after(told(dissolution("a", 5, false, 12)));
     assert.match(dissolveModule.draw(state, low).join("\n"), /Dissolve it\?/);
-    ({ state } = dissolveModule.update(state, press("last"), low));
+    ({ state } = advance(dissolveModule, state, press("last"), low));
     const end = dissolveModule.draw(state, low).join("\n");
     assert.match(end, /\+100%[^]*100%[^]*Dissolve it\?/);
-    ({ state } = dissolveModule.update(state, { kind: "wheel", lines: -100, column: 0, row: 0 }, low));
+    ({ state } = advance(dissolveModule, state, { kind: "wheel", lines: -100, column: 0, row: 0 }, low));
     assert.equal(state.top, 0);
   });
 
@@ -190,7 +190,7 @@ describe("a plan, then yes or no", () => {
         let state = opened();
         for (const each of events) {
           const before = state;
-          const step = dissolveModule.update(before, each, frame);
+          const step = advance(dissolveModule, before, each, frame);
           state = step.state;
           for (const ask of step.asks ?? []) {
             if (ask.kind !== "applyChange") continue;

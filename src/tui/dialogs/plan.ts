@@ -9,17 +9,18 @@ import { dissolutionLines } from "../../show/dissolution.ts";
 import type { Page } from "../../show/page.ts";
 import { breakLines, harmless } from "../../show/render.ts";
 import { transplantationLines } from "../../show/transplantation.ts";
-import type { Answer } from "../asks.ts";
-import type { Asking, Binding, Frame, LayerEvent, Module, Step } from "../contract.ts";
+import type { Asking, Binding, Frame, Module, Place, Step } from "../contract.ts";
 import { ends, fitAll, spinner } from "../draw.ts";
-import { isListAction, listKeys, moved, scrolled, scrollKeys } from "../list.ts";
-import type { ListAction, ScrollAction } from "../list.ts";
+import { createScroll, scrolled } from "../list.ts";
 import type { Progress } from "../port.ts";
 import { isSameChange } from "./changes-asks.ts";
 import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";
 
-export interface Planning {
-  readonly request: ChangeRequest;
+type Kind = ChangeRequest["kind"];
+
+export interface Planning<K extends Kind = Kind> {
+  readonly kind: K;
+  readonly request: ChangeRequest & { readonly kind: K };
   readonly phase: Phase;
   /** The first line that is seen. */
   readonly top: number;
@@ -41,13 +42,8 @@ type Phase =
 /** One slot for all: what is planned no longer matters once it is applied. */
 const planAsk = (request: ChangeRequest): Asking => ({ kind: "planChange", slot: "change", request });
 
-export const startPlanning = (request: ChangeRequest): { state: Planning; asks: readonly Asking[] } => ({
-  state: { request, phase: { kind: "planning", shown: null }, top: 0 },
-  asks: [planAsk(request)],
-});
-
 /** Something else is wanted: what is shown stays until that is planned, and cannot be applied meanwhile. */
-export const planAnew = <S extends Planning>(state: S, request: ChangeRequest): Step<S> => ({
+export const planAnew = <K extends Kind>(state: Planning<K>, request: Planning<K>["request"]): Step<Planning<K>> => ({
   state: { ...state, request, phase: { kind: "planning", shown: shownIn(state) } },
   asks: [planAsk(request)],
 });
@@ -55,23 +51,76 @@ export const planAnew = <S extends Planning>(state: S, request: ChangeRequest): 
 const shownIn = ({ phase }: Planning): PlannedChange | null =>
   phase.kind === "planning" ? phase.shown : phase.kind === "refused" ? null : phase.planned;
 
-// ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The dialog ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export type PlanAction = ListAction | ScrollAction | "apply" | "cancel";
+/** What tells one of these dialogs from the others. */
+interface Given<K extends Kind> extends Pick<Module<Planning<K>>, "name" | "title"> {
+  readonly request: (place: Place<K>) => Planning<K>["request"];
+  /** Beside those that all have. */
+  readonly keys?: readonly Binding<Planning<K>>[];
+}
 
-export const planKeys: readonly Binding<Planning, PlanAction>[] = [
-  {
-    keys: ["y", "enter"],
-    action: "apply",
-    short: "apply",
-    says: "do what is shown, after a backup",
-    changes: true,
-    disabled: ({ phase }) => whyNotYet[phase.kind],
-  },
-  { keys: ["n", "escape", "q"], action: "cancel", says: "go back without changing anything" },
-  ...listKeys,
-  ...scrollKeys,
-];
+export function createPlan<K extends Kind>({ name, title, request, keys = [] }: Given<K>): Module<Planning<K>> {
+  const scroll = createScroll<Planning<K>>((state, by, frame) => ({
+    ...state,
+    top: scrolled(state.top, by, bodyLines(state, frame).length, bodyRows(state, frame)),
+  }));
+  return {
+    name,
+    title,
+    open: (place) => ({
+      kind: place.kind,
+      request: request(place),
+      phase: { kind: "planning", shown: null },
+      top: 0,
+    }),
+    box(state, frame) {
+      const columns = Math.min(columnsMax, frame.columns - (frame.columns < 60 ? 4 : 8));
+      const page = { ...frame, columns, bounds: columns };
+      return { columns, rows: bodyLines(state, page).length + footLines(state, page).length };
+    },
+    keys: [
+      {
+        keys: ["y", "enter"],
+        action: "apply",
+        short: "apply",
+        says: "do what is shown, after a backup",
+        changes: true,
+        when: ({ phase }) => !isRefused(phase),
+        disabled: ({ phase }) => whyNotYet[phase.kind],
+        does: apply,
+      },
+      { keys: ["n", "escape", "q"], action: "cancel", says: "go back without changing anything", does: cancel },
+      ...scroll.keys,
+      ...keys,
+    ],
+    isBusy: ({ phase }) => phase.kind === "planning" || phase.kind === "applying",
+    reads: (state) => (state.phase.kind === "applying" ? [] : [planAsk(state.request)]),
+    answers: {
+      planChange: (state, planned) => asking(state, planned, false),
+      applyChange: (state, told) =>
+        told.kind === "planned again"
+          ? asking(state, told.planned, true)
+          : { state, go: { kind: "back" }, notice: { tone: "good", text: told.words } },
+    },
+    on: {
+      ...scroll.on,
+      failed: (state, { failure }) => ({
+        state: { ...state, phase: { kind: "refused", refusal: failure }, top: 0 },
+        notice: {
+          tone: "bad",
+          text: isTooLate(state.phase)
+            ? "it failed while it was written; u shows whether it was done"
+            : "it cannot be done as things are; nothing was changed",
+        },
+      }),
+      progress: ({ phase, ...state }, { progress }) => ({
+        state: { ...state, phase: phase.kind === "applying" ? { ...phase, progress } : phase },
+      }),
+    },
+    draw,
+  };
+}
 
 const whyNotYet: Readonly<Record<Phase["kind"], string | null>> = {
   planning: "it is still being planned",
@@ -93,48 +142,8 @@ function refusalIn(planned: PlannedChange): Refusal | null {
 
 // ── Update ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export function updatePlan<S extends Planning>(state: S, event: LayerEvent<PlanAction>, frame: Frame): Step<S> {
-  const { phase, request } = state;
-  switch (event.kind) {
-    case "answer":
-      return answered(state, event.answer);
-    case "failed":
-      return {
-        state: { ...state, phase: { kind: "refused", refusal: event.failure }, top: 0 },
-        notice: {
-          tone: "bad",
-          text: isTooLate(phase)
-            ? "it failed while it was written; u shows whether it was done"
-            : "it cannot be done as things are; nothing was changed",
-        },
-      };
-    case "progress":
-      if (phase.kind !== "applying") return { state };
-      return { state: { ...state, phase: { ...phase, progress: event.progress } } };
-    case "changed":
-    case "returned":
-      return phase.kind === "applying" ? { state } : { state, asks: [planAsk(request)] };
-    case "wheel":
-      return scroll(state, event.lines, frame);
-    case "resized":
-      return scroll(state, 0, frame);
-    case "action":
-      return acted(state, event.action, frame);
-    default:
-      return { state };
-  }
-}
-
-function answered<S extends Planning>(state: S, answer: Answer): Step<S> {
-  if (answer.kind === "applyChange" && answer.told.kind === "applied")
-    return { state, go: { kind: "back" }, notice: { tone: "good", text: answer.told.words } };
-  if (answer.kind === "applyChange" && answer.told.kind === "planned again")
-    return asking(state, answer.told.planned, true);
-  return answer.kind === "planChange" ? asking(state, answer.told, false) : { state };
-}
-
 /** Whoever was shown something else before is told that it is another plan now. */
-function asking<S extends Planning>(state: S, planned: PlannedChange, isStale: boolean): Step<S> {
+function asking<K extends Kind>(state: Planning<K>, planned: PlannedChange, isStale: boolean): Step<Planning<K>> {
   const { phase } = state;
   const before = phase.kind === "asking" || phase.kind === "applying" ? phase.planned : null;
   const isOther = isStale || (before !== null && !isSameChange(before, planned));
@@ -142,68 +151,42 @@ function asking<S extends Planning>(state: S, planned: PlannedChange, isStale: b
   return { state: { ...state, phase: { kind: "asking", planned, isAgain }, top: isOther ? 0 : state.top } };
 }
 
-function acted<S extends Planning>(state: S, action: PlanAction, frame: Frame): Step<S> {
+function apply<K extends Kind>(state: Planning<K>): Step<Planning<K>> {
   const { phase, request } = state;
-  switch (action) {
-    case "apply": {
-      if (phase.kind !== "asking" || isRefused(phase)) return { state };
-      const { planned } = phase;
-      const progress = { done: 0, of: null, words: "looking whether it still holds; esc cancels" };
-      return {
-        state: { ...state, phase: { kind: "applying", planned, progress } },
-        asks: [{ kind: "applyChange", slot: "change", request, planned }],
-      };
-    }
-    case "cancel":
-      if (isTooLate(phase))
-        return { state, notice: { tone: "said", text: "too late to cancel: it is written whole, in one step" } };
-      if (isRefused(phase)) return { state, go: { kind: "back" } };
-      return { state, go: { kind: "back" }, notice: { tone: "said", text: "cancelled: nothing was changed" } };
-    case "textDown":
-      return scroll(state, 1, frame);
-    case "textUp":
-      return scroll(state, -1, frame);
-    default: {
-      if (!isListAction(action)) return { state };
-      // A text has no cursor: what would be seen with one at its edge.
-      const rows = bodyRows(state, frame);
-      const isDown = action === "down" || action === "pageDown" || action === "last";
-      const at = { top: state.top, cursor: isDown ? state.top + rows - 1 : state.top };
-      return { state: { ...state, top: moved(at, action, bodyLines(state, frame).length, rows).top } };
-    }
-  }
+  if (phase.kind !== "asking" || isRefused(phase)) return { state };
+  const { planned } = phase;
+  const progress = { done: 0, of: null, words: "looking whether it still holds; esc cancels" };
+  return {
+    state: { ...state, phase: { kind: "applying", planned, progress } },
+    asks: [{ kind: "applyChange", slot: "change", request, planned }],
+  };
+}
+
+function cancel<K extends Kind>(state: Planning<K>): Step<Planning<K>> {
+  const { phase } = state;
+  if (isTooLate(phase))
+    return { state, notice: { tone: "said", text: "too late to cancel: it is written whole, in one step" } };
+  if (isRefused(phase)) return { state, go: { kind: "back" } };
+  return { state, go: { kind: "back" }, notice: { tone: "said", text: "cancelled: nothing was changed" } };
 }
 
 /** The first step is the backup; what comes after it cannot be stopped. */
 const isTooLate = (phase: Phase): boolean => phase.kind === "applying" && phase.progress.done > 0;
 
-const scroll = <S extends Planning>(state: S, lines: number, frame: Frame): Step<S> => ({
-  state: { ...state, top: scrolled(state.top, lines, bodyLines(state, frame).length, bodyRows(state, frame)) },
-});
-
 // ── Draw ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const columnsMax = 100;
 
-export const planModule = {
-  box(state: Planning, frame: Frame) {
-    const columns = Math.min(columnsMax, frame.columns - (frame.columns < 60 ? 4 : 8));
-    const page = { ...frame, columns, bounds: columns };
-    return { columns, rows: bodyLines(state, page).length + footLines(state, page).length };
-  },
-  isOffered: ({ phase }: Planning, action: string): boolean => action !== "apply" || !isRefused(phase),
-  isBusy: ({ phase }: Planning): boolean => phase.kind === "planning" || phase.kind === "applying",
-  draw(state: Planning, frame: Frame): readonly string[] {
-    const { columns, paint } = frame;
-    const rows = bodyRows(state, frame);
-    const body = bodyLines(state, frame);
-    const [gap = "", ...foot] = footLines(state, frame);
-    const end = state.top + rows;
-    const place = `${Math.min(100, Math.round((100 * end) / body.length))}%${end < body.length ? " ↓" : ""}`;
-    const below = body.length > rows ? ends(gap, paint.soft(place), columns) : gap;
-    return [...fitAll(body.slice(state.top, end), columns, Math.min(rows, body.length)), below, ...foot];
-  },
-} satisfies Partial<Module<Planning, PlanAction>>;
+function draw(state: Planning, frame: Frame): readonly string[] {
+  const { columns, paint } = frame;
+  const rows = bodyRows(state, frame);
+  const body = bodyLines(state, frame);
+  const [gap = "", ...foot] = footLines(state, frame);
+  const end = state.top + rows;
+  const place = `${Math.min(100, Math.round((100 * end) / body.length))}%${end < body.length ? " ↓" : ""}`;
+  const below = body.length > rows ? ends(gap, paint.soft(place), columns) : gap;
+  return [...fitAll(body.slice(state.top, end), columns, Math.min(rows, body.length)), below, ...foot];
+}
 
 const bodyRows = (state: Planning, frame: Frame): number => Math.max(1, frame.rows - footLines(state, frame).length);
 

@@ -4,6 +4,8 @@
  */
 
 import type { SummaryId, Timestamp } from "../../core/model.ts";
+import type { PartOf } from "../../core/ports.ts";
+import { missingModel } from "../../core/rewrite.ts";
 import type { PlannedRewrite } from "../../core/rewrite.ts";
 import { formatCount, timestampToMs } from "../../core/text.ts";
 import { diffLines, unifiedDiff } from "../../show/diff.ts";
@@ -12,10 +14,11 @@ import { textLines } from "../../show/passages.ts";
 import { breakLines, oneLine, plural, widthOf, wrap } from "../../show/render.ts";
 import type { Paint } from "../../show/render.ts";
 import { aboveWords, changeOf, kindWords, rangeWords } from "../../show/rewriting.ts";
-import type { Frame } from "../contract.ts";
-import { beside, ends, fitAll, place, spinner } from "../draw.ts";
-import { scrolled, textMoved } from "../list.ts";
-import type { ListAction, ScrollAction } from "../list.ts";
+import type { Ask } from "../asks.ts";
+import type { Asking, Binding, Frame, LayerEvent, Step } from "../contract.ts";
+import { beside, ends, fitAll, laidOutOnce, place, spinner } from "../draw.ts";
+import { scrolled } from "../list.ts";
+import type { Scroll } from "../keys.ts";
 import type { Drafted, PlannedWork } from "./rewrite-asks.ts";
 
 export interface Review {
@@ -26,12 +29,119 @@ export interface Review {
   readonly top: number;
 }
 
+/** What such a dialog goes through. */
+export type Phase =
+  /** It shows what would be done; `words` say what is being read for that. */
+  | { readonly kind: "plan"; readonly words: string }
+  | { readonly kind: "in flight"; readonly target: PlannedRewrite; readonly since: Timestamp }
+  | { readonly kind: "review"; readonly review: Review }
+  | { readonly kind: "applying"; readonly review: Review; readonly words: string; readonly isTooLate: boolean }
+  /** `again`: what was asked in vain. */
+  | { readonly kind: "trouble"; readonly trouble: Trouble; readonly again: Asking }
+  /** It shows what was done. */
+  | { readonly kind: "ended" };
+
+interface Dialog {
+  readonly phase: Phase;
+  /** The first line that is seen of what would be done, or was. */
+  readonly top: number;
+}
+
+/** One slot for all that is asked: the next ends what was before. */
+export const slot = "rewrite";
+
+/** Whether it is in one of these phases. */
+export const during =
+  (...kinds: readonly Phase["kind"][]) =>
+  ({ phase }: Dialog): boolean =>
+    kinds.includes(phase.kind);
+
 export const startReview = (target: PlannedRewrite, draft: Drafted): Review => ({
   target,
   draft,
   isDiff: false,
   top: 0,
 });
+
+/** Has a draft put in place. */
+export const applying = <S extends Dialog>(state: S, review: Review, partOf: PartOf): Step<S> => ({
+  state: { ...state, phase: { kind: "applying", review, words: "opening the database", isTooLate: false } },
+  asks: [{ kind: "rewriteApply", slot, draft: review.draft, partOf }],
+});
+
+/** For keys that have to do with the draft that is looked at. */
+export const ofReview = <S extends Dialog>(act: (state: S, review: Review, frame: Frame) => Step<S>) => ({
+  when: during("review"),
+  does: (state: S, frame: Frame): Step<S> =>
+    state.phase.kind === "review" ? act(state, state.phase.review, frame) : { state },
+});
+
+/** The keys that both dialogs have. */
+export const reviewKeys = <S extends Dialog>(
+  apply: (state: S, review: Review) => Step<S>,
+  retry: (state: S, again: Asking, frame: Frame) => Step<S>,
+) =>
+  ({
+    apply: {
+      keys: ["y", "enter"],
+      action: "apply",
+      short: "apply",
+      says: "put the new text in place",
+      changes: true,
+      ...ofReview(apply),
+    },
+    retry: {
+      keys: ["enter"],
+      action: "retry",
+      short: "again",
+      says: "try again what did not work",
+      changes: true,
+      when: during("trouble"),
+      does: (state: S, frame: Frame): Step<S> =>
+        state.phase.kind === "trouble" ? retry(state, state.phase.again, frame) : { state },
+    },
+    diff: {
+      keys: ["d"],
+      action: "diff",
+      short: "diff",
+      says: "show what changes as a diff, or both texts again",
+      ...ofReview<S>((state, review) => ({
+        state: { ...state, phase: { kind: "review", review: { ...review, isDiff: !review.isDiff, top: 0 } } },
+      })),
+    },
+  }) satisfies Record<string, Binding<S>>;
+
+export const troubled = <S extends Dialog>(state: S, trouble: Trouble, ask: Ask): Step<S> => ({
+  state: { ...state, phase: { kind: "trouble", trouble, again: { ...ask, slot } } },
+});
+
+/** What was to be applied can still be; why it was not is on the status line. */
+export function failed<S extends Dialog>(state: S, { ask, failure }: LayerEvent<"failed">): Step<S> {
+  const { phase } = state;
+  if (phase.kind !== "applying") return troubled(state, failure, ask);
+  return { state: { ...state, phase: { kind: "review", review: phase.review } } };
+}
+
+/** What is written says how far it is; once it is being written it cannot be stopped. */
+export function progressed<S extends Dialog>(state: S, { progress }: LayerEvent<"progress">): Step<S> {
+  const { phase } = state;
+  const { done, of } = progress;
+  const words = of === null ? progress.words : `${progress.words}, ${formatCount(done)} of ${formatCount(of)}`;
+  if (phase.kind === "plan") return { state: { ...state, phase: { ...phase, words } } };
+  if (phase.kind !== "applying") return { state };
+  return { state: { ...state, phase: { ...phase, words, isTooLate: done > 0 } } };
+}
+
+/** Scrolls the texts of a draft, or else what stands in their place, of which `measure` tells the size. */
+export const scrolledIn =
+  <S extends Dialog>(measure: (state: S, frame: Frame) => { readonly count: number; readonly rows: number }) =>
+  (state: S, by: Scroll, frame: Frame): S => {
+    const { phase } = state;
+    if (phase.kind === "review" || phase.kind === "applying")
+      return { ...state, phase: { ...phase, review: scrolledReview(phase.review, by, frame) } };
+    const { count, rows } = measure(state, frame);
+    return { ...state, top: scrolled(state.top, by, count, rows) };
+  };
 
 /** As much as there is: texts are to be read. */
 export const wholeBox = ({ columns, rows }: Frame) => ({
@@ -89,19 +199,6 @@ function panesOf({ draft, isDiff }: Review, frame: Frame): Panes {
 
 type Text = Omit<Pane, "rows">;
 
-/** Wrapping a long text takes longer than a key may: it is done once for a width. */
-export function laidOutOnce<K extends object, T>(layOut: (of: K, page: Page) => T): (of: K, page: Page) => T {
-  const known = new WeakMap<K, Pick<Page, "columns" | "paint"> & { readonly laid: T }>();
-  return (of, page) => {
-    const { columns, paint } = page;
-    const found = known.get(of);
-    if (found?.columns === columns && found.paint === paint) return found.laid;
-    const laid = layOut(of, page);
-    known.set(of, { columns, paint, laid });
-    return laid;
-  };
-}
-
 const textsOf = laidOutOnce((draft: Drafted, { columns, paint }): readonly [Text, Text] => {
   const isBeside = columns >= besideMin;
   const [left, right] = isBeside ? [Math.floor((columns - 3) / 2), Math.ceil((columns - 3) / 2)] : [columns, columns];
@@ -128,12 +225,10 @@ const lastTop = (panes: readonly Pane[]): number =>
   panes.reduce((most, { lines, rows }) => Math.max(most, lines.length - rows), 0);
 
 /** After a key or the wheel, or where the room has become another. */
-export function scrollReview(review: Review, by: ListAction | ScrollAction | number, frame: Frame): Review {
+function scrolledReview(review: Review, by: Scroll, frame: Frame): Review {
   const { panes } = panesOf(review, frame);
   const rows = panes.reduce((least, pane) => Math.min(least, pane.rows), frame.rows);
-  const count = lastTop(panes) + rows;
-  const top = typeof by === "number" ? scrolled(review.top, by, count, rows) : textMoved(review.top, by, count, rows);
-  return { ...review, top };
+  return { ...review, top: scrolled(review.top, by, lastTop(panes) + rows, rows) };
 }
 
 /** `asked`: what is to be said or pressed below. */
@@ -218,6 +313,16 @@ export const troubleLines = ({ message, hint }: Trouble, page: Page): readonly s
   ...brokenUp(`✗ ${message}`, page).map(page.paint.caution),
   ...(hint === null ? [] : brokenUp(page.typed(hint), page).map(page.paint.soft)),
 ];
+
+/** Why what is planned cannot be begun; null if it can. */
+export function hindranceLines({ model }: PlannedWork["plan"], page: Page & Partial<Frame>): readonly string[] | null {
+  const { readOnly = null } = page;
+  if (model === null) {
+    const { message, hint = null } = missingModel();
+    return ["", ...troubleLines({ message, hint }, page)];
+  }
+  return readOnly === null ? null : ["", page.paint.caution(`nothing can be changed: ${readOnly}`)];
+}
 
 /** Between words where they fit, and within those that do not. */
 const brokenUp = (text: string, { columns }: Page): readonly string[] =>

@@ -8,7 +8,7 @@ import { LcmError } from "../../core/errors.ts";
 import type { Finding } from "../../core/inspect.ts";
 import { createLcm } from "../../core/lcm.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { ConversationId, SummaryId } from "../../core/model.ts";
+import type { SummaryId } from "../../core/model.ts";
 import type { Model, PartOf } from "../../core/ports.ts";
 import { templateNameOf } from "../../core/prompts.ts";
 import { rewriteRules, sourceless } from "../../core/rewrite.ts";
@@ -19,7 +19,7 @@ import { sourceOfSummary } from "../../core/summary-source.ts";
 import { costOfRewrites, keptOf } from "../../show/rewriting.ts";
 import type { RewritesPlan } from "../../show/rewriting.ts";
 import { refusalHint } from "../../show/summariser.ts";
-import type { Doing, Performers, Port } from "../port.ts";
+import type { Doing, OfConversation, Port } from "../port.ts";
 
 /** What is planned, by whom, and what that may cost. */
 export interface PlannedWork {
@@ -53,26 +53,8 @@ export type AppliedDraft =
   | { readonly kind: "written"; readonly change: number; readonly above: readonly SummaryId[] }
   | { readonly kind: "stale"; readonly reason: string };
 
-export interface RewriteAsks {
-  readonly rewritePreview: { readonly ask: { readonly summary: SummaryId }; readonly told: RewritePreview };
-  /** `isFresh`: another text, also where one is kept. */
-  readonly rewriteDraft: {
-    readonly ask: { readonly target: PlannedRewrite; readonly isFresh: boolean };
-    readonly told: Drafting;
-  };
-  readonly rewriteApply: {
-    readonly ask: { readonly draft: Drafted; readonly partOf: PartOf };
-    readonly told: AppliedDraft;
-  };
-  /** A summary and all below it; or, where none is named, what is in need of repair. */
-  readonly rewritesPlan: {
-    readonly ask: { readonly conversation: ConversationId; readonly summary: SummaryId | null };
-    readonly told: ManyPlanned;
-  };
-}
-
-export const rewriteAsks: Performers<RewriteAsks> = {
-  async rewritePreview({ summary }, { port }) {
+export const rewriteAsks = {
+  async rewritePreview({ summary }: { readonly summary: SummaryId }, { port }: Doing): Promise<RewritePreview> {
     const lcm = await port.reading();
     const { source, planned } = await planOne(lcm, summary);
     const above = (await lcm.store.derived([summary])).get(summary) ?? [];
@@ -84,7 +66,11 @@ export const rewriteAsks: Performers<RewriteAsks> = {
     };
   },
 
-  async rewriteDraft({ target, isFresh }, { port, signal }) {
+  /** `isFresh`: another text, also where one is kept. */
+  async rewriteDraft(
+    { target, isFresh }: { readonly target: PlannedRewrite; readonly isFresh: boolean },
+    { port, signal }: Doing,
+  ): Promise<Drafting> {
     const { problems } = await port.prompts();
     const unfit = problems.get(target.template);
     if (unfit !== undefined) throw unfit;
@@ -95,7 +81,10 @@ export const rewriteAsks: Performers<RewriteAsks> = {
     return { kind: "refused", message, hint: refusalHint(refusal, await port.summariser(), "applied", 1) };
   },
 
-  async rewriteApply({ draft, partOf }, { port, signal, onProgress }) {
+  async rewriteApply(
+    { draft, partOf }: { readonly draft: Drafted; readonly partOf: PartOf },
+    { port, signal, onProgress }: Doing,
+  ): Promise<AppliedDraft> {
     return await port.writing(async (lcm, backUp) => {
       onProgress({ done: 0, of: null, words: "making a backup first, once a session" });
       await backUp();
@@ -109,7 +98,11 @@ export const rewriteAsks: Performers<RewriteAsks> = {
     });
   },
 
-  async rewritesPlan({ conversation, summary }, { port, onProgress }) {
+  /** A summary and all below it; or, where none is named, what is in need of repair. */
+  async rewritesPlan(
+    { conversation, summary }: OfConversation & { readonly summary: SummaryId | null },
+    { port, onProgress }: Doing,
+  ): Promise<ManyPlanned> {
     const lcm = await port.reading();
     const planned =
       summary === null

@@ -7,8 +7,9 @@ import type { PlannedRewrite } from "../../core/rewrite.ts";
 import { createPaint } from "../../show/render.ts";
 import type { Answer, Ask } from "../asks.ts";
 import type { Frame, LayerEvent } from "../contract.ts";
+import { advance, open } from "../layers.ts";
 import type { Drafting, RewritePreview } from "./rewrite-asks.ts";
-import { openRewrite, rewriteModule } from "./rewrite.ts";
+import { rewriteModule } from "./rewrite.ts";
 import type { RewriteDialog } from "./rewrite.ts";
 
 const at = "2026-02-17T15:37:00.000Z" as Timestamp;
@@ -89,8 +90,8 @@ const draftOf = (old: string, now: string): Extract<Drafting, { readonly kind: "
   };
 };
 
-type Event = LayerEvent<never>;
-const act = (action: string): Event => ({ kind: "action", action: action as never, key: { name: "", text: "" } });
+type Event = LayerEvent;
+const act = (action: string): Event => ({ kind: "action", action });
 const answer = (told: Answer): Event => ({ kind: "answer", answer: told });
 const draftAsk: Ask<"rewriteDraft"> = { kind: "rewriteDraft", target, isFresh: false };
 const previewed = (source = "a source"): Event =>
@@ -100,8 +101,8 @@ const drafted = (old = "old", now = "new"): Event =>
 
 const play = (events: readonly Event[], in_: Frame = frame) =>
   events.reduce(
-    (step, event) => rewriteModule.update(step.state, event, in_),
-    openRewrite({ kind: "rewrite", summary: id }),
+    (step, event) => advance(rewriteModule, step.state, event, in_),
+    open({ kind: "rewrite", summary: id }),
   );
 const screen = (state: RewriteDialog, in_: Frame = frame): string => rewriteModule.draw(state, in_).join("\n");
 
@@ -162,9 +163,7 @@ describe("the dialog that rewrites one summary", () => {
       const failure = { code: "unavailable", message: "the database is locked", hint: null };
       const { state } = play([...events, { kind: "failed", ask: draftAsk, failure }]);
       assert.equal(rewriteModule.isBusy?.(state), false, phase);
-      const ways_ = rewriteModule.keys.filter(
-        ({ action, keys }) => keys.includes("escape") && rewriteModule.isOffered?.(state, action),
-      );
+      const ways_ = rewriteModule.keys.filter(({ keys, when }) => keys.includes("escape") && when?.(state));
       assert.equal(ways_.length, 1, phase);
       assert.deepEqual(play([...events, act("cancel")]).go, { kind: "back" }, phase);
     }

@@ -3,7 +3,7 @@
  * yes nothing is changed; a draft that is not wanted is kept by the store, as it is on the command line.
  */
 
-import type { SummaryId, Timestamp } from "../../core/model.ts";
+import type { SummaryId } from "../../core/model.ts";
 import { missingModel } from "../../core/rewrite.ts";
 import type { PlannedRewrite } from "../../core/rewrite.ts";
 import { formatCount } from "../../core/text.ts";
@@ -11,31 +11,37 @@ import type { Page } from "../../show/page.ts";
 import { textLines } from "../../show/passages.ts";
 import { facts, plural } from "../../show/render.ts";
 import { callLines, modelLines } from "../../show/summariser.ts";
-import type { Answer } from "../asks.ts";
-import type { Asking, Frame, Module, Place, Step } from "../contract.ts";
-import { fit, fitAll, place, rule, spinner } from "../draw.ts";
-import { listKeys, scrolled, scrollKeys, textMoved } from "../list.ts";
-import type { ListAction, ScrollAction } from "../list.ts";
+import type { Asking, Frame, Module, Step } from "../contract.ts";
+import { fit, fitAll, laidOutOnce, place, rule, spinner } from "../draw.ts";
+import { createScroll } from "../list.ts";
 import {
   aboveForms,
+  applying,
   currentTrouble,
   drawReview,
+  during,
+  failed,
   headLines,
-  laidOutOnce,
+  hindranceLines,
   noticeOf,
+  ofReview,
+  progressed,
   promptWords,
   question,
+  reviewKeys,
   rewroteWords,
-  scrollReview,
+  scrolledIn,
+  slot,
   staleTrouble,
   startReview,
+  troubled,
   troubleLines,
   uselessTrouble,
   waitingWords,
   wayBack,
   wholeBox,
 } from "./review.ts";
-import type { Review, Trouble } from "./review.ts";
+import type { Phase } from "./review.ts";
 import type { RewritePreview } from "./rewrite-asks.ts";
 
 export interface RewriteDialog {
@@ -43,41 +49,9 @@ export interface RewriteDialog {
   readonly summary: SummaryId;
   /** Null until it has been read. */
   readonly preview: RewritePreview | null;
-  /** The first line of the source that is seen. */
   readonly top: number;
   readonly phase: Phase;
 }
-
-type Phase =
-  | { readonly kind: "preview" }
-  | { readonly kind: "in flight"; readonly target: PlannedRewrite; readonly since: Timestamp }
-  | { readonly kind: "review"; readonly review: Review }
-  | { readonly kind: "applying"; readonly review: Review; readonly words: string; readonly isTooLate: boolean }
-  /** `again`: what was asked in vain. */
-  | { readonly kind: "trouble"; readonly trouble: Trouble; readonly again: Asking };
-
-/** One slot for all that is asked: the next ends what was before. */
-const slot = "rewrite";
-const previewOf = (summary: SummaryId): Asking => ({ kind: "rewritePreview", slot, summary });
-
-export const openRewrite = ({ summary }: Extract<Place, { readonly kind: "rewrite" }>): Step<RewriteDialog> => ({
-  state: { kind: "rewrite", summary, preview: null, top: 0, phase: { kind: "preview" } },
-  asks: [previewOf(summary)],
-});
-
-// ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-type Action = ListAction | ScrollAction | "send" | "fresh" | "apply" | "diff" | "retry" | "discard" | "cancel";
-
-const scrolling: readonly Action[] = [...listKeys, ...scrollKeys].map(({ action }) => action);
-
-const offered: Readonly<Record<Phase["kind"], readonly Action[]>> = {
-  preview: ["send", "fresh", "cancel", ...scrolling],
-  "in flight": ["cancel", ...scrolling],
-  review: ["apply", "fresh", "diff", "discard", ...scrolling],
-  applying: ["cancel", ...scrolling],
-  trouble: ["retry", "fresh", "cancel"],
-};
 
 /** Why the model cannot be asked for it; null if it can. */
 function whyNot({ preview }: RewriteDialog): string | null {
@@ -90,8 +64,21 @@ function whyNot({ preview }: RewriteDialog): string | null {
 const isKept = ({ preview }: RewriteDialog): boolean => (preview?.plan.kept.length ?? 0) > 0;
 const isCurrent = ({ preview }: RewriteDialog): boolean => (preview?.plan.current.length ?? 0) > 0;
 
-export const rewriteModule: Module<RewriteDialog, Action> = {
+const scroll = createScroll(
+  scrolledIn<RewriteDialog>((state, frame) => {
+    const { source, rows } = previewOn(state, frame);
+    return { count: source.length, rows };
+  }),
+);
+
+const own = reviewKeys<RewriteDialog>(
+  (state, review) => applying(state, review, { operation: "rewrite" }),
+  (state, again, frame) => send(state, again, frame),
+);
+
+export const rewriteModule: Module<RewriteDialog> = {
   name: "Rewrite",
+  open: (place) => ({ ...place, preview: null, top: 0, phase: plan }),
   box: (_, frame) => wholeBox(frame),
   keys: [
     {
@@ -100,126 +87,84 @@ export const rewriteModule: Module<RewriteDialog, Action> = {
       short: "send",
       says: "have the model write it anew, or show the draft that is kept",
       changes: true,
+      when: during("plan"),
       disabled: (state) => whyNot(state) ?? (isCurrent(state) ? currentTrouble.message : null),
+      does: (state, frame) => draft(state, false, frame),
     },
-    { keys: ["enter"], action: "retry", short: "again", says: "try again what did not work", changes: true },
-    { keys: ["y", "enter"], action: "apply", short: "apply", says: "put the new text in place", changes: true },
-    { keys: ["d"], action: "diff", short: "diff", says: "show what changes as a diff, or both texts again" },
+    own.retry,
+    own.apply,
+    own.diff,
     {
       keys: ["f"],
       action: "fresh",
       short: "ask anew",
       says: "ask for another text, although there is one",
       changes: true,
+      when: (state) =>
+        during("review", "trouble")(state) || (during("plan")(state) && (isKept(state) || isCurrent(state))),
       disabled: whyNot,
+      does: (state, frame) => draft(state, true, frame),
     },
-    { keys: ["n", "escape", "q"], action: "discard", short: "discard", says: "leave the old text in place" },
-    { keys: ["escape", "q", "n"], action: "cancel", short: "cancel", says: "stop, and change nothing" },
-    ...listKeys,
-    ...scrollKeys,
+    {
+      keys: ["n", "escape", "q"],
+      action: "discard",
+      short: "discard",
+      says: "leave the old text in place",
+      ...ofReview((state) =>
+        leave(state, "discarded: the old text stays, and the draft is kept until you come back to it"),
+      ),
+    },
+    {
+      keys: ["escape", "q", "n"],
+      action: "cancel",
+      short: "cancel",
+      says: "stop, and change nothing",
+      when: during("plan", "in flight", "applying", "trouble"),
+      does(state) {
+        const { phase } = state;
+        if (phase.kind === "applying" && phase.isTooLate)
+          return { state, notice: { tone: "said", text: "too late to cancel: it is written whole, in one step" } };
+        return leave(state, phase.kind === "trouble" ? null : "cancelled: nothing was changed");
+      },
+    },
+    ...scroll.keys.map((each) => ({ ...each, when: during("plan", "in flight", "review", "applying") })),
   ],
-  isOffered: (state, action) =>
-    offered[state.phase.kind].includes(action) &&
-    (action !== "fresh" || state.phase.kind !== "preview" || isKept(state) || isCurrent(state)),
   title: () => "rewrite",
-  isBusy: ({ preview, phase }) =>
-    phase.kind === "in flight" || phase.kind === "applying" || (phase.kind === "preview" && preview === null),
-  update(state, event, frame) {
-    const { phase } = state;
-    switch (event.kind) {
-      case "answer":
-        return answered(state, event.answer, frame);
-      case "failed": {
-        // What was to be applied can still be; why it was not is on the status line.
-        if (phase.kind === "applying") return { state: { ...state, phase: { kind: "review", review: phase.review } } };
-        const again: Asking = { ...event.ask, slot };
-        return { state: { ...state, phase: { kind: "trouble", trouble: event.failure, again } } };
-      }
-      case "progress":
-        if (phase.kind !== "applying") return { state };
-        const { words, done } = event.progress;
-        return { state: { ...state, phase: { ...phase, words, isTooLate: done > 0 } } };
-      case "changed":
-        return phase.kind === "preview" ? { state, asks: [previewOf(state.summary)] } : { state };
-      case "wheel":
-        return { state: scroll(state, event.lines, frame) };
-      case "resized":
-        return { state: scroll(state, 0, frame) };
-      case "action":
-        return acted(state, event.action, frame);
-      default:
-        return { state };
-    }
+  isBusy: (state) => during("in flight", "applying")(state) || (during("plan")(state) && state.preview === null),
+  reads: ({ phase, summary }) => (phase.kind === "plan" ? [{ kind: "rewritePreview", slot, summary }] : []),
+  answers: {
+    rewritePreview: (state, preview, frame) => ({
+      state: scroll.by({ ...state, preview, phase: plan }, 0, frame),
+    }),
+    rewriteDraft(state, told, _, ask) {
+      if (told.kind === "drafted")
+        return { state: { ...state, phase: { kind: "review", review: startReview(ask.target, told) } } };
+      const trouble =
+        told.kind === "unusable" ? uselessTrouble(told.reason) : told.kind === "current" ? currentTrouble : told;
+      return troubled(state, trouble, ask);
+    },
+    rewriteApply(state, told, frame) {
+      const { phase } = state;
+      if (phase.kind !== "applying") return { state };
+      const { target, draft: applied } = phase.review;
+      if (told.kind === "stale")
+        return troubled(state, staleTrouble(told.reason), { kind: "rewriteDraft", target, isFresh: false });
+      const words = rewroteWords(applied.old.id, applied.old.tokens, applied.summary.tokens);
+      const text = noticeOf(words, [wayBack(told.change), ...aboveForms(told.above.length)], frame);
+      return { state, go: { kind: "back" }, notice: { tone: "good", text } };
+    },
+  },
+  on: {
+    ...scroll.on,
+    failed,
+    progress: progressed,
   },
   draw,
 };
 
 // ── Update ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function answered(state: RewriteDialog, answer: Answer, frame: Frame): Step<RewriteDialog> {
-  const { phase } = state;
-  const troubled = (trouble: Trouble, again: Asking): Step<RewriteDialog> => ({
-    state: { ...state, phase: { kind: "trouble", trouble, again } },
-  });
-  switch (answer.kind) {
-    case "rewritePreview":
-      return { state: scroll({ ...state, preview: answer.told, phase: { kind: "preview" } }, 0, frame) };
-    case "rewriteDraft": {
-      const { told, ask } = answer;
-      const again: Asking = { ...ask, slot };
-      if (told.kind === "drafted")
-        return { state: { ...state, phase: { kind: "review", review: startReview(ask.target, told) } } };
-      if (told.kind === "unusable") return troubled(uselessTrouble(told.reason), again);
-      return troubled(told.kind === "current" ? currentTrouble : told, again);
-    }
-    case "rewriteApply": {
-      const { told } = answer;
-      if (phase.kind !== "applying") return { state };
-      const { target, draft } = phase.review;
-      if (told.kind === "stale")
-        return troubled(staleTrouble(told.reason), { kind: "rewriteDraft", slot, target, isFresh: false });
-      const words = rewroteWords(draft.old.id, draft.old.tokens, draft.summary.tokens);
-      const text = noticeOf(words, [wayBack(told.change), ...aboveForms(told.above.length)], frame);
-      return { state, go: { kind: "back" }, notice: { tone: "good", text } };
-    }
-    default:
-      return { state };
-  }
-}
-
-function acted(state: RewriteDialog, action: Action, frame: Frame): Step<RewriteDialog> {
-  const { phase, preview } = state;
-  const target = phase.kind === "review" ? phase.review.target : preview?.plan.targets[0];
-  switch (action) {
-    case "send":
-    case "fresh":
-      if (target === undefined) return { state };
-      return send(state, { kind: "rewriteDraft", slot, target, isFresh: action === "fresh" }, frame);
-    case "retry":
-      return phase.kind === "trouble" ? send(state, phase.again, frame) : { state };
-    case "apply": {
-      if (phase.kind !== "review") return { state };
-      const { review } = phase;
-      return {
-        state: { ...state, phase: { kind: "applying", review, words: "opening the database", isTooLate: false } },
-        asks: [{ kind: "rewriteApply", slot, draft: review.draft, partOf: { operation: "rewrite" } }],
-      };
-    }
-    case "diff":
-      if (phase.kind !== "review") return { state };
-      return {
-        state: { ...state, phase: { ...phase, review: { ...phase.review, isDiff: !phase.review.isDiff, top: 0 } } },
-      };
-    case "discard":
-      return leave(state, "discarded: the old text stays, and the draft is kept until you come back to it");
-    case "cancel":
-      if (phase.kind === "applying" && phase.isTooLate)
-        return { state, notice: { tone: "said", text: "too late to cancel: it is written whole, in one step" } };
-      return leave(state, phase.kind === "trouble" ? null : "cancelled: nothing was changed");
-    default:
-      return { state: scroll(state, action, frame) };
-  }
-}
+const plan: Phase = { kind: "plan", words: "" };
 
 const leave = (state: RewriteDialog, text: string | null): Step<RewriteDialog> => ({
   state,
@@ -227,22 +172,15 @@ const leave = (state: RewriteDialog, text: string | null): Step<RewriteDialog> =
   ...(text !== null && { notice: { tone: "said", text } }),
 });
 
-function send(state: RewriteDialog, ask: Asking, { now }: Frame): Step<RewriteDialog> {
-  const phase: Phase =
-    ask.kind === "rewriteDraft" ? { kind: "in flight", target: ask.target, since: now } : { kind: "preview" };
-  return { state: { ...state, phase }, asks: [ask] };
+function draft(state: RewriteDialog, isFresh: boolean, frame: Frame): Step<RewriteDialog> {
+  const { phase, preview } = state;
+  const target = phase.kind === "review" ? phase.review.target : preview?.plan.targets[0];
+  return target === undefined ? { state } : send(state, { kind: "rewriteDraft", slot, target, isFresh }, frame);
 }
 
-function scroll(state: RewriteDialog, by: ListAction | ScrollAction | number, frame: Frame): RewriteDialog {
-  const { phase, top } = state;
-  if (phase.kind === "review" || phase.kind === "applying")
-    return { ...state, phase: { ...phase, review: scrollReview(phase.review, by, frame) } };
-  const { source, rows } = previewOn(state, frame);
-  const count = source.length;
-  return {
-    ...state,
-    top: typeof by === "number" ? scrolled(top, by, count, rows) : textMoved(top, by, count, rows),
-  };
+function send(state: RewriteDialog, ask: Asking, { now }: Frame): Step<RewriteDialog> {
+  const phase: Phase = ask.kind === "rewriteDraft" ? { kind: "in flight", target: ask.target, since: now } : plan;
+  return { state: { ...state, phase }, asks: [ask] };
 }
 
 // ── Draw ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -251,11 +189,12 @@ function draw(state: RewriteDialog, frame: Frame): readonly string[] {
   const { phase } = state;
   const { beat } = frame;
   switch (phase.kind) {
-    case "preview":
+    case "plan":
     case "in flight":
+    case "ended":
       return drawPreview(state, frame);
     case "review":
-      return drawReview(phase.review, frame, question("Put the new text in its place?", reviewKeys, frame));
+      return drawReview(phase.review, frame, question("Put the new text in its place?", answers, frame));
     case "applying":
       return drawReview(phase.review, frame, `${spinner(beat)} ${phase.words} …`);
     case "trouble":
@@ -268,7 +207,7 @@ function draw(state: RewriteDialog, frame: Frame): readonly string[] {
   }
 }
 
-const reviewKeys = ["y yes", "n no", "d diff", "f ask anew"];
+const answers = ["y yes", "n no", "d diff", "f ask anew"];
 
 function drawPreview(state: RewriteDialog, frame: Frame): readonly string[] {
   const { columns, paint } = frame;
@@ -351,17 +290,14 @@ function footOf(state: RewriteDialog, frame: Frame): readonly string[] {
         frame,
       ),
     ];
-  const { targets, skipped, model } = preview.plan;
+  const { targets, skipped } = preview.plan;
   if (targets.length === 0)
     return troubleLines(
       { message: `${state.summary} cannot be rewritten: ${skipped[0]?.reason ?? ""}`, hint: null },
       frame,
     );
-  if (model === null) {
-    const { message, hint = null } = missingModel();
-    return ["", ...troubleLines({ message, hint }, frame)];
-  }
-  if (frame.readOnly !== null) return ["", frame.paint.caution(`nothing can be changed: ${frame.readOnly}`)];
+  const hindrance = hindranceLines(preview.plan, frame);
+  if (hindrance !== null) return hindrance;
   if (isCurrent(state)) return ["", question("Ask for another text?", ["f yes", "esc no"], frame)];
   return isKept(state)
     ? ["", question("Show the draft?", ["↵ yes", "f ask anew", "esc no"], frame)]

@@ -7,8 +7,9 @@ import type { PlannedRewrite } from "../../core/rewrite.ts";
 import { createPaint } from "../../show/render.ts";
 import type { Answer } from "../asks.ts";
 import type { Asking, Frame, LayerEvent, Step } from "../contract.ts";
+import { advance, open } from "../layers.ts";
 import type { AppliedDraft, Drafting, ManyPlanned } from "./rewrite-asks.ts";
-import { openRewrites, rewritesModule } from "./rewrites.ts";
+import { rewritesModule } from "./rewrites.ts";
 import type { RewritesDialog } from "./rewrites.ts";
 
 const at = "2026-02-17T15:37:00.000Z" as Timestamp;
@@ -77,16 +78,16 @@ function draftOf(
   return { kind: "drafted", old, summary: { ...made, text, tokens: 900 }, isKept: false, forgets: 0, sources: [] };
 }
 
-type Event = LayerEvent<never>;
-const act = (action: string): Event => ({ kind: "action", action: action as never, key: { name: "", text: "" } });
+type Event = LayerEvent;
+const act = (action: string): Event => ({ kind: "action", action });
 const answer = (told: Answer): Event => ({ kind: "answer", answer: told });
 
 type Played = Step<RewritesDialog>;
 const update = (step: Played, event: Event, room: Frame = frame): Played =>
-  rewritesModule.update(step.state, event, room);
+  advance(rewritesModule, step.state, event, room);
 
 function planned(told: ManyPlanned, summary: SummaryId | null = targetOf(0, 0).summary): Played {
-  const opened = openRewrites({ kind: "rewrites", conversation, summary });
+  const opened = open({ kind: "rewrites", conversation, summary });
   return update(opened, answer({ kind: "rewritesPlan", ask: { kind: "rewritesPlan", conversation, summary }, told }));
 }
 

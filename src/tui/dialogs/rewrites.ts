@@ -4,30 +4,35 @@
  * change, and stays whatever ends the work: doing it again goes on where it ended.
  */
 
-import type { Timestamp } from "../../core/model.ts";
 import { missingModel } from "../../core/rewrite.ts";
 import type { PlannedRewrite } from "../../core/rewrite.ts";
-import { formatCount } from "../../core/text.ts";
 import type { Page } from "../../show/page.ts";
 import { findingLines, planLines, skippedLines } from "../../show/rewriting.ts";
-import type { Answer, Ask } from "../asks.ts";
-import type { Asking, Frame, Module, Place, Step } from "../contract.ts";
-import { ends, fitAll, place, spinner } from "../draw.ts";
-import { listKeys, scrolled, scrollKeys, textMoved } from "../list.ts";
-import type { ListAction, ScrollAction } from "../list.ts";
+import type { Ask } from "../asks.ts";
+import type { Frame, Module, Step } from "../contract.ts";
+import { ends, fitAll, laidOutOnce, place, spinner } from "../draw.ts";
+import { createScroll } from "../list.ts";
 import {
+  applying,
   drawReview,
-  laidOutOnce,
+  during,
+  failed,
+  hindranceLines,
+  ofReview,
+  progressed,
   promptWords,
   question,
-  scrollReview,
+  reviewKeys,
+  scrolledIn,
+  slot,
   startReview,
+  troubled,
   troubleLines,
   waitingWords,
   wholeBox,
 } from "./review.ts";
-import type { Review, Trouble } from "./review.ts";
-import type { Drafting, ManyPlanned } from "./rewrite-asks.ts";
+import type { Phase, Review } from "./review.ts";
+import type { AppliedDraft, Drafting, ManyPlanned } from "./rewrite-asks.ts";
 import { drawWork, endLines, noticeOfWork, noWork, placeOf, questionOf } from "./work.ts";
 import type { Outcome, Work } from "./work.ts";
 
@@ -39,67 +44,11 @@ export interface RewritesDialog {
   readonly isPlanning: boolean;
   readonly work: Work;
   readonly phase: Phase;
-  /** The first line of the plan, or of how it ended, that is seen. */
   readonly top: number;
 }
 
-type Phase =
-  | { readonly kind: "plan"; readonly words: string }
-  | { readonly kind: "in flight"; readonly since: Timestamp }
-  | { readonly kind: "review"; readonly review: Review }
-  | { readonly kind: "applying"; readonly review: Review; readonly words: string; readonly isTooLate: boolean }
-  /** `again`: what was asked in vain. */
-  | { readonly kind: "trouble"; readonly trouble: Trouble; readonly again: Asking }
-  | { readonly kind: "ended" };
-
-/** One slot for all that is asked: the next ends what was before. */
-const slot = "rewrites";
-
-export const openRewrites = ({
-  conversation,
-  summary,
-}: Extract<Place, { readonly kind: "rewrites" }>): Step<RewritesDialog> => ({
-  state: {
-    kind: "rewrites",
-    request: { conversation, summary },
-    planned: null,
-    isPlanning: true,
-    work: noWork,
-    phase: { kind: "plan", words: summary === null ? "looking for faults" : "planning" },
-    top: 0,
-  },
-  asks: [{ kind: "rewritesPlan", slot, conversation, summary }],
-});
-
 const isRepair = ({ request }: RewritesDialog): boolean => request.summary === null;
 const targetsOf = ({ planned }: RewritesDialog): readonly PlannedRewrite[] => planned?.plan.targets ?? [];
-
-// ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-type Action =
-  | ListAction
-  | ScrollAction
-  | "start"
-  | "all"
-  | "apply"
-  | "skip"
-  | "diff"
-  | "fresh"
-  | "retry"
-  | "close"
-  | "stop"
-  | "cancel";
-
-const scrolling: readonly Action[] = [...listKeys, ...scrollKeys].map(({ action }) => action);
-
-const offered: Readonly<Record<Phase["kind"], readonly Action[]>> = {
-  plan: ["start", "all", "cancel", ...scrolling],
-  "in flight": ["all", "stop"],
-  review: ["apply", "all", "skip", "diff", "fresh", "stop", ...scrolling],
-  applying: ["stop", ...scrolling],
-  trouble: ["retry", "stop"],
-  ended: ["close", ...scrolling],
-};
 
 function whyNot({ planned, phase, ...state }: RewritesDialog): string | null {
   if (phase.kind !== "plan") return null;
@@ -111,126 +60,144 @@ function whyNot({ planned, phase, ...state }: RewritesDialog): string | null {
 
 const nothingWords = (isOfRepair: boolean): string => (isOfRepair ? "nothing to repair" : "nothing to rewrite");
 
-export const rewritesModule: Module<RewritesDialog, Action> = {
+const scroll = createScroll(
+  scrolledIn<RewritesDialog>((state, frame) => {
+    const { lines, rows } = textOn(state, frame);
+    return { count: lines.length, rows };
+  }),
+);
+
+const own = reviewKeys<RewritesDialog>(apply, (state, again, frame) => {
+  if (again.kind === "rewriteDraft") return proceed(state, frame, again.isFresh);
+  return { state: { ...state, isPlanning: true, phase: { kind: "plan", words: "planning" } }, asks: [again] };
+});
+
+export const rewritesModule: Module<RewritesDialog> = {
   name: "Rewrite many, or repair",
+  open: ({ kind, conversation, summary }) => ({
+    kind,
+    request: { conversation, summary },
+    planned: null,
+    isPlanning: true,
+    work: noWork,
+    phase: { kind: "plan", words: summary === null ? "looking for faults" : "planning" },
+    top: 0,
+  }),
   box(state, frame) {
     const whole = wholeBox(frame);
-    const isText = state.phase.kind === "plan" || state.phase.kind === "ended";
-    if (!isText) return whole;
+    if (!during("plan", "ended")(state)) return whole;
     const columns = Math.min(planColumnsMax, whole.columns);
     const page = { ...frame, columns, bounds: columns };
     return { columns, rows: bodyOf(state, page).length + footOf(state, page).length };
   },
   keys: [
-    { keys: ["y", "enter"], action: "start", short: "start", says: "begin", changes: true, disabled: whyNot },
-    { keys: ["y", "enter"], action: "apply", short: "apply", says: "put the new text in place", changes: true },
-    { keys: ["enter"], action: "retry", short: "again", says: "try again what did not work", changes: true },
-    { keys: ["enter", "escape", "q"], action: "close", short: "close", says: "close it" },
-    { keys: ["n"], action: "skip", short: "skip", says: "leave the old text of this one, and go on" },
+    {
+      keys: ["y", "enter"],
+      action: "start",
+      short: "start",
+      says: "begin",
+      changes: true,
+      when: during("plan"),
+      disabled: whyNot,
+      does: (state, frame) => proceed(state, frame),
+    },
+    own.apply,
+    own.retry,
+    {
+      keys: ["enter", "escape", "q"],
+      action: "close",
+      short: "close",
+      says: "close it",
+      when: during("ended"),
+      does: leave,
+    },
+    {
+      keys: ["n"],
+      action: "skip",
+      short: "skip",
+      says: "leave the old text of this one, and go on",
+      ...ofReview((state, { target }, frame) => settle(state, { target, status: "skipped" }, frame)),
+    },
     {
       keys: ["A"],
       action: "all",
       short: "apply all",
       says: "apply this and all that follow without asking",
       changes: true,
+      when: during("plan", "in flight", "review"),
       disabled: (state) => whyNot(state) ?? (state.work.isAuto ? "that is what is being done" : null),
+      does(state, frame) {
+        const { phase, work } = state;
+        const auto = { ...state, work: { ...work, isAuto: true } };
+        if (phase.kind === "review") return apply(auto, phase.review);
+        return phase.kind === "plan" ? proceed(auto, frame) : { state: auto };
+      },
     },
-    { keys: ["d"], action: "diff", short: "diff", says: "show what changes as a diff, or both texts again" },
-    { keys: ["f"], action: "fresh", short: "ask anew", says: "ask for another text of this one", changes: true },
-    { keys: ["escape", "q"], action: "stop", short: "stop", says: "stop here; what is applied stays" },
-    { keys: ["escape", "q", "n"], action: "cancel", short: "cancel", says: "go back without changing anything" },
-    ...listKeys,
-    ...scrollKeys,
+    own.diff,
+    {
+      keys: ["f"],
+      action: "fresh",
+      short: "ask anew",
+      says: "ask for another text of this one",
+      changes: true,
+      ...ofReview((state, _, frame) => proceed(state, frame, true)),
+    },
+    {
+      keys: ["escape", "q"],
+      action: "stop",
+      short: "stop",
+      says: "stop here; what is applied stays",
+      when: during("in flight", "review", "applying", "trouble"),
+      does: (state, frame) =>
+        state.phase.kind === "applying" && state.phase.isTooLate
+          ? { state, notice: { tone: "said", text: "this one is being written; esc after it stops" } }
+          : end(state, frame),
+    },
+    {
+      keys: ["escape", "q", "n"],
+      action: "cancel",
+      short: "cancel",
+      says: "go back without changing anything",
+      when: during("plan"),
+      does: leave,
+    },
+    ...scroll.keys.map((each) => ({ ...each, when: during("plan", "review", "applying", "ended") })),
   ],
-  isOffered: ({ phase }, action) => offered[phase.kind].includes(action),
   title: (state) =>
     isRepair(state)
       ? `repair conversation ${state.request.conversation}`
       : `rewrite ${state.request.summary} and all below it`,
-  isBusy: ({ phase, isPlanning }) => isPlanning || phase.kind === "in flight" || phase.kind === "applying",
-  update(state, event, frame) {
-    const { phase } = state;
-    switch (event.kind) {
-      case "answer":
-        return answered(state, event.answer, frame);
-      case "failed": {
-        // What was to be applied can still be; why it was not is on the status line.
-        if (phase.kind === "applying") return { state: review({ ...state, work: handed(state.work) }, phase.review) };
-        const again: Asking = { ...event.ask, slot };
-        return { state: { ...state, isPlanning: false, phase: { kind: "trouble", trouble: event.failure, again } } };
-      }
-      case "progress": {
-        const { words, done, of } = event.progress;
-        const told = of === null ? words : `${words}, ${formatCount(done)} of ${formatCount(of)}`;
-        if (phase.kind === "plan") return { state: { ...state, phase: { ...phase, words: told } } };
-        if (phase.kind !== "applying") return { state };
-        return { state: { ...state, phase: { ...phase, words: told, isTooLate: done > 0 } } };
-      }
-      case "changed":
-        // One plan at a time: in a long conversation it takes a while.
-        if (phase.kind !== "plan" || state.isPlanning) return { state };
-        return { state: { ...state, isPlanning: true }, asks: [{ kind: "rewritesPlan", slot, ...state.request }] };
-      case "wheel":
-        return { state: scroll(state, event.lines, frame) };
-      case "resized":
-        return { state: scroll(state, 0, frame) };
-      case "action":
-        return acted(state, event.action, frame);
-      default:
-        return { state };
-    }
+  isBusy: (state) => state.isPlanning || during("in flight", "applying")(state),
+  reads: ({ request }) => [{ kind: "rewritesPlan", slot, ...request }],
+  answers: {
+    rewritesPlan: (state, planned, frame) => ({ state: scroll.by({ ...state, planned, isPlanning: false }, 0, frame) }),
+    rewriteDraft: drafted,
+    rewriteApply: applied,
+  },
+  on: {
+    ...scroll.on,
+    changed: again,
+    returned: again,
+    failed(state, event) {
+      // No longer by itself.
+      const work = state.phase.kind === "applying" ? { ...state.work, isAuto: false } : state.work;
+      return failed({ ...state, isPlanning: false, work }, event);
+    },
+    progress: progressed,
   },
   draw,
 };
 
 // ── Update ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const review = (state: RewritesDialog, reviewed: Review): RewritesDialog => ({
-  ...state,
-  phase: { kind: "review", review: reviewed },
-});
+/** One plan at a time: in a long conversation it takes a while. */
+function again(state: RewritesDialog): Step<RewritesDialog> {
+  if (state.phase.kind !== "plan" || state.isPlanning) return { state };
+  return { state: { ...state, isPlanning: true }, asks: [{ kind: "rewritesPlan", slot, ...state.request }] };
+}
 
-/** No longer by itself. */
-const handed = (work: Work): Work => ({ ...work, isAuto: false });
-
-function acted(state: RewritesDialog, action: Action, frame: Frame): Step<RewritesDialog> {
-  const { phase, work } = state;
-  switch (action) {
-    case "start":
-      return proceed(state, frame);
-    case "all": {
-      const auto = { ...state, work: { ...work, isAuto: true } };
-      if (phase.kind === "review") return apply(auto, phase.review);
-      return phase.kind === "plan" ? proceed(auto, frame) : { state: auto };
-    }
-    case "apply":
-      return phase.kind === "review" ? apply(state, phase.review) : { state };
-    case "skip":
-      return phase.kind === "review"
-        ? settle(state, { target: phase.review.target, status: "skipped" }, frame)
-        : { state };
-    case "diff":
-      if (phase.kind !== "review") return { state };
-      return { state: review(state, { ...phase.review, isDiff: !phase.review.isDiff, top: 0 }) };
-    case "fresh":
-      return proceed(state, frame, true);
-    case "retry":
-      if (phase.kind !== "trouble") return { state };
-      if (phase.again.kind === "rewriteDraft") return proceed(state, frame, phase.again.isFresh);
-      return {
-        state: { ...state, isPlanning: true, phase: { kind: "plan", words: "planning" } },
-        asks: [phase.again],
-      };
-    case "stop":
-      if (phase.kind === "applying" && phase.isTooLate)
-        return { state, notice: { tone: "said", text: "this one is being written; esc after it stops" } };
-      return end(state, frame);
-    case "close":
-    case "cancel":
-      return { state, go: { kind: "back" }, notice: noticeOfWork(state.work, isRepair(state), frame) };
-    default:
-      return { state: scroll(state, action, frame) };
-  }
+function leave(state: RewritesDialog, frame: Frame): Step<RewritesDialog> {
+  return { state, go: { kind: "back" }, notice: noticeOfWork(state.work, isRepair(state), frame) };
 }
 
 /** Has the next one drafted, or ends if there is none. */
@@ -238,21 +205,17 @@ function proceed(state: RewritesDialog, frame: Frame, isFresh = false): Step<Rew
   const target = targetsOf(state)[state.work.outcomes.length];
   if (target === undefined) return end(state, frame);
   return {
-    state: { ...state, isPlanning: false, phase: { kind: "in flight", since: frame.now } },
+    state: { ...state, isPlanning: false, phase: { kind: "in flight", target, since: frame.now } },
     asks: [{ kind: "rewriteDraft", slot, target, isFresh }],
   };
 }
 
-function apply(state: RewritesDialog, reviewed: Review): Step<RewritesDialog> {
+function apply(state: RewritesDialog, review: Review): Step<RewritesDialog> {
   const { change } = state.work;
-  const operation = isRepair(state) ? "repair" : "rewrite";
-  const words = "opening the database";
-  return {
-    state: { ...state, phase: { kind: "applying", review: reviewed, words, isTooLate: false } },
-    asks: [
-      { kind: "rewriteApply", slot, draft: reviewed.draft, partOf: { operation, ...(change !== null && { change }) } },
-    ],
-  };
+  return applying(state, review, {
+    operation: isRepair(state) ? "repair" : "rewrite",
+    ...(change !== null && { change }),
+  });
 }
 
 /** What became of one, and on to the next. */
@@ -262,58 +225,47 @@ function settle(state: RewritesDialog, outcome: Outcome, frame: Frame): Step<Rew
   return proceed({ ...state, work: next }, frame);
 }
 
-function answered(state: RewritesDialog, answer: Answer, frame: Frame): Step<RewritesDialog> {
-  switch (answer.kind) {
-    case "rewritesPlan":
-      return { state: scroll({ ...state, planned: answer.told, isPlanning: false }, 0, frame) };
-    case "rewriteDraft":
-      return drafted(state, answer.ask, answer.told, frame);
-    case "rewriteApply": {
-      const { phase, work } = state;
-      if (phase.kind !== "applying") return { state };
-      const { target, draft } = phase.review;
-      if (answer.told.kind === "written") {
-        const { change, above } = answer.told;
-        const written = { ...state, work: { ...work, change, above: [...work.above, ...above] } };
-        const [before, after] = [draft.old.tokens, draft.summary.tokens];
-        return settle(written, { target, status: "applied", before, after }, frame);
-      }
-      if (work.stales + 1 >= stalesMax)
-        return settle(state, { target, status: "unusable", reason: "it was changed by others again and again" }, frame);
-      const again = proceed({ ...state, work: { ...work, stales: work.stales + 1 } }, frame);
-      return { ...again, notice: { tone: "said", text: `${answer.told.reason}: it is drafted again` } };
-    }
-    default:
-      return { state };
-  }
-}
-
 /** So often one is drafted at most, if it is changed by others meanwhile; as on the command line. */
 const stalesMax = 5;
 
-function drafted(state: RewritesDialog, ask: Ask<"rewriteDraft">, told: Drafting, frame: Frame): Step<RewritesDialog> {
+function applied(state: RewritesDialog, told: AppliedDraft, frame: Frame): Step<RewritesDialog> {
+  const { phase, work } = state;
+  if (phase.kind !== "applying") return { state };
+  const { target, draft } = phase.review;
+  if (told.kind === "written") {
+    const { change, above } = told;
+    const written = { ...state, work: { ...work, change, above: [...work.above, ...above] } };
+    const [before, after] = [draft.old.tokens, draft.summary.tokens];
+    return settle(written, { target, status: "applied", before, after }, frame);
+  }
+  if (work.stales + 1 >= stalesMax)
+    return settle(state, { target, status: "unusable", reason: "it was changed by others again and again" }, frame);
+  const step = proceed({ ...state, work: { ...work, stales: work.stales + 1 } }, frame);
+  return { ...step, notice: { tone: "said", text: `${told.reason}: it is drafted again` } };
+}
+
+function drafted(state: RewritesDialog, told: Drafting, frame: Frame, ask: Ask<"rewriteDraft">): Step<RewritesDialog> {
   const { target } = ask;
   switch (told.kind) {
     case "drafted": {
-      const reviewed = startReview(target, told);
-      return state.work.isAuto ? apply(state, reviewed) : { state: review(state, reviewed) };
+      const review = startReview(target, told);
+      return state.work.isAuto ? apply(state, review) : { state: { ...state, phase: { kind: "review", review } } };
     }
     case "unusable":
       return settle(state, { target, status: "unusable", reason: told.reason }, frame);
     case "current":
       return settle(state, { target, status: "current" }, frame);
     case "refused":
-      return { state: { ...state, phase: { kind: "trouble", trouble: told, again: { ...ask, slot } } } };
+      return troubled(state, told, ask);
   }
 }
 
 /** Closes by itself where there is nothing to be told but that all is done. */
 function end(state: RewritesDialog, frame: Frame): Step<RewritesDialog> {
   const { outcomes } = state.work;
-  if (outcomes.length === 0) return acted(state, "cancel", frame);
-  const isWhole = outcomes.length === targetsOf(state).length;
+  const isWhole = outcomes.length === 0 || outcomes.length === targetsOf(state).length;
   if (isWhole && outcomes.every(({ status }) => status === "applied" || status === "current"))
-    return { state, go: { kind: "back" }, notice: noticeOfWork(state.work, isRepair(state), frame) };
+    return leave(state, frame);
   const ended: RewritesDialog = { ...state, phase: { kind: "ended" }, top: 0 };
   return { state: ended, go: { kind: "stop", slot }, notice: noticeOfWork(state.work, isRepair(state), frame) };
 }
@@ -337,20 +289,15 @@ function draw(state: RewritesDialog, frame: Frame): readonly string[] {
       return drawReview(
         phase.review,
         frame,
-        question(`${placeOf(state.work, targetsOf(state))}  Apply it?`, reviewKeys, frame),
+        question(`${placeOf(state.work, targetsOf(state))}  Apply it?`, answers, frame),
       );
     case "applying":
       if (!state.work.isAuto) return drawReview(phase.review, frame, `${spinner(frame.beat)} ${phase.words} …`);
       return drawWork(state.work, targetsOf(state), frame, `${spinner(frame.beat)} ${phase.words} …`);
     case "in flight": {
-      const target = targetsOf(state)[state.work.outcomes.length];
-      if (target === undefined || planned === null) return [];
-      return drawWork(
-        state.work,
-        targetsOf(state),
-        frame,
-        waitingWords(promptWords(target), planned, phase.since, frame),
-      );
+      if (planned === null) return [];
+      const words = waitingWords(promptWords(phase.target), planned, phase.since, frame);
+      return drawWork(state.work, targetsOf(state), frame, words);
     }
     case "trouble": {
       const lines = troubleLines(phase.trouble, frame);
@@ -366,19 +313,7 @@ function draw(state: RewritesDialog, frame: Frame): readonly string[] {
   }
 }
 
-const reviewKeys = ["y yes", "n skip", "A yes to all", "d diff", "esc stop"];
-
-function scroll(state: RewritesDialog, by: ListAction | ScrollAction | number, frame: Frame): RewritesDialog {
-  const { phase, top } = state;
-  if (phase.kind === "review" || phase.kind === "applying")
-    return { ...state, phase: { ...phase, review: scrollReview(phase.review, by, frame) } };
-  const { lines, rows } = textOn(state, frame);
-  const count = lines.length;
-  return {
-    ...state,
-    top: typeof by === "number" ? scrolled(top, by, count, rows) : textMoved(top, by, count, rows),
-  };
-}
+const answers = ["y yes", "n skip", "A yes to all", "d diff", "esc stop"];
 
 function textOn(state: RewritesDialog, frame: Frame) {
   const foot = footOf(state, frame);
@@ -403,16 +338,13 @@ const linesOfPlan = laidOutOnce(({ plan, spend, findings }: ManyPlanned, page) =
 /** What is to be said or asked below; it is always seen. */
 function footOf(state: RewritesDialog, page: Page & Partial<Frame>): readonly string[] {
   const { planned, phase } = state;
-  const { paint, beat = 0, readOnly = null } = page;
+  const { paint, beat = 0 } = page;
   if (phase.kind === "ended") return ["", paint.soft("↵ closes")];
   if (planned === null) return [`${spinner(beat)} ${phase.kind === "plan" ? phase.words : ""} …`];
-  const { targets, model } = planned.plan;
+  const { targets } = planned.plan;
   if (targets.length === 0) return ["", paint.soft("esc goes back")];
-  if (model === null) {
-    const { message, hint = null } = missingModel();
-    return ["", ...troubleLines({ message, hint }, page)];
-  }
-  if (readOnly !== null) return ["", paint.caution(`nothing can be changed: ${readOnly}`)];
+  const hindrance = hindranceLines(planned.plan, page);
+  if (hindrance !== null) return hindrance;
   const keys = ["y yes", "n no", "A yes to all"];
   return ["", question(questionOf(targets, isRepair(state)), keys, page)];
 }

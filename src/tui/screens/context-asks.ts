@@ -7,19 +7,7 @@ import type { ContextItem, Conversation, ConversationId, Role, Timestamp } from 
 import type { Store } from "../../core/ports.ts";
 import { idsOf, itemsOf, rangeOf, wordsOf } from "../../show/context.ts";
 import { inShort, openingOf } from "../../show/messages.ts";
-import type { Performers } from "../port.ts";
-
-export interface ContextAsks {
-  /** `budget`: null is the conversation's own. */
-  readonly prompt: {
-    readonly ask: { readonly conversation: ConversationId; readonly budget: number | null };
-    readonly told: Prompt;
-  };
-  readonly leftOut: {
-    readonly ask: { readonly conversation: ConversationId; readonly boundary: number; readonly anchor: Anchor };
-    readonly told: LeftWindow;
-  };
-}
+import type { Doing, OfConversation } from "../port.ts";
 
 export interface Prompt {
   readonly conversation: Conversation;
@@ -77,8 +65,12 @@ const wordsMax = 240;
 /** How many messages are looked at for the smallest. */
 const lookedAt = 1_000;
 
-export const contextAsks: Performers<ContextAsks> = {
-  async prompt({ conversation: id, budget }, { port }) {
+export const contextAsks = {
+  /** `budget`: null is the conversation's own. */
+  async prompt(
+    { conversation: id, budget }: OfConversation & { readonly budget: number | null },
+    { port }: Doing,
+  ): Promise<Prompt> {
     const lcm = await port.reading();
     const { store } = lcm;
     const assembly = await lcm.assemble(id, budget === null ? {} : { budget });
@@ -105,7 +97,10 @@ export const contextAsks: Performers<ContextAsks> = {
       smallest: report.outcome === "starved" ? await smallestOf(store, id) : null,
     };
   },
-  async leftOut({ conversation, boundary, anchor }, { port }) {
+  async leftOut(
+    { conversation, boundary, anchor }: OfConversation & { readonly boundary: number; readonly anchor: Anchor },
+    { port }: Doing,
+  ): Promise<LeftWindow> {
     const { store } = await port.reading();
     const { side, ordinal, position } = anchor;
     const items = await store.context(

@@ -6,11 +6,12 @@ import { costOf } from "../../core/shown.ts";
 import { formatCount } from "../../core/text.ts";
 import { budgetLine, budgetSource, reservations, starvedWords, wholeItem } from "../../show/context.ts";
 import { bar, legend, makeUp } from "../../show/make-up.ts";
+import type { Page } from "../../show/page.ts";
 import { textLines } from "../../show/passages.ts";
 import { createPaint, cut, oneLine, padEnd, padStart, plural, spanOf, widthOf, wrap } from "../../show/render.ts";
 import type { Paint } from "../../show/render.ts";
 import type { Frame, Place } from "../contract.ts";
-import { beside, fitAll, row, rule, windowed } from "../draw.ts";
+import { beside, fitAll, laidOutOnce, row, rule, textPage, windowed } from "../draw.ts";
 import { drawField } from "../field.ts";
 import type { Field } from "../field.ts";
 import type { List } from "../list.ts";
@@ -32,14 +33,7 @@ export interface ContextScreen {
   readonly typing: Field | null;
   /** Null: where there is room. */
   readonly isPreviewed: boolean | null;
-  readonly preview: Preview | null;
-}
-
-interface Preview {
-  readonly of: Prompt;
-  readonly cursor: number;
-  readonly columns: number;
-  readonly lines: readonly string[];
+  /** The first line of the preview that is seen. */
   readonly top: number;
 }
 
@@ -128,14 +122,14 @@ export function rowAtLine(
 // ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export function drawContext(state: ContextScreen, frame: Frame): readonly string[] {
-  const { prompt, preview } = state;
+  const { prompt } = state;
   const { columns, paint } = frame;
   if (prompt === null) return ["", `  ${state.trouble === null ? "reading …" : oneLine(state.trouble)}`];
   const room = listFrame(state, frame);
   const lines = [...headLines(state, room), ...itemLines(state, prompt, room).map(({ line }) => line)];
   const pane = previewRoom(state, frame);
-  if (pane === null || preview === null) return lines;
-  const text = windowed(preview.lines, preview.top, { ...frame, ...pane });
+  if (pane === null) return lines;
+  const text = windowed(previewLines(state, { ...frame, ...pane }), state.top, { ...frame, ...pane });
   const shown = text.map((line) => ` ${line}`);
   if (pane.isBeside) return beside(lines, shown, [room.columns, pane.columns + 2], frame.rows, paint);
   return [...fitAll(lines, columns, room.rows), rule("what the model gets", columns, paint), ...shown];
@@ -312,10 +306,12 @@ export function previewLines({ prompt, list }: ContextScreen, page: Frame): read
       "",
       paint.soft("enter shows all of it"),
     ];
-  return entryLines(at.entry, page, previewCharacters);
+  return linesOnce(at.entry, page);
 }
 
-function entryLines(entry: Entry, page: Pick<Frame, "paint" | "columns">, charactersMax: number): readonly string[] {
+const linesOnce = laidOutOnce((entry: Entry, page) => entryLines(entry, page, previewCharacters));
+
+function entryLines(entry: Entry, page: Page, charactersMax: number): readonly string[] {
   const { head, text } = wholeItem(page, entry);
   const more = text.length - charactersMax;
   return [
@@ -325,8 +321,8 @@ function entryLines(entry: Entry, page: Pick<Frame, "paint" | "columns">, charac
   ];
 }
 
-export function wholePrompt({ conversation, entries, report }: Prompt, { columns, paint }: Frame): Place {
-  const page = { paint, columns: Math.max(20, Math.min(100, columns - 8)) };
+export function wholePrompt({ conversation, entries, report }: Prompt, frame: Frame): Place {
+  const page = textPage(frame);
   return {
     kind: "text",
     title: `the prompt of conversation ${conversation.id} at ${formatCount(report.budget)} tokens`,

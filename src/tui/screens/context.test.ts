@@ -4,9 +4,10 @@ import type { AssemblyReport, Origin } from "../../core/assemble.ts";
 import type { ContextItem, Conversation, ConversationId, MessageId, SummaryId, Timestamp } from "../../core/model.ts";
 import { createPaint, widthOf } from "../../show/render.ts";
 import type { Frame, LayerEvent, Step } from "../contract.ts";
+import { advance, open } from "../layers.ts";
 import type { LeftRow, Prompt } from "./context-asks.ts";
-import { contextModule, openContext } from "./context.ts";
-import type { ContextScreen } from "./context.ts";
+import { contextModule } from "./context.ts";
+import type { ContextScreen } from "./context-view.ts";
 
 const conversation = 1 as ConversationId;
 const at = "2026-02-17T07:37:00.000Z" as Timestamp;
@@ -84,17 +85,16 @@ const leftRow = (position: number): LeftRow => {
 const leftRows = (from: number, to: number): readonly LeftRow[] =>
   Array.from({ length: to - from }, (_, n) => leftRow(from + n));
 
-type Event = LayerEvent<(typeof contextModule.keys)[number]["action"]>;
+type Event = LayerEvent;
 const after = (state: ContextScreen, ...events: readonly Event[]): Step<ContextScreen> =>
-  events.reduce<Step<ContextScreen>>((step, event) => contextModule.update(step.state, event, frame), { state });
+  events.reduce<Step<ContextScreen>>((step, event) => advance(contextModule, step.state, event, frame), { state });
 const told = (given: Prompt): Event => ({
   kind: "answer",
   answer: { kind: "prompt", ask: { kind: "prompt", conversation, budget: null }, told: given },
 });
-const act = (action: Extract<Event, { readonly kind: "action" }>["action"]): Event => ({
+const act = (action: string): Event => ({
   kind: "action",
   action,
-  key: { name: "", text: "" },
 });
 const typing = (text: string): readonly Event[] => [
   act("budget"),
@@ -102,7 +102,7 @@ const typing = (text: string): readonly Event[] => [
   { kind: "key", key: { name: "enter", text: "" } },
 ];
 const reading = (given: Prompt): ContextScreen =>
-  after(openContext({ kind: "context", conversation }).state, told(given)).state;
+  after(open({ kind: "context", conversation }).state, told(given)).state;
 const lines = (state: ContextScreen): readonly string[] => contextModule.draw(state, frame);
 
 const usual = prompt([summary(1, 300), said(1, "older", 400), said(2, "tail"), said(3, "tail")]);

@@ -7,13 +7,7 @@ import type { Conversation, ConversationId } from "../../core/model.ts";
 import { promptTokens } from "../../core/render-summary.ts";
 import { groupFindings } from "../../show/findings.ts";
 import type { FindingGroup } from "../../show/findings.ts";
-import type { Performers } from "../port.ts";
-
-export interface ConversationsAsks {
-  readonly conversations: { readonly ask: object; readonly told: readonly ConversationRow[] };
-  /** Everything about one is checked, as `lcm doctor` does: that takes as long as it is. */
-  readonly checkup: { readonly ask: { readonly conversation: ConversationId }; readonly told: Checkup };
-}
+import type { Doing, OfConversation } from "../port.ts";
 
 /** A conversation beside others. */
 export interface ConversationRow {
@@ -38,8 +32,8 @@ export interface Checkup {
 
 const compactionsLookedAt = 200;
 
-export const conversationsAsks: Performers<ConversationsAsks> = {
-  async conversations(_ask, { port }) {
+export const conversationsAsks = {
+  async conversations(_ask: object, { port }: Doing): Promise<readonly ConversationRow[]> {
     const { store, settings } = await port.reading();
     const found = await store.conversations({ includeHidden: true });
     const stalled = new Map<ConversationId, string | null>();
@@ -56,7 +50,8 @@ export const conversationsAsks: Performers<ConversationsAsks> = {
       };
     });
   },
-  async checkup({ conversation }, { port }) {
+  /** Everything about one is checked, as `lcm doctor` does: that takes as long as it is. */
+  async checkup({ conversation }: OfConversation, { port }: Doing): Promise<Checkup> {
     const lcm = await port.reading();
     const revision = (await lcm.store.conversation(conversation))?.revision ?? 0;
     const { findings, checked } = await lcm.examine(conversation);

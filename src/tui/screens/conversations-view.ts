@@ -1,6 +1,6 @@
 /** What the list of conversations is, and how it looks: columns as there is room for them, and the facts of the selected one. */
 
-import type { ConversationId, Timestamp } from "../../core/model.ts";
+import type { ConversationId, Timestamp, Totals } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
 import { ago, nameOf, useBar, useShare } from "../../show/conversations.ts";
 import {
@@ -170,48 +170,28 @@ interface Drawing {
 
 /** As many as there is room for; the name takes the rest. */
 function columnsFor(room: number, idWidth: number): readonly Column[] {
-  const right = "right" as const;
+  const count = (title: string, width: number, of: (totals: Totals) => number): Column => ({
+    title,
+    width,
+    align: "right",
+    cell: ({ conversation }) => formatCount(of(conversation.totals)),
+  });
   const id: Column = {
     title: "id",
     width: Math.max(2, idWidth),
-    align: right,
+    align: "right",
     cell: ({ conversation }) => String(conversation.id),
   };
-  const from = (least: number, column: Column): readonly Column[] => (room >= least ? [column] : []);
-  const count = (title: string, width: number, of: (row: Placed) => number): Column => ({
-    title,
-    width,
-    align: right,
-    cell: (each) => formatCount(of(each)),
-  });
-  const others: readonly Column[] = [
-    ...from(
-      60,
-      count("messages", 9, ({ conversation }) => conversation.totals.messages),
-    ),
-    ...from(
-      92,
-      count("summaries", 9, ({ conversation }) => conversation.totals.summaries),
-    ),
-    ...from(
-      108,
-      count("tokens", 11, ({ conversation }) => conversation.totals.messageTokens),
-    ),
-    ...from(46, contextColumn(room)),
-    ...from(38, {
-      title: "active",
-      width: 10,
-      cell: ({ conversation }, { frame: { now, zone }, paint }) => paint.soft(ago(activityOf(conversation), now, zone)),
-    }),
-    ...from(72, {
-      title: "health",
-      width: 10,
-      cell: (each, { state, paint, width }) => {
-        const { word, tone } = healthOf(state, each);
-        return paint[tone](cut(word, width));
-      },
-    }),
+  /** Each from so much room on. */
+  const spare: readonly (readonly [least: number, Column])[] = [
+    [60, count("messages", 9, ({ messages }) => messages)],
+    [92, count("summaries", 9, ({ summaries }) => summaries)],
+    [108, count("tokens", 11, ({ messageTokens }) => messageTokens)],
+    [46, contextColumn(room)],
+    [38, { title: "active", width: 10, cell: activeCell }],
+    [72, { title: "health", width: 10, cell: healthCell }],
   ];
+  const others = spare.flatMap(([least, column]) => (room >= least ? [column] : []));
   const rest = room - [id, ...others].reduce((sum, { width }) => sum + width + gap.length, 0);
   const keyWidth = rest >= 64 ? Math.floor(rest * 0.45) : 0;
   const key: Column = {
@@ -223,6 +203,14 @@ function columnsFor(room: number, idWidth: number): readonly Column[] {
   const name: Column = { title: "conversation", width: Math.max(6, rest - keyWidth), cell: nameCell };
   return [id, name, ...(keyWidth === 0 ? [] : [key]), ...others];
 }
+
+const activeCell: Column["cell"] = ({ conversation }, { frame: { now, zone }, paint }) =>
+  paint.soft(ago(activityOf(conversation), now, zone));
+
+const healthCell: Column["cell"] = (each, { state, paint, width }) => {
+  const { word, tone } = healthOf(state, each);
+  return paint[tone](cut(word, width));
+};
 
 /** What is not the present is said behind the name, however long that is. */
 function nameCell({ conversation, isEarlier }: Placed, { paint, width }: Drawing): string {

@@ -6,8 +6,9 @@ import { msToTimestamp, timestampToMs } from "../../core/text.ts";
 import { ago, useBar, useShare } from "../../show/conversations.ts";
 import { createPaint, widthOf } from "../../show/render.ts";
 import type { Frame, LayerEvent, Step } from "../contract.ts";
+import { advance, open } from "../layers.ts";
 import type { ConversationRow } from "./conversations-asks.ts";
-import { conversationsModule, openConversations } from "./conversations.ts";
+import { conversationsModule } from "./conversations.ts";
 import type { ConversationsScreen } from "./conversations.ts";
 
 const now = "2026-02-17T07:37:00.000Z" as Timestamp;
@@ -57,10 +58,10 @@ function row(id: number, given: Partial<Conversation> = {}, use: Partial<Convers
   return { conversation, promptTokens: 10 * id, budget: 1_000, thresholdTokens: 750, stalled: null, ...use };
 }
 
-type Event = LayerEvent<Parameters<NonNullable<typeof conversationsModule.isOffered>>[1]>;
+type Event = LayerEvent;
 
 const after = (state: ConversationsScreen, ...events: readonly Event[]): Step<ConversationsScreen> =>
-  events.reduce<Step<ConversationsScreen>>((step, event) => conversationsModule.update(step.state, event, frame), {
+  events.reduce<Step<ConversationsScreen>>((step, event) => advance(conversationsModule, step.state, event, frame), {
     state,
   });
 
@@ -69,14 +70,13 @@ const told = (rows: readonly ConversationRow[]): Event => ({
   answer: { kind: "conversations", ask: { kind: "conversations" }, told: rows },
 });
 const key = (name: string, text = name.length === 1 ? name : ""): Event => ({ kind: "key", key: { name, text } });
-const act = (action: Extract<Event, { readonly kind: "action" }>["action"]): Event => ({
+const act = (action: string): Event => ({
   kind: "action",
   action,
-  key: { name: "", text: "" },
 });
 
 const listing = (rows: readonly ConversationRow[], ...events: readonly Event[]): ConversationsScreen =>
-  after(openConversations().state, told(rows), ...events).state;
+  after(open({ kind: "conversations" }).state, told(rows), ...events).state;
 const ids = ({ listing: { placed } }: ConversationsScreen): readonly number[] =>
   placed.map(({ conversation }) => conversation.id);
 const screen = (state: ConversationsScreen, room: Frame = frame): string =>
@@ -216,7 +216,11 @@ describe("how the list is drawn", () => {
 
   it("says where a database was looked for, and how one is made", () => {
     const failure = { code: "not_found", message: "there is no database at ~/lcm.db", hint: null };
-    const failed = after(openConversations().state, { kind: "failed", ask: { kind: "conversations" }, failure }).state;
+    const failed = after(open({ kind: "conversations" }).state, {
+      kind: "failed",
+      ask: { kind: "conversations" },
+      failure,
+    }).state;
     assert.match(screen(failed), /there is no database at ~\/lcm\.db\.[^]*Press i to import/);
     assert.equal(conversationsModule.isBusy?.(failed), false);
     assert.match(screen(after(failed, told([row(1)])).state), /1 conversation /);

@@ -36,7 +36,7 @@ const onTalk = async (
   });
 
 const topOf = async (conversation: ConversationId, doing: Doing): Promise<DagTop> =>
-  await dagAsks.dagTop({ kind: "dagTop", conversation }, doing);
+  await dagAsks.dagTop({ conversation }, doing);
 
 const inShort = ({ entries }: DagTop): readonly string[] =>
   entries.map((entry) => (entry.kind === "summary" ? "summary" : `${entry.count} ${entry.place}`));
@@ -70,8 +70,7 @@ describe("what the tree of summaries asks", () => {
       const d1 = await foldPlaces(store, conversation, [0, 1], "d1");
       const other = await foldPlaces(store, conversation, [1, 2], "other d1");
       const d2 = await foldPlaces(store, conversation, [0, 1], "d2");
-      const pathTo = async (summary: SummaryId) =>
-        await dagAsks.dagPath({ kind: "dagPath", conversation, summary }, doing);
+      const pathTo = async (summary: SummaryId) => await dagAsks.dagPath({ conversation, summary }, doing);
       assert.deepEqual((await pathTo(first))?.path, [d2, d1, first]);
       await dissolveAt(store, conversation, d2);
       await dissolveAt(store, conversation, d1);

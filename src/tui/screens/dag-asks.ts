@@ -10,9 +10,8 @@ import type {
   ContextItem,
   Conversation,
   ConversationId,
-  Level,
+  Message,
   MessageId,
-  Role,
   Sources,
   Summary,
   SummaryId,
@@ -22,30 +21,10 @@ import type { Store } from "../../core/ports.ts";
 import { summaryBefore } from "../../core/summary-source.ts";
 import { inShort, openingOf, wholeLines } from "../../show/messages.ts";
 import { createPaint } from "../../show/render.ts";
-import type { Doing, Performers } from "../port.ts";
+import type { Doing, OfConversation } from "../port.ts";
 import { stripOf } from "./dag-strip.ts";
 import type { Stretch, Strip } from "./dag-strip.ts";
 import type { Entry, Run } from "./dag-tree.ts";
-
-export interface DagAsks {
-  readonly dagTop: { readonly ask: OfConversation; readonly told: DagTop };
-  readonly dagOutside: { readonly ask: OfConversation; readonly told: readonly SummaryId[] };
-  readonly dagSources: {
-    readonly ask: { readonly ids: readonly SummaryId[] };
-    readonly told: ReadonlyMap<SummaryId, Sources>;
-  };
-  readonly dagFacts: {
-    readonly ask: { readonly summaries: readonly SummaryId[]; readonly messages: readonly MessageId[] };
-    readonly told: { readonly summaries: readonly SummaryFacts[]; readonly messages: readonly MessageFacts[] };
-  };
-  readonly dagPath: { readonly ask: OfConversation & { readonly summary: SummaryId }; readonly told: DagPath | null };
-  readonly dagDetail: { readonly ask: { readonly of: SummaryId | MessageId }; readonly told: DagDetail };
-  readonly dagPrevious: { readonly ask: { readonly summary: SummaryId }; readonly told: Previous };
-}
-
-interface OfConversation {
-  readonly conversation: ConversationId;
-}
 
 export interface DagTop {
   readonly conversation: Conversation;
@@ -55,12 +34,14 @@ export interface DagTop {
   readonly strip: Strip | null;
 }
 
+/** Of the rows that are seen: their ids, or what they say. */
+interface Rows<S, M> {
+  readonly summaries: readonly S[];
+  readonly messages: readonly M[];
+}
+
 /** What a row says of a summary. */
-export interface SummaryFacts {
-  readonly id: SummaryId;
-  readonly depth: number;
-  readonly level: Level;
-  readonly tokens: number;
+export interface SummaryFacts extends Pick<Summary, "id" | "depth" | "level" | "tokens"> {
   /** How many it was made from. */
   readonly from: number;
   readonly earliestAt: Timestamp;
@@ -71,11 +52,7 @@ export interface SummaryFacts {
   readonly opening: string;
 }
 
-export interface MessageFacts {
-  readonly id: MessageId;
-  readonly role: Role;
-  readonly tokens: number;
-  readonly at: Timestamp;
+export interface MessageFacts extends Pick<Message, "id" | "role" | "tokens" | "at"> {
   readonly opening: string;
 }
 
@@ -117,8 +94,8 @@ const openingWidth = 200;
 const messageCharacters = 20_000;
 const batch = 500;
 
-export const dagAsks: Performers<DagAsks> = {
-  async dagTop({ conversation: id }, { port, signal }) {
+export const dagAsks = {
+  async dagTop({ conversation: id }: OfConversation, { port, signal }: Doing): Promise<DagTop> {
     const lcm = await port.reading();
     const conversation = await lcm.store.conversation(id);
     if (conversation === null) throw new LcmError("not_found", `there is no conversation ${id} any more`);
@@ -131,13 +108,19 @@ export const dagAsks: Performers<DagAsks> = {
       strip: stripOf(await readStretches(lcm, entries, signal), conversation.lastMessageAt),
     };
   },
-  async dagOutside({ conversation }, { port }) {
+  async dagOutside({ conversation }: OfConversation, { port }: Doing): Promise<readonly SummaryId[]> {
     return await (await port.reading()).store.unused(conversation, outsideMax);
   },
-  async dagSources({ ids }, { port }) {
+  async dagSources(
+    { ids }: { readonly ids: readonly SummaryId[] },
+    { port }: Doing,
+  ): Promise<ReadonlyMap<SummaryId, Sources>> {
     return await (await port.reading()).store.sources(ids);
   },
-  async dagFacts({ summaries, messages }, { port }) {
+  async dagFacts(
+    { summaries, messages }: Rows<SummaryId, MessageId>,
+    { port }: Doing,
+  ): Promise<Rows<SummaryFacts, MessageFacts>> {
     const { store } = await port.reading();
     const sources = await store.sources(summaries);
     return {
@@ -145,7 +128,10 @@ export const dagAsks: Performers<DagAsks> = {
       messages: (await store.messages({ ids: messages })).map(messageFacts),
     };
   },
-  async dagPath({ conversation, summary }, { port }) {
+  async dagPath(
+    { conversation, summary }: OfConversation & { readonly summary: SummaryId },
+    { port }: Doing,
+  ): Promise<DagPath | null> {
     const { store } = await port.reading();
     const [found] = await store.summaries({ ids: [summary] });
     if (found?.conversation !== conversation) return null;
@@ -153,7 +139,7 @@ export const dagAsks: Performers<DagAsks> = {
     const { path, isOutside } = await pathTo(store, new Set(shown.map(({ id }) => id)), summary);
     return { path, isOutside, sources: await store.sources(path.slice(0, -1)) };
   },
-  async dagDetail({ of }, { port }) {
+  async dagDetail({ of }: { readonly of: SummaryId | MessageId }, { port }: Doing): Promise<DagDetail> {
     const { store } = await port.reading();
     return typeof of === "number" ? await messageDetail(store, of) : await summaryDetail(store, of);
   },
@@ -279,7 +265,7 @@ function summaryFacts(summary: Summary, sources: Sources | undefined): SummaryFa
   };
 }
 
-const messageFacts = (message: Parameters<typeof inShort>[0]): MessageFacts => {
+const messageFacts = (message: Message): MessageFacts => {
   const { id, role, tokens, at } = message;
   return { id, role, tokens, at, opening: inShort(message).slice(0, openingWidth) };
 };

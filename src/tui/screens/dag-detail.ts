@@ -1,13 +1,12 @@
-/** All that is known of what is selected in the tree of summaries, and the words for what came before it. */
+/** All that is known of what is selected in the tree of summaries. */
 
 import { messageName } from "../../core/model.ts";
 import { formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
 import type { Page } from "../../show/page.ts";
 import { facts, harmless, oneLine, plural, wrap } from "../../show/render.ts";
 import { levelWords, messageRuns } from "../../show/summaries.ts";
-import type { Frame, Place } from "../contract.ts";
 import { rule } from "../draw.ts";
-import type { DagDetail, Previous } from "./dag-asks.ts";
+import type { DagDetail } from "./dag-asks.ts";
 import type { Row } from "./dag-tree.ts";
 
 export const kindOf = (depth: number): "leaf" | "condensed" => (depth === 0 ? "leaf" : "condensed");
@@ -84,7 +83,7 @@ const namedMax = 3;
 const someOf = (ids: readonly string[]): string =>
   ids.slice(0, namedMax).join(", ") + (ids.length > namedMax ? ` and ${formatCount(ids.length - namedMax)} more` : "");
 
-const textLines = (text: string, columns: number): readonly string[] =>
+export const textLines = (text: string, columns: number): readonly string[] =>
   harmless(text)
     .replaceAll("\t", "    ")
     .split("\n")
@@ -107,30 +106,3 @@ const outsideWords =
   "Summaries that the context does not reach and nothing was made from: they were dissolved, belong to a branch that " +
   "was left, or another conversation carries their text. Nothing is lost with them: what they stood for is in the " +
   "context, or in other summaries.";
-
-// ── What came before ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-export function previousText({ summary, recorded, recomputed }: Previous, { columns }: Frame): Place {
-  const width = Math.max(20, Math.min(100, columns - 8));
-  const title = `previous context of ${summary.id}`;
-  if (recorded !== null) return { kind: "text", title, lines: textLines(recorded, width) };
-  const now =
-    recomputed === null
-      ? ["A rewrite would be given none: nothing stands before it."]
-      : [`A rewrite would be given this, recomputed from what stands before it now (${recomputed.id}):`];
-  return {
-    kind: "text",
-    title,
-    lines: [
-      ...wrap(whyNone(summary), width),
-      ...(summary.depth > 1 ? [] : ["", ...now.flatMap((line) => wrap(line, width))]),
-      ...(recomputed === null ? [] : ["", ...textLines(recomputed.text, width)]),
-    ],
-  };
-}
-
-function whyNone({ depth, level, model }: Previous["summary"]): string {
-  if (depth > 1) return "None was given: only leaves and summaries of depth 1 are told what came before.";
-  if (model === null && level !== "normal") return "None was given: its text was made without a model.";
-  return "None is recorded: nothing stood before it, or whoever made it did not keep what did.";
-}

@@ -1,6 +1,6 @@
 /** What is shown of the tree of summaries, and where: the strip above, the list, and the detail beside it or in its place. */
 
-import type { Conversation, ConversationId, Timestamp } from "../../core/model.ts";
+import type { Conversation, ConversationId, SummaryId, Timestamp } from "../../core/model.ts";
 import { promptTokens } from "../../core/render-summary.ts";
 import { formatCount } from "../../core/text.ts";
 import { nameOf } from "../../show/conversations.ts";
@@ -27,8 +27,8 @@ export interface DagScreen extends Tree, Known {
   readonly list: List;
   /** Whether what rows say is being read. */
   readonly isReading: boolean;
-  /** The key of what is to be selected as soon as it is there. */
-  readonly sought: string | null;
+  /** What is to be selected as soon as it is there. */
+  readonly sought: SummaryId | null;
   /** Of the row that was last asked for; null until it has been read. */
   readonly detail: { readonly key: string; readonly told: DagDetail | null } | null;
   readonly detailTop: number;

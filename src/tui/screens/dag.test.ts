@@ -6,13 +6,14 @@ import type { Conversation, ConversationId, MessageId, Sources, Timestamp, Total
 import { createPaint, oneLine } from "../../show/render.ts";
 import type { Answer, Ask } from "../asks.ts";
 import type { Frame, Step } from "../contract.ts";
+import { advance, open } from "../layers.ts";
 import type { DagDetail, SummaryFacts } from "./dag-asks.ts";
-import { previousText } from "./dag-detail.ts";
+import { previousText } from "./summary-keys.ts";
 import { stripOf } from "./dag-strip.ts";
 import { keyOf } from "./dag-tree.ts";
 import type { Entry } from "./dag-tree.ts";
-import { dagModule, openDag } from "./dag.ts";
-import type { DagScreen } from "./dag.ts";
+import { dagModule } from "./dag.ts";
+import type { DagScreen } from "./dag-view.ts";
 
 const at = "2026-02-17T07:37:00.000Z" as Timestamp;
 const frame: Frame = {
@@ -92,7 +93,7 @@ function after(step: Step<DagScreen>, room = frame, opening?: string): DagScreen
   for (let ask = asks.shift(); ask !== undefined; ask = asks.shift()) {
     const answer = answerTo(ask, opening);
     if (answer === null) continue;
-    const next = dagModule.update(state, { kind: "answer", answer }, room);
+    const next = advance(dagModule, state, { kind: "answer", answer }, room);
     ({ state } = next);
     asks.push(...(next.asks ?? []));
   }
@@ -101,17 +102,18 @@ function after(step: Step<DagScreen>, room = frame, opening?: string): DagScreen
 
 type Action = (typeof dagModule)["keys"][number]["action"];
 const press = (state: DagScreen, action: Action, room = frame): Step<DagScreen> =>
-  dagModule.update(state, { kind: "action", action, key: { name: "", text: "" } }, room);
+  advance(dagModule, state, { kind: "action", action }, room);
 const selected = ({ rows, list }: DagScreen): string | null => {
   const row = rows[list.cursor];
   return row === undefined ? null : keyOf(row);
 };
-const opened = (): DagScreen => after(openDag({ kind: "dag", conversation }));
+const opened = (): DagScreen => after(open({ kind: "dag", conversation }));
 
 describe("the screen of summaries", () => {
   it("begins at the top, whatever is answered before the top is known", () => {
-    const { state } = openDag({ kind: "dag", conversation });
-    const early = dagModule.update(
+    const { state } = open({ kind: "dag", conversation });
+    const early = advance(
+      dagModule,
       state,
       { kind: "answer", answer: { kind: "dagSources", ask: { kind: "dagSources", ids: [] }, told: new Map() } },
       frame,
@@ -122,7 +124,7 @@ describe("the screen of summaries", () => {
   it("stays on what is selected when it stands elsewhere after a change", () => {
     const before = after(press(after(press(after(press(opened(), "open")), "down")), "down"));
     assert.equal(selected(before), "sum_d");
-    const step = dagModule.update(before, { kind: "changed" }, frame);
+    const step = advance(dagModule, before, { kind: "changed" }, frame);
     assert.deepEqual(step.asks, [
       { kind: "dagTop", conversation },
       { kind: "dagSources", ids: ["sum_a"], slot: "open" },
@@ -137,18 +139,14 @@ describe("the screen of summaries", () => {
     ];
     const ask = { kind: "dagTop", conversation } as const;
     const told = { conversation: about, entries: dissolved, outside: ["sum_a"], strip: null } as const;
-    const next = dagModule.update(step.state, { kind: "answer", answer: { kind: "dagTop", ask, told } }, frame);
+    const next = advance(dagModule, step.state, { kind: "answer", answer: { kind: "dagTop", ask, told } }, frame);
     assert.deepEqual([selected(next.state), next.state.list.cursor], ["sum_d", 1]);
   });
 
   it("asks for what rows say once, and for what is missing when that has come", () => {
     const top = answerTo({ kind: "dagTop", conversation });
     assert.ok(top !== null);
-    const first = dagModule.update(
-      openDag({ kind: "dag", conversation }).state,
-      { kind: "answer", answer: top },
-      frame,
-    );
+    const first = advance(dagModule, open({ kind: "dag", conversation }).state, { kind: "answer", answer: top }, frame);
     assert.equal(first.asks?.filter(({ kind }) => kind === "dagFacts").length, 1);
     const second = press(first.state, "down");
     assert.equal(second.asks?.filter(({ kind }) => kind === "dagFacts").length, 0);
@@ -160,17 +158,17 @@ describe("the screen of summaries", () => {
     const lost = { ...state, summaries: new Map(), messages: new Map(), isReading: true };
     const ask = { kind: "dagFacts", summaries: ["sum_a", "sum_b"], messages: [9 as MessageId] } as const;
     const answer: Answer = { kind: "dagFacts", ask, told: { summaries: [], messages: [] } };
-    const next = dagModule.update(lost, { kind: "answer", answer }, frame);
-    assert.equal(next.asks?.filter(({ kind }) => kind === "dagFacts").length, 0);
+    const next = advance(dagModule, lost, { kind: "answer", answer }, frame);
+    assert.equal((next.asks ?? []).filter(({ kind }) => kind === "dagFacts").length, 0);
     assert.match(dagModule.draw(next.state, frame).join("\n"), /sum_a +is not there any more/);
   });
 
   it("is not busy for ever when it cannot be read", () => {
-    const { state } = openDag({ kind: "dag", conversation });
+    const { state } = open({ kind: "dag", conversation });
     assert.equal(dagModule.isBusy?.(state), true);
     const failure = { code: "not_found", message: "there is no conversation 1 any more", hint: null };
     const ask = { kind: "dagTop", conversation } as const;
-    const failed = dagModule.update(state, { kind: "failed", ask, failure }, frame);
+    const failed = advance(dagModule, state, { kind: "failed", ask, failure }, frame);
     assert.equal(dagModule.isBusy?.(failed.state), false);
     assert.match(dagModule.draw(failed.state, frame).join("\n"), /there is no conversation 1 any more/);
   });
@@ -181,7 +179,7 @@ describe("the screen of summaries", () => {
     const told = { kind: "message", message: { id: 3 as MessageId, role: "user", tokens: 1, at, opening: "", seq: 3 } };
     const detail = { ...told, text: "late" } as DagDetail;
     const answer: Answer = { kind: "dagDetail", ask: { kind: "dagDetail", of: "sum_a" }, told: detail };
-    assert.equal(dagModule.update(state, { kind: "answer", answer }, frame).state.detail?.told, null);
+    assert.equal(advance(dagModule, state, { kind: "answer", answer }, frame).state.detail?.told, null);
   });
 
   it("says why a key has nothing to act on", () => {
@@ -202,9 +200,14 @@ describe("the screen of summaries", () => {
   });
 
   it("says of a summary that is not in this conversation, and shows the others", () => {
-    const step = openDag({ kind: "dag", conversation, at: "sum_z" });
+    const step = open({ kind: "dag", conversation, at: "sum_z" });
     const ask = { kind: "dagPath", conversation, summary: "sum_z" } as const;
-    const next = dagModule.update(after(step), { kind: "answer", answer: { kind: "dagPath", ask, told: null } }, frame);
+    const next = advance(
+      dagModule,
+      after(step),
+      { kind: "answer", answer: { kind: "dagPath", ask, told: null } },
+      frame,
+    );
     assert.match(next.notice?.text ?? "", /sum_z is not in conversation 1/);
     assert.equal(selected(next.state), "sum_a");
   });
@@ -218,7 +221,7 @@ describe("the screen of summaries", () => {
         fc.boolean(),
         (columns, rows, text, isTurned) => {
           const room = { ...frame, columns, rows };
-          const read = after(openDag({ kind: "dag", conversation }), room, oneLine(text));
+          const read = after(open({ kind: "dag", conversation }), room, oneLine(text));
           const told: DagDetail = {
             kind: "message",
             message: { id: 9 as MessageId, role: "user", tokens: 1, at, opening: "", seq: 9 },

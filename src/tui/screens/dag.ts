@@ -5,52 +5,16 @@
 
 import type { MessageId, SummaryId } from "../../core/model.ts";
 import { messageName } from "../../core/model.ts";
-import type { Answer } from "../asks.ts";
-import type { Asking, Binding, Frame, Module, Notice, Place, Step } from "../contract.ts";
+import type { Ask } from "../asks.ts";
+import { goTo, opens, opensIts } from "../contract.ts";
+import type { Binding, Frame, Module, Place, Step } from "../contract.ts";
 import { says } from "../keys.ts";
-import { isListAction, listKeys, moved, scrolled, scrollKeys, seen, startOfList, wheeled } from "../list.ts";
-import type { ListAction, ScrollAction } from "../list.ts";
-import type { DagDetail } from "./dag-asks.ts";
-import { previousText } from "./dag-detail.ts";
+import { createRows, scrolled, seen, startOfList, stayed, textKeys } from "../list.ts";
+import type { DagDetail, DagPath } from "./dag-asks.ts";
 import { keyOf, outsideKey, parentOf, placeOf, rowsOf } from "./dag-tree.ts";
 import { draw, headRows, layoutOf, linesOf, rowAt } from "./dag-view.ts";
 import type { DagScreen } from "./dag-view.ts";
-
-export type { DagScreen } from "./dag-view.ts";
-
-export function openDag({ conversation, at }: Extract<Place, { readonly kind: "dag" }>): Step<DagScreen> {
-  return {
-    state: {
-      kind: "dag",
-      conversation,
-      about: null,
-      strip: null,
-      entries: [],
-      outside: null,
-      sources: new Map(),
-      open: new Set(),
-      summaries: new Map(),
-      messages: new Map(),
-      rows: [],
-      list: startOfList,
-      isReading: false,
-      sought: at ?? null,
-      detail: null,
-      detailTop: 0,
-      isTurned: false,
-      problem: null,
-    },
-    asks: [
-      { kind: "dagTop", conversation },
-      ...(at === undefined ? [] : [{ kind: "dagPath", conversation, summary: at } as const]),
-    ],
-  };
-}
-
-function selectedSummary(state: DagScreen): SummaryId | null {
-  const row = rowAt(state);
-  return row?.kind === "summary" ? row.id : null;
-}
+import { summaryKeys } from "./summary-keys.ts";
 
 function noSummary(state: DagScreen): string | null {
   const row = rowAt(state);
@@ -65,150 +29,194 @@ const detailOf = (state: DagScreen): Extract<DagDetail, { readonly kind: "summar
   return detail?.told?.kind === "summary" && row !== undefined && keyOf(row) === detail.key ? detail.told : null;
 };
 
-type Going = "dissolve" | "rewrite" | "rewrites" | "repair" | "history" | "context" | "messages" | "grep";
-type Link = "origin" | "files";
-type Action = ListAction | ScrollAction | "open" | "close" | "toggle" | "parent" | "turn" | "previous" | Going | Link;
+const ofSummary = summaryKeys<DagScreen>((state) => {
+  const row = rowAt(state);
+  return row?.kind === "summary" ? row.id : null;
+}, noSummary);
 
-const change = { changes: true } as const;
+const list = createRows<DagScreen>({
+  count: ({ rows }) => rows.length,
+  room: (state, frame) => layoutOf(state, frame).rows,
+  at(state, { column, row }, frame) {
+    const { above, detail } = layoutOf(state, frame);
+    return detail !== null && column >= detail.from ? null : state.list.top + row - above - headRows;
+  },
+  open: toggle,
+});
 
-const keys: readonly Binding<DagScreen, Action>[] = [
-  { keys: ["enter", "l", "right"], action: "open", short: "open", says: "show what it was made from, or the message" },
-  { keys: ["h", "left"], action: "close", short: "close", says: "close it, or go to what was made from it" },
-  { keys: ["space"], action: "toggle", says: "open it, or close it" },
+const keys: readonly Binding<DagScreen>[] = [
+  {
+    keys: ["enter", "l", "right"],
+    action: "open",
+    short: "open",
+    says: "show what it was made from, or the message",
+    does: (state, frame) => (isOpen(state) ? list.move(state, "down", frame) : opened(state, frame)),
+  },
+  {
+    keys: ["h", "left"],
+    action: "close",
+    short: "close",
+    says: "close it, or go to what was made from it",
+    does: (state, frame) => (isOpen(state) ? closed(state, frame) : toParent(state, frame)),
+  },
+  { keys: ["space"], action: "toggle", says: "open it, or close it", does: toggle },
   {
     keys: ["P", "["],
     action: "parent",
     says: "go to what was made from it",
-    disabled: ({ rows, list }) => (parentOf(rows, list.cursor) === null ? "this is the top" : null),
-  },
-  { keys: ["tab", "v"], action: "turn", short: "detail", says: "show or hide all that is known of it" },
-  {
-    keys: ["w", "r"],
-    action: "rewrite",
-    short: "rewrite",
-    says: says.rewrite,
-    ...change,
-    disabled: noSummary,
+    disabled: (state) => (parentOf(state.rows, state.list.cursor) === null ? "this is the top" : null),
+    does: toParent,
   },
   {
-    keys: ["d"],
-    action: "dissolve",
-    short: "dissolve",
-    says: says.dissolve,
-    ...change,
-    disabled: noSummary,
+    keys: ["tab", "v"],
+    action: "turn",
+    short: "detail",
+    says: "show or hide all that is known of it",
+    does: (state, frame) => scroll({ ...state, isTurned: !state.isTurned }, 0, frame),
   },
+  ofSummary.rewrite,
+  ofSummary.dissolve,
+  { ...ofSummary.previous, short: "previous" },
+  { keys: ["c"], action: "context", short: "context", says: says.context, does: opensIts("context") },
+  { keys: ["m"], action: "messages", short: "messages", says: says.messages, does: opens(messagesOf) },
+  { keys: ["/"], action: "grep", short: "search", says: says.search, does: opensIts("grep") },
+  ofSummary.rewrites,
   {
-    keys: ["p"],
-    action: "previous",
-    short: "previous",
-    says: says.previous,
-    disabled: noSummary,
+    keys: ["R"],
+    action: "repair",
+    says: says.repair,
+    changes: true,
+    does: opens(({ conversation }) => ({ kind: "rewrites", conversation, summary: null })),
   },
-  { keys: ["c"], action: "context", short: "context", says: says.context },
-  { keys: ["m"], action: "messages", short: "messages", says: says.messages },
-  { keys: ["/"], action: "grep", short: "search", says: says.search },
-  { keys: ["W"], action: "rewrites", says: "have it and all below it written anew", ...change, disabled: noSummary },
-  { keys: ["R"], action: "repair", says: says.repair, ...change },
-  { keys: ["u"], action: "history", says: says.history },
+  { keys: ["u"], action: "history", says: says.history, does: opensIts("history") },
   {
     keys: ["o"],
     action: "origin",
     says: "go to the summary whose text it carries",
-    disabled: (state) => ((detailOf(state)?.origin ?? null) === null ? "it carries no other summary's text" : null),
+    disabled: (state) => (originOf(state) === null ? "it carries no other summary's text" : null),
+    does: opens(originOf),
   },
   {
     keys: ["f"],
     action: "files",
     says: "show the files it names",
-    disabled: (state) => (detailOf(state)?.summary.fileIds[0] === undefined ? "it names no files" : null),
+    disabled: (state) => (filesOf(state) === null ? "it names no files" : null),
+    does: opens(filesOf),
   },
-  ...listKeys,
-  ...scrollKeys,
+  ...list.keys,
+  ...textKeys(scroll),
 ];
 
-export const dagModule: Module<DagScreen, Action> = {
+function messagesOf(state: DagScreen): Place {
+  const row = rowAt(state);
+  const [first] = detailOf(state)?.sources.messages ?? [];
+  const at = row?.kind === "message" ? row.id : row?.kind === "run" ? row.first : first;
+  return { kind: "messages", conversation: state.conversation, ...(at !== undefined && { at }) };
+}
+
+function originOf(state: DagScreen): Place | null {
+  const { origin, summary } = detailOf(state) ?? { origin: null };
+  const at = summary?.carriedFrom ?? null;
+  return origin === null || at === null ? null : { kind: "dag", conversation: origin, at };
+}
+
+function filesOf(state: DagScreen): Place | null {
+  const at = detailOf(state)?.summary.fileIds[0];
+  return at === undefined ? null : { kind: "files", conversation: state.conversation, at };
+}
+
+export const dagModule: Module<DagScreen> = {
   name: "Summaries",
+  open: ({ kind, conversation, at }) => ({
+    kind,
+    conversation,
+    about: null,
+    strip: null,
+    entries: [],
+    outside: null,
+    sources: new Map(),
+    open: new Set(),
+    summaries: new Map(),
+    messages: new Map(),
+    rows: [],
+    list: startOfList,
+    isReading: false,
+    sought: at ?? null,
+    detail: null,
+    detailTop: 0,
+    isTurned: false,
+    problem: null,
+  }),
   keys,
   title: ({ conversation }) => `summaries of ${conversation}`,
   isBusy: ({ about, problem }) => about === null && problem === null,
-  update(state, event, frame) {
-    const { rows: room, above, detail } = layoutOf(state, frame);
-    const { list, rows } = state;
-    switch (event.kind) {
-      case "answer":
-        return took(state, event.answer, frame);
-      case "failed":
-        return { state: { ...state, isReading: false, problem: state.about === null ? event.failure.message : null } };
-      case "changed":
-      case "returned":
-        return again(state, frame, event.kind === "returned");
-      case "resized":
-        return follow(scroll({ ...state, list: seen(list, rows.length, room) }, 0, frame), frame);
-      case "wheel":
-        if (detail !== null && event.column >= detail.from) return { state: scroll(state, event.lines, frame) };
-        return follow({ ...state, list: wheeled(list, event.lines, rows.length, room) }, frame);
-      case "click": {
-        const cursor = list.top + event.row - above - headRows;
-        const isRow = event.row >= above + headRows && cursor < rows.length;
-        if (!isRow || (detail !== null && event.column >= detail.from)) return { state };
-        const clicked = { ...state, list: { ...list, cursor } };
-        return event.count > 1 ? acted(clicked, "toggle", frame) : follow(clicked, frame);
-      }
-      case "action":
-        return acted(state, event.action, frame);
-      default:
-        return { state };
-    }
+  reads: ({ conversation, sought }) => [
+    { kind: "dagTop", conversation },
+    ...(sought === null ? [] : [{ kind: "dagPath", conversation, summary: sought } as const]),
+  ],
+  answers: {
+    ...ofSummary.answers,
+    dagTop(state, { conversation: about, entries, outside, strip }, frame) {
+      const next = { ...state, about, entries, strip, outside: outside ?? state.outside, problem: null };
+      return { state: rebuilt(next, frame) };
+    },
+    dagOutside: (state, outside, frame) => ({ state: rebuilt({ ...state, outside }, frame) }),
+    dagSources: (state, told, frame) => ({
+      state: rebuilt({ ...state, sources: new Map([...state.sources, ...told]) }, frame),
+    }),
+    dagFacts: (state, told, _, asked) => ({
+      state: {
+        ...state,
+        summaries: withFacts(state.summaries, asked.summaries, told.summaries),
+        messages: withFacts(state.messages, asked.messages, told.messages),
+        isReading: false,
+      },
+    }),
+    dagPath,
+    dagDetail(state, told, _, { of }) {
+      const key = typeof of === "number" ? messageName(of) : of;
+      return { state: state.detail?.key === key ? { ...state, detail: { key, told } } : state };
+    },
   },
+  on: {
+    ...list.on,
+    failed: (state, { failure }) => ({
+      state: { ...state, isReading: false, problem: state.about === null ? failure.message : null },
+    }),
+    changed: (state, _, frame) => again(state, frame, false),
+    returned: (state, _, frame) => again(state, frame, true),
+    resized: (state, event, frame) => list.on.resized(scroll(state, 0, frame).state, event, frame),
+    wheel(state, event, frame) {
+      const { detail } = layoutOf(state, frame);
+      const isDetail = detail !== null && event.column >= detail.from;
+      return isDetail ? scroll(state, event.lines, frame) : list.on.wheel(state, event, frame);
+    },
+  },
+  follow,
   draw,
 };
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function took(state: DagScreen, answer: Answer, frame: Frame): Step<DagScreen> {
-  switch (answer.kind) {
-    case "dagTop": {
-      const { conversation: about, entries, outside, strip } = answer.told;
-      const next = { ...state, about, entries, strip, outside: outside ?? state.outside, problem: null };
-      return follow(rebuilt(next, frame), frame);
-    }
-    case "dagOutside":
-      return follow(rebuilt({ ...state, outside: answer.told }, frame), frame);
-    case "dagSources":
-      return follow(rebuilt({ ...state, sources: new Map([...state.sources, ...answer.told]) }, frame), frame);
-    case "dagFacts": {
-      const { ask, told } = answer;
-      const summaries = new Map(state.summaries);
-      for (const id of ask.summaries) summaries.set(id, null);
-      for (const facts of told.summaries) summaries.set(facts.id, facts);
-      const messages = new Map(state.messages);
-      for (const id of ask.messages) messages.set(id, null);
-      for (const facts of told.messages) messages.set(facts.id, facts);
-      return follow({ ...state, summaries, messages, isReading: false }, frame);
-    }
-    case "dagPath": {
-      const { ask, told } = answer;
-      if (told === null) {
-        const text = `${ask.summary} is not in conversation ${ask.conversation} any more`;
-        return follow({ ...state, sought: null }, frame, [], { tone: "bad", text });
-      }
-      const [head] = told.path;
-      const open = new Set([...state.open, ...told.path.slice(0, -1), ...(told.isOutside ? [outsideKey] : [])]);
-      const known = state.outside ?? [];
-      const outside = told.isOutside && head !== undefined && !known.includes(head) ? [head, ...known] : state.outside;
-      const sources = new Map([...state.sources, ...told.sources]);
-      return follow(rebuilt({ ...state, open, sources, outside, sought: ask.summary }, frame), frame);
-    }
-    case "dagDetail": {
-      const key = typeof answer.ask.of === "number" ? messageName(answer.ask.of) : answer.ask.of;
-      return { state: state.detail?.key === key ? { ...state, detail: { key, told: answer.told } } : state };
-    }
-    case "dagPrevious":
-      return { state, go: { kind: "open", place: previousText(answer.told, frame) } };
-    default:
-      return { state };
+/** What was asked for and is not told is gone. */
+const withFacts = <K, V extends { readonly id: K }>(
+  known: ReadonlyMap<K, V | null>,
+  asked: readonly K[],
+  told: readonly V[],
+): ReadonlyMap<K, V | null> =>
+  new Map([...known, ...asked.map((id) => [id, null] as const), ...told.map((each) => [each.id, each] as const)]);
+
+function dagPath(state: DagScreen, told: DagPath | null, frame: Frame, ask: Ask<"dagPath">): Step<DagScreen> {
+  if (told === null) {
+    const text = `${ask.summary} is not in conversation ${ask.conversation} any more`;
+    return { state: { ...state, sought: null }, notice: { tone: "bad", text } };
   }
+  const [head] = told.path;
+  const open = new Set([...state.open, ...told.path.slice(0, -1), ...(told.isOutside ? [outsideKey] : [])]);
+  const known = state.outside ?? [];
+  const outside = told.isOutside && head !== undefined && !known.includes(head) ? [head, ...known] : state.outside;
+  const sources = new Map([...state.sources, ...told.sources]);
+  return { state: rebuilt({ ...state, open, sources, outside, sought: ask.summary }, frame) };
 }
 
 /** The rows anew, with the cursor on what it was on, or on what is sought. Before the top is known there are none. */
@@ -252,8 +260,8 @@ function again(state: DagScreen, frame: Frame, isOurs: boolean): Step<DagScreen>
   };
 }
 
-/** With what is missing of the rows that are seen, or are about to be, and of the one that is selected. */
-function follow(state: DagScreen, frame: Frame, asks: readonly Asking[] = [], notice?: Notice): Step<DagScreen> {
+/** Asks for what is missing of the rows that are seen, or are about to be, and of the one that is selected. */
+function follow(state: DagScreen, frame: Frame): Step<DagScreen> {
   const near = idsNear(state, frame);
   const summaries = near.summaries.filter((id) => !state.summaries.has(id));
   const messages = near.messages.filter((id) => !state.messages.has(id));
@@ -266,14 +274,12 @@ function follow(state: DagScreen, frame: Frame, asks: readonly Asking[] = [], no
     state: {
       ...state,
       isReading: state.isReading || isMissing,
-      ...(isOther ? { detail: { key, told: null }, detailTop: 0 } : {}),
+      ...(isOther && { detail: { key, told: null }, detailTop: 0 }),
     },
     asks: [
-      ...asks,
       ...(isMissing ? [{ kind: "dagFacts", summaries, messages } as const] : []),
       ...(isOther && isRead ? [{ kind: "dagDetail", of: row.id } as const] : []),
     ],
-    ...(notice === undefined ? {} : { notice }),
   };
 }
 
@@ -290,39 +296,20 @@ function idsNear(state: DagScreen, frame: Frame): { summaries: readonly SummaryI
   };
 }
 
-// ── Keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Opening and closing ──────────────────────────────────────────────────────────────────────────────────────────────
 
-function acted(state: DagScreen, action: Action, frame: Frame): Step<DagScreen> {
-  const { rows, list } = state;
-  const room = layoutOf(state, frame).rows;
-  const goTo = (cursor: number): Step<DagScreen> =>
-    follow({ ...state, list: seen({ ...list, cursor }, rows.length, room) }, frame);
-  if (isListAction(action)) return follow({ ...state, list: moved(list, action, rows.length, room) }, frame);
+function isOpen(state: DagScreen): boolean {
   const row = rowAt(state);
-  const isOpen = row !== undefined && "isOpen" in row && row.isOpen;
-  switch (action) {
-    case "textDown":
-    case "textUp":
-      return { state: scroll(state, action === "textDown" ? 1 : -1, frame) };
-    case "turn":
-      return follow(scroll({ ...state, isTurned: !state.isTurned }, 0, frame), frame);
-    case "open":
-      return isOpen ? goTo(list.cursor + 1) : opened(state, frame);
-    case "toggle":
-      return isOpen ? closed(state, frame) : opened(state, frame);
-    case "close":
-      return isOpen ? closed(state, frame) : goTo(parentOf(rows, list.cursor) ?? list.cursor);
-    case "parent":
-      return goTo(parentOf(rows, list.cursor) ?? list.cursor);
-    case "previous": {
-      const summary = selectedSummary(state);
-      return summary === null ? { state } : { state, asks: [{ kind: "dagPrevious", summary }] };
-    }
-    default: {
-      const place = placeFor(state, action);
-      return place === null ? { state } : { state, go: { kind: "open", place } };
-    }
-  }
+  return row !== undefined && "isOpen" in row && row.isOpen;
+}
+
+function toggle(state: DagScreen, frame: Frame): Step<DagScreen> {
+  return isOpen(state) ? closed(state, frame) : opened(state, frame);
+}
+
+function toParent(state: DagScreen, frame: Frame): Step<DagScreen> {
+  const at = parentOf(state.rows, state.list.cursor) ?? -1;
+  return { state: { ...state, list: stayed(state.list, at, state.rows.length, layoutOf(state, frame).rows) } };
 }
 
 function opened(state: DagScreen, frame: Frame): Step<DagScreen> {
@@ -330,15 +317,14 @@ function opened(state: DagScreen, frame: Frame): Step<DagScreen> {
   const row = rowAt(state);
   switch (row?.kind) {
     case "message":
-      return { state, go: { kind: "open", place: { kind: "messages", conversation, at: row.id } } };
     case "run":
-      return { state, go: { kind: "open", place: { kind: "messages", conversation, at: row.first } } };
+      return { state, ...goTo(messagesOf(state)) };
     case "summary":
     case "outside": {
       const next = rebuilt({ ...state, open: new Set([...state.open, keyOf(row)]) }, frame);
       if (row.kind === "summary")
-        return follow(next, frame, [{ kind: "dagSources", ids: [row.id], slot: `sources ${row.id}` }]);
-      return follow(next, frame, row.count === null ? [{ kind: "dagOutside", conversation }] : []);
+        return { state: next, asks: [{ kind: "dagSources", ids: [row.id], slot: `sources ${row.id}` }] };
+      return { state: next, asks: row.count === null ? [{ kind: "dagOutside", conversation }] : [] };
     }
     default:
       return { state };
@@ -347,48 +333,13 @@ function opened(state: DagScreen, frame: Frame): Step<DagScreen> {
 
 function closed(state: DagScreen, frame: Frame): Step<DagScreen> {
   const row = rowAt(state);
-  if (row === undefined) return { state };
-  const open = new Set([...state.open].filter((key) => key !== keyOf(row)));
-  return follow(rebuilt({ ...state, open }, frame), frame);
+  const open = new Set([...state.open].filter((key) => row === undefined || key !== keyOf(row)));
+  return { state: rebuilt({ ...state, open }, frame) };
 }
 
-function placeFor(state: DagScreen, action: Going | Link): Place | null {
-  const { conversation } = state;
-  const row = rowAt(state);
-  const summary = selectedSummary(state);
-  const detail = detailOf(state);
-  switch (action) {
-    case "dissolve":
-      return summary === null ? null : { kind: "dissolve", conversation, summary };
-    case "rewrite":
-      return summary === null ? null : { kind: "rewrite", summary };
-    case "rewrites":
-      return summary === null ? null : { kind: "rewrites", conversation, summary };
-    case "repair":
-      return { kind: "rewrites", conversation, summary: null };
-    case "history":
-    case "context":
-    case "grep":
-      return { kind: action, conversation };
-    case "messages": {
-      const at = row?.kind === "message" ? row.id : row?.kind === "run" ? row.first : detail?.sources.messages[0];
-      return { kind: "messages", conversation, ...(at === undefined ? {} : { at }) };
-    }
-    case "origin": {
-      const from = detail?.summary.carriedFrom ?? null;
-      const origin = detail?.origin ?? null;
-      return from === null || origin === null ? null : { kind: "dag", conversation: origin, at: from };
-    }
-    case "files": {
-      const at = detail?.summary.fileIds[0];
-      return at === undefined ? null : { kind: "files", conversation, at };
-    }
-  }
-}
-
-function scroll(state: DagScreen, lines: number, frame: Frame): DagScreen {
+function scroll(state: DagScreen, lines: number, frame: Frame): Step<DagScreen> {
   const { detail } = layoutOf(state, frame);
-  if (detail === null) return state;
+  if (detail === null) return { state };
   const count = linesOf(state, frame, detail.columns).length;
-  return { ...state, detailTop: scrolled(state.detailTop, lines, count, detail.rows) };
+  return { state: { ...state, detailTop: scrolled(state.detailTop, lines, count, detail.rows) } };
 }

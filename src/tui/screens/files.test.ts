@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import type { ConversationId, FileId, MessageId, Timestamp } from "../../core/model.ts";
 import { createPaint, widthOf } from "../../show/render.ts";
 import type { Frame, Step } from "../contract.ts";
-import { filesModule, openFiles } from "./files.ts";
+import { advance, open } from "../layers.ts";
+import { filesModule } from "./files.ts";
 import type { FilesScreen } from "./files.ts";
 import type { FileLook } from "./search-asks.ts";
 
@@ -52,19 +53,15 @@ function settled(step: Step<FilesScreen>): FilesScreen {
         : ask.kind === "fileLook"
           ? ({ kind: "fileLook", ask, told: look(ask.from, ask.to) } as const)
           : assert.fail(ask.kind);
-    return settled(filesModule.update(state, { kind: "answer", answer }, frame));
+    return settled(advance(filesModule, state, { kind: "answer", answer }, frame));
   }, step.state);
 }
 
-type Action = Extract<Parameters<typeof filesModule.update>[1], { readonly kind: "action" }>["action"];
-const press = (state: FilesScreen, ...actions: readonly Action[]): FilesScreen =>
-  actions.reduce(
-    (now, action) => settled(filesModule.update(now, { kind: "action", action, key: { name: "", text: "" } }, frame)),
-    state,
-  );
+const press = (state: FilesScreen, ...actions: readonly string[]): FilesScreen =>
+  actions.reduce((now, action) => settled(advance(filesModule, now, { kind: "action", action }, frame)), state);
 
 const opened = (at?: FileId): FilesScreen =>
-  settled(openFiles({ kind: "files", conversation, ...(at === undefined ? {} : { at }) }));
+  settled(open({ kind: "files", conversation, ...(at === undefined ? {} : { at }) }));
 const drawn = (state: FilesScreen): string => filesModule.draw(state, frame).join("\n");
 
 describe("the files", () => {
@@ -85,6 +82,27 @@ describe("the files", () => {
     assert.ok(content.kind === "text" && content.lines.length < 22_000);
   });
 
+  it("leave out no line of a file that is longer than what is held of it, on the way down and back", () => {
+    const tall = { ...frame, rows: 91 };
+    const turn = (state: FilesScreen, action: string): FilesScreen =>
+      settled(advance(filesModule, state, { kind: "action", action }, tall));
+    const topLine = (state: FilesScreen): number =>
+      Number(/^ line (\d+)/.exec(filesModule.draw(state, tall)[1] ?? "")?.[1]);
+    let state = turn(turn(opened(), "wide"), "pageDown");
+    for (const [action, pages] of [
+      ["pageDown", 290],
+      ["pageUp", 280],
+    ] as const) {
+      for (let page = 0; page < pages; page++) {
+        const before = topLine(state);
+        state = turn(state, action);
+        assert.equal(Math.abs(topLine(state) - before), 89, `after line ${before}`);
+      }
+    }
+    const { content } = state.look ?? assert.fail();
+    assert.ok(content.kind === "text" && content.lines.length <= 20_000);
+  });
+
   it("begin with the one they were opened for", () => {
     const state = opened(id(20));
     assert.match(drawn(state), /▸ 20\.log/);
@@ -92,13 +110,13 @@ describe("the files", () => {
   });
 
   it("keep to the file that is selected, whatever comes late", () => {
-    const step = filesModule.update(opened(), { kind: "action", action: "down", key: { name: "", text: "" } }, frame);
+    const step = advance(filesModule, opened(), { kind: "action", action: "down" }, frame);
     const late = {
       kind: "fileLook",
       ask: { kind: "fileLook", file: id(0), from: 1, to: 1_000 },
       told: look(1, 3),
     } as const;
-    const { state } = filesModule.update(step.state, { kind: "answer", answer: late }, frame);
+    const { state } = advance(filesModule, step.state, { kind: "answer", answer: late }, frame);
     assert.match(drawn(state), /▸ 1\.log[\s\S]*reading …/);
     assert.match(drawn(settled(step)), /line 1/);
   });
@@ -106,23 +124,23 @@ describe("the files", () => {
   it("say that a file, or the conversation, is gone", () => {
     const gone = { kind: "fileLook", ask: { kind: "fileLook", file: id(0), from: 1, to: 1_000 }, told: null } as const;
     assert.match(
-      drawn(filesModule.update(opened(), { kind: "answer", answer: gone }, frame).state),
+      drawn(advance(filesModule, opened(), { kind: "answer", answer: gone }, frame).state),
       /not there any more/,
     );
     const none = { kind: "files", ask: { kind: "files", conversation, also: null }, told: null } as const;
     assert.match(
-      drawn(filesModule.update(opened(), { kind: "answer", answer: none }, frame).state),
+      drawn(advance(filesModule, opened(), { kind: "answer", answer: none }, frame).state),
       /not there any more/,
     );
   });
 
   it("are selected and opened with the mouse, and scrolled where the pointer is", () => {
     const click = (state: FilesScreen, row: number, count: number): FilesScreen =>
-      settled(filesModule.update(state, { kind: "click", column: 5, row, count }, frame));
+      settled(advance(filesModule, state, { kind: "click", column: 5, row, count }, frame));
     const chosen = click(opened(), 4, 1);
     assert.match(drawn(chosen), /▸ 2\.log/);
     assert.equal(click(chosen, 4, 2).isWide, true);
-    const below = filesModule.update(chosen, { kind: "wheel", lines: 3, column: 5, row: 15 }, frame).state;
+    const below = advance(filesModule, chosen, { kind: "wheel", lines: 3, column: 5, row: 15 }, frame).state;
     assert.equal(below.top.line, 3);
     assert.equal(below.list.cursor, 2);
   });

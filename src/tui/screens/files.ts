@@ -2,14 +2,17 @@
 
 import type { ConversationId, FileId } from "../../core/model.ts";
 import { formatBytes, formatCount } from "../../core/text.ts";
-import { clockTime, plural, table } from "../../show/render.ts";
-import type { Frame, LayerEvent, Module, Place, Step } from "../contract.ts";
-import { beside, ends, row, rule } from "../draw.ts";
-import { isListAction, listKeys, moved, scrollKeys, seen, startOfList, wheeled } from "../list.ts";
-import type { List, ListAction, ScrollAction } from "../list.ts";
-import { rowsFrom, scrolledBy, scrolledFor, startOfText } from "../pane.ts";
-import type { Spot } from "../pane.ts";
-import type { FileLook, FileRow, FileText } from "./search-asks.ts";
+import { clockTime, plural } from "../../show/render.ts";
+import type { Ask } from "../asks.ts";
+import { opens } from "../contract.ts";
+import type { Frame, Module, Step } from "../contract.ts";
+import { beside, ends, listTable, rule } from "../draw.ts";
+import { bound, createRows, listKeys, scrollKeys, startOfList, stayed } from "../list.ts";
+import type { List } from "../list.ts";
+import type { ListAction, Scroll, ScrollAction } from "../keys.ts";
+import { joined, rowsFrom, scrolledBy, startOfText } from "../pane.ts";
+import type { Room, Spot } from "../pane.ts";
+import type { FileLook, Files, FileRow, FileText } from "./search-asks.ts";
 
 export interface FilesScreen {
   readonly kind: "files";
@@ -21,8 +24,7 @@ export interface FilesScreen {
   readonly name: string;
   readonly isGone: boolean;
   readonly list: List;
-  /** What has been read of a file, and which that is. */
-  readonly look: (FileLook & { readonly file: FileId }) | null;
+  readonly look: Look | null;
   readonly top: Spot;
   /** Whether the file has the whole room. */
   readonly isWide: boolean;
@@ -30,11 +32,36 @@ export interface FilesScreen {
   readonly isAwaited: boolean;
 }
 
-export const openFiles = ({ conversation, at }: Extract<Place, { readonly kind: "files" }>): Step<FilesScreen> => ({
-  state: {
+/** What has been read of a file, which that is, and the stretches that its text is put together from. */
+interface Look extends FileLook {
+  readonly file: FileId;
+  readonly held: readonly FileText[];
+}
+
+const selected = ({ files, list }: FilesScreen): FileRow | null => files?.[list.cursor] ?? null;
+const lookOf = (state: FilesScreen): Look | null =>
+  state.look !== null && state.look.file === selected(state)?.id ? state.look : null;
+
+const none = (state: FilesScreen): string | null => (selected(state) === null ? "there is no file" : null);
+const nowhere = (state: FilesScreen): string | null =>
+  none(state) ?? ((lookOf(state)?.message ?? null) === null ? "which message it came from is not known" : null);
+
+const rows = createRows<FilesScreen>({
+  count: ({ files }) => files?.length ?? 0,
+  room: (state, frame) => layoutOf(state, frame).listRows,
+  at(state, { column, row }, frame) {
+    const { isBeside, listColumns } = layoutOf(state, frame);
+    return state.isWide || (isBeside && column >= listColumns) ? null : state.list.top + row - headRows - tableRows;
+  },
+  open: widened,
+});
+
+export const filesModule: Module<FilesScreen> = {
+  name: "Files",
+  open: (place) => ({
     kind: "files",
-    conversation,
-    at: at ?? null,
+    conversation: place.conversation,
+    at: place.at ?? null,
     files: null,
     name: "",
     isGone: false,
@@ -43,22 +70,7 @@ export const openFiles = ({ conversation, at }: Extract<Place, { readonly kind: 
     top: startOfText,
     isWide: false,
     isAwaited: false,
-  },
-  asks: [{ kind: "files", conversation, also: at ?? null }],
-});
-
-const selected = ({ files, list }: FilesScreen): FileRow | null => files?.[list.cursor] ?? null;
-const lookOf = (state: FilesScreen): FileLook | null =>
-  state.look !== null && state.look.file === selected(state)?.id ? state.look : null;
-
-const none = (state: FilesScreen): string | null => (selected(state) === null ? "there is no file" : null);
-const nowhere = (state: FilesScreen): string | null =>
-  none(state) ?? ((lookOf(state)?.message ?? null) === null ? "which message it came from is not known" : null);
-
-type Action = ListAction | ScrollAction | "wide" | "message" | "leave";
-
-export const filesModule: Module<FilesScreen, Action> = {
-  name: "Files",
+  }),
   keys: [
     {
       keys: ["enter"],
@@ -66,6 +78,7 @@ export const filesModule: Module<FilesScreen, Action> = {
       short: "whole",
       says: "give the file the whole room, and go back",
       disabled: none,
+      does: widened,
     },
     {
       keys: ["m"],
@@ -73,95 +86,68 @@ export const filesModule: Module<FilesScreen, Action> = {
       short: "message",
       says: "go to the message it was moved out of",
       disabled: nowhere,
+      does: opens((state) => {
+        const message = lookOf(state)?.message ?? null;
+        return message && { kind: "messages", conversation: message.conversation, at: message.id };
+      }),
     },
-    { keys: ["escape", "q"], action: "leave", says: "go back" },
-    ...listKeys,
-    ...scrollKeys.map((each) => ({ ...each, ...(each.action === "textDown" ? { short: "scroll" } : {}) })),
+    {
+      keys: ["escape", "q"],
+      action: "leave",
+      says: "go back",
+      does: (state, frame) => (state.isWide ? widened(state, frame) : { state, go: { kind: "back" } }),
+    },
+    ...bound<FilesScreen, ListAction>(listKeys, (state, action, frame) =>
+      state.isWide ? inText(state, action, frame) : rows.move(state, action, frame),
+    ),
+    ...bound<FilesScreen, ScrollAction>(scrollKeys, inText).map((each) => ({
+      ...each,
+      ...(each.action === "textDown" && { short: "scroll" }),
+    })),
   ],
   title: () => "files",
   isBusy: (state) => state.files === null || (selected(state) !== null && lookOf(state) === null),
-  update(state, event, frame) {
-    switch (event.kind) {
-      case "answer":
-        return answered(state, event.answer, frame);
-      case "failed":
-        return { state: { ...state, isAwaited: false } };
-      case "changed":
-      case "returned":
-        return { state, asks: [{ kind: "files", conversation: state.conversation, also: state.at }] };
-      case "resized":
-        return {
-          state: { ...state, list: seen(state.list, state.files?.length ?? 0, layoutOf(state, frame).listRows) },
-        };
-      case "wheel":
-        return turned(state, event, frame);
-      case "click":
-        return clicked(state, event, frame);
-      case "action":
-        return act(state, event.action, frame);
-      default:
-        return { state };
-    }
+  reads: ({ conversation, at }) => [{ kind: "files", conversation, also: at }],
+  answers: { files: listed, fileLook: looked },
+  on: {
+    ...rows.on,
+    failed: (state) => ({ state: { ...state, isAwaited: false } }),
+    wheel(state, event, frame) {
+      const { isBeside, listColumns, listRows } = layoutOf(state, frame);
+      const isList = !state.isWide && (isBeside ? event.column < listColumns : event.row <= listRows + headRows);
+      return isList ? rows.on.wheel(state, event, frame) : scrolled(state, event.lines, frame);
+    },
+  },
+  /** Begins with the selected file, where it is another one or could not be read before. */
+  follow(state, _, before) {
+    const file = selected(state)?.id;
+    const isKnown = file === undefined || lookOf(state) !== null;
+    return isKnown || (state.files === before.files && file === selected(before)?.id) ? { state } : shown(state, file);
   },
   draw,
 };
 
-// ── Moving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Reading one of them ──────────────────────────────────────────────────────────────────────────────────────────────
 
-function act(state: FilesScreen, action: Action, frame: Frame): Step<FilesScreen> {
-  switch (action) {
-    case "leave":
-      return state.isWide ? widened(state, frame) : { state, go: { kind: "back" } };
-    case "wide":
-      return widened(state, frame);
-    case "message": {
-      const message = lookOf(state)?.message ?? null;
-      if (message === null) return { state };
-      const place: Place = { kind: "messages", conversation: message.conversation, at: message.id };
-      return { state, go: { kind: "open", place } };
-    }
-    default:
-      if (isListAction(action) && !state.isWide)
-        return movedTo(state, moved(state.list, action, ...bounds(state, frame)));
-      if (action === "first" || action === "last") return toEnd(state, action, frame);
-      return scrolled(state, (lines, top, room) => scrolledFor(lines, top, action, room), frame);
-  }
-}
-
-const bounds = (state: FilesScreen, frame: Frame): readonly [count: number, rows: number] => [
-  state.files?.length ?? 0,
-  layoutOf(state, frame).listRows,
-];
-
-const widened = (state: FilesScreen, frame: Frame): Step<FilesScreen> =>
-  scrolled({ ...state, isWide: !state.isWide }, (lines, top, room) => scrolledBy(lines, top, 0, room), frame);
-
-function movedTo(state: FilesScreen, list: List): Step<FilesScreen> {
-  const next = { ...state, list };
-  return selected(next)?.id === selected(state)?.id ? { state: next } : shown(next);
+function widened(state: FilesScreen, frame: Frame): Step<FilesScreen> {
+  return scrolled({ ...state, isWide: !state.isWide }, 0, frame);
 }
 
 /** What is read of a file at a time. */
 const linesAtOnce = 1_000;
 
-/** Begins with the selected file. */
-function shown(state: FilesScreen): Step<FilesScreen> {
-  const file = selected(state)?.id;
-  if (file === undefined) return { state };
-  return {
-    state: { ...state, top: startOfText, isAwaited: false },
-    asks: [{ kind: "fileLook", file, from: 1, to: linesAtOnce }],
-  };
-}
+const shown = (state: FilesScreen, file: FileId): Step<FilesScreen> => ({
+  state: { ...state, top: startOfText, isAwaited: false },
+  asks: [{ kind: "fileLook", file, from: 1, to: linesAtOnce }],
+});
 
-function toEnd(state: FilesScreen, end: "first" | "last", frame: Frame): Step<FilesScreen> {
-  const look = lookOf(state);
+/** To an end of the file, which may have to be read first; or somewhere in what is held. */
+function inText(state: FilesScreen, by: Scroll, frame: Frame): Step<FilesScreen> {
+  const content = lookOf(state)?.content;
   const file = selected(state)?.id;
-  if (look === null || file === undefined) return { state };
-  const { content } = look;
-  const isHeld = content.kind !== "text" || (end === "first" ? content.from === 1 : content.to >= content.count);
-  if (isHeld) return scrolled(state, (lines, top, room) => scrolledFor(lines, top, end, room), frame);
-  if (end === "first") return shown(state);
+  if (content?.kind !== "text" || file === undefined) return scrolled(state, by, frame);
+  if (by === "first" && content.from > 1) return shown(state, file);
+  if (by !== "last" || content.to >= content.count) return scrolled(state, by, frame);
   const from = Math.max(1, content.count - linesAtOnce + 1);
   return { state: { ...state, isAwaited: true }, asks: [{ kind: "fileLook", file, from, to: content.count }] };
 }
@@ -169,16 +155,12 @@ function toEnd(state: FilesScreen, end: "first" | "last", frame: Frame): Step<Fi
 /** So many lines before the end of what is held, what follows is asked for. */
 const aheadLines = 200;
 
-function scrolled(
-  state: FilesScreen,
-  move: (lines: readonly string[], top: Spot, room: Room) => Spot,
-  frame: Frame,
-): Step<FilesScreen> {
+function scrolled(state: FilesScreen, by: Scroll, frame: Frame): Step<FilesScreen> {
   const look = lookOf(state);
   const file = selected(state)?.id;
   if (look === null || file === undefined) return { state };
   const lines = textLines(look);
-  const top = move(lines, state.top, layoutOf(state, frame).pane);
+  const top = scrolledBy(lines, state.top, by, layoutOf(state, frame).pane);
   const next = { ...state, top };
   const { content } = look;
   if (content.kind !== "text" || state.isAwaited) return { state: next };
@@ -194,93 +176,66 @@ function scrolled(
 
 // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-type Told = Extract<LayerEvent<never>, { readonly kind: "answer" }>["answer"];
-
-function answered(state: FilesScreen, answer: Told, frame: Frame): Step<FilesScreen> {
-  if (answer.kind === "fileLook") return looked(state, answer.ask, answer.told, frame);
-  if (answer.kind !== "files") return { state };
-  if (answer.told === null) return { state: { ...state, isGone: true, files: [] } };
-  const { files, name } = answer.told;
+function listed(state: FilesScreen, told: Files | null, frame: Frame): Step<FilesScreen> {
+  if (told === null) return { state: { ...state, isGone: true, files: [] } };
+  const { files, name } = told;
   const id = state.files === null ? state.at : selected(state)?.id;
   const at = files.findIndex((file) => file.id === id);
   const next = { ...state, files, name, isGone: false };
-  const list = { ...state.list, cursor: at === -1 ? state.list.cursor : at };
-  const kept = { ...next, list: seen(list, files.length, layoutOf(next, frame).listRows) };
-  return lookOf(kept) === null ? shown(kept) : { state: kept };
+  return { state: { ...next, list: stayed(state.list, at, files.length, layoutOf(next, frame).listRows) } };
 }
 
-/** What is held at most of a file; what lies beyond, on the other side, is read again when it is needed. */
-const heldMax = 20_000;
+/** Stretches that are held at most of a file; what lies beyond, on the other side, is read again when it is needed. */
+const heldMax = 20;
 
 function looked(
   state: FilesScreen,
-  { file, from, to }: { readonly file: FileId; readonly from: number; readonly to: number },
   told: FileLook | null,
   frame: Frame,
+  { file, from, to }: Ask<"fileLook">,
 ): Step<FilesScreen> {
   const next: FilesScreen = { ...state, isAwaited: false };
   if (file !== selected(state)?.id) return { state: next };
   if (told === null) return { state: { ...next, look: gone(file) } };
-  const held = lookOf(state)?.content;
-  if (held?.kind !== "text" || told.content.kind !== "text") return { state: { ...next, look: { ...told, file } } };
+  const held = lookOf(state);
   const { content } = told;
-  if (from === held.to + 1 && held.lines.length < heldMax) {
-    const joined = { ...content, from: held.from, lines: [...held.lines, ...content.lines] };
-    return { state: { ...next, look: { ...told, file, content: joined } } };
-  }
-  if (to === held.from - 1 && held.lines.length < heldMax) {
-    const joined = { ...content, to: held.to, lines: [...content.lines, ...held.lines] };
-    const look = { ...told, file, content: joined };
-    const added = textLines(look).length - held.lines.length;
-    return { state: { ...next, look, top: { ...state.top, line: state.top.line + added } } };
-  }
-  // Another stretch of it: its beginning, its end, or what follows where enough is held.
-  const look = { ...told, file };
-  const isEnd = content.to >= content.count && from > held.to + 1;
-  const there = { ...next, look, top: startOfText };
-  return isEnd ? scrolled(there, (lines, top, room) => scrolledFor(lines, top, "last", room), frame) : { state: there };
+  if (content.kind !== "text") return { state: { ...next, look: { ...told, file, held: [] } } };
+  const alone = { ...next, look: { ...told, file, held: [content] } };
+  if (held?.content.kind !== "text") return { state: alone };
+  const isOlder = to === held.content.from - 1;
+  const isNewer = from === held.content.to + 1;
+  // Another stretch of it: its beginning, or its end.
+  if (!isOlder && !isNewer)
+    return from > held.content.to
+      ? scrolled({ ...alone, top: startOfText }, "last", frame)
+      : { state: { ...alone, top: startOfText } };
+  // Less than was asked for, because its lines are long: what is next to what is held comes first.
+  if (isOlder && content.to < to) return { state, asks: [{ kind: "fileLook", file, from: content.to + 1, to }] };
+  const stretches = joined(held.held, [content], isOlder ? "older" : "newer", heldMax);
+  const [first = content, last = content] = [stretches[0], stretches.at(-1)];
+  const lines = stretches.flatMap((each) => each.lines);
+  const look = { ...told, file, held: stretches, content: { ...content, from: first.from, to: last.to, lines } };
+  // What is seen stays where it is, whatever comes or goes before it.
+  const same = isOlder ? held.held[0] : held.held.at(-1);
+  const line = state.top.line + linesBefore(look, same) - linesBefore(held, same);
+  return { state: { ...next, look, top: { ...state.top, line } } };
 }
 
-const gone = (file: FileId): FilesScreen["look"] => ({
+/** How many lines stand before one of the stretches that are held. */
+function linesBefore(look: Look, stretch: FileText | undefined): number {
+  const from = look.held.findIndex((each) => each === stretch);
+  return textLines(look).length - look.held.slice(from).reduce((sum, { lines }) => sum + lines.length, 0);
+}
+
+const gone = (file: FileId): Look => ({
   file,
   exploration: [],
   message: null,
   content: { kind: "lost", why: `${file} is not there any more` },
+  held: [],
 });
 
-// ── The mouse ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-function turned(
-  state: FilesScreen,
-  { lines, column, row: at }: Extract<LayerEvent<never>, { readonly kind: "wheel" }>,
-  frame: Frame,
-): Step<FilesScreen> {
-  const layout = layoutOf(state, frame);
-  const isList = !state.isWide && (layout.isBeside ? column < layout.listColumns : at <= layout.listRows + headRows);
-  if (isList) return movedTo(state, wheeled(state.list, lines, ...bounds(state, frame)));
-  return scrolled(state, (all, top, room) => scrolledBy(all, top, lines, room), frame);
-}
-
-function clicked(
-  state: FilesScreen,
-  { column, row: at, count }: Extract<LayerEvent<never>, { readonly kind: "click" }>,
-  frame: Frame,
-): Step<FilesScreen> {
-  const { isBeside, listColumns, listRows } = layoutOf(state, frame);
-  const cursor = state.list.top + at - headRows - tableRows;
-  const isRow =
-    at >= headRows + tableRows && at < headRows + tableRows + listRows && cursor < (state.files?.length ?? 0);
-  if (state.isWide || !isRow || (isBeside && column >= listColumns)) return { state };
-  const step = movedTo(state, { ...state.list, cursor });
-  return count > 1 ? { ...widened(step.state, frame), ...(step.asks === undefined ? {} : { asks: step.asks }) } : step;
-}
-
 // ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-interface Room {
-  readonly columns: number;
-  readonly rows: number;
-}
 
 interface Layout {
   /** Whether the file is beside the list, or below it. */
@@ -352,7 +307,7 @@ function listLines(
   { listColumns, listRows }: Layout,
   { paint, zone }: Frame,
 ): readonly string[] {
-  const [head = "", ...lines] = table(
+  return listTable(
     [
       { title: "file", flexible: true },
       { title: "type", spare: true },
@@ -360,19 +315,17 @@ function listLines(
       { title: "lines", align: "right", spare: true },
       { title: "when", paint: paint.soft },
     ],
-    files
-      .slice(list.top, list.top + listRows)
-      .map(({ id, name, mimeType, bytes, lines: count, createdAt }) => [
-        name ?? id,
-        mimeType ?? "–",
-        formatBytes(bytes),
-        count === null ? "–" : formatCount(count),
-        clockTime(createdAt, zone),
-      ]),
-    listColumns - 2,
-    paint,
+    files,
+    ({ id, name, mimeType, bytes, lines, createdAt }) => [
+      name ?? id,
+      mimeType ?? "–",
+      formatBytes(bytes),
+      lines === null ? "–" : formatCount(lines),
+      clockTime(createdAt, zone),
+    ],
+    list,
+    { columns: listColumns, rows: listRows, paint },
   );
-  return [`  ${head}`, ...lines.map((line, at) => row(line, list.top + at === list.cursor, listColumns, paint))];
 }
 
 function paneRows(state: FilesScreen, { pane }: Layout, { paint }: Frame): readonly string[] {

@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import type { ConversationId, MessageId, Timestamp } from "../../core/model.ts";
 import { createPaint, widthOf } from "../../show/render.ts";
 import type { Frame, Step } from "../contract.ts";
-import { grepModule, openGrep } from "./grep.ts";
+import { advance, open } from "../layers.ts";
+import { grepModule } from "./grep.ts";
 import type { GrepScreen } from "./grep.ts";
 import type { Found, Hit } from "./search-asks.ts";
 
@@ -29,16 +30,16 @@ const hit = (id: number, snippet = `words of ${id}`, matches: Hit["matches"] = [
 });
 
 const key = (state: GrepScreen, name: string): Step<GrepScreen> =>
-  grepModule.update(state, { kind: "key", key: { name, text: name.length === 1 ? name : "" } }, frame);
+  advance(grepModule, state, { kind: "key", key: { name, text: name.length === 1 ? name : "" } }, frame);
 const type = (state: GrepScreen, text: string): Step<GrepScreen> =>
   [...text].reduce<Step<GrepScreen>>((step, each) => key(step.state, each), { state });
 const told = (state: GrepScreen, found: Found): GrepScreen => {
   const ask = { kind: "grep", pattern: "", mode: "full_text", scope: "both", where: "all", conversation } as const;
-  return grepModule.update(state, { kind: "answer", answer: { kind: "grep", ask, told: found } }, frame).state;
+  return advance(grepModule, state, { kind: "answer", answer: { kind: "grep", ask, told: found } }, frame).state;
 };
 const found = (...hits: readonly Hit[]): Found => ({ kind: "found", hits, caveats: [] });
 
-const fresh = openGrep({ kind: "grep", conversation }).state;
+const fresh = open({ kind: "grep", conversation }).state;
 const drawn = (state: GrepScreen): string => grepModule.draw(state, frame).join("\n");
 
 describe("the search", () => {
@@ -58,14 +59,14 @@ describe("the search", () => {
 
   it("keeps the cursor on the same hit when it looks again", () => {
     const state = key(key(told(type(fresh, "dog").state, found(hit(1), hit(2), hit(3))), "down").state, "down").state;
-    const again = grepModule.update({ ...state, isSearching: false }, { kind: "changed" }, frame);
+    const again = advance(grepModule, { ...state, isSearching: false }, { kind: "changed" }, frame);
     assert.equal(again.asks?.length, 1);
     assert.equal(told(again.state, found(hit(9), hit(1), hit(2), hit(3))).list.cursor, 3);
   });
 
   it("does not begin an expression anew with everything that is written", () => {
     const state = told(type({ ...fresh, mode: "regex" }, "d.g").state, found(hit(1)));
-    assert.equal(grepModule.update(state, { kind: "changed" }, frame).asks, undefined);
+    assert.equal(advance(grepModule, state, { kind: "changed" }, frame).asks, undefined);
   });
 
   it("shows the match of a long line, whatever stands before it", () => {
@@ -91,12 +92,12 @@ describe("the search", () => {
     const { state } = type(fresh, "dog");
     const failure = { code: "unavailable", message: "locked", hint: null };
     const ask = { kind: "grep", pattern: "dog", mode: "full_text", scope: "both", where: "all", conversation } as const;
-    assert.equal(grepModule.update(state, { kind: "failed", ask, failure }, frame).state.isSearching, false);
+    assert.equal(advance(grepModule, state, { kind: "failed", ask, failure }, frame).state.isSearching, false);
   });
 
   it("has a click on a hit select it, and two open it", () => {
     const state = told(type(fresh, "dog").state, found(hit(1), hit(2)));
-    const click = (count: number) => grepModule.update(state, { kind: "click", column: 3, row: 6, count }, frame);
+    const click = (count: number) => advance(grepModule, state, { kind: "click", column: 3, row: 6, count }, frame);
     assert.equal(click(1).state.list.cursor, 1);
     assert.deepEqual(click(2).go, { kind: "open", place: { kind: "messages", conversation, at: 2 } });
   });

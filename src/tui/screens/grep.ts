@@ -6,12 +6,13 @@ import type { SearchCaveat } from "../../core/ports.ts";
 import { caveatSentence } from "../../core/recall.ts";
 import { marked } from "../../show/matches.ts";
 import { clockTime, cut, plural, spanOf, wrap } from "../../show/render.ts";
+import { opens } from "../contract.ts";
 import type { Frame, LayerEvent, Module, Place, Step } from "../contract.ts";
 import { ends, fit, rule } from "../draw.ts";
 import { drawField, field, pasted, textOf, typed } from "../field.ts";
 import type { Field } from "../field.ts";
-import { listKeys, moved, seen, startOfList, wheeled } from "../list.ts";
-import type { List, ListAction } from "../list.ts";
+import { createRows, seen, startOfList } from "../list.ts";
+import type { List } from "../list.ts";
 import type { Found, Hit, Query } from "./search-asks.ts";
 
 export interface GrepScreen {
@@ -29,25 +30,7 @@ export interface GrepScreen {
   readonly list: List;
 }
 
-export const openGrep = ({ conversation }: Extract<Place, { readonly kind: "grep" }>): Step<GrepScreen> => ({
-  state: {
-    kind: "grep",
-    conversation,
-    line: field(),
-    isTyping: true,
-    mode: "full_text",
-    scope: "both",
-    where: conversation === null ? "all" : "conversation",
-    found: null,
-    isSearching: false,
-    list: startOfList,
-  },
-});
-
-type Action = ListAction | "open" | "edit" | "mode" | "where" | "scope";
-
 const hitsOf = ({ found }: GrepScreen): readonly Hit[] => (found?.kind === "found" ? found.hits : []);
-const none = (state: GrepScreen): string | null => (hitsOf(state).length === 0 ? "there is nothing to go to" : null);
 
 /** The query, how it is looked for, and what is to be known of the answer. */
 const headRows = 3;
@@ -56,16 +39,46 @@ const hitRows = 2;
 
 const roomOf = ({ rows }: Frame): number => Math.max(1, Math.floor((rows - headRows) / hitRows));
 
-export const grepModule: Module<GrepScreen, Action> = {
+const rows = createRows<GrepScreen>({
+  count: (state) => hitsOf(state).length,
+  room: (_, frame) => roomOf(frame),
+  at: ({ list }, { row }) => list.top + Math.floor((row - headRows) / hitRows),
+  open: opens(placeOf),
+});
+
+const edit = (state: GrepScreen): Step<GrepScreen> => ({ state: { ...state, isTyping: true } });
+const turnMode = (state: GrepScreen): Step<GrepScreen> =>
+  searched({ ...state, mode: state.mode === "regex" ? "full_text" : "regex" });
+
+export const grepModule: Module<GrepScreen> = {
   name: "Search",
+  open: (place) => ({
+    ...place,
+    line: field(),
+    isTyping: true,
+    mode: "full_text",
+    scope: "both",
+    where: place.conversation === null ? "all" : "conversation",
+    found: null,
+    isSearching: false,
+    list: startOfList,
+  }),
   keys: [
-    { keys: ["enter"], action: "open", short: "go there", says: "go to where it was said", disabled: none },
-    { keys: ["/", "i"], action: "edit", short: "edit", says: "edit what is looked for" },
+    {
+      keys: ["enter"],
+      action: "open",
+      short: "go there",
+      says: "go to where it was said",
+      disabled: (state) => (hitsOf(state).length === 0 ? "there is nothing to go to" : null),
+      does: opens(placeOf),
+    },
+    { keys: ["/", "i"], action: "edit", short: "edit", says: "edit what is looked for", does: edit },
     {
       keys: ["tab"],
       action: "mode",
       short: "words/regex",
       says: "look for words, or for a regular expression (while typing, too)",
+      does: turnMode,
     },
     {
       keys: ["w"],
@@ -73,64 +86,36 @@ export const grepModule: Module<GrepScreen, Action> = {
       short: "where",
       says: "look in this conversation, in all segments of its session, or everywhere",
       disabled: ({ conversation }) => (conversation === null ? "it was not opened from a conversation" : null),
+      does: (state) => searched({ ...state, where: after(["conversation", "family", "all"], state.where) }),
     },
     {
       keys: ["v"],
       action: "scope",
       short: "in what",
       says: "look in messages and summaries, in one of them, or in files",
+      does: (state) => searched({ ...state, scope: after(["both", "messages", "summaries", "files"], state.scope) }),
     },
-    ...listKeys,
+    ...rows.keys,
   ],
   title: () => "search",
   isTyping: (state) => state.isTyping,
   isBusy: ({ isSearching }) => isSearching,
-  update(state, event, frame) {
-    const count = hitsOf(state).length;
-    switch (event.kind) {
-      case "key":
-        return typing(state, event.key, frame);
-      case "pasted":
-        return searched({ ...state, line: pasted(state.line, event.text) });
-      case "answer":
-        return event.answer.kind === "grep" ? { state: told(state, event.answer.told, frame) } : { state };
-      case "failed":
-        return { state: { ...state, isSearching: false } };
-      // An expression may take its time: it is not looked for anew with everything that is written.
-      case "changed":
-      case "returned":
-        return state.found !== null && !state.isSearching && state.mode === "full_text" ? searched(state) : { state };
-      case "resized":
-        return { state: { ...state, list: seen(state.list, count, roomOf(frame)) } };
-      case "wheel":
-        return { state: { ...state, list: wheeled(state.list, event.lines, count, roomOf(frame)) } };
-      case "click":
-        return clicked(state, event, count);
-      case "action":
-        return act(state, event.action, frame);
-      default:
-        return { state };
-    }
+  answers: { grep: (state, found, frame) => ({ state: told(state, found, frame) }) },
+  on: {
+    ...rows.on,
+    key: typing,
+    pasted: (state, { text }) => searched({ ...state, line: pasted(state.line, text) }),
+    failed: (state) => ({ state: { ...state, isSearching: false } }),
+    changed: again,
+    returned: again,
+    click(state, event, frame) {
+      if (event.row === 0) return edit(state);
+      const step = rows.on.click(state, event, frame);
+      return step.state === state ? step : { ...step, state: { ...step.state, isTyping: false } };
+    },
   },
   draw,
 };
-
-function act(state: GrepScreen, action: Action, frame: Frame): Step<GrepScreen> {
-  switch (action) {
-    case "open":
-      return opened(state);
-    case "edit":
-      return { state: { ...state, isTyping: true } };
-    case "mode":
-      return searched({ ...state, mode: state.mode === "regex" ? "full_text" : "regex" });
-    case "where":
-      return searched({ ...state, where: after(["conversation", "family", "all"], state.where) });
-    case "scope":
-      return searched({ ...state, scope: after(["both", "messages", "summaries", "files"], state.scope) });
-    default:
-      return { state: { ...state, list: moved(state.list, action, hitsOf(state).length, roomOf(frame)) } };
-  }
-}
 
 const after = <T>(all: readonly [T, ...(readonly T[])], one: T): T => all[all.indexOf(one) + 1] ?? all[0];
 
@@ -148,27 +133,24 @@ function searched(state: GrepScreen): Step<GrepScreen> {
   };
 }
 
-function typing(
-  state: GrepScreen,
-  key: Extract<LayerEvent<never>, { readonly kind: "key" }>["key"],
-  frame: Frame,
-): Step<GrepScreen> {
+/** An expression may take its time: it is not looked for anew with everything that is written. */
+function again(state: GrepScreen): Step<GrepScreen> {
+  return state.found !== null && !state.isSearching && state.mode === "full_text" ? searched(state) : { state };
+}
+
+function typing(state: GrepScreen, { key }: LayerEvent<"key">, frame: Frame): Step<GrepScreen> {
   const { line } = state;
-  const isEmpty = textOf(line).trim() === "";
   switch (key.name) {
     case "tab":
-      return act(state, "mode", frame);
+      return turnMode(state);
     case "enter":
-      return isEmpty ? { state } : { state: { ...state, isTyping: false } };
+      return { state: { ...state, isTyping: textOf(line).trim() === "" } };
     case "escape":
       if (hitsOf(state).length === 0) return { state, go: { kind: "back" } };
       return { state: { ...state, isTyping: false } };
-    case "up":
-    case "down":
-    case "pageUp":
-    case "pageDown":
-      return act(state, key.name, frame);
     default: {
+      const moved = rows.arrow(state, key, frame);
+      if (moved !== null) return moved;
       const next = { ...state, line: typed(line, key) };
       return textOf(next.line) === textOf(line) ? { state: next } : searched({ ...next, list: startOfList });
     }
@@ -185,34 +167,18 @@ function told(state: GrepScreen, found: Found, frame: Frame): GrepScreen {
   return { ...state, found, isSearching: false, list };
 }
 
-function opened(state: GrepScreen): Step<GrepScreen> {
+function placeOf(state: GrepScreen): Place | null {
   const hit = hitsOf(state)[state.list.cursor]?.hit;
-  if (hit === undefined) return { state };
-  return { state, go: { kind: "open", place: placeOf(hit) } };
-}
-
-function placeOf(hit: Hit["hit"]): Place {
-  const { conversation } = hit;
-  switch (hit.kind) {
+  switch (hit?.kind) {
     case "message":
-      return { kind: "messages", conversation, at: hit.id };
+      return { kind: "messages", conversation: hit.conversation, at: hit.id };
     case "summary":
-      return { kind: "dag", conversation, at: hit.id };
+      return { kind: "dag", conversation: hit.conversation, at: hit.id };
     case "file":
-      return { kind: "files", conversation, at: hit.id };
+      return { kind: "files", conversation: hit.conversation, at: hit.id };
+    default:
+      return null;
   }
-}
-
-function clicked(
-  state: GrepScreen,
-  { row, count: clicks }: Extract<LayerEvent<never>, { readonly kind: "click" }>,
-  count: number,
-): Step<GrepScreen> {
-  if (row === 0) return { state: { ...state, isTyping: true } };
-  const cursor = state.list.top + Math.floor((row - headRows) / hitRows);
-  if (row < headRows || cursor >= count) return { state };
-  const next = { ...state, isTyping: false, list: { ...state.list, cursor } };
-  return clicks > 1 ? opened(next) : { state: next };
 }
 
 // ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,8 @@ import type { ConversationId, Timestamp } from "../../core/model.ts";
 import type { ChangeInShort } from "../../show/changes.ts";
 import { createPaint, widthOf } from "../../show/render.ts";
 import type { Frame } from "../contract.ts";
-import { historyModule, openHistory } from "./history.ts";
+import { advance, open } from "../layers.ts";
+import { historyModule } from "./history.ts";
 import type { HistoryScreen } from "./history.ts";
 
 const at = "2026-02-17T15:37:00.000Z" as Timestamp;
@@ -34,10 +35,9 @@ const rowsFrom = (newest: number, count: number): readonly ChangeInShort[] =>
     wayBack: `lcm undo ${newest - index}`,
   }));
 
-const key = { name: "", text: "" };
-
 const told = (state: HistoryScreen, rows: readonly ChangeInShort[], isMore: boolean) =>
-  historyModule.update(
+  advance(
+    historyModule,
     state,
     {
       kind: "answer",
@@ -46,14 +46,14 @@ const told = (state: HistoryScreen, rows: readonly ChangeInShort[], isMore: bool
     frame,
   );
 
-const opened = (): HistoryScreen => openHistory({ kind: "history", conversation: null }).state;
+const opened = (): HistoryScreen => open({ kind: "history", conversation: null }).state;
 
 describe("the history of changes", () => {
   it("asks for older ones once before its end is reached, and stays where it was when they come", () => {
     let { state } = told(opened(), rowsFrom(500, 100), true);
     const asked: number[] = [];
     const press = (action: "down" | "last"): void => {
-      const step = historyModule.update(state, { kind: "action", action, key }, frame);
+      const step = advance(historyModule, state, { kind: "action", action }, frame);
       ({ state } = step);
       for (const ask of step.asks ?? []) if (ask.kind === "changes") asked.push(ask.limit);
     };
@@ -69,7 +69,7 @@ describe("the history of changes", () => {
 
   it("keeps the cursor on its change when newer ones come", () => {
     let { state } = told(opened(), rowsFrom(10, 10), false);
-    ({ state } = historyModule.update(state, { kind: "action", action: "down", key }, frame));
+    ({ state } = advance(historyModule, state, { kind: "action", action: "down" }, frame));
     ({ state } = told(state, rowsFrom(12, 12), false));
     assert.equal(state.rows?.[state.list.cursor]?.change, 9);
   });

@@ -4,13 +4,11 @@ import { LcmError } from "../../core/errors.ts";
 import { fileIdsOf } from "../../core/large-files.ts";
 import { messageName } from "../../core/model.ts";
 import type {
-  Aside,
   Conversation,
   ConversationId,
   FileId,
   Message,
   MessageId,
-  Role,
   SummaryId,
   Timestamp,
 } from "../../core/model.ts";
@@ -21,35 +19,8 @@ import { piecesOf } from "../../show/messages.ts";
 import type { Piece } from "../../show/messages.ts";
 import { oneLine } from "../../show/render.ts";
 import { linesOf } from "../pane.ts";
-import type { Performers } from "../port.ts";
-
-export interface MessagesAsks {
-  /** Those around a place. */
-  readonly messagesAt: {
-    readonly ask: { readonly conversation: ConversationId; readonly place: MessagePlace };
-    readonly told:
-      | { readonly kind: "found"; readonly page: MessagesPage; readonly cursor: number }
-      /** There is no such place. */
-      | { readonly kind: "nowhere"; readonly why: string };
-  };
-  /** Those next to one on a side. */
-  readonly messagesBeside: {
-    readonly ask: { readonly conversation: ConversationId; readonly side: "older" | "newer"; readonly seq: number };
-    readonly told: MessagesPage;
-  };
-  /** What is shown, read anew. */
-  readonly messagesAgain: {
-    readonly ask: { readonly conversation: ConversationId; readonly from: number; readonly count: number };
-    readonly told: MessagesPage;
-  };
-  /** Its lines; null where it is gone. */
-  readonly messageWhole: { readonly ask: { readonly message: MessageId }; readonly told: readonly string[] | null };
-  /** The leaf that stands for it; null where none does. */
-  readonly messageSummary: {
-    readonly ask: { readonly message: MessageId };
-    readonly told: { readonly conversation: ConversationId; readonly summary: SummaryId } | null;
-  };
-}
+import type { Side } from "../pane.ts";
+import type { Doing, OfConversation } from "../port.ts";
 
 export type MessagePlace =
   | { readonly kind: "newest" }
@@ -57,6 +28,15 @@ export type MessagePlace =
   | { readonly kind: "message"; readonly id: MessageId }
   /** As it was typed: `#51204`, `msg_123`, or a time. */
   | { readonly kind: "typed"; readonly words: string; readonly zone: string; readonly now: Timestamp };
+
+export type Arrival =
+  | { readonly kind: "found"; readonly page: MessagesPage; readonly cursor: number }
+  /** There is no such place. */
+  | { readonly kind: "nowhere"; readonly why: string };
+
+interface OfMessage {
+  readonly message: MessageId;
+}
 
 export interface MessagesPage {
   /** Null where it is gone. */
@@ -68,13 +48,7 @@ export interface MessagesPage {
 }
 
 /** A message with as much of it as a transcript shows. */
-export interface ShownMessage {
-  readonly id: MessageId;
-  readonly seq: number;
-  readonly role: Role;
-  readonly at: Timestamp;
-  readonly tokens: number;
-  readonly aside: Aside | null;
+export interface ShownMessage extends Pick<Message, "id" | "seq" | "role" | "at" | "tokens" | "aside"> {
   readonly pieces: readonly ShownPiece[];
   /** Whether that is all of it. */
   readonly isWhole: boolean;
@@ -90,8 +64,12 @@ interface ShownPiece {
 
 const pageSize = 40;
 
-export const messagesAsks: Performers<MessagesAsks> = {
-  async messagesAt({ conversation, place }, { port }) {
+export const messagesAsks = {
+  /** Those around a place. */
+  async messagesAt(
+    { conversation, place }: OfConversation & { readonly place: MessagePlace },
+    { port }: Doing,
+  ): Promise<Arrival> {
     const { store } = await port.reading();
     try {
       const cursor = await seqOf(store, conversation, place);
@@ -101,7 +79,11 @@ export const messagesAsks: Performers<MessagesAsks> = {
       return { kind: "nowhere", why: oneLine([error.message, error.hint ?? []].flat().join(" · ")) };
     }
   },
-  async messagesBeside({ conversation, side, seq }, { port }) {
+  /** Those next to one on a side. */
+  async messagesBeside(
+    { conversation, side, seq }: OfConversation & { readonly side: Side; readonly seq: number },
+    { port }: Doing,
+  ): Promise<MessagesPage> {
     const { store } = await port.reading();
     const isOlder = side === "older";
     const range = isOlder ? { beforeSeq: seq, keep: "newest" as const } : { afterSeq: seq };
@@ -114,7 +96,11 @@ export const messagesAsks: Performers<MessagesAsks> = {
       isLast: !isOlder && isEnd,
     };
   },
-  async messagesAgain({ conversation, from, count }, { port }) {
+  /** What is shown, read anew. */
+  async messagesAgain(
+    { conversation, from, count }: OfConversation & { readonly from: number; readonly count: number },
+    { port }: Doing,
+  ): Promise<MessagesPage> {
     const { store } = await port.reading();
     const limit = count + pageSize;
     const found = await read(store, conversation, { afterSeq: from - 1, limit: limit + 1 });
@@ -126,7 +112,8 @@ export const messagesAsks: Performers<MessagesAsks> = {
       isLast: found.length <= limit,
     };
   },
-  async messageWhole({ message: id }, { port }) {
+  /** Its lines; null where it is gone. */
+  async messageWhole({ message: id }: OfMessage, { port }: Doing): Promise<readonly string[] | null> {
     const { store } = await port.reading();
     const [message] = await store.messages({ ids: [id] });
     if (message === undefined) return null;
@@ -136,7 +123,11 @@ export const messagesAsks: Performers<MessagesAsks> = {
       ...linesOf(withLinks(text)),
     ]);
   },
-  async messageSummary({ message }, { port }) {
+  /** The leaf that stands for it; null where none does. */
+  async messageSummary(
+    { message }: OfMessage,
+    { port }: Doing,
+  ): Promise<(OfConversation & { readonly summary: SummaryId }) | null> {
     const { store } = await port.reading();
     const [leaf] = await store.summaries({ ids: (await store.coveredBy(message)).slice(0, 1) });
     return leaf === undefined ? null : { conversation: leaf.conversation, summary: leaf.id };

@@ -2,9 +2,10 @@
 
 import { messageName } from "../../core/model.ts";
 import type { MessageId } from "../../core/model.ts";
+import type { Page } from "../../show/page.ts";
 import { clockTime, cut, plural, widthOf } from "../../show/render.ts";
 import type { Frame } from "../contract.ts";
-import { ends } from "../draw.ts";
+import { ends, laidOutOnce } from "../draw.ts";
 import { rowsFrom, startOfText } from "../pane.ts";
 import type { ShownMessage } from "./messages-asks.ts";
 
@@ -34,33 +35,23 @@ const unfoldedRows = 300;
 
 // ── The rows of a message ────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Drawn {
-  readonly columns: number;
-  readonly isUnfolded: boolean;
-  readonly paint: Frame["paint"];
-  readonly rows: readonly string[];
-}
+/** A line on what it is, what it says, and an empty line. Keys ask for the same rows again and again. */
+const rowsOnce = (bodyOf: (message: ShownMessage, columns: number, page: Page) => readonly string[]) =>
+  laidOutOnce((message: ShownMessage, page): readonly string[] => {
+    const columns = Math.max(10, page.columns - markColumns);
+    const soft = message.aside === null ? (text: string): string => text : page.paint.soft;
+    const body = bodyOf(message, columns, page);
+    return [headRow(message, columns, page), ...body.map((text) => soft(`  ${text}`)), ""];
+  });
+const foldedRowsOf = rowsOnce(foldedBody);
+const unfoldedRowsOf = rowsOnce(unfoldedBody);
 
-/** Keys ask for the same rows again and again. */
-const drawn = new WeakMap<ShownMessage, Drawn>();
-
-/** A line on what it is, what it says, and an empty line. */
-function rowsOf({ frame, unfolded }: View, message: ShownMessage): readonly string[] {
-  const { paint } = frame;
-  const columns = Math.max(10, frame.columns - markColumns);
-  const isUnfolded = unfolded.has(message.id);
-  const known = drawn.get(message);
-  if (known?.columns === columns && known.isUnfolded === isUnfolded && known.paint === paint) return known.rows;
-  const body = isUnfolded ? unfoldedBody(message, columns, frame) : foldedBody(message, columns, frame);
-  const soft = message.aside === null ? (text: string): string => text : paint.soft;
-  const rows = [headRow(message, columns, frame), ...body.map((text) => soft(`  ${text}`)), ""];
-  drawn.set(message, { columns, isUnfolded, paint, rows });
-  return rows;
-}
+const rowsOf = ({ frame, unfolded }: View, message: ShownMessage): readonly string[] =>
+  (unfolded.has(message.id) ? unfoldedRowsOf : foldedRowsOf)(message, frame);
 
 const asideWords = { branch: "on a branch that was left", note: "a note" } as const;
 
-function headRow({ id, role, at, tokens, aside }: ShownMessage, columns: number, { paint, zone }: Frame): string {
+function headRow({ id, role, at, tokens, aside }: ShownMessage, columns: number, { paint, zone }: Page): string {
   const why = aside === null ? "" : paint.caution(` (${asideWords[aside]})`);
   const left = `${paint.role(role, paint.strong(role))}${why}  ${paint.soft(clockTime(at, zone))}`;
   const right = paint.soft(`${plural(tokens, "token")}  ${messageName(id)}`);
@@ -70,7 +61,7 @@ function headRow({ id, role, at, tokens, aside }: ShownMessage, columns: number,
 const indent = 2;
 
 /** Text in a few rows; everything else in one. */
-function foldedBody({ pieces }: ShownMessage, columns: number, { paint }: Frame): readonly string[] {
+function foldedBody({ pieces }: ShownMessage, columns: number, { paint }: Page): readonly string[] {
   const room = columns - indent;
   let source = "←";
   return pieces.flatMap(({ kind, lines, count }, at): readonly string[] => {
@@ -102,7 +93,7 @@ function saidRows(lines: readonly string[], count: number, columns: number, pain
   return [...rows.slice(0, foldedRows - 1), paint.soft(`… space unfolds it: ${plural(count, "line")} in all`)];
 }
 
-function unfoldedBody({ pieces, isWhole }: ShownMessage, columns: number, { paint }: Frame): readonly string[] {
+function unfoldedBody({ pieces, isWhole }: ShownMessage, columns: number, { paint }: Page): readonly string[] {
   const room = { columns: columns - indent, rows: unfoldedRows + 1 };
   const rows: string[] = [];
   for (const { kind, lines } of pieces) {

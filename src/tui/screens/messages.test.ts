@@ -4,9 +4,10 @@ import fc from "fast-check";
 import type { ConversationId, MessageId, Timestamp } from "../../core/model.ts";
 import { createPaint, widthOf } from "../../show/render.ts";
 import type { Frame, Step } from "../contract.ts";
+import { advance, open } from "../layers.ts";
 import type { Answer } from "../asks.ts";
 import type { MessagesPage, ShownMessage } from "./messages-asks.ts";
-import { messagesModule, openMessages } from "./messages.ts";
+import { messagesModule } from "./messages.ts";
 import type { MessagesScreen } from "./messages.ts";
 
 const conversation = 1 as ConversationId;
@@ -44,24 +45,18 @@ const page = (from: number, to: number, of: number): MessagesPage => ({
   isLast: to === of,
 });
 
-type Action = Parameters<typeof messagesModule.update>[1] extends infer E
-  ? Extract<E, { readonly kind: "action" }> extends { readonly action: infer A }
-    ? A
-    : never
-  : never;
-
-const press = (state: MessagesScreen, ...actions: readonly Action[]): Step<MessagesScreen> =>
+const press = (state: MessagesScreen, ...actions: readonly string[]): Step<MessagesScreen> =>
   actions.reduce<Step<MessagesScreen>>(
-    (step, action) => messagesModule.update(step.state, { kind: "action", action, key: { name: "", text: "" } }, frame),
+    (step, action) => advance(messagesModule, step.state, { kind: "action", action }, frame),
     { state },
   );
 
 const answer = (state: MessagesScreen, told: Answer): Step<MessagesScreen> =>
-  messagesModule.update(state, { kind: "answer", answer: told }, frame);
+  advance(messagesModule, state, { kind: "answer", answer: told }, frame);
 
 /** As it is after it was opened at the newest, or at a place. */
 const opened = (held: MessagesPage, cursor = held.messages.at(-1)?.seq ?? 0): MessagesScreen => {
-  const { state } = openMessages({ kind: "messages", conversation }, frame);
+  const { state } = open({ kind: "messages", conversation });
   const ask = { kind: "messagesAt", conversation, place: { kind: "newest" } } as const;
   return answer(state, { kind: "messagesAt", ask, told: { kind: "found", page: held, cursor } }).state;
 };
@@ -99,7 +94,8 @@ describe("the messages", () => {
       ["messagesBeside"],
     );
     assert.equal(press(first.state, "up").asks, undefined);
-    const again = messagesModule.update(
+    const again = advance(
+      messagesModule,
       first.state,
       {
         kind: "failed",
@@ -123,9 +119,9 @@ describe("the messages", () => {
   });
 
   it("lead where they were to lead, whatever is written meanwhile", () => {
-    const changed = (state: MessagesScreen) => messagesModule.update(state, { kind: "changed" }, frame).asks;
+    const changed = (state: MessagesScreen) => advance(messagesModule, state, { kind: "changed" }, frame).asks;
     const wanted = { kind: "message", id: 7 as MessageId } as const;
-    const opening = openMessages({ kind: "messages", conversation, at: wanted.id }, frame);
+    const opening = open({ kind: "messages", conversation, at: wanted.id });
     assert.deepEqual(changed(opening.state), [{ kind: "messagesAt", conversation, place: wanted }]);
     const first = press(opened(page(1_961, 2_000, 2_000)), "first");
     assert.deepEqual(changed(first.state), first.asks, "from the end, which is otherwise followed");
@@ -142,7 +138,7 @@ describe("the messages", () => {
 
   it("follow the end only where the cursor is on it", () => {
     const end = opened(page(1, 40, 40));
-    const changed = (state: MessagesScreen) => messagesModule.update(state, { kind: "changed" }, frame).asks;
+    const changed = (state: MessagesScreen) => advance(messagesModule, state, { kind: "changed" }, frame).asks;
     assert.deepEqual(changed(end), [{ kind: "messagesAt", conversation, place: { kind: "newest" } }]);
     const above = press(end, "up").state;
     const [ask] = changed(above) ?? [];
@@ -210,7 +206,7 @@ describe("the messages", () => {
     };
     const tall = { ...frame, rows: 60 };
     const held = { ...page(1, 2, 2), messages: [result, talk] };
-    const resized = (state: MessagesScreen) => messagesModule.update(state, { kind: "resized" }, tall).state;
+    const resized = (state: MessagesScreen) => advance(messagesModule, state, { kind: "resized" }, tall).state;
     const folded = messagesModule.draw(resized(opened(held)), tall).map((line) => line.trim());
     assert.ok(folded.includes("← read  line 1                                  40 lines"), folded.join("\n"));
     assert.ok(folded.some((line) => /^┃ {3}thinking {2}hm +2 lines$/.test(line)));

@@ -7,16 +7,18 @@ import { messageName } from "../../core/model.ts";
 import type { ConversationId, MessageId } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
 import { clockTime, plural } from "../../show/render.ts";
-import type { Asking, Frame, LayerEvent, Module, Place, Step } from "../contract.ts";
+import type { Ask } from "../asks.ts";
+import { goTo, opens, opensIts } from "../contract.ts";
+import type { Asking, Frame, LayerEvent, Module, Step } from "../contract.ts";
 import { ends, rule } from "../draw.ts";
-import { drawField, field, pasted, textOf, typed } from "../field.ts";
+import { drawField, field, lineOf } from "../field.ts";
 import type { Field } from "../field.ts";
 import { says } from "../keys.ts";
-import { isListAction, listKeys, scrollKeys } from "../list.ts";
-import type { ListAction, ScrollAction } from "../list.ts";
-import { percent, rowsFrom, scrolledBy, scrolledFor, startOfText } from "../pane.ts";
-import type { Spot } from "../pane.ts";
-import type { MessagePlace, MessagesPage, ShownMessage } from "./messages-asks.ts";
+import { bound, listKeys, textKeys } from "../list.ts";
+import type { ListAction } from "../keys.ts";
+import { joined, percent, rowsFrom, scrolledBy, startOfText } from "../pane.ts";
+import type { Room, Side, Spot } from "../pane.ts";
+import type { Arrival, MessagePlace, MessagesPage, ShownMessage } from "./messages-asks.ts";
 import { indexOf, markedRow, revealing, scrolledTop, seenMessages, seenRows } from "./messages-view.ts";
 import type { Top, View } from "./messages-view.ts";
 
@@ -32,7 +34,7 @@ export interface MessagesScreen {
   /** Where to go, until it has been read. */
   readonly sought: MessagePlace | null;
   /** The sides on which more is being read. */
-  readonly awaited: readonly ("older" | "newer")[];
+  readonly awaited: readonly Side[];
   /** The one that is shown whole, and its lines once they have been read. */
   readonly whole: {
     readonly message: ShownMessage;
@@ -40,28 +42,8 @@ export interface MessagesScreen {
     readonly top: Spot;
   } | null;
   /** Where to go, while that is typed. */
-  readonly goingTo: Field | null;
+  readonly typing: Field | null;
 }
-
-export const openMessages = (
-  { conversation, at }: Extract<Place, { readonly kind: "messages" }>,
-  _frame: Frame,
-): Step<MessagesScreen> =>
-  seek(
-    {
-      kind: "messages",
-      conversation,
-      page: null,
-      cursor: 0,
-      top: { seq: 0, row: 0 },
-      unfolded: new Set(),
-      sought: null,
-      awaited: [],
-      whole: null,
-      goingTo: null,
-    },
-    at === undefined ? newest : { kind: "message", id: at },
-  );
 
 const newest: MessagePlace = { kind: "newest" };
 
@@ -70,19 +52,6 @@ const seek = (state: MessagesScreen, place: MessagePlace): Step<MessagesScreen> 
   asks: [{ kind: "messagesAt", conversation: state.conversation, place }],
 });
 
-type Action =
-  | ListAction
-  | ScrollAction
-  | "whole"
-  | "unfold"
-  | "goTo"
-  | "search"
-  | "summary"
-  | "summaries"
-  | "context"
-  | "files"
-  | "leave";
-
 const selected = ({ page, cursor }: MessagesScreen): ShownMessage | null =>
   page?.messages.find(({ seq }) => seq === cursor) ?? null;
 
@@ -90,55 +59,121 @@ const none = (state: MessagesScreen): string | null => (selected(state) === null
 const isReader = ({ whole }: MessagesScreen): string | null =>
   whole === null ? null : "one message is shown; esc goes back to all";
 
+/** Where a key has to do with the message that it is on. */
+const ofSelected =
+  (act: (state: MessagesScreen, message: ShownMessage, frame: Frame) => Step<MessagesScreen>) =>
+  (state: MessagesScreen, frame: Frame): Step<MessagesScreen> => {
+    const message = selected(state);
+    return message === null ? { state } : act(state, message, frame);
+  };
+
 /** The line on where one is, and one below it. */
 const headRows = 2;
 
-const roomOf = ({ rows, columns }: Frame): { readonly rows: number; readonly columns: number } => ({
-  rows: Math.max(1, rows - headRows),
-  columns,
-});
-
-export const messagesModule: Module<MessagesScreen, Action> = {
+export const messagesModule: Module<MessagesScreen> = {
   name: "Messages",
+  open: ({ kind, conversation, at }) => ({
+    kind,
+    conversation,
+    page: null,
+    cursor: 0,
+    top: { seq: 0, row: 0 },
+    unfolded: new Set(),
+    sought: at === undefined ? newest : { kind: "message", id: at },
+    awaited: [],
+    whole: null,
+    typing: null,
+  }),
   keys: [
-    { keys: ["enter"], action: "whole", short: "whole", says: "show all of the message, and go back", disabled: none },
-    { keys: ["space"], action: "unfold", short: "unfold", says: "unfold the message, or fold it", disabled: isReader },
-    { keys: [":"], action: "goTo", short: "go to", says: "go to a time, #number or msg_id", disabled: isReader },
-    { keys: ["/"], action: "search", short: "search", says: says.search },
-    { keys: ["s"], action: "summaries", short: "summaries", says: says.summaries },
-    { keys: ["c"], action: "context", short: "context", says: says.context },
-    { keys: ["f"], action: "files", short: "files", says: "show the file of the message, or all of the conversation" },
-    { keys: ["S"], action: "summary", says: "show the summary that stands for the message", disabled: none },
-    { keys: ["escape", "q"], action: "leave", says: "go back" },
-    ...listKeys,
-    ...scrollKeys,
+    {
+      keys: ["enter"],
+      action: "whole",
+      short: "whole",
+      says: "show all of the message, and go back",
+      disabled: none,
+      does: turnWhole,
+    },
+    {
+      keys: ["space"],
+      action: "unfold",
+      short: "unfold",
+      says: "unfold the message, or fold it",
+      disabled: isReader,
+      does: ofSelected((state, { id }, frame) => {
+        const unfolded = new Set(state.unfolded);
+        if (!unfolded.delete(id)) unfolded.add(id);
+        return { state: revealed({ ...state, unfolded }, frame) };
+      }),
+    },
+    {
+      keys: [":"],
+      action: "goTo",
+      short: "go to",
+      says: "go to a time, #number or msg_id",
+      disabled: isReader,
+      does: (state) => ({ state: { ...state, typing: field() } }),
+    },
+    { keys: ["/"], action: "search", short: "search", says: says.search, does: opensIts("grep") },
+    { keys: ["s"], action: "summaries", short: "summaries", says: says.summaries, does: opensIts("dag") },
+    { keys: ["c"], action: "context", short: "context", says: says.context, does: opensIts("context") },
+    {
+      keys: ["f"],
+      action: "files",
+      short: "files",
+      says: "show the file of the message, or all of the conversation",
+      does: opens((state) => {
+        const at = selected(state)?.files[0];
+        return { kind: "files", conversation: state.conversation, ...(at !== undefined && { at }) };
+      }),
+    },
+    {
+      keys: ["S"],
+      action: "summary",
+      says: "show the summary that stands for the message",
+      disabled: none,
+      does: ofSelected((state, { id }) => ({ state, asks: [{ kind: "messageSummary", message: id }] })),
+    },
+    {
+      keys: ["escape", "q"],
+      action: "leave",
+      says: "go back",
+      does: (state) => (state.whole === null ? { state, go: { kind: "back" } } : { state: { ...state, whole: null } }),
+    },
+    ...bound(listKeys, moved),
+    ...textKeys(scrolled),
   ],
   title: () => "messages",
-  isTyping: ({ goingTo }) => goingTo !== null,
+  isTyping: ({ typing }) => typing !== null,
   isBusy: ({ page, whole }) => page === null || (whole !== null && whole.lines === null),
-  update(state, event, frame) {
-    switch (event.kind) {
-      case "answer":
-        return answered(state, event.answer, frame);
-      case "failed":
-        return failed(state, event.ask);
-      case "changed":
-      case "returned":
-        return { state, asks: again(state) };
-      case "resized":
-        return { state: revealed(state, frame) };
-      case "wheel":
-        return scrolled(state, event.lines, frame);
-      case "click":
-        return clicked(state, event, frame);
-      case "key":
-      case "pasted":
-        return state.goingTo === null ? { state } : typing(state, state.goingTo, event, frame);
-      case "action":
-        return state.whole === null ? act(state, event.action, frame) : actInWhole(state, event.action, frame);
-      default:
-        return { state };
-    }
+  reads: again,
+  answers: {
+    messagesAt: arrived,
+    messagesBeside: beside,
+    messagesAgain: reread,
+    messageWhole(state, lines, _, { message }) {
+      if (state.whole === null || state.whole.message.id !== message) return { state };
+      if (lines !== null) return { state: { ...state, whole: { ...state.whole, lines } } };
+      const text = `${messageName(message)} is not there any more`;
+      return { state: { ...state, whole: null }, notice: { tone: "bad", text } };
+    },
+    messageSummary(state, told) {
+      if (told === null) return { state, notice: { tone: "said", text: "no summary stands for this message" } };
+      const { conversation, summary } = told;
+      return { state, ...goTo({ kind: "dag", conversation, at: summary }) };
+    },
+  },
+  on: {
+    failed,
+    resized: (state, _, frame) => ({ state: revealed(state, frame) }),
+    wheel: (state, { lines }, frame) => scrolled(state, lines, frame),
+    click(state, { row, count }, frame) {
+      const view = state.whole === null ? viewOf(state, frame) : null;
+      const found = view === null ? undefined : seenRows(view, state.top)[row - headRows];
+      if (found === undefined) return { state };
+      const next = { ...state, cursor: found.message.seq };
+      return count > 1 ? turnWhole(next) : ahead(next);
+    },
+    ...lineOf((state, words, { zone, now }) => seek(state, { kind: "typed", words, zone, now })),
   },
   draw: (state, frame) => (state.whole === null ? drawTranscript(state, frame) : drawWhole(state.whole, frame)),
 };
@@ -148,69 +183,20 @@ export const messagesModule: Module<MessagesScreen, Action> = {
 const viewOf = ({ page, unfolded }: MessagesScreen, frame: Frame): View | null =>
   page === null || page.messages.length === 0
     ? null
-    : { messages: page.messages, unfolded, frame, rows: roomOf(frame).rows };
+    : { messages: page.messages, unfolded, frame, rows: Math.max(1, frame.rows - headRows) };
 
 function revealed(state: MessagesScreen, frame: Frame): MessagesScreen {
   const view = viewOf(state, frame);
   return view === null ? state : { ...state, top: revealing(view, state.top, state.cursor) };
 }
 
-function act(state: MessagesScreen, action: Action, frame: Frame): Step<MessagesScreen> {
-  const { conversation } = state;
+function turnWhole(state: MessagesScreen): Step<MessagesScreen> {
   const message = selected(state);
-  switch (action) {
-    case "whole":
-      if (message === null) return { state };
-      return {
-        state: { ...state, whole: { message, lines: null, top: startOfText } },
-        asks: [{ kind: "messageWhole", message: message.id }],
-      };
-    case "unfold": {
-      if (message === null) return { state };
-      const unfolded = new Set(state.unfolded);
-      if (!unfolded.delete(message.id)) unfolded.add(message.id);
-      return { state: revealed({ ...state, unfolded }, frame) };
-    }
-    case "goTo":
-      return { state: { ...state, goingTo: field() } };
-    case "first":
-    case "last":
-      return jump(state, action, frame);
-    case "textUp":
-    case "textDown":
-      return scrolled(state, action === "textUp" ? -1 : 1, frame);
-    case "up":
-    case "down":
-    case "pageUp":
-    case "pageDown":
-      return moved(state, action, frame);
-    default:
-      return goFrom(state, action, conversation);
-  }
-}
-
-function goFrom(
-  state: MessagesScreen,
-  action: "search" | "summaries" | "context" | "files" | "summary" | "leave",
-  conversation: ConversationId,
-): Step<MessagesScreen> {
-  const message = selected(state);
-  const file = message?.files[0];
-  const open = (place: Place): Step<MessagesScreen> => ({ state, go: { kind: "open", place } });
-  switch (action) {
-    case "search":
-      return open({ kind: "grep", conversation });
-    case "summaries":
-      return open({ kind: "dag", conversation });
-    case "context":
-      return open({ kind: "context", conversation });
-    case "files":
-      return open({ kind: "files", conversation, ...(file === undefined ? {} : { at: file }) });
-    case "summary":
-      return message === null ? { state } : { state, asks: [{ kind: "messageSummary", message: message.id }] };
-    case "leave":
-      return { state, go: { kind: "back" } };
-  }
+  if (state.whole !== null || message === null) return { state: { ...state, whole: null } };
+  return {
+    state: { ...state, whole: { message, lines: null, top: startOfText } },
+    asks: [{ kind: "messageWhole", message: message.id }],
+  };
 }
 
 /** To an end: at once if it is held, else as soon as it has been read. */
@@ -222,11 +208,9 @@ function jump(state: MessagesScreen, to: "first" | "last", frame: Frame): Step<M
   return seek(state, to === "first" ? { kind: "oldest" } : newest);
 }
 
-function moved(
-  state: MessagesScreen,
-  action: "up" | "down" | "pageUp" | "pageDown",
-  frame: Frame,
-): Step<MessagesScreen> {
+function moved(state: MessagesScreen, action: ListAction, frame: Frame): Step<MessagesScreen> {
+  if (state.whole !== null) return inWhole(state, action, frame);
+  if (action === "first" || action === "last") return jump(state, action, frame);
   const view = viewOf(state, frame);
   if (view === null) return { state };
   const at = indexOf(view, state.cursor);
@@ -245,7 +229,7 @@ function moved(
 
 /** What is seen moves; the cursor is taken along where it would be out of sight. */
 function scrolled(state: MessagesScreen, lines: number, frame: Frame): Step<MessagesScreen> {
-  if (state.whole !== null) return inWhole(state, (all, top) => scrolledBy(all, top, lines, roomOf(frame)));
+  if (state.whole !== null) return inWhole(state, lines, frame);
   const view = viewOf(state, frame);
   if (view === null) return { state };
   const top = scrolledTop(view, state.top, lines);
@@ -277,41 +261,22 @@ function ahead(state: MessagesScreen): Step<MessagesScreen> {
 
 // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-type Told = Extract<LayerEvent<never>, { readonly kind: "answer" }>["answer"];
-
-function answered(state: MessagesScreen, answer: Told, frame: Frame): Step<MessagesScreen> {
-  switch (answer.kind) {
-    case "messagesAt": {
-      const { ask, told } = answer;
-      const found = { ...state, sought: null };
-      if (told.kind === "nowhere") {
-        const step = state.page === null ? seek(found, newest) : { state: found };
-        return { ...step, notice: { tone: "bad", text: told.why } };
-      }
-      // Who was to follow the end has left it meanwhile.
-      if (state.sought === null && !isAtEnd(state)) return { state, asks: again(state) };
-      const { page, cursor } = told;
-      const next = { ...found, page, cursor, awaited: [] };
-      return { state: ask.place.kind === "newest" ? revealed(next, frame) : centred(next, frame) };
-    }
-    case "messagesBeside":
-      return beside(state, answer.ask, answer.told, frame);
-    case "messagesAgain":
-      return reread(state, answer.told, frame);
-    case "messageWhole": {
-      if (state.whole === null || state.whole.message.id !== answer.ask.message) return { state };
-      if (answer.told !== null) return { state: { ...state, whole: { ...state.whole, lines: answer.told } } };
-      const text = `${messageName(answer.ask.message)} is not there any more`;
-      return { state: { ...state, whole: null }, notice: { tone: "bad", text } };
-    }
-    case "messageSummary": {
-      if (answer.told === null) return { state, notice: { tone: "said", text: "no summary stands for this message" } };
-      const { conversation, summary } = answer.told;
-      return { state, go: { kind: "open", place: { kind: "dag", conversation, at: summary } } };
-    }
-    default:
-      return { state };
+function arrived(
+  state: MessagesScreen,
+  told: Arrival,
+  frame: Frame,
+  { place }: Ask<"messagesAt">,
+): Step<MessagesScreen> {
+  const found = { ...state, sought: null };
+  if (told.kind === "nowhere") {
+    const step = state.page === null ? seek(found, newest) : { state: found };
+    return { ...step, notice: { tone: "bad", text: told.why } };
   }
+  // Who was to follow the end has left it meanwhile.
+  if (state.sought === null && !isAtEnd(state)) return { state, asks: again(state) };
+  const { page, cursor } = told;
+  const next = { ...found, page, cursor, awaited: [] };
+  return { state: place.kind === "newest" ? revealed(next, frame) : centred(next, frame) };
 }
 
 /** With something above it, where there is anything. */
@@ -322,10 +287,7 @@ function centred(state: MessagesScreen, frame: Frame): MessagesScreen {
   return revealed({ ...state, top }, frame);
 }
 
-function failed(
-  state: MessagesScreen,
-  ask: Extract<LayerEvent<never>, { readonly kind: "failed" }>["ask"],
-): Step<MessagesScreen> {
+function failed(state: MessagesScreen, { ask }: LayerEvent<"failed">): Step<MessagesScreen> {
   if (ask.kind === "messagesBeside")
     return { state: { ...state, awaited: state.awaited.filter((side) => side !== ask.side) } };
   // Who has nothing to look at yet still wants to get there.
@@ -338,9 +300,9 @@ const heldMax = 240;
 
 function beside(
   state: MessagesScreen,
-  { side, seq }: { readonly side: "older" | "newer"; readonly seq: number },
   told: MessagesPage,
   frame: Frame,
+  { side, seq }: Ask<"messagesBeside">,
 ): Step<MessagesScreen> {
   const awaited = state.awaited.filter((each) => each !== side);
   const { page } = state;
@@ -348,9 +310,8 @@ function beside(
   const edge = isOlder ? page?.messages[0] : page?.messages.at(-1);
   // Somewhere else by now.
   if (page === null || edge?.seq !== seq) return { state: { ...state, awaited } };
-  const all = isOlder ? [...told.messages, ...page.messages] : [...page.messages, ...told.messages];
-  const messages = isOlder ? all.slice(0, heldMax) : all.slice(-heldMax);
-  const isCut = messages.length < all.length;
+  const messages = joined(page.messages, told.messages, side, heldMax);
+  const isCut = messages.length < page.messages.length + told.messages.length;
   const held: MessagesPage = {
     conversation: told.conversation,
     messages,
@@ -387,59 +348,26 @@ function reread(state: MessagesScreen, told: MessagesPage, frame: Frame): Step<M
   return ahead(revealed({ ...state, page: held, cursor }, frame));
 }
 
-// ── Going to a place ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-function typing(
-  state: MessagesScreen,
-  line: Field,
-  event: Extract<LayerEvent<never>, { readonly kind: "key" | "pasted" }>,
-  { zone, now }: Frame,
-): Step<MessagesScreen> {
-  if (event.kind === "pasted") return { state: { ...state, goingTo: pasted(line, event.text) } };
-  const { key } = event;
-  if (key.name !== "enter" && key.name !== "escape") return { state: { ...state, goingTo: typed(line, key) } };
-  const words = textOf(line).trim();
-  const done: MessagesScreen = { ...state, goingTo: null };
-  if (key.name === "escape" || words === "") return { state: done };
-  return seek(done, { kind: "typed", words, zone, now });
-}
-
 // ── One message, whole ───────────────────────────────────────────────────────────────────────────────────────────────
 
-function actInWhole(state: MessagesScreen, action: Action, frame: Frame): Step<MessagesScreen> {
-  if (action === "leave" || action === "whole") return { state: { ...state, whole: null } };
-  if (isListAction(action) || action === "textUp" || action === "textDown")
-    return inWhole(state, (lines, top) => scrolledFor(lines, top, action, roomOf(frame)));
-  return act(state, action, frame);
-}
+/** With a margin at both sides. */
+const wholeRoom = ({ rows, columns }: Frame): Room => ({ rows: Math.max(1, rows - headRows), columns: columns - 2 });
 
-function inWhole(state: MessagesScreen, move: (lines: readonly string[], top: Spot) => Spot): Step<MessagesScreen> {
+function inWhole(state: MessagesScreen, by: ListAction | number, frame: Frame): Step<MessagesScreen> {
   const { whole } = state;
   if (whole === null || whole.lines === null) return { state };
-  return { state: { ...state, whole: { ...whole, top: move(whole.lines, whole.top) } } };
-}
-
-function clicked(
-  state: MessagesScreen,
-  { row, count }: Extract<LayerEvent<never>, { readonly kind: "click" }>,
-  frame: Frame,
-): Step<MessagesScreen> {
-  const view = state.whole === null ? viewOf(state, frame) : null;
-  const found = view === null ? undefined : seenRows(view, state.top)[row - headRows];
-  if (found === undefined) return { state };
-  const next = { ...state, cursor: found.message.seq };
-  return count > 1 ? act(next, "whole", frame) : ahead(next);
+  return { state: { ...state, whole: { ...whole, top: scrolledBy(whole.lines, whole.top, by, wholeRoom(frame)) } } };
 }
 
 // ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function drawTranscript(state: MessagesScreen, frame: Frame): readonly string[] {
-  const { page, goingTo, conversation, cursor, top } = state;
+  const { page, typing, conversation, cursor, top } = state;
   const { columns, paint } = frame;
   if (page === null) return ["", "  reading …"];
   if (page.conversation === null) return ["", `  conversation ${conversation} is not there any more`];
   const view = viewOf(state, frame);
-  const head = goingTo === null ? whereLine(state, frame) : goingLine(goingTo, frame);
+  const head = typing === null ? whereLine(state, frame) : goingLine(typing, frame);
   if (view === null) return [head, rule("", columns, paint), "", "  there are no messages yet"];
   const rows = seenRows(view, top).map((each) => markedRow(each, cursor, frame));
   const isMore = rows.length < view.rows && !page.isLast;
@@ -470,13 +398,13 @@ function drawWhole({ message, lines, top }: NonNullable<MessagesScreen["whole"]>
   const { columns, paint, zone } = frame;
   const { role, at, id, tokens } = message;
   const facts = paint.soft(`${clockTime(at, zone)}  ${plural(tokens, "token")}  ${messageName(id)}`);
-  const room = roomOf(frame);
+  const room = wholeRoom(frame);
   const share = lines === null ? "" : percent(lines.length, top, room);
   const head = ends(
     ` ${paint.role(role, paint.strong(role))}  ${facts}`,
     paint.soft(share === "" ? "" : `${share} `),
     columns,
   );
-  const rows = lines === null ? ["reading …"] : rowsFrom(lines, top, { ...room, columns: columns - 2 });
+  const rows = lines === null ? ["reading …"] : rowsFrom(lines, top, room);
   return [head, rule("", columns, paint), ...rows.map((line) => ` ${line}`)];
 }

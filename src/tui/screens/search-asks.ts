@@ -10,23 +10,7 @@ import { createFinder } from "../../show/matches.ts";
 import type { Match } from "../../show/matches.ts";
 import { oneLine } from "../../show/render.ts";
 import { linesOf } from "../pane.ts";
-import type { Performers } from "../port.ts";
-
-export interface SearchAsks {
-  readonly grep: { readonly ask: Query; readonly told: Found };
-  readonly files: {
-    /** One that is to be among them, though it may be of another conversation. */
-    readonly ask: { readonly conversation: ConversationId; readonly also: FileId | null };
-    /** Newest first; null where the conversation is gone. */
-    readonly told: { readonly name: string; readonly files: readonly FileRow[] } | null;
-  };
-  /** Some of its lines, as many as are read at a time at most. */
-  readonly fileLook: {
-    readonly ask: { readonly file: FileId; readonly from: number; readonly to: number };
-    /** Null where it is gone. */
-    readonly told: FileLook | null;
-  };
-}
+import type { Doing, OfConversation } from "../port.ts";
 
 export interface Query {
   readonly pattern: string;
@@ -48,6 +32,13 @@ export interface Hit {
   /** The text around the match in one line, and where in it the matches are. */
   readonly snippet: string;
   readonly matches: readonly Match[];
+}
+
+export interface Files {
+  /** What the conversation is called. */
+  readonly name: string;
+  /** Newest first. */
+  readonly files: readonly FileRow[];
 }
 
 /** A file beside others. */
@@ -79,8 +70,8 @@ const hitsMax = 50;
 /** Whoever types on has another pattern by then. */
 const pauseMs = 60;
 
-export const searchAsks: Performers<SearchAsks> = {
-  async grep({ pattern, mode, scope, where, conversation }, { port, signal }) {
+export const searchAsks = {
+  async grep({ pattern, mode, scope, where, conversation }: Query, { port, signal }: Doing): Promise<Found> {
     await pause(pauseMs, undefined, { signal });
     const lcm = await port.reading();
     const reach = await reachFor(lcm.store, where, conversation);
@@ -103,7 +94,11 @@ export const searchAsks: Performers<SearchAsks> = {
       throw error;
     }
   },
-  async files({ conversation, also }, { port }) {
+  /** Null where the conversation is gone. `also`: one that is to be among them, though it may be of another. */
+  async files(
+    { conversation, also }: OfConversation & { readonly also: FileId | null },
+    { port }: Doing,
+  ): Promise<Files | null> {
     const { store } = await port.reading();
     const found = await store.conversation(conversation);
     if (found === null) return null;
@@ -114,7 +109,11 @@ export const searchAsks: Performers<SearchAsks> = {
       files: [...(other === null ? [] : [other]), ...own.toReversed()].map(fileRow),
     };
   },
-  async fileLook({ file: id, from, to }, { port }) {
+  /** Some of its lines, as many as are read at a time at most; null where it is gone. */
+  async fileLook(
+    { file: id, from, to }: { readonly file: FileId; readonly from: number; readonly to: number },
+    { port }: Doing,
+  ): Promise<FileLook | null> {
     const { store } = await port.reading();
     const file = await store.file(id);
     if (file === null) return null;

@@ -6,11 +6,7 @@ import { standingOf } from "../../core/standing.ts";
 import type { Pressure } from "../../core/standing.ts";
 import { nameOf } from "../../show/conversations.ts";
 import type { ConfiguredModel, Status } from "../../show/status.ts";
-import type { Performers, Port } from "../port.ts";
-
-export interface StatusAsks {
-  readonly status: { readonly ask: { readonly conversation: ConversationId | null }; readonly told: Told };
-}
+import type { Doing, Port } from "../port.ts";
 
 export interface Told {
   readonly status: Status;
@@ -29,8 +25,8 @@ export interface One {
 const compactionsMax = 12;
 const fullestMax = 8;
 
-export const statusAsks: Performers<StatusAsks> = {
-  async status({ conversation: id }, { port }) {
+export const statusAsks = {
+  async status({ conversation: id }: { readonly conversation: ConversationId | null }, { port }: Doing): Promise<Told> {
     const lcm = await port.reading();
     const standing = await standingOf(lcm, compactionsMax);
     const share = ({ contextTokens, budget }: Pressure): number => contextTokens / Math.max(1, budget);

@@ -4,8 +4,9 @@ import type { CompactionRecord, ConversationId, Timestamp } from "../../core/mod
 import { createPaint, widthOf } from "../../show/render.ts";
 import type { Status } from "../../show/status.ts";
 import type { Frame } from "../contract.ts";
+import { advance, open } from "../layers.ts";
 import type { Told } from "./status-asks.ts";
-import { openStatus, statusModule } from "./status.ts";
+import { statusModule } from "./status.ts";
 import type { StatusScreen } from "./status.ts";
 
 const now = "2026-02-17T07:37:00.000Z" as Timestamp;
@@ -102,16 +103,16 @@ describe("guarantee 27: one status", () => {
   });
 
   it("asks again when something has changed, and shows what it knew until then", () => {
-    const state: StatusScreen = { ...openStatus({ kind: "status", conversation: null }).state, told };
-    const step = statusModule.update(state, { kind: "changed" }, frame);
+    const state: StatusScreen = { ...open({ kind: "status", conversation: null }).state, told };
+    const step = advance(statusModule, state, { kind: "changed" }, frame);
     assert.deepEqual(step.asks, [{ kind: "status", conversation: null }]);
     assert.equal(step.state.told, told);
   });
 
   it("scrolls to its end, and says how far one has come", () => {
     const small = { ...frame, rows: 10 };
-    const state: StatusScreen = { ...openStatus({ kind: "status", conversation: null }).state, told };
-    const last = statusModule.update(state, { kind: "action", action: "last", key: { name: "G", text: "G" } }, small);
+    const state: StatusScreen = { ...open({ kind: "status", conversation: null }).state, told };
+    const last = advance(statusModule, state, { kind: "action", action: "last" }, small);
     assert.match(statusModule.draw(last.state, small).join("\n"), /settings +freshTailCount[^]*100%/);
   });
 });

@@ -6,11 +6,11 @@ import { ago, nameOf, useBar, useShare } from "../../show/conversations.ts";
 import { cut, facts, oneLine, padEnd, padStart, plural, widthOf } from "../../show/render.ts";
 import { dueWords, statusFacts } from "../../show/status.ts";
 import type { Fact } from "../../show/status.ts";
-import type { Frame, Module, Place, Step } from "../contract.ts";
+import { opens } from "../contract.ts";
+import type { Frame, Module } from "../contract.ts";
 import { rule, windowed } from "../draw.ts";
 import { says } from "../keys.ts";
-import { listKeys, scrolled, scrollKeys, textMoved } from "../list.ts";
-import type { ListAction, ScrollAction } from "../list.ts";
+import { createScroll, scrolled } from "../list.ts";
 import type { One, Told } from "./status-asks.ts";
 
 export interface StatusScreen {
@@ -22,56 +22,27 @@ export interface StatusScreen {
   readonly top: number;
 }
 
-export const openStatus = ({ conversation }: Extract<Place, { readonly kind: "status" }>): Step<StatusScreen> => ({
-  state: { kind: "status", conversation, told: null, trouble: null, top: 0 },
-  asks: [{ kind: "status", conversation }],
-});
+const scroll = createScroll<StatusScreen>((state, by, frame) => ({
+  ...state,
+  top: scrolled(state.top, by, linesOf(state, frame).length, frame.rows),
+}));
 
-type Action = ListAction | ScrollAction | "history" | "search";
+const history = opens<StatusScreen>(({ conversation }) => ({ kind: "history", conversation }));
+const search = opens<StatusScreen>(({ conversation }) => ({ kind: "grep", conversation }));
 
-export const statusModule: Module<StatusScreen, Action> = {
+export const statusModule: Module<StatusScreen> = {
   name: "Status",
+  open: (place) => ({ ...place, told: null, trouble: null, top: 0 }),
   keys: [
-    { keys: ["u"], action: "history", short: "history", says: says.history },
-    { keys: ["/", "S"], action: "search", short: "search", says: "search what was said" },
-    ...listKeys,
-    ...scrollKeys,
+    { keys: ["u"], action: "history", short: "history", says: says.history, does: history },
+    { keys: ["/", "S"], action: "search", short: "search", says: "search what was said", does: search },
+    ...scroll.keys,
   ],
   title: ({ conversation }) => (conversation === null ? "status" : `status of ${conversation}`),
   isBusy: ({ told, trouble }) => told === null && trouble === null,
-  update(state, event, frame) {
-    const { conversation } = state;
-    const count = linesOf(state, frame).length;
-    const scroll = (lines: number): Step<StatusScreen> => ({
-      state: { ...state, top: scrolled(state.top, lines, count, frame.rows) },
-    });
-    switch (event.kind) {
-      case "answer":
-        return event.answer.kind === "status"
-          ? { state: { ...state, told: event.answer.told, trouble: null } }
-          : { state };
-      case "failed":
-        return { state: { ...state, trouble: event.failure.message } };
-      case "changed":
-      case "returned":
-        return { state, asks: [{ kind: "status", conversation }] };
-      case "resized":
-        return scroll(0);
-      case "wheel":
-        return scroll(event.lines);
-      case "action":
-        switch (event.action) {
-          case "history":
-            return { state, go: { kind: "open", place: { kind: "history", conversation } } };
-          case "search":
-            return { state, go: { kind: "open", place: { kind: "grep", conversation } } };
-          default:
-            return { state: { ...state, top: textMoved(state.top, event.action, count, frame.rows) } };
-        }
-      default:
-        return { state };
-    }
-  },
+  reads: ({ conversation }) => [{ kind: "status", conversation }],
+  answers: { status: (state, told) => ({ state: { ...state, told, trouble: null } }) },
+  on: { ...scroll.on, failed: (state, { failure }) => ({ state: { ...state, trouble: failure.message } }) },
   draw: (state, frame) => windowed(linesOf(state, frame), state.top, frame),
 };
 

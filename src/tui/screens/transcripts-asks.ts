@@ -1,12 +1,6 @@
 /** What the list of transcripts asks: which there are, and that one be stored. */
 
-import type { Performers, Transcript } from "../port.ts";
-
-export interface TranscriptsAsks {
-  readonly transcripts: { readonly ask: object; readonly told: Transcripts };
-  /** Told in the words of `lcm import`. */
-  readonly importTranscript: { readonly ask: { readonly transcript: Transcript }; readonly told: string };
-}
+import type { Doing, Transcript } from "../port.ts";
 
 export interface Transcripts {
   /** Where they were looked for. */
@@ -15,11 +9,18 @@ export interface Transcripts {
   readonly found: readonly Transcript[];
 }
 
-export const transcriptsAsks: Performers<TranscriptsAsks> = {
-  transcripts: async (_ask, { port }) => ({ folder: port.sessions, found: await port.transcripts() }),
-  importTranscript: async ({ transcript }, { port, signal, onProgress }) =>
-    await port.importTranscript(transcript, (progress) => {
+export const transcriptsAsks = {
+  async transcripts(_ask: object, { port }: Doing): Promise<Transcripts> {
+    return { folder: port.sessions, found: await port.transcripts() };
+  },
+  /** Told in the words of `lcm import`. */
+  async importTranscript(
+    { transcript }: { readonly transcript: Transcript },
+    { port, signal, onProgress }: Doing,
+  ): Promise<string> {
+    return await port.importTranscript(transcript, (progress) => {
       signal.throwIfAborted(); // What was stored so far stays, and the same file can be imported again.
       onProgress(progress);
-    }),
+    });
+  },
 };

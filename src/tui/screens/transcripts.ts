@@ -1,12 +1,12 @@
 /** The host's transcripts, how much of each is stored, and storing what is not: one of them, or all. */
 
 import { formatBytes, formatCount } from "../../core/text.ts";
-import { breakLines, clockTime, oneLine, plural, table } from "../../show/render.ts";
+import { breakLines, clockTime, oneLine, plural } from "../../show/render.ts";
 import type { Column } from "../../show/render.ts";
 import type { Frame, Module, Step } from "../contract.ts";
-import { row, rule } from "../draw.ts";
-import { isListAction, listKeys, moved, seen, startOfList, wheeled } from "../list.ts";
-import type { List, ListAction } from "../list.ts";
+import { fitAll, listTable, rule } from "../draw.ts";
+import { createRows, startOfList, stayed } from "../list.ts";
+import type { List } from "../list.ts";
 import type { Progress, Transcript } from "../port.ts";
 import type { Transcripts } from "./transcripts-asks.ts";
 
@@ -32,29 +32,27 @@ interface Work {
   readonly failed: number;
 }
 
-export const openTranscripts = (): Step<TranscriptsScreen> => ({
-  state: { kind: "transcripts", there: null, isUnknown: false, list: startOfList, proposed: null, work: null },
-  asks: [{ kind: "transcripts" }],
-});
-
-type Action = ListAction | "import" | "importAll" | "yes" | "no" | "stop";
-
 const found = ({ there }: TranscriptsScreen): readonly Transcript[] => there?.found ?? [];
 const selected = (state: TranscriptsScreen): Transcript | null => found(state)[state.list.cursor] ?? null;
 const missing = (state: TranscriptsScreen): readonly Transcript[] => found(state).filter(({ isStored }) => !isStored);
 
-function isOffered({ work, proposed }: TranscriptsScreen, action: Action): boolean {
-  if (action === "yes" || action === "no") return proposed !== null;
-  if (action === "stop") return work !== null;
-  return isListAction(action) || (work === null && proposed === null);
-}
+const isIdle = ({ work, proposed }: TranscriptsScreen): boolean => work === null && proposed === null;
+const isAsked = ({ proposed }: TranscriptsScreen): boolean => proposed !== null;
 
 const headRows = 2;
 const footRows = 2;
-const listRows = ({ rows }: Frame): number => Math.max(1, rows - headRows - footRows);
+const seenRows = ({ rows }: Frame): number => Math.max(1, rows - headRows - footRows);
 
-export const transcriptsModule: Module<TranscriptsScreen, Action> = {
+const rows = createRows<TranscriptsScreen>({
+  count: (state) => found(state).length,
+  room: (_, frame) => seenRows(frame),
+  at: ({ list }, point) => list.top + point.row - headRows,
+  open: (state, { readOnly }) => (isIdle(state) && readOnly === null ? proposing(state, selected(state)) : { state }),
+});
+
+export const transcriptsModule: Module<TranscriptsScreen> = {
   name: "Transcripts",
+  open: (place) => ({ ...place, there: null, isUnknown: false, list: startOfList, proposed: null, work: null }),
   keys: [
     {
       keys: ["y", "enter"],
@@ -62,12 +60,19 @@ export const transcriptsModule: Module<TranscriptsScreen, Action> = {
       short: "yes",
       says: "import what was asked about",
       changes: true,
+      when: isAsked,
+      does({ proposed, ...state }) {
+        const left = proposed ?? [];
+        return importing({ ...state, proposed: null, work: { left, of: left.length, progress: null, failed: 0 } });
+      },
     },
     {
       keys: ["n", "escape"],
       action: "no",
       short: "no",
       says: "import nothing",
+      when: isAsked,
+      does: (state) => ({ state: { ...state, proposed: null } }),
     },
     {
       keys: ["i", "enter"],
@@ -75,7 +80,9 @@ export const transcriptsModule: Module<TranscriptsScreen, Action> = {
       short: "import",
       says: "import this one",
       changes: true,
+      when: isIdle,
       disabled: (state) => (selected(state) === null ? "there is no transcript" : null),
+      does: (state) => proposing(state, selected(state)),
     },
     {
       keys: ["A"],
@@ -83,88 +90,50 @@ export const transcriptsModule: Module<TranscriptsScreen, Action> = {
       short: "all",
       says: "import all that are not stored, or not all of them",
       changes: true,
+      when: isIdle,
       disabled: (state) => (missing(state).length === 0 ? "everything is stored" : null),
+      does: (state) => ({ state: { ...state, proposed: missing(state) } }),
     },
     {
       keys: ["escape"],
       action: "stop",
       short: "stop",
       says: "stop importing after the present one",
+      when: ({ work }) => work !== null,
+      does({ work, ...state }) {
+        const left = work?.left.slice(0, 1) ?? [];
+        const of = (work?.of ?? 0) - ((work?.left.length ?? 0) - left.length);
+        return {
+          state: { ...state, work: work && { ...work, left, of } },
+          notice: { tone: "said", text: "stopping after this one; q ends it at once" },
+        };
+      },
     },
-    ...listKeys,
+    ...rows.keys,
   ],
   title: () => "transcripts",
-  isOffered,
   isBusy: ({ there, isUnknown, work }) => (there === null && !isUnknown) || work !== null,
-  update(state, event, frame) {
-    const rows = listRows(frame);
-    const count = found(state).length;
-    switch (event.kind) {
-      case "answer":
-        // What was looked at before an import, or during one, is older than what it has told.
-        if (event.answer.kind === "transcripts")
-          return { state: state.work === null ? kept(state, event.answer.told, rows) : state };
-        if (event.answer.kind !== "importTranscript") return { state };
-        return imported(state, event.answer.ask.transcript, event.answer.told);
-      case "failed":
-        if (event.ask.kind === "transcripts") return { state: { ...state, isUnknown: true } };
-        if (event.ask.kind !== "importTranscript") return { state };
-        return next(state, true, `${event.ask.transcript.sessionId}: ${event.failure.message}`);
-      case "progress":
-        if (state.work === null) return { state };
-        return { state: { ...state, work: { ...state.work, progress: event.progress } } };
-      case "changed":
-      case "returned":
-        // While an import is under way every change is our own, and it ends with a look at all.
-        return state.work === null ? { state, asks: [{ kind: "transcripts" }] } : { state };
-      case "resized":
-        return { state: { ...state, list: seen(state.list, count, rows) } };
-      case "wheel":
-        return { state: { ...state, list: wheeled(state.list, event.lines, count, rows) } };
-      case "click": {
-        const cursor = state.list.top + event.row - headRows;
-        if (event.row < headRows || event.row >= headRows + rows || cursor >= count) return { state };
-        const clicked = { ...state, list: { ...state.list, cursor } };
-        const isOpening = event.count > 1 && isOffered(state, "import") && frame.readOnly === null;
-        return isOpening ? act(clicked, "import") : { state: clicked };
-      }
-      case "action":
-        if (!isListAction(event.action)) return act(state, event.action);
-        return { state: { ...state, list: moved(state.list, event.action, count, rows) } };
-      default:
-        return { state };
-    }
+  // While an import is under way every change is our own, and it ends with a look at all.
+  reads: ({ work }) => (work === null ? [{ kind: "transcripts" }] : []),
+  answers: {
+    // What was looked at before an import, or during one, is older than what it has told.
+    transcripts: (state, told, frame) => ({ state: state.work === null ? kept(state, told, seenRows(frame)) : state }),
+    importTranscript: (state, told, _, { transcript }) => imported(state, transcript, told),
+  },
+  on: {
+    ...rows.on,
+    failed(state, { ask, failure }) {
+      if (ask.kind !== "importTranscript") return { state: { ...state, isUnknown: true } };
+      return next(state, true, `${ask.transcript.sessionId}: ${failure.message}`);
+    },
+    progress: (state, { progress }) => ({ state: { ...state, work: state.work && { ...state.work, progress } } }),
   },
   draw,
 };
 
-function act(state: TranscriptsScreen, action: Exclude<Action, ListAction>): Step<TranscriptsScreen> {
-  switch (action) {
-    case "import": {
-      const one = selected(state);
-      return { state: { ...state, proposed: one === null ? null : [one] } };
-    }
-    case "importAll":
-      return { state: { ...state, proposed: missing(state) } };
-    case "no":
-      return { state: { ...state, proposed: null } };
-    case "yes": {
-      const { proposed } = state;
-      if (proposed === null) return { state };
-      const work: Work = { left: proposed, of: proposed.length, progress: null, failed: 0 };
-      return importing({ ...state, proposed: null, work });
-    }
-    case "stop": {
-      const { work } = state;
-      if (work === null) return { state };
-      const skipped = work.left.length - 1;
-      return {
-        state: { ...state, work: { ...work, left: work.left.slice(0, 1), of: work.of - skipped } },
-        notice: { tone: "said", text: "stopping after this one; q ends it at once" },
-      };
-    }
-  }
-}
+const proposing = (state: TranscriptsScreen, one: Transcript | null): Step<TranscriptsScreen> => ({
+  state: { ...state, proposed: one && [one] },
+});
 
 const importing = (state: TranscriptsScreen): Step<TranscriptsScreen> => {
   const present = state.work?.left[0];
@@ -197,33 +166,22 @@ function next(state: TranscriptsScreen, hasFailed: boolean, words: string): Step
 function kept(state: TranscriptsScreen, there: Transcripts, rows: number): TranscriptsScreen {
   const before = selected(state)?.path;
   const at = there.found.findIndex(({ path }) => path === before);
-  const list = seen({ ...state.list, cursor: at === -1 ? state.list.cursor : at }, there.found.length, rows);
-  return { ...state, there, isUnknown: false, list };
+  return { ...state, there, isUnknown: false, list: stayed(state.list, at, there.found.length, rows) };
 }
 
 // ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function draw(state: TranscriptsScreen, frame: Frame): readonly string[] {
   const { there, isUnknown, list } = state;
-  const { columns, paint } = frame;
+  const { columns } = frame;
   if (there === null) return ["", isUnknown ? "  They could not be looked for." : "  looking …"];
   if (there.found.length === 0) return nothing(there.folder, frame);
-  const rows = listRows(frame);
-  const shown = there.found.slice(list.top, list.top + rows);
-  const [heading = "", ...lines] = table(
-    columnsOf(frame),
-    shown.map((each) => cells(each, frame)),
-    columns - 2,
-    paint,
-  );
-  const listed = Array.from({ length: rows }, (_, at) => {
-    const line = lines[at];
-    return line === undefined ? "" : row(line, list.top + at === list.cursor, columns, paint);
-  });
+  const rows = seenRows(frame);
+  const lines = listTable(columnsOf(frame), there.found, (each) => cells(each, frame), list, { ...frame, rows });
   const unstored = missing(state).length;
   const howMuch = unstored === 0 ? "all stored" : `${formatCount(unstored)} not stored, or not all of it`;
   const head = `${plural(there.found.length, "transcript")} · ${howMuch} · in ${oneLine(there.folder)}`;
-  return [`  ${head}`, `  ${heading}`, ...listed, ...foot(state, frame)];
+  return [`  ${head}`, ...fitAll(lines, columns, rows + 1), ...foot(state, frame)];
 }
 
 const columnsOf = ({ paint }: Frame): readonly Column[] => [

@@ -1,0 +1,120 @@
+/** Into which conversation another one's summaries are to be copied: typing filters them. */
+
+import type { Conversation, ConversationId } from "../../core/model.ts";
+import { nameOf } from "../../show/conversations.ts";
+import { clockTime, plural } from "../../show/render.ts";
+import { formatCount } from "../../core/text.ts";
+import type { Frame, Module, Step } from "../contract.ts";
+import { listTable } from "../draw.ts";
+import { drawField, field, pasted, textOf, typed } from "../field.ts";
+import type { Field } from "../field.ts";
+import { createRows, seen, startOfList } from "../list.ts";
+import type { List } from "../list.ts";
+
+export interface TargetsDialog {
+  readonly kind: "targets";
+  readonly source: ConversationId;
+  /** What a target's number or name has to hold. */
+  readonly filter: Field;
+  /** Newest first; null until they have been read. */
+  readonly targets: readonly Conversation[] | null;
+  /** Those that the filter leaves. */
+  readonly found: readonly Conversation[];
+  readonly list: List;
+}
+
+const columnsMax = 90;
+/** What is asked, the filter and the table's heading. */
+const headRows = 4;
+
+const rows = createRows<TargetsDialog>({
+  count: ({ found }) => found.length,
+  room: (_, frame) => frame.rows - headRows,
+  at: ({ list }, { row }) => list.top + row - headRows,
+  open: pick,
+});
+
+export const targetsModule: Module<TargetsDialog> = {
+  name: "Transplant into which",
+  open: (place) => ({ ...place, filter: field(), targets: null, found: [], list: startOfList }),
+  keys: [],
+  box: ({ targets }, { columns }) => ({
+    columns: Math.min(columnsMax, columns - 4),
+    rows: headRows + Math.max(1, targets?.length ?? 1),
+  }),
+  title: ({ source }) => `transplant conversation ${source}`,
+  isTyping: () => true,
+  isBusy: ({ targets }) => targets === null,
+  reads: ({ source }) => [{ kind: "transplantTargets", source }],
+  answers: { transplantTargets: (state, targets, frame) => filtered({ ...state, targets }, frame) },
+  on: {
+    ...rows.on,
+    failed: (state) => ({ state: { ...state, targets: state.targets ?? [] } }),
+    pasted: (state, { text }, frame) => filtered({ ...state, filter: pasted(state.filter, text) }, frame),
+    /** Everything that is typed filters; some keys are for the list. */
+    key(state, { key }, frame) {
+      switch (key.name) {
+        case "escape":
+          return { state, go: { kind: "back" } };
+        case "enter":
+          return pick(state);
+        default:
+          return rows.arrow(state, key, frame) ?? filtered({ ...state, filter: typed(state.filter, key) }, frame);
+      }
+    },
+  },
+  draw,
+};
+
+function pick(state: TargetsDialog): Step<TargetsDialog> {
+  const { source, found, list } = state;
+  const target = found[list.cursor]?.id;
+  if (target === undefined) return { state };
+  return { state, go: { kind: "become", place: { kind: "transplant", source, target } } };
+}
+
+/** The cursor stays on its conversation, if that is still one of them. */
+function filtered(state: TargetsDialog, frame: Frame): Step<TargetsDialog> {
+  const words = textOf(state.filter).toLowerCase().split(" ");
+  const isMeant = (conversation: Conversation): boolean => {
+    const text = `${conversation.id} ${nameOf(conversation)}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+  const found = (state.targets ?? []).filter(isMeant);
+  const cursor = found.findIndex(({ id }) => id === state.found[state.list.cursor]?.id);
+  return { state: { ...state, found, list: seen({ ...state.list, cursor }, found.length, frame.rows - headRows) } };
+}
+
+function draw({ targets, found, filter, list }: TargetsDialog, frame: Frame): readonly string[] {
+  const { columns, paint, zone } = frame;
+  const head = [
+    `Copy its summaries into which conversation? ${paint.soft("type to filter, ↵ picks")}`,
+    drawField(">", filter, columns, paint),
+    "",
+  ];
+  if (targets === null) return [...head, "  reading …"];
+  if (targets.length === 0) return [...head, "  there is no other conversation"];
+  if (found.length === 0) return [...head, `  none of ${plural(targets.length, "conversation")} is called that`];
+  return [
+    ...head,
+    ...listTable(
+      [
+        { title: "id", align: "right" },
+        { title: "conversation", flexible: true },
+        { title: "messages", align: "right" },
+        { title: "summaries", align: "right", spare: true },
+        { title: "last message", spare: true },
+      ],
+      found,
+      (each) => [
+        String(each.id),
+        nameOf(each),
+        formatCount(each.totals.messages),
+        formatCount(each.totals.summaries),
+        each.lastMessageAt === null ? "–" : clockTime(each.lastMessageAt, zone),
+      ],
+      list,
+      { ...frame, rows: frame.rows - headRows },
+    ),
+  ];
+}
