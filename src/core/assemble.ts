@@ -30,11 +30,12 @@ import { cutsTo, frontMax } from "./evict.ts";
 import type { Sizes } from "./evict.ts";
 import type { ContextItem, ConversationId, Message, MessageId, SummaryId } from "./model.ts";
 import { safeCuts } from "./pairing.ts";
-import { tailStart } from "./plan.ts";
+import { tailLookback, tailStart } from "./plan.ts";
 import type { Store } from "./ports.ts";
 import { promptTokens } from "./render-summary.ts";
 import { costOf, findNewestUser, isMessage, isUserText, readShown, shorten, wordsOf } from "./shown.ts";
 import type { Shown } from "./shown.ts";
+import { sumTokens } from "./text.ts";
 
 export interface AssembleRequest {
   readonly conversation: ConversationId;
@@ -93,7 +94,7 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
   const { tail, tailCount } = window;
   const [planned = 0] = cutsTo(tail ?? window.items.length - 1, window).take(1);
   // Near the tail a little more is read: a call whose result is in the tail belongs to it.
-  const from = tail === null || planned <= tail - lookback ? planned : Math.max(0, tail - lookback);
+  const from = tail === null || planned <= tail - tailLookback ? planned : Math.max(0, tail - tailLookback);
   const shown = await readShown(store, window.items, from);
   const draft = createDrafter(store, window);
 
@@ -128,9 +129,6 @@ interface Window extends Sizes {
   readonly tail: number | null;
 }
 
-/** How far before the tail a call may lie whose result is in it. */
-const lookback = 64;
-
 async function readWindow(store: Store, request: AssembleRequest): Promise<Window> {
   const conversation = await store.conversation(request.conversation);
   if (conversation === null) {
@@ -142,7 +140,7 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
   const budget = request.budget >= 0 ? Math.floor(request.budget) : 0;
   const tailCount = Math.max(1, request.freshTailCount);
   const held = Math.min(1, (1.1 * budget + 1) / (promptTokens(totals) + 1));
-  let limit = Math.ceil(totals.contextItems * held) + lookback;
+  let limit = Math.ceil(totals.contextItems * held) + tailLookback;
   for (;;) {
     // Each look is one read, not a page more: a fold between two pages would show its run twice.
     const items = await store.context(conversation.id, { limit, keep: "newest" });
@@ -174,7 +172,7 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
 
 /** Where the fresh tail begins, so that no result in it is without its call. */
 function startOfTail(shown: readonly Shown[], tailCount: number): number {
-  const newest = shown.filter(({ source }) => isMessage(source)).slice(-tailCount - lookback);
+  const newest = shown.filter(({ source }) => isMessage(source)).slice(-tailCount - tailLookback);
   const start = tailStart(
     newest.map(({ ties }) => ties),
     tailCount,
@@ -301,5 +299,5 @@ function outcomeOf(kept: readonly Shown[], hidden: number, { items, tail }: Wind
 
 const shareOf = (parts: readonly { readonly tokens: number }[]): Share => ({
   items: parts.length,
-  tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
+  tokens: sumTokens(parts),
 });

@@ -10,6 +10,7 @@ import type {
   MessageId,
   Operation,
   Ref,
+  Sources,
   SummaryId,
   Timestamp,
   Totals,
@@ -97,11 +98,7 @@ export interface Mending {
     readonly descendants: number;
   }[];
   /** Sources as they should be, in order, of summaries where they are not: links that lead nowhere are left out. */
-  readonly sources: readonly {
-    readonly summary: SummaryId;
-    readonly messages: readonly MessageId[];
-    readonly summaries: readonly SummaryId[];
-  }[];
+  readonly sources: readonly (Sources & { readonly summary: SummaryId })[];
   /** The whole context as it should be, oldest first, and how it differs; null where it is right. */
   readonly context: {
     readonly items: readonly Ref[];

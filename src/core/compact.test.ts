@@ -613,6 +613,16 @@ describe("guarantee 17: compact tells the truth", () => {
     assert.equal(report.outcome.kind, "failed");
     assert.equal(report.passes.length, passes.length);
   });
+
+  it("answers when the store fails before anything was begun", async () => {
+    const { lcm, id, live } = await ground();
+    await live(2);
+    await lcm.store.close();
+    const report = await lcm.compact({ conversation: id, mode: "sweep" });
+    assert.equal(report.outcome.kind, "failed");
+    assert.deepEqual(report.passes, []);
+    assert.equal(report.compacted, false);
+  });
 });
 
 describe("guarantee 20: overflow always has a way out without a model", () => {

@@ -8,22 +8,21 @@
  */
 
 import { LcmError } from "./errors.ts";
-import type { CompactionRecord, Conversation, ConversationId, Refusal } from "./model.ts";
+import type { CompactionRecord, Conversation, ConversationId } from "./model.ts";
 import { createPasses } from "./passes.ts";
-import type { PassDeps, PassReport, Passes } from "./passes.ts";
+import type { PassDeps, PassesEnd, PassReport, PassRequest, Passes } from "./passes.ts";
 import { depthMaxBetweenTurns, rulesOf, strictRules } from "./plan.ts";
 import type { Rules } from "./plan.ts";
 import type { Clock, Model, Store } from "./ports.ts";
 import { promptTokens } from "./render-summary.ts";
 import type { Settings } from "./settings.ts";
-import { formatCount, timestampToMs } from "./text.ts";
+import { formatCount, plural, sumTokens, timestampToMs } from "./text.ts";
 
 export interface CompactDeps extends PassDeps {
   readonly clock: Clock;
 }
 
-export interface CompactRequest {
-  readonly conversation: ConversationId;
+export interface CompactRequest extends Omit<PassRequest, "onRefusal"> {
   /**
    * `due` does what the running totals ask for, if anything. `incremental` is one leaf pass and the condensing that the
    * settings allow between turns. `sweep` folds until there is nothing left to fold. `until_under` sweeps, ever more
@@ -37,17 +36,9 @@ export interface CompactRequest {
   /** Short runs and the lowest fanout too. */
   readonly force?: boolean;
   /** What a refusing model leads to. Only `until_under` goes on without it by default. */
-  readonly onRefusal?: "wait" | "extract";
-  readonly customInstructions?: string | null;
+  readonly onRefusal?: PassRequest["onRefusal"];
   /** Who writes the summaries instead of the usual one. Its calls should be counted and bounded already. */
   readonly model?: Model;
-  /** The one deadline. */
-  readonly signal?: AbortSignal;
-  /** From here on the model is no longer asked. */
-  readonly patience?: AbortSignal;
-  readonly passesMax?: number;
-  readonly roundsMax?: number;
-  readonly onPass?: (report: PassReport) => void;
 }
 
 export type CompactOutcome =
@@ -57,23 +48,19 @@ export type CompactOutcome =
   | { readonly kind: "under"; readonly targetTokens: number }
   /** Nothing left to fold. */
   | { readonly kind: "settled" }
-  | { readonly kind: "bounded"; readonly bound: "passes" | "rounds" | "deadline" }
-  /** The model refused; the passes wait for it. */
-  | { readonly kind: "waiting"; readonly refusal: Refusal; readonly message: string }
+  | PassesEnd
+  | { readonly kind: "bounded"; readonly bound: "rounds" }
   /** The store refused. What was folded before stays. */
   | { readonly kind: "failed"; readonly message: string };
 
-export interface CompactReport {
-  readonly conversation: ConversationId;
-  readonly mode: CompactionRecord["mode"];
+export interface CompactReport extends Pick<
+  CompactionRecord,
+  "conversation" | "mode" | "message" | "tokensBefore" | "tokensAfter"
+> {
   readonly outcome: CompactOutcome;
   /** Whether the context is smaller than before: nothing else counts as compacted. */
   readonly compacted: boolean;
-  readonly tokensBefore: number;
-  readonly tokensAfter: number;
   readonly passes: readonly PassReport[];
-  /** The outcome as a sentence. */
-  readonly message: string;
 }
 
 /** A budget is a number of tokens; anything else is a mistake of the caller. */
@@ -84,7 +71,7 @@ export function checkBudget(budget: number): void {
 /** What a prompt of a conversation may take as long as no host has said. */
 export const promptBudgetDefault = 128_000;
 
-const roundsMaxDefault = 10;
+const roundsMax = 10;
 
 // ── What is due ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -118,8 +105,7 @@ export async function due(
 }
 
 async function tailTokens(store: Store, conversation: ConversationId, count: number): Promise<number> {
-  const tail = await store.context(conversation, { kind: "message", limit: count, keep: "newest" });
-  return tail.reduce((sum, item) => sum + item.tokens, 0);
+  return sumTokens(await store.context(conversation, { kind: "message", limit: count, keep: "newest" }));
 }
 
 // ── Compacting ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -149,16 +135,10 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
   }
   const passes = work?.passes ?? [];
   const tokensAfter = await tokensNow(store, request.conversation, work?.tokens() ?? tokensBefore);
-  const report: CompactReport = {
-    conversation: request.conversation,
-    mode,
-    outcome,
-    compacted: tokensAfter < tokensBefore,
-    tokensBefore,
-    tokensAfter,
-    passes,
-    message: tell(mode, outcome, tokensBefore, tokensAfter, passes.length),
-  };
+  const { conversation } = request;
+  const compacted = tokensAfter < tokensBefore;
+  const figures = { conversation, mode, outcome, compacted, tokensBefore, tokensAfter, passes };
+  const report = { ...figures, message: tell(figures) };
   await record(deps, report, timestampToMs(clock.now()) - timestampToMs(started));
   return report;
 }
@@ -196,7 +176,6 @@ async function runMode(
     case "until_under":
       return await sweepUntilUnder(work, rules, strictRules(settings, budget), {
         targetTokens: request.targetTokens ?? thresholdTokens,
-        roundsMax: request.roundsMax ?? roundsMaxDefault,
         tailMost: Math.min(settings.freshTailCount, totals.contextMessages),
       });
   }
@@ -206,7 +185,7 @@ const settled: CompactOutcome = { kind: "settled" };
 
 /** Leaves, then condensing; again while folds were stale or made room for others. Null when nothing is left to fold. */
 async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null> {
-  for (let round = 0; round < roundsMaxDefault; round++) {
+  for (let round = 0; round < roundsMax; round++) {
     const before = work.passes.length + work.stale();
     const ended = (await work.foldLeaves(rules)) ?? (await work.condense(rules));
     if (ended !== null) return ended;
@@ -223,9 +202,8 @@ async function sweepUntilUnder(
   work: Passes,
   rules: Rules,
   strict: Rules,
-  bounds: { readonly targetTokens: number; readonly roundsMax: number; readonly tailMost: number },
+  { targetTokens, tailMost }: { readonly targetTokens: number; readonly tailMost: number },
 ): Promise<CompactOutcome> {
-  const { targetTokens, roundsMax, tailMost } = bounds;
   for (let round = 0; round < roundsMax; round++) {
     const freshTailCount = round < 2 ? rules.freshTailCount : Math.ceil(tailMost / 2 ** (round - 1));
     const ended = await sweep(work.until(targetTokens), { ...(round === 0 ? rules : strict), freshTailCount });
@@ -246,37 +224,23 @@ async function tokensNow(store: Store, id: ConversationId, known: number): Promi
 }
 
 async function record({ store, clock }: CompactDeps, report: CompactReport, durationMs: number): Promise<void> {
-  const { conversation, mode, outcome, message, passes, tokensBefore, tokensAfter } = report;
+  const { outcome, passes, compacted: _, ...figures } = report;
   if (passes.length === 0 && (outcome.kind === "idle" || outcome.kind === "settled" || outcome.kind === "under"))
     return;
   try {
-    await store.recordCompaction({
-      conversation,
-      at: clock.now(),
-      mode,
-      outcome: outcome.kind,
-      message,
-      passes: passes.length,
-      tokensBefore,
-      tokensAfter,
-      durationMs,
-    });
+    const at = clock.now();
+    await store.recordCompaction({ ...figures, outcome: outcome.kind, passes: passes.length, at, durationMs });
   } catch {
     // The report itself says what happened; a store that cannot be written has said so already.
   }
 }
 
-function tell(
-  mode: CompactionRecord["mode"],
-  outcome: CompactOutcome,
-  before: number,
-  after: number,
-  passes: number,
-): string {
+function tell({ mode, outcome, tokensBefore, tokensAfter, passes }: Omit<CompactReport, "message">): string {
+  const [before, after] = [tokensBefore, tokensAfter].map(formatCount);
   const folded =
-    passes === 0
+    passes.length === 0
       ? "nothing was folded"
-      : `${formatCount(before)} → ${formatCount(after)} tokens in ${formatCount(passes)} ${passes === 1 ? "pass" : "passes"}`;
+      : `${before} → ${after} tokens in ${plural(passes.length, "pass", "passes")}`;
   switch (outcome.kind) {
     case "idle":
       return "nothing is due";

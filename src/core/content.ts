@@ -7,7 +7,8 @@
  */
 
 import { assert, LcmError } from "./errors.ts";
-import type { Json, JsonObject, Message, NewMessage, Part, PartType, Role, Timestamp } from "./model.ts";
+import { roles } from "./model.ts";
+import type { Json, JsonObject, Message, MovedContent, NewMessage, Part, PartType, Role, Timestamp } from "./model.ts";
 import { estimateTokens, isTimestamp, parseTimestamp } from "./text.ts";
 
 /** A message as the host has it: a role, and anything else. */
@@ -61,8 +62,9 @@ export function messageFromStore(message: Pick<Message, "role" | "parts" | "enve
     "role" in envelope ? { ...envelope } : { role: message.role, ...envelope };
   const { content, timestamp, tool_calls: calls } = envelope;
   if (content !== undefined) raw["content"] = fillContent(content, blocks);
-  if (timestamp !== undefined) raw["timestamp"] = fillTime(timestamp, message.at);
-  if (calls !== undefined) raw["tool_calls"] = fillCalls(calls, () => message.parts.filter(isCall).map(partToBlock));
+  if (timestamp !== undefined) raw["timestamp"] = fill(timestamp, hole.time, () => Date.parse(message.at));
+  if (calls !== undefined)
+    raw["tool_calls"] = fill(calls, hole.calls, () => message.parts.filter(isCall).map(partToBlock));
   return raw;
 }
 
@@ -86,19 +88,8 @@ const said = (parts: readonly Part[]): readonly string[] =>
 /** What stands in the envelope for what was taken out. A value that could be mistaken for one of these stays, in an array. */
 const hole = { text: "text", blocks: "blocks", calls: "calls", time: 0 } as const;
 
-function roleOf(role: string): Role {
-  switch (role) {
-    case "user":
-    case "assistant":
-    case "tool":
-      return role;
-    case "toolResult":
-    case "function":
-      return "tool";
-    default:
-      return "system";
-  }
-}
+const roleOf = (role: string): Role =>
+  role === "toolResult" || role === "function" ? "tool" : (roles.find((known) => known === role) ?? "system");
 
 /** The message without what its row already says: its content, its role where it comes first, its time. */
 function envelopeOf(raw: JsonObject, role: Role, at: Timestamp): string | null {
@@ -118,11 +109,8 @@ function envelopeOf(raw: JsonObject, role: Role, at: Timestamp): string | null {
   return JSON.stringify(envelope);
 }
 
-const fillTime = (marker: Json, at: Timestamp): Json =>
-  marker === hole.time ? Date.parse(at) : Array.isArray(marker) ? (marker[0] ?? null) : marker;
-
-const fillCalls = (marker: Json, calls: () => Json): Json =>
-  marker === hole.calls ? calls() : Array.isArray(marker) ? (marker[0] ?? null) : marker;
+const fill = (marker: Json, empty: Json, filling: () => Json): Json =>
+  marker === empty ? filling() : Array.isArray(marker) ? (marker[0] ?? null) : marker;
 
 function fillContent(marker: Json, blocks: readonly Json[]): Json {
   if (marker === hole.blocks) return blocks;
@@ -150,43 +138,29 @@ function shortenEntry(entry: JsonObject, known: Known): string {
   return letters.includes(null) ? JSON.stringify({ ...entry, message: null }) : letters.join("");
 }
 
+const letters: readonly (readonly [letter: string, field: string, told: (known: Known) => Json | undefined])[] = [
+  ["y", "type", () => "message"],
+  ["i", "id", ({ key }) => key],
+  ["n", "parentId", () => null],
+  ["p", "parentId", ({ parentKey }) => parentKey],
+];
+
 function letterOf(field: string, value: Json | undefined, known: Known): string | null {
-  switch (field) {
-    case "type":
-      return value === "message" ? "y" : null;
-    case "id":
-      return value === known.key ? "i" : null;
-    case "parentId":
-      return value === null ? "n" : value === known.parentKey ? "p" : null;
-    case "timestamp":
-      if (value === known.at) return "t0";
-      return typeof value === "string" && parseTimestamp(value) === value
-        ? `t${Date.parse(value) - Date.parse(known.at)}`
-        : null;
-    case "message":
-      return "m";
-    default:
-      return null;
-  }
+  if (field === "message") return "m";
+  if (field !== "timestamp")
+    return letters.find(([, name, told]) => name === field && told(known) === value)?.[0] ?? null;
+  if (value === known.at) return "t0";
+  const isTime = typeof value === "string" && parseTimestamp(value) === value;
+  return isTime ? `t${Date.parse(value) - Date.parse(known.at)}` : null;
 }
 
 function restoreEntry(entry: string, known: Known, message: JsonObject): JsonObject {
   if (entry.startsWith("{")) return { ...parseObject(entry), message };
   const fields = (entry.match(/[yinpm]|t-?\d+/g) ?? []).map((letter): readonly [string, Json] => {
-    switch (letter[0]) {
-      case "y":
-        return ["type", "message"];
-      case "i":
-        return ["id", known.key];
-      case "n":
-        return ["parentId", null];
-      case "p":
-        return ["parentId", known.parentKey ?? null];
-      case "m":
-        return ["message", message];
-      default:
-        return ["timestamp", new Date(Date.parse(known.at) + Number(letter.slice(1))).toISOString()];
-    }
+    if (letter === "m") return ["message", message];
+    const [, field, told] = letters.find(([each]) => each === letter) ?? [];
+    if (field !== undefined) return [field, told?.(known) ?? null];
+    return ["timestamp", new Date(Date.parse(known.at) + Number(letter.slice(1))).toISOString()];
   });
   return Object.fromEntries(fields);
 }
@@ -195,8 +169,7 @@ function restoreEntry(entry: string, known: Known, message: JsonObject): JsonObj
 
 function contentToParts(content: Json | undefined): readonly Part[] {
   if (typeof content === "string") return [textPart(content, null, content)];
-  if (!Array.isArray(content)) return [];
-  return content.map(blockToPart);
+  return Array.isArray(content) ? content.map(blockToPart) : [];
 }
 
 function partsOf(raw: JsonObject): readonly Part[] {
@@ -371,6 +344,14 @@ function mediaInside(block: Json): number {
 
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Empty where there is none. */
+export function stringAt(value: Json, path: MovedContent["path"]): string {
+  let found: Json | undefined = value;
+  for (const step of path)
+    found = Array.isArray(found) ? found[Number(step)] : isObject(found) ? found[String(step)] : undefined;
+  return typeof found === "string" ? found : "";
+}
 
 function parseObject(text: string): JsonObject {
   const value: Json = JSON.parse(text);

@@ -532,6 +532,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     assert.match(results[0]?.text ?? "", /there is no tool rm; there is lcm_expand/);
     assert.equal(results[1]?.text, "bad summaryIds");
     assert.match(results[8]?.text ?? "", /not called/);
+    assert.ok(seen.slice(0, 8).every(({ prompt }) => prompt === seen[0]?.prompt && !prompt.includes("answer now")));
     assert.match(seen[8]?.prompt ?? "", /answer now/);
     await allRevoked();
   });

@@ -9,10 +9,12 @@
 
 import { readAnswer } from "./answer.ts";
 import { cutToTokens, readCitations } from "./citations.ts";
+import { beforeDeadline } from "./deadline.ts";
 import { LcmError, wordsOf } from "./errors.ts";
 import { excerptsOf, leafOf, mergeSearches, readLeads, recordOf, snippetsOf } from "./excerpts.ts";
 import type { Leads, Piece } from "./excerpts.ts";
 import { expand, namedSummaries, partAbout, summaryToItem } from "./expand.ts";
+import type { Expanded } from "./expand.ts";
 import { chargesOf, readGranted } from "./grants.ts";
 import type { ConversationId, GrantId, Json, MessageId, SummaryId } from "./model.ts";
 import { messageName } from "./model.ts";
@@ -22,7 +24,7 @@ import type { Answer, AskProgress, AskRequest, Delegate, DelegateTool, Read, Tas
 import { originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
 import type { Settings } from "./settings.ts";
-import { msToTimestamp, timestampToMs } from "./text.ts";
+import { sumTokens, timeAfter } from "./text.ts";
 import { runToolLoop } from "./tool-loop.ts";
 import type { LoopOutcome } from "./tool-loop.ts";
 
@@ -47,9 +49,9 @@ export async function expandQuery(deps: AskDeps, request: AskRequest): Promise<A
   const atDeadline = (): Answer => excerptsAnswer(inquiry, request, `the deadline passed while ${inquiry.stage}`);
   if (isLate()) return atDeadline();
   try {
-    return (await beforeDeadline(signal, pursue(deps, request, inquiry))) ?? atDeadline();
+    return (await beforeDeadline(signal, pursue(deps, request, inquiry), null)) ?? atDeadline();
   } finally {
-    if (inquiry.grant !== null) await beforeDeadline(signal, revoke(deps.store, inquiry.grant));
+    if (inquiry.grant !== null) await beforeDeadline(signal, revoke(deps.store, inquiry.grant), undefined);
   }
 }
 
@@ -118,29 +120,8 @@ const createInquiry = (tell: Inquiry["tell"]): Inquiry => ({
   tokens: 0,
 });
 
-/** What the work gives; null if the deadline comes first, and then it does not matter how the work ends. */
-async function beforeDeadline<T extends object | true>(
-  signal: AbortSignal | undefined,
-  work: Promise<T>,
-): Promise<T | null> {
-  if (signal === undefined) return await work;
-  const deadline = Promise.withResolvers<null>();
-  const pass = (): void => deadline.resolve(null);
-  if (signal.aborted) pass();
-  signal.addEventListener("abort", pass, { once: true });
-  try {
-    return await Promise.race([work, deadline.promise]);
-  } finally {
-    signal.removeEventListener("abort", pass);
-  }
-}
-
 /** A grant that cannot be revoked, because the database is locked or gone, runs out by itself. */
-const revoke = async (store: Store, grant: GrantId): Promise<true> =>
-  await store.revokeGrant(grant).then(
-    (): true => true,
-    (): true => true,
-  );
+const revoke = async (store: Store, grant: GrantId): Promise<void> => await store.revokeGrant(grant).catch(ignore);
 
 // ── From the question to what answers it ─────────────────────────────────────────────────────────────────────────────
 
@@ -212,8 +193,7 @@ async function lookFor(deps: AskDeps, request: AskRequest, reach: Reach, inquiry
   inquiry.caveats = caveatsOf(results.map(({ caveats }) => caveats));
   const leads: Leads = mergeSearches(results.map(({ hits }) => hits));
   inquiry.pieces = snippetsOf(leads);
-  const found: Piece[] = [];
-  for (const piece of inquiry.pieces) found.push(await withLeaf(store, piece));
+  const found = await withLeaves(store, inquiry.pieces);
   inquiry.pieces = found;
   const summaries = new Set([...leads.summaries.map(({ id }) => id), ...found.flatMap(({ leaf }) => leaf ?? [])]);
   inquiry.tell({ kind: "found", summaries: summaries.size, messages: leads.messages.length });
@@ -266,8 +246,7 @@ async function lookInto(store: Store, request: AskRequest, reach: Reach, inquiry
       const deep = { summaryIds, reach: granted, query, maxDepth: depthMax, includeMessages: true } as const;
       const { items, expanded } = await expand(store, { ...deep, tokenCap: tokensMax });
       for (const id of expanded) inquiry.summaries.add(id);
-      const pieces: Piece[] = [];
-      for (const item of items) pieces.push(await withLeaf(store, { ...item, leaf: null }));
+      const pieces = await withLeaves(store, items);
       return pieces.length > 0 ? pieces : partsOf(own, query, tokensMax);
     },
   };
@@ -283,8 +262,11 @@ function partsOf(pieces: readonly Piece[], query: string, tokensMax: number): re
   });
 }
 
-const withLeaf = async (store: Store, piece: Piece): Promise<Piece> =>
-  piece.kind === "message" ? { ...piece, leaf: await leafOf(store, piece.id) } : piece;
+async function withLeaves(store: Store, items: readonly Expanded[]): Promise<readonly Piece[]> {
+  const pieces: Piece[] = [];
+  for (const item of items) pieces.push({ ...item, leaf: await leafOf(store, item) });
+  return pieces;
+}
 
 /** Revoked at once if it comes too late: whoever waited for it is gone. */
 async function openGrant(deps: AskDeps, request: AskRequest, inquiry: Inquiry, seeds: Seeds): Promise<GrantId> {
@@ -295,7 +277,7 @@ async function openGrant(deps: AskDeps, request: AskRequest, inquiry: Inquiry, s
   const { id } = await store.issueGrant({
     conversations: seeds.conversations,
     tokenCap: request.tokenCap ?? settings.maxExpandTokens,
-    expiresAt: msToTimestamp(timestampToMs(clock.now()) + request.timeoutMs + graceMs),
+    expiresAt: timeAfter(clock.now(), request.timeoutMs + graceMs),
     parent: null,
   });
   inquiry.grant = id;
@@ -307,7 +289,7 @@ async function openGrant(deps: AskDeps, request: AskRequest, inquiry: Inquiry, s
 const readOf = (pieces: readonly Piece[]): Read => ({
   summaries: pieces.flatMap((piece) => (piece.kind === "summary" ? [piece.id] : [])),
   messages: pieces.flatMap((piece) => (piece.kind === "message" ? [piece.id] : [])),
-  tokens: pieces.reduce((sum, { tokens }) => sum + tokens, 0),
+  tokens: sumTokens(pieces),
 });
 
 function noteRead(inquiry: Inquiry, { summaries, messages, tokens }: Read): void {

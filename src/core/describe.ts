@@ -4,14 +4,13 @@
  */
 
 import { LcmError } from "./errors.ts";
-import { plural } from "./explore-lines.ts";
 import { fileIdsOf } from "./large-files.ts";
 import { isFileId, isSummaryId } from "./model.ts";
 import type { ConversationId, FileId, Message, MessageId, Sources, StoredFile, Summary, SummaryId } from "./model.ts";
 import type { Manifest, ManifestRow, Store } from "./ports.ts";
 import { isWithin, originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { estimateTokens, formatCount } from "./text.ts";
+import { estimateTokens, formatCount, plural } from "./text.ts";
 
 export interface DescribeRequest {
   /** `sum_…`, `file_…`, or a message: `msg_42`, `message 42`, `42`. */

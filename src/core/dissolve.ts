@@ -6,22 +6,11 @@
 import type { Changed, DissolvePlan } from "./changes.ts";
 import { mustFind } from "./compact.ts";
 import { LcmError } from "./errors.ts";
-import type {
-  ContextItem,
-  Conversation,
-  ConversationId,
-  Message,
-  MessageId,
-  Role,
-  Sources,
-  Summary,
-  SummaryId,
-  Timestamp,
-} from "./model.ts";
+import type { ContextItem, Conversation, ConversationId, Message, Sources, Summary, SummaryId } from "./model.ts";
 import type { Store } from "./ports.ts";
 import { promptTokens } from "./render-summary.ts";
 import { applyOrReplan } from "./replan.ts";
-import { firstLine } from "./text.ts";
+import { firstLine, sumTokens } from "./text.ts";
 
 export interface DissolveRequest {
   readonly conversation: ConversationId;
@@ -46,26 +35,18 @@ export interface Dissolution extends DissolvePlan {
   readonly carriedBy: readonly SummaryId[];
 }
 
-export interface SummaryInShort {
-  readonly id: SummaryId;
-  readonly depth: number;
-  readonly tokens: number;
-  readonly earliestAt: Timestamp | null;
-  readonly latestAt: Timestamp | null;
+export interface SummaryInShort extends Pick<Summary, "id" | "depth" | "tokens" | "earliestAt" | "latestAt"> {
   /** How its text begins. */
+  readonly opening: string;
+}
+
+interface MessageInShort extends Pick<Message, "id" | "role" | "tokens" | "at"> {
   readonly opening: string;
 }
 
 export type Returning =
   | ({ readonly kind: "summary" } & SummaryInShort)
-  | {
-      readonly kind: "message";
-      readonly id: MessageId;
-      readonly role: Role;
-      readonly tokens: number;
-      readonly at: Timestamp;
-      readonly opening: string;
-    };
+  | ({ readonly kind: "message" } & MessageInShort);
 
 const openingMax = 160;
 
@@ -146,31 +127,27 @@ export function planDissolve({ summary: id, purge = false }: DissolveRequest, fa
   const item = context[at];
   if (item === undefined) refuseUnlessPurging(id, purge, facts);
   if (purge) refuseIfNeeded(id, facts);
-  const run = item === undefined ? [] : runOf(summary, facts);
-  const messages = run.filter(({ kind }) => kind === "message").length;
   const { totals } = conversation;
+  const tokensBefore = promptTokens(totals);
+  const { ordinal = null, tokens = 0 } = item ?? {};
+  const about = { conversation: conversation.id, summary: id, ordinal, purge, dissolved: summaryInShort(summary) };
+  if (ordinal === null) {
+    const nothing = { place: null, run: [], shifted: 0, tokensBefore, tokensAfter: tokensBefore };
+    return { ...about, ...nothing, derived, carriedBy };
+  }
+  const run = runOf(summary, facts);
+  const later = context.slice(at + 1).map((each) => each.ordinal);
   return {
-    conversation: conversation.id,
-    summary: id,
-    ordinal: item?.ordinal ?? null,
-    purge,
-    dissolved: summaryInShort(summary),
-    place: item === undefined ? null : { item: at + 1, of: context.length },
+    ...about,
+    place: { item: at + 1, of: context.length },
     run,
-    shifted:
-      item === undefined
-        ? 0
-        : movesFor(
-            context.slice(at + 1).map(({ ordinal }) => ordinal),
-            item.ordinal + run.length,
-          ).length,
-    tokensBefore: promptTokens(totals),
+    shifted: movesFor(later, ordinal + run.length).length,
+    tokensBefore,
     tokensAfter: promptTokens({
       ...totals,
-      contextTokens:
-        totals.contextTokens + run.reduce((sum, { tokens }) => sum + tokens, item === undefined ? 0 : -item.tokens),
-      contextItems: totals.contextItems + (item === undefined ? 0 : run.length - 1),
-      contextMessages: totals.contextMessages + messages,
+      contextTokens: totals.contextTokens + sumTokens(run) - tokens,
+      contextItems: totals.contextItems + run.length - 1,
+      contextMessages: totals.contextMessages + run.filter(({ kind }) => kind === "message").length,
     }),
     derived,
     carriedBy,
@@ -238,18 +215,14 @@ function runOf(summary: Summary, { conversation, links, messages, summaries }: D
     });
   }
   return [
-    ...messages.map((message) => ({ kind: "message" as const, ...messageInShort(message) })),
+    ...messages.map(messageInShort),
     ...summaries.map((source) => ({ kind: "summary" as const, ...summaryInShort(source) })),
   ];
 }
 
-const messageInShort = ({ id, role, tokens, at, text }: Message) => ({
-  id,
-  role,
-  tokens,
-  at,
-  opening: firstLine(text, openingMax),
-});
+function messageInShort({ id, role, tokens, at, text }: Message): Returning {
+  return { kind: "message", id, role, tokens, at, opening: firstLine(text, openingMax) };
+}
 
 // ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

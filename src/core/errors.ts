@@ -44,7 +44,3 @@ export function wordsOf(error: unknown): string {
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`bug: ${message}`);
 }
-
-export function assertNever(value: never): never {
-  throw new Error(`bug: unexpected ${JSON.stringify(value)}`);
-}

@@ -7,7 +7,7 @@
 import { asks, messageToItem, partAbout, saysLittle, summaryToItem, wordsOf } from "./expand.ts";
 import type { Expanded } from "./expand.ts";
 import { messageName } from "./model.ts";
-import type { Message, MessageId, SummaryId } from "./model.ts";
+import type { Message, SummaryId } from "./model.ts";
 import type { SearchHit, Store } from "./ports.ts";
 import { estimateTokens, formatTimestamp, quote } from "./text.ts";
 
@@ -98,8 +98,7 @@ export async function readLeads(
     const room = Math.min(left, Math.max(least, Math.floor(share * tokensMax)));
     const part = pieces.has(item.id) ? null : partAbout(item.text, query, room, Math.min(tokensLeast, tokensMax));
     if (part === null) return;
-    const leaf = item.kind === "message" ? await leafOf(store, item.id) : null;
-    pieces.set(item.id, { ...item, ...part, rank: pieces.size, leaf });
+    pieces.set(item.id, { ...item, ...part, rank: pieces.size, leaf: await leafOf(store, item) });
     left -= part.tokens;
   };
   const leaves = await store.summaries({ ids: summaries.slice(0, leavesMax).map(({ id }) => id) });
@@ -138,8 +137,9 @@ const isSaid = ({ role, parts }: Message): boolean =>
   role !== "tool" &&
   parts.some(({ type, text, toolCallId }) => type === "text" && toolCallId === null && (text ?? "").trim() !== "");
 
-export const leafOf = async (store: Store, message: MessageId): Promise<SummaryId | null> =>
-  (await store.coveredBy(message))[0] ?? null;
+/** What stands for a message right above it; null if nothing does, and for a summary. */
+export const leafOf = async (store: Store, item: Expanded): Promise<SummaryId | null> =>
+  item.kind === "message" ? ((await store.coveredBy(item.id))[0] ?? null) : null;
 
 // ── Showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

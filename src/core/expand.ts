@@ -10,7 +10,7 @@ import type { ConversationId, Message, MessageId, Role, Summary, SummaryId, Time
 import type { Store } from "./ports.ts";
 import { isWithin, originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { estimateTokens, isTimestamp, msToTimestamp, passage, timestampToMs } from "./text.ts";
+import { estimateTokens, isTimestamp, passage, sumTokens, timeAfter } from "./text.ts";
 
 export interface ExpandRequest {
   readonly summaryIds: readonly SummaryId[];
@@ -94,7 +94,7 @@ export async function expand(store: Store, request: ExpandRequest): Promise<Expa
     tokens,
     expanded: below.expanded,
     messagesBelow: request.includeMessages === true ? 0 : below.messages.length,
-    leftOut: { items: leftOut.length, tokens: leftOut.reduce((sum, item) => sum + item.tokens, 0) },
+    leftOut: { items: leftOut.length, tokens: sumTokens(leftOut) },
     isBounded: below.isBounded || wanted.length < (request.includeMessages === true ? below.messages.length : 0),
   };
 }
@@ -217,7 +217,7 @@ async function scoresOf(store: Store, roots: readonly Summary[], query: string):
     limit: 200,
     conversations,
     ...(since !== undefined && isTimestamp(since) ? { since } : {}),
-    ...(until !== undefined && isTimestamp(until) ? { before: msToTimestamp(timestampToMs(until) + 1) } : {}),
+    ...(until !== undefined && isTimestamp(until) ? { before: timeAfter(until, 1) } : {}),
   });
   return new Map(hits.flatMap((hit) => (hit.kind === "file" ? [] : [[hit.id, hit.score]])));
 }

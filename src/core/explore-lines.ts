@@ -68,7 +68,6 @@ export function cutLine(line: string, charsMax = lineCharsMax, tokens = lineToke
 }
 
 export const quote = (text: string): string => `"${cutLine(text, 40, 16)}"`;
-export const plural = (count: number, noun: string): string => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 /** `what: a, b, c`, with a word on how many more there are. */
 export function list(what: string, items: readonly string[], shown: number): string {
@@ -76,12 +75,23 @@ export function list(what: string, items: readonly string[], shown: number): str
   return `${what}: ${items.slice(0, shown).join(", ")}${more}`;
 }
 
+/** Above this many entries the inner ones are left out. */
+const innerMax = 24;
+
 /** A list under its head: all of it if there is room, else some spread evenly over it. */
-export function outline(head: string, entries: readonly string[], total: number): readonly string[] {
+export function outline(
+  head: string,
+  all: readonly { readonly text: string; readonly isInner: boolean }[],
+): readonly string[] {
+  const outer = all.filter(({ isInner }) => !isInner);
+  const entries = all.length > innerMax && outer.length > 3 ? outer : all;
   for (let most = Math.min(entries.length, 32); most > 0; most--) {
-    const shown = Array.from({ length: most }, (_, at) => entries[Math.floor((at * entries.length) / most)] ?? "");
+    const shown = Array.from(
+      { length: most },
+      (_, at) => entries[Math.floor((at * entries.length) / most)]?.text ?? "",
+    );
     const lines = shown.map((entry) => cutLine(entry, 70, 18));
-    const told = [`${head}${most < total ? ", among them" : ""}:`, ...lines];
+    const told = [`${head}${most < all.length ? ", among them" : ""}:`, ...lines];
     if (estimateTokens(told.join("\n")) <= tokensMax) return told;
   }
   return [`${head}.`];

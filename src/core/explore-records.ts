@@ -1,9 +1,9 @@
 /** JSON and tables as a reader needs them first: keys and columns, and what values these hold. */
 
 import { isObject } from "./content.ts";
-import { countLines, cutLine, eachLine, endsOf, firstLines, headOf, list, plural, quote } from "./explore-lines.ts";
+import { countLines, cutLine, eachLine, endsOf, firstLines, headOf, list, quote } from "./explore-lines.ts";
 import type { Json } from "./model.ts";
-import { formatCount } from "./text.ts";
+import { formatCount, plural } from "./text.ts";
 
 const recordsMax = 400;
 const columnsTold = 12;

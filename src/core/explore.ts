@@ -16,12 +16,12 @@ import {
   headOf,
   lastLine,
   list,
-  plural,
-  quote,
   outline,
+  quote,
 } from "./explore-lines.ts";
 import { tellJson, tellTable } from "./explore-records.ts";
-import { estimateTokens, excerpt, formatCount } from "./text.ts";
+import type { StoredFile } from "./model.ts";
+import { estimateTokens, excerpt, formatCount, plural } from "./text.ts";
 
 /** About 200 tokens on what a large text is, with line numbers (`L12`) where they help a reader to ask for more. */
 export function explore(content: string, about: About): string {
@@ -35,10 +35,7 @@ export function explore(content: string, about: About): string {
   return fit(tellText(content));
 }
 
-interface About {
-  readonly name: string | null;
-  readonly mimeType: string | null;
-}
+type About = Pick<StoredFile, "name" | "mimeType">;
 
 /** Lines about a content, the most important first, or null if it is of another kind. The hint is its extension. */
 type Teller = (content: string, hint: string | null) => readonly string[] | null;
@@ -153,6 +150,7 @@ const lineTime = either(
   /\b\d\d:\d\d:\d\d\b(?:[.,]\d+)?/,
   /^\[ *\d+\.\d+\]/,
 );
+const levelNames = ["trace", "debug", "info", "notice", "warning", "error", "fatal", "critical", "panic"];
 const lineLevel = /\b(trace|debug|info|notice|warn(?:ing)?|err(?:or)?|fatal|crit(?:ical)?|panic)\b/i;
 const lineMark = /\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b|\blevel=|"level":/;
 const lineStatus = /" ([1-5])\d\d /;
@@ -173,10 +171,12 @@ function tellLog(content: string, hint: string | null): readonly string[] | null
     const time = lineTime.exec(start)?.[0];
     if (time !== undefined) [from, to] = [from === "" ? time : from, time];
     const status = lineStatus.exec(line)?.[1];
-    const level = status === undefined ? lineLevel.exec(start)?.[1]?.toUpperCase().slice(0, 4) : `${status}xx`;
+    const word = lineLevel.exec(start)?.[1]?.toLowerCase();
+    const named = word === undefined ? undefined : levelNames.find((name) => name.startsWith(word));
+    const level = status === undefined ? named : `${status}xx`;
     if (level === undefined) return;
     levels.set(level, (levels.get(level) ?? 0) + 1);
-    if (!/^(?:ERR|FATA|CRIT|PANI|5xx)/.test(level)) return;
+    if (!/^(?:error|fatal|critical|panic|5xx)/.test(level)) return;
     const text = line.slice(time === undefined ? 0 : line.indexOf(time) + time.length).replace(/^[\s\]]+/, "");
     const key = text.replace(/\b[0-9a-f]{8,}\b|\d+/gi, "#").slice(0, 80);
     const known = troubles.get(key);
@@ -184,7 +184,7 @@ function tellLog(content: string, hint: string | null): readonly string[] | null
     else if (troubles.size < messagesMax) troubles.set(key, { line: number, text, times: 1 });
   });
   const frequent = [...troubles.values()].sort((one, other) => other.times - one.times);
-  const counts = [...levels].map(([level, count]) => `${levelNames[level] ?? level} ${formatCount(count)}`);
+  const counts = [...levels].map(([level, count]) => `${level} ${formatCount(count)}`);
   return [
     `Log, ${plural(lines, "line")}${from === "" ? "" : `, from ${from} to ${to}`}.`,
     ...(counts.length > 0 ? [list("Levels", counts, 8)] : []),
@@ -193,19 +193,6 @@ function tellLog(content: string, hint: string | null): readonly string[] | null
     `Last line: ${quote(lastLine(content))}`,
   ];
 }
-
-const levelNames: Readonly<Record<string, string>> = {
-  TRAC: "trace",
-  DEBU: "debug",
-  INFO: "info",
-  NOTI: "notice",
-  WARN: "warning",
-  ERR: "error",
-  ERRO: "error",
-  FATA: "fatal",
-  CRIT: "critical",
-  PANI: "panic",
-};
 
 // ── Code ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -300,28 +287,19 @@ const languages: readonly Language[] = [
   },
 ];
 
-/** Above this many the inner ones are left out. */
-const innerMax = 24;
-
 function tellCode(content: string, hint: string | null): readonly string[] | null {
   const language = hint === null ? guessLanguage(content) : languageOf(hint);
   if (language === undefined) return null;
-  const definitions: { readonly line: number; readonly name: string }[] = [];
+  const definitions: Parameters<typeof outline>[1][number][] = [];
   let imports = 0;
   const visit = (text: string, line: number): void => {
     if (language.imports.test(text)) imports++;
     const name = language.outline.exec(text)?.[0];
-    if (name !== undefined) definitions.push({ line, name });
+    if (name !== undefined) definitions.push({ text: `L${line} ${name.trim()}`, isInner: /^\s/.test(name) });
   };
   const lines = plural(eachLine(content, visit, 200), "line");
-  const outer = definitions.filter(({ name }) => !/^\s/.test(name));
-  const shown = definitions.length > innerMax && outer.length > 3 ? outer : definitions;
   const counts = `${lines}, ${plural(imports, "import line")}, ${plural(definitions.length, "definition")}`;
-  return outline(
-    `Source text (${language.name}), ${counts}`,
-    shown.map(({ line, name }) => `L${line} ${name.trim()}`),
-    definitions.length,
-  );
+  return outline(`Source text (${language.name}), ${counts}`, definitions);
 }
 
 const languageOf = (extension: string): Language | undefined =>
@@ -345,7 +323,7 @@ function guessLanguage(content: string): Language | undefined {
 // ── Prose ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function tellMarkdown(content: string, hint: string | null): readonly string[] | null {
-  const headings: { readonly line: number; readonly level: number; readonly text: string }[] = [];
+  const headings: Parameters<typeof outline>[1][number][] = [];
   let isFenced = false;
   let blocks = 0;
   const lines = eachLine(content, (line, number) => {
@@ -353,18 +331,13 @@ function tellMarkdown(content: string, hint: string | null): readonly string[] |
       isFenced = !isFenced;
       if (isFenced) blocks++;
     }
-    const heading = isFenced ? null : /^(#{1,6})\s+(\S.*)/.exec(line);
-    if (heading !== null) headings.push({ line: number, level: heading[1]?.length ?? 1, text: heading[2] ?? "" });
+    const [, marks, text] = (isFenced ? null : /^(#{1,6})\s+(\S.*)/.exec(line)) ?? [];
+    if (marks !== undefined) headings.push({ text: `${marks} L${number} ${text}`, isInner: marks.length > 2 });
   });
   const isMarkdown = headings.length > 1 && /^(?:#{2,6} |```|[-*] |\|.*\||\d+\. )|\]\(/m.test(headOf(content));
   if (headings.length === 0 || (hint === null && !isMarkdown)) return null;
-  const upper = headings.filter(({ level }) => level <= 2);
-  const shown = headings.length > innerMax && upper.length > 3 ? upper : headings;
-  return outline(
-    `Markdown, ${plural(lines, "line")}, ${plural(blocks, "code block")}, ${plural(headings.length, "heading")}`,
-    shown.map(({ line, level, text }) => `${"#".repeat(level)} L${line} ${text}`),
-    headings.length,
-  );
+  const counts = `${plural(lines, "line")}, ${plural(blocks, "code block")}, ${plural(headings.length, "heading")}`;
+  return outline(`Markdown, ${counts}`, headings);
 }
 
 /** Of more letters than this to the word there are no words to count. */

@@ -5,11 +5,12 @@
 
 import { messageFromStore } from "./content.ts";
 import type { ContextItem, ConversationId, Message, MessageId } from "./model.ts";
-import { tiesOf } from "./pairing.ts";
+import { tiesOf, untied } from "./pairing.ts";
 import type { Ties } from "./pairing.ts";
-import { leafRun, tailStart } from "./plan.ts";
+import { leafRun, tailLookback, tailStart } from "./plan.ts";
 import type { Rules, Stretch } from "./plan.ts";
 import type { Store } from "./ports.ts";
+import { sumTokens } from "./text.ts";
 
 /** Raw messages to be folded into a leaf: their places in the context, and what they say. */
 export interface LeafRun {
@@ -46,8 +47,8 @@ export function createLeafFinder(
       const edge = start.ordinal;
       const bounds = from === "oldest" ? { after: edge - 1, before } : { after, before: edge + 1 };
       const window = await store.context(conversation, { ...bounds, limit: windowItems, keep });
-      const stretch = withinChunk(rawStretch(window, from), rules, from);
-      const run = await pick(store, stretch, isWhole(stretch, window, from), rules, from);
+      const { stretch, isWhole } = stretchOf(window, rules, from);
+      const run = await pick(store, stretch, isWhole, rules, from);
       // Whatever becomes of the run, it is not offered again; what is too short is passed over whole.
       const used = run?.items ?? stretch;
       if (from === "oldest") after = used.at(-1)?.ordinal ?? edge;
@@ -65,36 +66,23 @@ export function createLeafFinder(
   };
 }
 
-/** The neighbouring raw messages at one end of a window. */
-function rawStretch(window: readonly ContextItem[], from: Stretch["from"]): readonly ContextItem[] {
-  if (from === "oldest") {
-    const end = window.findIndex((item) => item.kind === "summary");
-    return end === -1 ? window : window.slice(0, end);
-  }
-  return window.slice(window.findLastIndex((item) => item.kind === "summary") + 1);
-}
-
-/** As many of them as a pass can take, and a few more to see where results of its calls are. */
-function withinChunk(stretch: readonly ContextItem[], rules: Rules, from: Stretch["from"]): readonly ContextItem[] {
+/**
+ * The neighbouring raw messages at the near end of a window: as many of them as a pass can take, and a few more to see
+ * where results of its calls are. It is whole if it ends where its raw messages do, and not where reading stopped.
+ */
+function stretchOf(
+  window: readonly ContextItem[],
+  rules: Rules,
+  from: Stretch["from"],
+): { readonly stretch: readonly ContextItem[]; readonly isWhole: boolean } {
+  const nearFirst = from === "oldest" ? window : window.toReversed();
+  const end = nearFirst.findIndex((item) => item.kind === "summary");
+  const raw = end === -1 ? nearFirst : nearFirst.slice(0, end);
   let tokens = 0;
-  const isFull = (item: ContextItem): boolean => (tokens += item.tokens) > rules.chunkTokens;
-  if (from === "oldest") {
-    const full = stretch.findIndex(isFull);
-    return full === -1 ? stretch : stretch.slice(0, full + 1 + lookahead);
-  }
-  const full = stretch.findLastIndex(isFull);
-  return full === -1 ? stretch : stretch.slice(Math.max(0, full - lookahead));
-}
-
-/** Whether the stretch ends where its raw messages do, and not where reading stopped. */
-function isWhole(stretch: readonly ContextItem[], window: readonly ContextItem[], from: Stretch["from"]): boolean {
-  const end = from === "oldest" ? stretch.at(-1) : stretch[0];
-  const windowEnd = from === "oldest" ? window.at(-1) : window[0];
-  if (end !== windowEnd) {
-    const beyond = from === "oldest" ? window[stretch.length] : window[window.length - stretch.length - 1];
-    return beyond?.kind === "summary";
-  }
-  return window.length < windowItems;
+  const full = raw.findIndex((item) => (tokens += item.tokens) > rules.chunkTokens);
+  const near = full === -1 ? raw : raw.slice(0, full + 1 + lookahead);
+  const isWhole = near.length === raw.length && (end !== -1 || window.length < windowItems);
+  return { stretch: from === "oldest" ? near : near.toReversed(), isWhole };
 }
 
 async function pick(
@@ -104,7 +92,7 @@ async function pick(
   rules: Rules,
   from: Stretch["from"],
 ): Promise<LeafRun | null> {
-  if (whole && stretch.reduce((sum, item) => sum + item.tokens, 0) < rules.leafMinTokens) return null;
+  if (whole && sumTokens(stretch) < rules.leafMinTokens) return null;
   const messages = await store.messages({ ids: stretch.map(messageId) });
   if (messages.length !== stretch.length) return null; // Gone since the window was read: the next look sees it.
   const candidates = messages.map((message, at) => ({ tokens: stretch[at]?.tokens ?? 0, ties: tiesOfStored(message) }));
@@ -118,18 +106,13 @@ const messageId = (item: ContextItem): MessageId => item.id as MessageId;
 function tiesOfStored(message: Message): Ties {
   const mayTie =
     message.role === "tool" || message.parts.some(({ type, toolCallId }) => type === "tool" || toolCallId !== null);
-  return mayTie ? tiesOf(messageFromStore(message)) : noTies;
+  return mayTie ? tiesOf(messageFromStore(message)) : untied;
 }
-
-const noTies: Ties = { calls: [], answers: [] };
-
-/** How far before the last N messages a call may lie whose result is among them. */
-const lookback = 64;
 
 /** The ordinal at which the fresh tail begins; beyond all when nothing is protected. */
 export async function tailOrdinal(store: Store, conversation: ConversationId, freshTailCount: number): Promise<number> {
   if (freshTailCount === 0) return Number.MAX_SAFE_INTEGER;
-  const limit = freshTailCount + lookback;
+  const limit = freshTailCount + tailLookback;
   const items = await store.context(conversation, { kind: "message", limit, keep: "newest" });
   const messages = await store.messages({ ids: items.map(messageId) });
   const start = tailStart(messages.map(tiesOfStored), freshTailCount);

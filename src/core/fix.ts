@@ -216,21 +216,14 @@ function rightContext(bones: Skeleton, right: WhatFollows): Mending["context"] {
   const kept = onceEach(bones, right);
   const added = lostIn(bones, right, kept);
   const items = arranged<Ref>(kept, right.spanOf, added).map(bare);
-  if (
-    isSame(
-      bones.context.map(({ id }) => id),
-      items.map(({ id }) => id),
-    )
-  )
-    return null;
+  if (isSame(idsOf(bones.context), idsOf(items))) return null;
   const isAdded = new Set(added.map(({ id }) => id));
   const stayed = items.filter(({ id }) => !isAdded.has(id));
-  const reordered = !isSame(
-    kept.map(({ id }) => id),
-    stayed.map(({ id }) => id),
-  );
+  const reordered = !isSame(idsOf(kept), idsOf(stayed));
   return { items, added: added.length, dropped: bones.context.length - kept.length, reordered };
 }
+
+const idsOf = (items: readonly Ref[]): readonly Ref["id"][] => items.map(({ id }) => id);
 
 const bare = (item: Ref): Ref =>
   item.kind === "message" ? { kind: "message", id: item.id } : { kind: "summary", id: item.id };

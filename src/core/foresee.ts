@@ -4,9 +4,10 @@ import { due, modeOf, mustFind } from "./compact.ts";
 import type { CompactDeps, CompactRequest, Due } from "./compact.ts";
 import { createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, ConversationId } from "./model.ts";
-import { sumTokens } from "./passes.ts";
+import type { PassReport } from "./passes.ts";
 import { condensedRuns, depthMaxBetweenTurns, rulesOf, targetTokensOf } from "./plan.ts";
 import { promptTokens, summaryOverheadTokens } from "./render-summary.ts";
+import { sumTokens } from "./text.ts";
 
 /** What a sweep would do, with every summary as long as its target: nothing is asked and nothing is written. */
 export interface CompactionPlan {
@@ -17,10 +18,7 @@ export interface CompactionPlan {
   readonly passes: readonly PlannedPass[];
 }
 
-export interface PlannedPass {
-  readonly depth: number;
-  readonly sources: number;
-  readonly sourceTokens: number;
+export interface PlannedPass extends Pick<PassReport, "depth" | "sources" | "sourceTokens"> {
   readonly targetTokens: number;
 }
 

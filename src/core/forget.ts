@@ -4,7 +4,7 @@
  * results, and the order of the conversation is whole.
  */
 
-import { estimateMessageTokens, isObject, messageFromStore, textOfParts } from "./content.ts";
+import { estimateMessageTokens, isObject, messageFromStore, stringAt, textOfParts } from "./content.ts";
 import type { Json, JsonObject, Message, MovedContent, Part } from "./model.ts";
 import { firstLine } from "./text.ts";
 
@@ -72,14 +72,6 @@ function stillMoved(message: Message, left: Redacted, forms: Forms): readonly Mo
     });
     return blotted + blotText(old.slice(end), forms) === stringAt(after, path) ? places : [];
   });
-}
-
-function stringAt(value: Json | undefined, path: MovedContent["path"]): string {
-  let found = value;
-  for (const step of path) {
-    found = Array.isArray(found) ? found[Number(step)] : isObject(found) ? found[String(step)] : undefined;
-  }
-  return typeof found === "string" ? found : "";
 }
 
 /** Letters for fields that the row knows (see content.ts): nothing in it was said by anybody. */

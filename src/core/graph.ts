@@ -4,10 +4,10 @@
  * ends the walk at that place instead of looping.
  */
 
-import type { MessageId, MessageRef, Sources, SummaryId, SummaryRef } from "./model.ts";
+import type { MessageId, Ref, Sources, SummaryId } from "./model.ts";
+import { compare } from "./text.ts";
 
 export type SourcesOf = (summary: SummaryId) => Sources | undefined;
-type Item = MessageRef | SummaryRef;
 
 /** These summaries and every one below them, each once, a summary before its sources. */
 export function closure(roots: readonly SummaryId[], sourcesOf: SourcesOf): readonly SummaryId[] {
@@ -31,23 +31,18 @@ export function bottomUp<
   );
 }
 
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-
 export interface Flattened {
   /** Every message under the context, oldest first, as often as it is reached: more than once is a fault. */
   readonly messages: readonly MessageId[];
-  /** Summaries reached that have no sources of their own: carried over from an earlier segment, or damaged. */
-  readonly sourceless: readonly SummaryId[];
   /** Summaries that were met inside themselves. */
   readonly cyclic: readonly SummaryId[];
 }
 
 /** Walks the sources of every item, oldest first. This is what the one invariant speaks of. */
-export function flatten(context: readonly Item[], sourcesOf: SourcesOf): Flattened {
+export function flatten(context: readonly Ref[], sourcesOf: SourcesOf): Flattened {
   const messages: MessageId[] = [];
-  const sourceless: SummaryId[] = [];
   const cyclic: SummaryId[] = [];
-  const walk = (item: Item, above: ReadonlySet<SummaryId>): void => {
+  const walk = (item: Ref, above: ReadonlySet<SummaryId>): void => {
     if (item.kind === "message") {
       messages.push(item.id);
       return;
@@ -56,17 +51,14 @@ export function flatten(context: readonly Item[], sourcesOf: SourcesOf): Flatten
       cyclic.push(item.id);
       return;
     }
-    const sources = sourcesOf(item.id);
-    if (sources === undefined || sources.messages.length + sources.summaries.length === 0) {
-      sourceless.push(item.id);
-      return;
-    }
-    for (const id of sources.messages) messages.push(id);
+    // One that was carried over from an earlier segment has no sources here, and a damaged one may have none.
+    const { messages: said = [], summaries = [] } = sourcesOf(item.id) ?? {};
+    for (const id of said) messages.push(id);
     const within = new Set(above).add(item.id);
-    for (const id of sources.summaries) walk({ kind: "summary", id }, within);
+    for (const id of summaries) walk({ kind: "summary", id }, within);
   };
   for (const item of context) walk(item, new Set());
-  return { messages, sourceless, cyclic };
+  return { messages, cyclic };
 }
 
 export interface Coverage {
@@ -74,8 +66,6 @@ export interface Coverage {
   readonly lost: readonly number[];
   /** Messages reached more than once. */
   readonly doubled: readonly number[];
-  /** Messages reached that the conversation does not hold. */
-  readonly foreign: readonly number[];
 }
 
 /** Compares what a context reaches with what should be there. */
@@ -86,10 +76,8 @@ export function coverage(
 ): Coverage {
   const times = new Map<number, number>();
   for (const id of reached) times.set(id, (times.get(id) ?? 0) + 1);
-  const known = new Set(expected);
   return {
     lost: expected.filter((id) => !times.has(id) && !exempt.has(id)),
     doubled: [...times].filter(([, n]) => n > 1).map(([id]) => id),
-    foreign: [...times.keys()].filter((id) => !known.has(id)),
   };
 }

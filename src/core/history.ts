@@ -8,7 +8,7 @@ import { LcmError } from "./errors.ts";
 import { isSummaryId } from "./model.ts";
 import type { ConversationId, JournalEntry, Operation, SummaryId, Timestamp, Touched } from "./model.ts";
 import type { Store } from "./ports.ts";
-import { formatCount } from "./text.ts";
+import { formatCount, plural } from "./text.ts";
 
 export interface Change {
   readonly change: number;
@@ -219,9 +219,6 @@ const stands = ({ places }: Touched, subject: string): boolean => places.some((i
 const summaryIn = ({ summaries }: Touched, id: string): Touched["summaries"][number] | undefined =>
   summaries.find((summary) => summary.id === id);
 
-const counted = (count: number, one: string, many = `${one}s`): string =>
-  `${formatCount(count)} ${count === 1 ? one : many}`;
-
 /** One summary is told by its first text and its last, however often a change has rewritten it. */
 function rewriteWords(steps: readonly JournalEntry[], depths: Depths): string {
   const bySummary = Map.groupBy(steps, ({ subject }) => subject);
@@ -232,7 +229,7 @@ function rewriteWords(steps: readonly JournalEntry[], depths: Depths): string {
   const [id = ""] = bySummary.keys();
   const depth = depths.get(id);
   const one = depth === undefined ? id : `${id} d${depth}`;
-  const whose = bySummary.size > 1 ? counted(bySummary.size, "summary", "summaries") : one;
+  const whose = bySummary.size > 1 ? plural(bySummary.size, "summary", "summaries") : one;
   if (tokens.some(({ before, after }) => before === null || after === null)) return `${whose}, text forgotten since`;
   const sum = (of: "before" | "after"): string => formatCount(tokens.reduce((all, each) => all + (each[of] ?? 0), 0));
   return `${whose}${bySummary.size > 1 ? "," : ""} ${sum("before")} → ${sum("after")} tokens`;
@@ -242,15 +239,12 @@ function dissolveWords({ subject, before, after }: JournalEntry): string {
   const shown = new Set(before.places);
   const items = after.places.filter((id) => !shown.has(id)).length;
   const isPurged = summaryIn(before, subject) !== undefined && summaryIn(after, subject) === undefined;
-  const words = [
-    ...(items === 0 ? [] : [`opened up into ${counted(items, "item")}`]),
-    ...(isPurged ? ["removed"] : []),
-  ];
+  const words = [...(items === 0 ? [] : [`opened up into ${plural(items, "item")}`]), ...(isPurged ? ["removed"] : [])];
   return `${subject} ${words.join(", ")}`.trimEnd();
 }
 
 const transplantWords = ({ subject, after: { rows } }: JournalEntry): string =>
-  `${subject}, ${counted(rows.summaries, "summary", "summaries")}, ${counted(rows.messages, "message")}`;
+  `${subject}, ${plural(rows.summaries, "summary", "summaries")}, ${plural(rows.messages, "message")}`;
 
 /** What was set right, by the kind of row. */
 function fixWords(steps: readonly JournalEntry[]): string {
@@ -262,7 +256,7 @@ function fixWords(steps: readonly JournalEntry[]): string {
     [sum("places"), "place of the context", "places of the context"],
   ] as const;
   const words = [
-    ...kinds.flatMap(([count, one, many]) => (count === 0 ? [] : [counted(count, one, many)])),
+    ...kinds.flatMap(([count, one, many]) => (count === 0 ? [] : [plural(count, one, many)])),
     ...(steps.some(({ hasTotals }) => hasTotals) ? ["totals"] : []),
   ];
   const named = words.length === 0 ? new Set(steps.map(({ subject }) => subject)) : words;
@@ -275,9 +269,7 @@ const namedMax = 10;
 function goneWords({ subject, removed, marked }: JournalEntry): string {
   if (removed.length > 0 && removed.length <= namedMax)
     return `conversation${removed.length === 1 ? "" : "s"} ${removed.join(", ")}`;
-  return marked.length === 0
-    ? subject
-    : `${subject}, ${counted(marked.length, "summary", "summaries")} to be rewritten`;
+  return marked.length === 0 ? subject : `${subject}, ${plural(marked.length, "summary", "summaries")} to be rewritten`;
 }
 
 function textsOf({ subject, before, after }: JournalEntry): ChangeStep["texts"] {

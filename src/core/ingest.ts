@@ -8,7 +8,7 @@ import { messageFromStore, messageToStore, textOfParts } from "./content.ts";
 import type { HostMessage } from "./content.ts";
 import { LcmError } from "./errors.ts";
 import { forgottenMark } from "./forget.ts";
-import { mayHoldLarge, moveOut, restoreMessage } from "./large-files.ts";
+import { mayHoldLarge, messagesPerPage, moveOut, restoreMessage } from "./large-files.ts";
 import type { MoveOptions } from "./large-files.ts";
 import type { Conversation, ConversationId, FileId, Json, Message, MessageId, NewMessage, Timestamp } from "./model.ts";
 import type { Appendable, Appended, AppendOptions, Clock, Store } from "./ports.ts";
@@ -136,17 +136,9 @@ export async function importTranscript(
 
   const flush = async (): Promise<void> => {
     if (batch.length === 0) return;
-    conversation ??= await openTarget(
-      store,
-      sessionId,
-      batch.map((line) => line.item),
-      target,
-    );
-    const appended = await ingest(
-      deps,
-      conversation.id,
-      batch.map((line) => line.item),
-    );
+    const items = batch.map(({ item }) => item);
+    conversation ??= await openTarget(store, sessionId, items, target);
+    const appended = await ingest(deps, conversation.id, items);
     report.messages += appended.messages.length;
     report.entries += appended.entries;
     report.duplicates += appended.duplicates;
@@ -218,10 +210,8 @@ async function textAsItCame(store: Store, message: Message): Promise<string | nu
   return original === null ? null : textOfParts(messageToStore(original, { key, at }).parts);
 }
 
-const readLine = (line: SourceLine, now: Timestamp): TranscriptLine =>
-  "text" in line
-    ? readTranscriptLine(line.text, line.position, now)
-    : readTranscriptValue(line.value, line.position, now);
+const readLine = ({ position, ...line }: SourceLine, now: Timestamp): TranscriptLine =>
+  "text" in line ? readTranscriptLine(line.text, position, now) : readTranscriptValue(line.value, position, now);
 
 const keyOf = (item: Appendable): string => (item.kind === "message" ? item.message.key : item.entry.key);
 
@@ -264,9 +254,6 @@ async function beginsLike(store: Store, { id }: Conversation, start: readonly Ap
     })
   );
 }
-
-/** Messages can hold pictures: a page is small enough for a hundred large ones. */
-const messagesPerPage = 100;
 
 /** A message that was exported with a reference where its content was, and why. */
 export interface Incomplete {

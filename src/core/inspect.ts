@@ -7,7 +7,7 @@ import { wordsOf } from "./errors.ts";
 import { isSameRange, isSameSources, planFix, whatFollows, wrongTotals } from "./fix.ts";
 import type { WhatFollows } from "./fix.ts";
 import { closure, coverage, flatten } from "./graph.ts";
-import { restoreMessage } from "./large-files.ts";
+import { messagesPerPage, restoreMessage } from "./large-files.ts";
 import { isSummaryId, messageName } from "./model.ts";
 import type { ConversationId, Level, MessageId, Ref, Sources, SummaryId } from "./model.ts";
 import type { Integrity, Skeleton, Store, SummaryFacts } from "./ports.ts";
@@ -85,21 +85,16 @@ export function inspectConversation(bones: Skeleton): readonly Finding[] {
 const pendingUsual = 2_000;
 
 type Bare = Omit<Finding, "conversation">;
-const error = (code: FindingCode, subject: string, message: string, remedy: string | null): Bare => ({
-  severity: "error",
-  code,
-  subject,
-  message,
-  remedy,
-});
-const warning = (code: FindingCode, subject: string, message: string, remedy: string): Bare => ({
-  ...error(code, subject, message, remedy),
-  severity: "warning",
-});
-const info = (code: FindingCode, subject: string, message: string, remedy: string | null = null): Bare => ({
-  ...error(code, subject, message, remedy),
-  severity: "info",
-});
+const finding =
+  (severity: Finding["severity"]) =>
+  (code: FindingCode, subject: string, message: string, remedy: string | null = null): Bare => ({
+    severity,
+    code,
+    subject,
+    message,
+    remedy,
+  });
+const [error, warning, info] = [finding("error"), finding("warning"), finding("info")];
 
 // What mends: mechanically, with a new text, by opening a summary up first, or not at all.
 const fix = (id: ConversationId): string => `lcm doctor ${id} --fix --apply`;
@@ -419,9 +414,6 @@ export async function* eachConversation(
     yield conversation;
   }
 }
-
-/** Messages can hold pictures: a page is small enough for a hundred large ones. */
-const messagesPerPage = 100;
 
 async function unreadable(store: Store, id: ConversationId): Promise<readonly Finding[]> {
   const found: Finding[] = [];

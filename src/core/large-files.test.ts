@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -15,6 +15,7 @@ import type { Conversation, Json, Message, Timestamp } from "./model.ts";
 import { createLcm } from "./lcm.ts";
 import type { Appendable, Appended, Completion, CompletionRequest, Model, Store } from "./ports.ts";
 import { resolveSettings } from "./settings.ts";
+import { assertPrivate } from "../testing/platform.ts";
 
 const thresholdTokens = 80;
 const words = (count: number, word = "lorem"): string => Array.from({ length: count }, () => word).join(" ");
@@ -781,10 +782,10 @@ describe("guarantee 26: files stay inside their folder, private to the user", ()
       assert.deepEqual(new Set(files.map(({ name }) => name)), new Set(names));
       for (const file of files) {
         assert.match(file.storageUri, new RegExp(`^${talk.id}/${file.id}\\.[a-z0-9]{1,8}$`));
-        assert.equal(statSync(join(filesDir, file.storageUri)).mode & 0o777, 0o600);
+        assertPrivate(join(filesDir, file.storageUri));
       }
       assert.deepEqual(readdirSync(filesDir), [String(talk.id)]);
-      assert.equal(statSync(join(filesDir, String(talk.id))).mode & 0o777, 0o700);
+      assertPrivate(join(filesDir, String(talk.id)), 0o700);
       const shown = await store.messages({ conversation: talk.id });
       assert.ok(shown[0]?.text.includes("· ../../etc/passwd ·"));
       for (const { text, tokens } of shown) assert.ok(tokens < 1_000 && !/· x{80}/.test(text), "a long name is cut");

@@ -4,7 +4,7 @@
  * It works on the message as the host has it, so whatever can be stored can be moved.
  */
 
-import { isMedia, isObject, mayHoldMedia, messageFromStore, messageToStore } from "./content.ts";
+import { isMedia, isObject, mayHoldMedia, messageFromStore, messageToStore, stringAt } from "./content.ts";
 import type { HostMessage } from "./content.ts";
 import { LcmError } from "./errors.ts";
 import { explore } from "./explore.ts";
@@ -20,16 +20,13 @@ import type {
   StoredFile,
 } from "./model.ts";
 import type { Appendable, Store } from "./ports.ts";
-import { estimateTokens, firstLine, formatBytes, formatCount } from "./text.ts";
+import { estimateTokens, firstLine, formatBytes, plural } from "./text.ts";
 
 export interface MoveOptions {
   /** A text of more tokens is moved. */
   readonly thresholdTokens: number;
   /** Says in about 200 tokens what a new file holds, in place of the built-in exploration. May throw, or say nothing. */
-  readonly explore?: (
-    content: string,
-    about: { readonly name: string | null; readonly mimeType: string | null },
-  ) => Promise<string>;
+  readonly explore?: (content: string, about: Pick<StoredFile, "name" | "mimeType">) => Promise<string>;
 }
 
 /**
@@ -45,11 +42,14 @@ export async function moveOut(
   const left: Appendable[] = [];
   for (const item of items) {
     const isLarge = item.kind === "message" && mayHoldLarge(item.message, options.thresholdTokens);
-    const message = isLarge ? await moveOutOf(store, conversation, item.message, options) : null;
+    const message = isLarge ? await moveOutOf(item.message, { store, conversation, ...options }) : null;
     left.push(message === null ? item : { kind: "message", message });
   }
   return left;
 }
+
+/** For reading back all messages: they can hold pictures, and a page is small enough for a hundred large ones. */
+export const messagesPerPage = 100;
 
 /** The host's message exactly as it came, moved content back in its place. `unavailable` if a file of it is lost. */
 export async function restoreMessage(store: Store, message: Message): Promise<HostMessage> {
@@ -88,24 +88,25 @@ export const mayHoldLarge = ({ tokens, parts, moved }: NewMessage, thresholdToke
   (tokens > thresholdTokens ||
     parts.some((part) => (part.metadata?.length ?? 0) >= pictureCharactersMin && mayHoldMedia(part)));
 
+interface Moving extends MoveOptions {
+  readonly store: Store;
+  readonly conversation: ConversationId;
+}
+
 /** Null if nothing of it is large. */
-async function moveOutOf(
-  store: Store,
-  conversation: ConversationId,
-  message: NewMessage,
-  options: MoveOptions,
-): Promise<NewMessage | null> {
+async function moveOutOf(message: NewMessage, moving: Moving): Promise<NewMessage | null> {
+  const { store, conversation } = moving;
   let raw = messageFromStore(message);
   const origin = { key: message.key, at: message.at };
   const moved: MovedContent[] = [];
   let shift = 0;
   let path: Path | null = null;
-  for (const piece of piecesToMove(raw, options.thresholdTokens)) {
+  for (const piece of piecesToMove(raw, moving.thresholdTokens)) {
     if (piece.path !== path) shift = 0;
     ({ path } = piece);
     const { content, encoding } = piece;
     const described = { name: storable(piece.name), mimeType: storable(piece.mimeType) };
-    const exploration = encoding === "base64" ? null : await explorationOf(store, conversation, piece, options);
+    const exploration = encoding === "base64" ? null : await explorationOf(piece, moving);
     const file = await store.saveFile({ conversation, ...described, content, encoding, exploration, message: origin });
     // Made from the row, which keeps what the first one to save this content said of it.
     const reference = referenceTo(file, piece.isJson);
@@ -125,7 +126,7 @@ function referenceTo(file: StoredFile, isJson: boolean): string {
     firstLine(file.name ?? "", 80),
     firstLine(file.mimeType ?? "", 80),
     formatBytes(file.bytes),
-    file.lines === null ? "" : `${formatCount(file.lines)} ${file.lines === 1 ? "line" : "lines"}`,
+    file.lines === null ? "" : plural(file.lines, "line"),
   ].filter((fact) => fact !== "");
   const head = `[${facts.join(" · ")}. Moved out of this message; lcm_describe shows it.]`;
   const reference = file.exploration === null ? head : `${head}\n${file.exploration}\n[End of ${file.id}]`;
@@ -135,29 +136,18 @@ function referenceTo(file: StoredFile, isJson: boolean): string {
 /** A model that is asked for 200 tokens may write a book. */
 const explorationCharactersMax = 2_000;
 
-async function explorationOf(
-  store: Store,
-  conversation: ConversationId,
-  { content, name, mimeType }: Piece,
-  options: MoveOptions,
-): Promise<string | null> {
+async function explorationOf({ content, name, mimeType }: Piece, moving: Moving): Promise<string | null> {
   const about = { name, mimeType };
-  const isAsked = options.explore !== undefined && !(await isStored(store, conversation, content));
-  const told = isAsked ? await exploreIfPossible(() => options.explore?.(content, about)) : "";
+  const ask = async (): Promise<string> => (await moving.explore?.(content, about)) ?? "";
+  const isAsked = moving.explore !== undefined && !(await isStored(moving, content));
+  // Nothing is lost where whoever is asked fails: the built-in exploration does without.
+  const told = isAsked ? await ask().catch(() => "") : "";
   const exploration = told.trim().slice(0, explorationCharactersMax) || explore(content, about);
   return exploration === "" ? null : storable(exploration);
 }
 
-async function exploreIfPossible(ask: () => Promise<string> | undefined): Promise<string> {
-  try {
-    return (await ask()) ?? "";
-  } catch {
-    return ""; // Nothing is lost: the built-in exploration does without whoever was asked.
-  }
-}
-
 /** So that a replay asks nobody about a file that was explored when it was new. */
-async function isStored(store: Store, conversation: ConversationId, content: string): Promise<boolean> {
+async function isStored({ store, conversation }: Moving, content: string): Promise<boolean> {
   const lines = content.split("\n").length;
   for (const file of await store.files(conversation)) {
     const isLike = file.encoding === "utf8" && file.lines === lines;
@@ -172,7 +162,7 @@ const storable = <T extends string | null>(text: T): T | string =>
 
 // ── Deciding what is moved ───────────────────────────────────────────────────────────────────────────────────────────
 
-type Path = readonly (string | number)[];
+type Path = MovedContent["path"];
 
 /** A stretch of one string of a message that is to lie in a file. */
 interface Piece {
@@ -269,12 +259,7 @@ function pasteIn(text: string): readonly [from: number, to: number] {
   return [from, end === -1 ? text.length : end];
 }
 
-interface FileBlock {
-  readonly from: number;
-  readonly content: string;
-  readonly name: string | null;
-  readonly mimeType: string | null;
-}
+type FileBlock = Pick<Piece, "from" | "content" | "name" | "mimeType">;
 
 const openingTag = /<file((?:\s+[\w-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*>/g;
 const closingTag = "</file>";
@@ -396,17 +381,6 @@ function replaceIn(raw: HostMessage, { path, from, length }: Stretch, text: stri
 
 const referenceIn = (raw: HostMessage, { path, from, length }: Stretch): string =>
   stringAt(raw, path).slice(from, from + length);
-
-/** Empty where there is none. */
-function stringAt(raw: HostMessage, path: Path): string {
-  let value: Json | undefined = raw;
-  for (const step of path) {
-    if (Array.isArray(value) && typeof step === "number") value = value[step];
-    else if (isObject(value) && typeof step === "string") value = value[step];
-    else return "";
-  }
-  return typeof value === "string" ? value : "";
-}
 
 /** The message with another value at a path. Entries, not assignment: a field may be called __proto__. */
 const setAt = (raw: HostMessage, [field, ...rest]: Path, value: Json): HostMessage =>

@@ -1,12 +1,13 @@
 /** Setting right what needs no decision, in one conversation or in a whole database, while others write to it. */
 
-import type { Mending } from "./changes.ts";
+import type { Changed, Mending, Written } from "./changes.ts";
 import { LcmError } from "./errors.ts";
 import { planFix } from "./fix.ts";
 import { eachConversation } from "./inspect.ts";
 import type { InspectProgress } from "./inspect.ts";
 import type { ConversationId } from "./model.ts";
 import type { Store } from "./ports.ts";
+import { applyOrReplan } from "./replan.ts";
 
 export interface FixPlan {
   readonly conversations: readonly Mending[];
@@ -66,8 +67,6 @@ export async function applyFixes(store: Store, plan: FixPlan, watch: FixWatch = 
   return { change: change ?? swept.change, conversations: mended, removed: swept.removed };
 }
 
-const triesMax = 5;
-
 /** The number of the change; null where nothing was left to mend. */
 async function mendOne(
   store: Store,
@@ -76,18 +75,16 @@ async function mendOne(
   { onReplan }: FixWatch,
 ): Promise<number | null> {
   const { conversation } = planned;
-  let plan: Mending | null = planned;
-  for (let tries = 0; plan !== null; tries++) {
-    const outcome = await store.mend(plan, change === null ? {} : { change });
-    if (outcome.kind === "written") return outcome.change;
-    if (tries === triesMax) {
-      const before = change === null ? "nothing was changed" : `what was mended before is change ${change}`;
-      throw new LcmError("conflict", `conversation ${conversation} was written to again and again; ${before}`, {
+  const before = change === null ? "nothing was changed" : `what was mended before is change ${change}`;
+  const { done } = await applyOrReplan<Mending | null, { readonly kind: "nothing" } | Written<Changed>>(planned, {
+    apply: async (plan) =>
+      plan === null ? { kind: "nothing" } : await store.mend(plan, change === null ? {} : { change }),
+    replan: async () => planFix(await store.skeleton(conversation)),
+    onReplan: (plan) => onReplan?.(conversation, plan),
+    giveUp: () =>
+      new LcmError("conflict", `conversation ${conversation} was written to again and again; ${before}`, {
         hint: "run it again when the host is quieter",
-      });
-    }
-    plan = planFix(await store.skeleton(conversation));
-    onReplan?.(conversation, plan);
-  }
-  return null;
+      }),
+  });
+  return done.kind === "written" ? done.change : null;
 }

@@ -135,18 +135,11 @@ export interface NewMessage {
 }
 
 /** A message as it stands in the store. */
-export interface Message {
+export interface Message extends Omit<NewMessage, "aside"> {
   readonly id: MessageId;
   readonly conversation: ConversationId;
   readonly seq: number;
-  readonly key: string;
-  readonly role: Role;
   readonly text: string;
-  readonly parts: readonly Part[];
-  readonly tokens: number;
-  readonly at: Timestamp;
-  readonly envelope: string | null;
-  readonly entry: string | null;
   readonly parentKey: string | null;
   readonly aside: Aside | null;
   readonly moved: readonly MovedContent[];
@@ -185,40 +178,34 @@ export type ContextItem = Ref & {
   readonly depth: number;
 };
 
-/** Text that stands for its sources: a leaf (depth 0) of messages, or a condensed one of summaries one depth below. */
-export interface Summary {
-  readonly id: SummaryId;
-  readonly conversation: ConversationId;
-  readonly depth: number;
-  readonly text: string;
-  readonly tokens: number;
-  readonly level: Level;
-  /** Time range of the messages below it. */
-  readonly earliestAt: Timestamp | null;
-  readonly latestAt: Timestamp | null;
-  /** Summaries below it, counted through. */
-  readonly descendants: number;
-  readonly fileIds: readonly FileId[];
-  readonly model: string | null;
-  readonly createdAt: Timestamp;
-  /** Grows with every rewrite; a rewrite planned against an older one is stale. */
-  readonly revision: number;
-  /** The `previous_context` its prompt was given; null when none was, or when it was not recorded. */
-  readonly previousContext: string | null;
-  /** The summary of an earlier segment whose text this one carries over; such a one has no sources of its own. */
-  readonly carriedFrom: SummaryId | null;
-  /** Why its text no longer fits its sources, if it does not. */
-  readonly rewriteReason: string | null;
-}
-
 /** A summary about to be folded in. Depth, time range and descendants follow from the run it replaces. */
 export interface NewSummary {
   readonly text: string;
   readonly tokens: number;
   readonly level: Level;
   readonly model: string | null;
+  /** The `previous_context` its prompt was given; null when none was, or when it was not recorded. */
   readonly previousContext: string | null;
   readonly fileIds: readonly FileId[];
+}
+
+/** Text that stands for its sources: a leaf (depth 0) of messages, or a condensed one of summaries one depth below. */
+export interface Summary extends NewSummary {
+  readonly id: SummaryId;
+  readonly conversation: ConversationId;
+  readonly depth: number;
+  /** Time range of the messages below it. */
+  readonly earliestAt: Timestamp | null;
+  readonly latestAt: Timestamp | null;
+  /** Summaries below it, counted through. */
+  readonly descendants: number;
+  readonly createdAt: Timestamp;
+  /** Grows with every rewrite; a rewrite planned against an older one is stale. */
+  readonly revision: number;
+  /** The summary of an earlier segment whose text this one carries over; such a one has no sources of its own. */
+  readonly carriedFrom: SummaryId | null;
+  /** Why its text no longer fits its sources, if it does not. */
+  readonly rewriteReason: string | null;
 }
 
 /** What a summary was made from, in order: messages of a leaf, summaries of a condensed one. */
@@ -288,6 +275,24 @@ export const refusals = [
 ] as const;
 /** Why a model did not answer. Told by status, never by words of a message. */
 export type Refusal = (typeof refusals)[number];
+
+/** By the status of a provider's answer. Out of credit is a matter of the account, like a key that is not accepted. */
+export function refusalByStatus(status: number): Refusal {
+  const named = statuses.get(status);
+  if (named !== undefined) return named;
+  // An answer that says "fine" and is none is the provider's trouble as well.
+  return status >= 400 && status < 500 ? "rejected" : "overloaded";
+}
+
+const statuses: ReadonlyMap<number, Refusal> = new Map([
+  [401, "auth"],
+  [402, "auth"],
+  [403, "auth"],
+  [404, "unknown_model"],
+  [408, "timeout"],
+  [413, "too_long"],
+  [429, "rate_limit"],
+]);
 
 /** What a model is asked for. */
 export type CallPurpose = "leaf" | "condensed" | "file" | "expand" | "rewrite";

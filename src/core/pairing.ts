@@ -13,7 +13,7 @@
 import { isObject } from "./content.ts";
 import type { HostMessage } from "./content.ts";
 import type { Json, JsonObject } from "./model.ts";
-import { presentBlocks } from "./present.ts";
+import { isMadeOf, presentBlocks } from "./present.ts";
 import { disarm } from "./render-summary.ts";
 
 type Dialect = "pi" | "anthropic" | "openai";
@@ -44,7 +44,7 @@ export function tiesOf(raw: HostMessage): Ties {
   return { calls, answers: answers.map(({ id }) => id) };
 }
 
-const untied: Ties = { calls: [], answers: [] };
+export const untied: Ties = { calls: [], answers: [] };
 const none: readonly never[] = [];
 
 function callsOf(raw: HostMessage): readonly Call[] {
@@ -98,30 +98,31 @@ function matchTies(ties: readonly Ties[]): readonly Pair[] {
   const pairs: Pair[] = [];
   const open = new Map<string, OpenCalls[]>();
   const early: { readonly id: string; readonly answer: Place }[] = [];
+  /** Whether there is a call that it can belong to. */
+  const answerNearest = (id: string, answer: Place): boolean => {
+    const unanswered = open.get(id);
+    const nearest = unanswered?.at(-1);
+    const nth = nearest?.nths.shift();
+    if (nearest === undefined || nth === undefined) return false;
+    pairs.push({ call: { at: nearest.at, nth }, answer });
+    if (nearest.nths.length === 0) unanswered?.pop();
+    return true;
+  };
   ties.forEach(({ calls, answers }, at) => {
     answers.forEach((id, nth) => {
-      const unanswered = open.get(id);
-      const nearest = unanswered?.at(-1);
-      if (nearest === undefined) early.push({ id, answer: { at, nth } });
-      else pairs.push({ call: takeFirst(nearest), answer: { at, nth } });
-      if (nearest !== undefined && nearest.taken === nearest.nths.length) unanswered?.pop();
+      if (!answerNearest(id, { at, nth })) early.push({ id, answer: { at, nth } });
     });
     calls.forEach(({ id }, nth) => {
       const unanswered = open.get(id) ?? [];
       const nearest = unanswered.at(-1);
       if (nearest?.at === at) nearest.nths.push(nth);
-      else unanswered.push({ at, nths: [nth], taken: 0 });
+      else unanswered.push({ at, nths: [nth] });
       if (unanswered.length === 1) open.set(id, unanswered);
     });
   });
   for (const unanswered of open.values()) unanswered.reverse();
   // What has no answer yet lies behind all of these: what lay before one of them would be taken.
-  for (const { id, answer } of early) {
-    const unanswered = open.get(id) ?? [];
-    const nearest = unanswered.at(-1);
-    if (nearest !== undefined) pairs.push({ call: takeFirst(nearest), answer });
-    if (nearest !== undefined && nearest.taken === nearest.nths.length) unanswered.pop();
-  }
+  for (const { id, answer } of early) answerNearest(id, answer);
   return pairs;
 }
 
@@ -129,13 +130,6 @@ function matchTies(ties: readonly Ties[]): readonly Pair[] {
 interface OpenCalls {
   readonly at: number;
   readonly nths: number[];
-  taken: number;
-}
-
-function takeFirst(calls: OpenCalls): Place {
-  const { at, nths, taken } = calls;
-  calls.taken += 1;
-  return { at, nth: nths[taken] ?? 0 };
 }
 
 /** Positions 0…n at which the list may be cut without separating a call from its result. 0 and n are among them. */
@@ -198,7 +192,7 @@ export function pair(
     const { blocks, from, time } = carrier;
     const given = from === null ? undefined : messages[from];
     const base = given?.["role"] === "user" ? given : { role: "user", ...time };
-    placed.push({ message: isSame(base["content"], blocks) ? base : { ...base, content: blocks }, from });
+    placed.push({ message: isMadeOf(base["content"], blocks) ? base : { ...base, content: blocks }, from });
     carrier = null;
   };
   const place = (message: HostMessage, from: number | null): void => {
@@ -291,9 +285,6 @@ const disarmBlock = (block: Json): Json =>
   isObject(block) && typeof block["text"] === "string" ? { ...block, text: disarm(block["text"]) } : block;
 
 const timeOf = ({ timestamp }: HostMessage): HostMessage => (typeof timestamp === "number" ? { timestamp } : {});
-
-const isSame = (given: Json | undefined, content: readonly Json[]): boolean =>
-  Array.isArray(given) && given.length === content.length && content.every((block, index) => block === given[index]);
 
 const blocksOf = (content: Json | undefined): readonly Json[] => {
   if (Array.isArray(content)) return content;

@@ -5,7 +5,6 @@
 
 import { assert } from "./errors.ts";
 import { condensingWindow, createLeafFinder } from "./find-runs.ts";
-import type { LeafRun } from "./find-runs.ts";
 import type { ContextItem, Conversation, ConversationId, Level, Refusal, SummaryId } from "./model.ts";
 import { condensedRuns, targetTokensOf } from "./plan.ts";
 import type { Rules, Stretch } from "./plan.ts";
@@ -15,6 +14,7 @@ import { summarize } from "./summarize.ts";
 import type { Source, SummarizeDeps } from "./summarize.ts";
 import { condensedSource, leafSource } from "./summary-source.ts";
 import type { SourceFacts } from "./summary-source.ts";
+import { sumTokens } from "./text.ts";
 
 export interface PassDeps extends SummarizeDeps {
   readonly store: Store;
@@ -145,17 +145,9 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
     previousContext: await previousContext(store, conversation, items),
   });
 
-  const planLeaf = async ({ items, messages }: LeafRun, forgets: number, rules: Rules): Promise<Planned> => ({
-    items,
-    forgets,
-    source: leafSource(messages, await aboutRun(items, rules)),
-  });
-
-  const planCondensed = async (items: readonly ContextItem[], forgets: number, rules: Rules): Promise<Planned> => {
-    const depth = (items[0]?.depth ?? 0) + 1;
+  const sourceOfRun = async (items: readonly ContextItem[], rules: Rules): Promise<Source> => {
     const ids = items.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
-    const source = condensedSource(depth, await store.summaries({ ids }), await aboutRun(items, rules));
-    return { items, forgets, source };
+    return condensedSource(depthOver(items), await store.summaries({ ids }), await aboutRun(items, rules));
   };
 
   const work: Passes = {
@@ -177,8 +169,9 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
           const { forgets } = await current();
           const run = await finder.next();
           if (run === null) return null;
-          const target = targetTokensOf(rules, 0, sumTokens(run.items));
-          if (!leftAlone.has(nameOf(run.items, target))) return await planLeaf(run, forgets, rules);
+          const { items, messages } = run;
+          if (leftAlone.has(nameOf(items, targetTokensOf(rules, 0, sumTokens(items))))) continue;
+          return { items, forgets, source: leafSource(messages, await aboutRun(items, rules)) };
         }
       };
       await passOn(leavesMax, next);
@@ -186,7 +179,7 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
     },
     async condense(rules) {
       const isLeftAlone = (run: readonly ContextItem[]): boolean =>
-        leftAlone.has(nameOf(run, targetTokensOf(rules, (run[0]?.depth ?? 0) + 1, sumTokens(run))));
+        leftAlone.has(nameOf(run, targetTokensOf(rules, depthOver(run), sumTokens(run))));
       for (;;) {
         if (hasEnded()) return ended;
         const window = await condensingWindow(store, conversation, direction());
@@ -195,8 +188,8 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
         const passesBefore = passes.length;
         await passOn(Number.POSITIVE_INFINITY, async () => {
           const { forgets } = await current();
-          const run = runs.shift();
-          return run === undefined ? null : await planCondensed(run, forgets, rules);
+          const items = runs.shift();
+          return items === undefined ? null : { items, forgets, source: await sourceOfRun(items, rules) };
         });
         if (passes.length === passesBefore) return ended;
       }
@@ -212,14 +205,15 @@ interface Planned {
   readonly forgets: number;
 }
 
+/** Of what summaries of one depth are condensed into. */
+const depthOver = (run: readonly ContextItem[]): number => (run[0]?.depth ?? 0) + 1;
+
 /** What could not be shortened to one length may well be to another. */
 const nameOf = (run: readonly ContextItem[], targetTokens: number): string =>
   `${run[0]?.id}…${run.at(-1)?.id} to ${targetTokens}`;
 
 /** So many are remembered; then they are tried once more. */
 const leftAloneMax = 10_000;
-
-export const sumTokens = (items: readonly ContextItem[]): number => items.reduce((sum, item) => sum + item.tokens, 0);
 
 /** The nearest summary already folded before a run: what its reader will have read. */
 async function previousContext(

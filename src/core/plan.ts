@@ -10,6 +10,7 @@ import type { ContextItem } from "./model.ts";
 import { safeCuts } from "./pairing.ts";
 import type { Ties } from "./pairing.ts";
 import type { Settings } from "./settings.ts";
+import { sumTokens } from "./text.ts";
 
 export interface Rules {
   readonly freshTailCount: number;
@@ -109,6 +110,9 @@ export function leafRun(
   return isMore && all > 0 ? rangeTo(far) : null;
 }
 
+/** How far before the fresh tail a call may lie whose result is in it. */
+export const tailLookback = 64;
+
 /** Where the fresh tail begins among the newest raw messages: no result in it is without its call. */
 export function tailStart(newest: readonly Ties[], freshTailCount: number): number {
   const wanted = Math.max(0, newest.length - freshTailCount);
@@ -168,7 +172,7 @@ function cutIntoRuns(
   const runs: (readonly ContextItem[])[] = [];
   for (let from = 0; items.length - from >= fanout;) {
     let to = from + fanout;
-    let tokens = items.slice(from, to).reduce((sum, item) => sum + item.tokens, 0);
+    let tokens = sumTokens(items.slice(from, to));
     for (let next = items[to]; next !== undefined && tokens + next.tokens <= chunkTokens; next = items[to]) {
       tokens += next.tokens;
       to += 1;

@@ -29,7 +29,6 @@ import type {
   Conversation,
   ConversationId,
   Entry,
-  FileEncoding,
   FileId,
   Grant,
   GrantId,
@@ -148,14 +147,9 @@ export type SummarySelection =
   | { readonly ids: readonly SummaryId[] }
   | { readonly conversation: ConversationId; readonly depth?: number; readonly limit?: number };
 
-export interface NewFile {
-  readonly conversation: ConversationId;
-  readonly name: string | null;
-  readonly mimeType: string | null;
-  readonly content: string;
+export interface NewFile extends Pick<StoredFile, "conversation" | "name" | "mimeType" | "encoding" | "exploration"> {
   /** Base64 must be the canonical form: what is read back is equal to what was given. */
-  readonly encoding: FileEncoding;
-  readonly exploration: string | null;
+  readonly content: string;
   /** What it is moved out of, about to be stored: the file has its time, and names it. */
   readonly message?: Pick<NewMessage, "key" | "at">;
 }
@@ -173,12 +167,7 @@ export interface LineRange {
   readonly charactersMax: number;
 }
 
-export interface NewGrant {
-  readonly conversations: readonly ConversationId[];
-  readonly tokenCap: number;
-  readonly expiresAt: Timestamp;
-  readonly parent: GrantId | null;
-}
+export type NewGrant = Pick<Grant, "conversations" | "tokenCap" | "expiresAt" | "parent">;
 
 export type Spent =
   | { readonly kind: "granted"; readonly remaining: number }
@@ -243,17 +232,13 @@ export interface Skeleton {
   readonly orphanedFiles: number;
 }
 
-export interface SummaryFacts {
-  readonly id: SummaryId;
-  readonly depth: number;
+export interface SummaryFacts extends Pick<
+  Summary,
+  "id" | "depth" | "tokens" | "level" | "descendants" | "carriedFrom" | "rewriteReason"
+> {
   readonly kind: "leaf" | "condensed";
-  readonly tokens: number;
-  readonly level: Summary["level"];
   readonly earliestAt: string | null;
   readonly latestAt: string | null;
-  readonly descendants: number;
-  readonly carriedFrom: SummaryId | null;
-  readonly rewriteReason: string | null;
   readonly empty: boolean;
   /** Its text is called normal, and has the older program's mark of one that was cut short. */
   readonly marked: boolean;
@@ -270,18 +255,13 @@ export interface Manifest {
   readonly isBounded: boolean;
 }
 
-export interface ManifestRow {
-  readonly id: SummaryId;
+export interface ManifestRow extends Pick<Summary, "id" | "depth" | "tokens" | "earliestAt" | "latestAt"> {
   /** 1 for what the root was made from, 2 for what that was made from, … */
   readonly level: number;
-  readonly depth: number;
-  readonly tokens: number;
-  readonly earliestAt: Timestamp | null;
-  readonly latestAt: Timestamp | null;
   /** How its text begins. */
   readonly opening: string;
   /** Messages below it and their tokens; null when not all of it was looked at. */
-  readonly messages: { readonly count: number; readonly tokens: number } | null;
+  readonly messages: Manifest["messages"];
 }
 
 export interface DanglingReference {

@@ -91,11 +91,12 @@ function presentOther(raw: HostMessage, text: string): HostMessage | null {
 
 const withBlocks = (raw: HostMessage, blocks: readonly Json[]): HostMessage | null => {
   if (blocks.length === 0) return null;
-  const { content } = raw;
-  const isGiven =
-    Array.isArray(content) && content.length === blocks.length && blocks.every((block, at) => block === content[at]);
-  return isGiven ? raw : { ...raw, content: blocks };
+  return isMadeOf(raw["content"], blocks) ? raw : { ...raw, content: blocks };
 };
+
+/** Whether a content is these very blocks. */
+export const isMadeOf = (content: Json | undefined, blocks: readonly Json[]): boolean =>
+  Array.isArray(content) && content.length === blocks.length && blocks.every((block, at) => block === content[at]);
 
 // ── Blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

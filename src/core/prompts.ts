@@ -10,6 +10,7 @@
  */
 
 import { LcmError } from "./errors.ts";
+import { forgeries } from "./render-summary.ts";
 
 export const templateNames = ["leaf", "condensed-d1", "condensed-d2", "condensed-d3"] as const;
 export type TemplateName = (typeof templateNames)[number];
@@ -23,6 +24,12 @@ export interface PromptInput {
   readonly previousContext: string | null;
   readonly segment: string;
   readonly customInstructions: string | null;
+}
+
+/** What a model is told: its role, and what it is asked. */
+interface Prompt {
+  readonly system: string;
+  readonly prompt: string;
 }
 
 /** How the last line of every summary begins: it tells a reader what a look at the sources would bring. */
@@ -178,10 +185,7 @@ your text:
 ${expandFooter} …`;
 
 /** The text of a placeholder is put in as it is; nothing in it is looked at again. */
-export function renderPrompt(
-  templates: Templates,
-  input: PromptInput,
-): { readonly system: string; readonly prompt: string } {
+export function renderPrompt(templates: Templates, input: PromptInput): Prompt {
   const values: Readonly<Record<string, string>> = {
     targetTokens: String(input.targetTokens),
     previousContext: enclose(tags.previous, input.previousContext ?? nothingBefore),
@@ -208,7 +212,7 @@ export function explorationPrompt(about: {
   readonly facts: string;
   readonly sample: string;
   readonly targetTokens: number;
-}): { readonly system: string; readonly prompt: string } {
+}): Prompt {
   const named = [about.name, about.mimeType].filter((each) => each !== null).join(", ") || "without a name";
   return {
     system:
@@ -234,7 +238,7 @@ export function delegatePrompt(about: {
   /** Names of the tools it may call. */
   readonly tools: readonly string[];
   readonly maxTokens: number;
-}): { readonly system: string; readonly prompt: string } {
+}): Prompt {
   const { tools } = about;
   const further =
     tools.length === 0
@@ -269,13 +273,7 @@ There is nothing more to read: answer now, from what stands above.`;
 
 const enclose = (tag: string, text: string): string => `<${tag}>\n${text.replace(forgedTag, "&lt;")}\n</${tag}>`;
 
-/** Whatever could pass for one of our tags: in any case, with blanks or invisible characters in it, in wide letters. */
-const forgedTag = new RegExp(
-  `[<\\uff1c\\ufe64](?=[\\s\\p{Cf}/\\uff0f]*(?:${Object.values(tags)
-    .map((tag) => [...tag].join("[\\s\\p{Cf}]*").replaceAll("_", "[_\\uff3f-]?"))
-    .join("|")}))`,
-  "giu",
-);
+const forgedTag = forgeries(Object.values(tags));
 
 // ── Templates of operators ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -54,6 +54,14 @@ describe("choosing what goes", () => {
     assert.deepEqual(idsOf(choose(all, { olderThan: at("2026-01-05T12:00:00.001Z") })), [7, 3, 5]);
   });
 
+  it("counts silence, not numbers: the one opened first may have been heard last", () => {
+    const [heardLast, heardFirst] = [talk(1, { lastMessageAt: day(9) }), talk(2)];
+    assert.deepEqual(idsOf(choose([heardLast, heardFirst], { pattern: "*" })), [2, 1]);
+    assert.deepEqual(idsOf(choose([heardFirst, heardLast], { pattern: "*" })), [2, 1]);
+    const together = [talk(4, { lastMessageAt: day(1) }), talk(1)];
+    assert.deepEqual(idsOf(choose(together, { pattern: "*" })), [1, 4]);
+  });
+
   it("takes those whose session key or id is like a pattern", () => {
     assert.deepEqual(idsOf(choose(all, { pattern: "agent:*:cron:*" })), [3]);
     assert.deepEqual(idsOf(choose(all, { pattern: "cron-*" })), [5]);

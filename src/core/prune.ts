@@ -3,11 +3,13 @@
  * age, by name or one by one; nothing is chosen that nobody asked for.
  */
 
-import type { Archived, Extent, Removed } from "./changes.ts";
+import type { Archived, Extent, Removed, Written } from "./changes.ts";
 import { LcmError } from "./errors.ts";
-import type { Conversation, ConversationId, Timestamp } from "./model.ts";
+import type { Conversation, ConversationId, Timestamp, Totals } from "./model.ts";
 import type { Store } from "./ports.ts";
+import { applyOrReplan, attemptsMax } from "./replan.ts";
 import { matchesPattern } from "./session-pattern.ts";
+import { compare } from "./text.ts";
 
 /** At least one; a conversation goes if all hold. */
 export interface PruneRequest {
@@ -24,32 +26,18 @@ export interface PruneRequest {
 export interface PrunePlan {
   /** Longest silent first. */
   readonly conversations: readonly Leaving[];
-  readonly totals: {
+  readonly totals: Pick<Leaving, "messages" | "summaries" | "bytes" | "files" | "fileBytes"> & {
     readonly conversations: number;
-    readonly messages: number;
-    readonly summaries: number;
-    readonly bytes: number;
-    readonly files: number;
-    readonly fileBytes: number;
   };
 }
 
 /** A conversation that would go. */
-export interface Leaving {
-  readonly conversation: ConversationId;
-  readonly revision: number;
-  readonly title: string | null;
-  readonly sessionKey: string | null;
-  readonly sessionId: string;
-  readonly active: boolean;
-  readonly hidden: boolean;
-  readonly messages: number;
-  readonly summaries: number;
+export interface Leaving
+  extends
+    Pick<Conversation, "revision" | "title" | "sessionKey" | "sessionId" | "active" | "hidden">,
+    Pick<Totals, "messages" | "summaries">,
+    Pick<Extent, "conversation" | "bytes" | "files" | "fileBytes"> {
   readonly lastActivityAt: Timestamp;
-  /** About what its rows take, its files aside. */
-  readonly bytes: number;
-  readonly files: number;
-  readonly fileBytes: number;
   readonly warnings: readonly string[];
 }
 
@@ -61,16 +49,17 @@ export async function planPrune(store: Store, request: PruneRequest): Promise<Pr
     const extent = byId.get(conversation.id);
     return extent === undefined ? [] : [toLeaving(conversation, extent, new Set(byId.keys()))];
   });
-  const sum = (of: (leaving: Leaving) => number): number => conversations.reduce((total, each) => total + of(each), 0);
+  const sum = (of: keyof PrunePlan["totals"] & keyof Leaving): number =>
+    conversations.reduce((total, each) => total + each[of], 0);
   return {
     conversations,
     totals: {
       conversations: conversations.length,
-      messages: sum(({ messages }) => messages),
-      summaries: sum(({ summaries }) => summaries),
-      bytes: sum(({ bytes }) => bytes),
-      files: sum(({ files }) => files),
-      fileBytes: sum(({ fileBytes }) => fileBytes),
+      messages: sum("messages"),
+      summaries: sum("summaries"),
+      bytes: sum("bytes"),
+      files: sum("files"),
+      fileBytes: sum("fileBytes"),
     },
   };
 }
@@ -91,7 +80,7 @@ export function choose(all: readonly Conversation[], request: PruneRequest): rea
         (conversations === undefined || conversations.includes(each.id)) &&
         (!hidden || each.hidden),
     )
-    .toSorted((a, b) => (lastActivity(a) < lastActivity(b) ? -1 : lastActivity(a) > lastActivity(b) ? 1 : a.id - b.id));
+    .toSorted((a, b) => compare(lastActivity(a), lastActivity(b)) || a.id - b.id);
 }
 
 const lastActivity = ({ lastMessageAt, updatedAt }: Conversation): Timestamp => lastMessageAt ?? updatedAt;
@@ -100,7 +89,8 @@ const namesOf = ({ sessionKey, sessionId }: Conversation): readonly string[] =>
   sessionKey === null ? [sessionId] : [sessionKey, sessionId];
 
 function toLeaving(conversation: Conversation, extent: Extent, going: ReadonlySet<ConversationId>): Leaving {
-  const { id, title, sessionKey, sessionId, active, hidden, totals, revision } = conversation;
+  const { id, title, sessionKey, sessionId, active, hidden, revision } = conversation;
+  const { messages, summaries } = conversation.totals;
   const { bytes, files, fileBytes } = extent;
   const staying = (ids: readonly ConversationId[]): readonly ConversationId[] => ids.filter((each) => !going.has(each));
   return {
@@ -111,8 +101,8 @@ function toLeaving(conversation: Conversation, extent: Extent, going: ReadonlySe
     sessionId,
     active,
     hidden,
-    messages: totals.messages,
-    summaries: totals.summaries,
+    messages,
+    summaries,
     lastActivityAt: lastActivity(conversation),
     bytes,
     files,
@@ -148,8 +138,6 @@ export interface Pruned extends Removed {
   readonly archive: Archived | null;
 }
 
-const attemptsMax = 5;
-
 /** Null if, planned again, there is nothing left that would go. */
 export async function prune(
   store: Store,
@@ -157,27 +145,27 @@ export async function prune(
   planned: PrunePlan,
   { archive: to, beforeDeleting, onReplan }: PruneOptions = {},
 ): Promise<Pruned | null> {
-  let plan = planned;
-  let archived: Archived | null = null;
-  let reason = "";
-  for (let attempt = 1; attempt <= attemptsMax; attempt++) {
-    if (plan.conversations.length === 0) return null;
+  let archive: Archived | null = null;
+  const remove = async (plan: PrunePlan): Promise<Written<Removed> | { readonly kind: "nothing" }> => {
+    if (plan.conversations.length === 0) return { kind: "nothing" };
     const going = plan.conversations.map(({ conversation, revision }) => ({ conversation, revision }));
     const ids = going.map(({ conversation }) => conversation);
     // What is removed is as it was planned, and so it is in the archive, which was written since. One that was overtaken
     // is this command's own to replace.
-    if (to !== undefined) archived = await store.archive(ids, to, archived !== null);
-    if (attempt === 1) await beforeDeleting?.();
-    const outcome = await store.remove(going);
-    if (outcome.kind === "written") {
-      const { change, bytes, reusable } = outcome;
-      return { change, bytes, reusable, plan, archive: archived };
-    }
-    reason = outcome.reason;
-    plan = await planPrune(store, request);
-    onReplan?.(plan);
-  }
-  throw new LcmError("conflict", `nothing was deleted: ${reason}, ${attemptsMax} times`, {
-    hint: `run it again when less is going on${archived === null ? "" : `; ${archived.path} is out of date, and can go`}`,
+    if (to !== undefined) archive = await store.archive(ids, to, archive !== null);
+    if (plan === planned) await beforeDeleting?.();
+    return await store.remove(going);
+  };
+  const { plan, done } = await applyOrReplan(planned, {
+    apply: remove,
+    replan: async () => await planPrune(store, request),
+    onReplan,
+    giveUp: (reason) =>
+      new LcmError("conflict", `nothing was deleted: ${reason}, ${attemptsMax} times`, {
+        hint: `run it again when less is going on${archive === null ? "" : `; ${archive.path} is out of date, and can go`}`,
+      }),
   });
+  if (done.kind === "nothing") return null;
+  const { change, bytes, reusable } = done;
+  return { change, bytes, reusable, plan, archive };
 }

@@ -6,7 +6,7 @@ import { openSqlite } from "../store/sqlite.ts";
 import { makeScratch } from "../testing/scratch.ts";
 import { createHost, toAppendable, user } from "../testing/scripted-host.ts";
 import type { SearchCaveat } from "./ports.ts";
-import { caveatSentence, grep } from "./recall.ts";
+import { caveatSentence, findConversation, grep } from "./recall.ts";
 import { reachOf } from "./scope.ts";
 
 const folder = makeScratch("recall");
@@ -69,5 +69,17 @@ describe("guarantee 25: a search stays within its reach", () => {
     for (const scope of ["messages", "summaries", "both", "files"] as const) {
       assert.deepEqual((await grep(store, { pattern: "heron", reach, scope })).hits, []);
     }
+  });
+});
+
+describe("a conversation is found by what people call it", () => {
+  it("its number, its session key, its session id; of several segments the one that goes on", async () => {
+    const session = { sessionId: "777", sessionKey: "agent:main:called" };
+    const before = await store.open(session);
+    const { id } = await store.openSegment(session);
+    assert.equal((await findConversation(store, String(before.id))).id, before.id);
+    assert.equal((await findConversation(store, "agent:main:called")).id, id);
+    assert.equal((await findConversation(store, "777")).id, id, "a number that is none of ours may be a session id");
+    await assert.rejects(findConversation(store, "999"), { code: "not_found" });
   });
 });

@@ -2,10 +2,10 @@
 
 import { LcmError } from "./errors.ts";
 import type { Conversation, ConversationId, Timestamp } from "./model.ts";
-import { plural } from "./explore-lines.ts";
 import type { SearchCaveat, SearchLimits, SearchRequest, SearchResult, Store } from "./ports.ts";
+import { conversationsWithin } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { formatCount, parseTimestamp } from "./text.ts";
+import { formatCount, parseTimestamp, plural } from "./text.ts";
 
 export interface GrepRequest {
   readonly pattern: string;
@@ -96,13 +96,9 @@ export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "argumen
 }
 
 /** When the newest message within the reach was said; null if there is none. */
-export async function lastSaidAt(store: Store, { conversations }: Reach): Promise<Timestamp | null> {
-  const known = await store.conversations({ includeHidden: conversations !== null });
-  const within = conversations === null ? known : known.filter(({ id }) => conversations.includes(id));
-  return within.reduce<Timestamp | null>(
-    (latest, { lastMessageAt: at }) => (at !== null && (latest === null || at > latest) ? at : latest),
-    null,
-  );
+export async function lastSaidAt(store: Store, reach: Reach): Promise<Timestamp | null> {
+  const times = (await conversationsWithin(store, reach)).flatMap(({ lastMessageAt }) => lastMessageAt ?? []);
+  return times.toSorted().at(-1) ?? null;
 }
 
 /** A conversation by what people call it: its number, its session key, or its session id (then the newest segment). */

@@ -9,23 +9,21 @@ import { cutToTokens } from "./citations.ts";
 import { LcmError } from "./errors.ts";
 import type {
   ContextItem,
-  Conversation,
   ConversationId,
   Message,
   MessageId,
-  MessageRef,
+  Ref,
   Role,
   Sources,
   Summary,
   SummaryId,
-  SummaryRef,
   Timestamp,
 } from "./model.ts";
 import type { Clock, Store } from "./ports.ts";
 import { timeBound } from "./recall.ts";
-import { isWithin, originOf } from "./scope.ts";
+import { conversationsWithin, isWithin, originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { estimateTokens, msToTimestamp, parseTimestamp, passage, timestampToMs } from "./text.ts";
+import { compare, dayMs, estimateTokens, parseTimestamp, passage, sumTokens, timeAfter } from "./text.ts";
 
 export interface RecentRequest {
   readonly reach: Reach;
@@ -60,7 +58,6 @@ export type RecentItem = {
   | { readonly kind: "message"; readonly id: MessageId; readonly role: Role }
 );
 
-const dayMs = 86_400_000;
 /** Conversations that are looked at, the newest ones. */
 const conversationsMax = 50;
 /** Items of one context that are counted, the newest ones; and rows that are read at a time. */
@@ -82,71 +79,56 @@ export async function recent(
     throw new LcmError("invalid", `tokenCap is ${tokenCap}, but must be a whole number from 1`);
   }
   const before = timeBound("before", request.before);
-  const dayBefore = Math.max(0, timestampToMs(before ?? clock.now()) - dayMs);
-  const since = timeBound("since", request.since) ?? msToTimestamp(dayBefore);
+  const since = timeBound("since", request.since) ?? timeAfter(before ?? clock.now(), -dayMs);
   if (before !== null && before <= since) {
     throw new LcmError("invalid", `since is ${since}, which is not earlier than before, ${before}`);
   }
-  const span = { since, before };
-  const lived = (await conversationsOf(store, reach)).filter(({ lastMessageAt }) => (lastMessageAt ?? "") >= since);
+  const telling = { store, reach, since, before, tokenCap };
+  const lived = (await conversationsWithin(store, reach)).filter(({ lastMessageAt }) => (lastMessageAt ?? "") >= since);
   const standing: Standing[] = [];
-  for (const conversation of lived.slice(0, conversationsMax)) {
-    const found = await standingIn(store, reach, conversation.id, span, tokenCap);
-    standing.push(found.items.length + found.unread > 0 ? found : await strayIn(store, conversation.id, span));
+  for (const { id } of lived.slice(0, conversationsMax)) {
+    const found = await standingIn(telling, id);
+    standing.push(found.items.length + found.unread.length > 0 ? found : await strayIn(telling, id));
   }
   const found = standing.flatMap(({ items }) => items).toSorted((a, b) => compare(b.latestAt, a.latestAt));
-  const fitting = fit(found, span, tokenCap);
-  const items = tokensOf(found) > tokenCap ? fitting : await refine(store, span, found, tokenCap);
+  const fitting = fit(telling, found);
+  const items = sumTokens(found) > tokenCap ? fitting : await refine(telling, found);
   const ids = new Set(fitting.map(({ id }) => id));
-  const missed = found.filter(({ id }) => !ids.has(id));
-  const sum = (of: (each: Standing) => number): number => standing.reduce((total, each) => total + of(each), 0);
+  const leftOut = [...standing.flatMap(({ unread }) => unread), ...found.filter(({ id }) => !ids.has(id))];
   return {
-    ...span,
+    since,
+    before,
     items: items.toReversed().toSorted((a, b) => compare(a.earliestAt, b.earliestAt)),
-    tokens: tokensOf(items),
-    leftOut: {
-      items: sum((each) => each.unread) + missed.length,
-      tokens: sum((each) => each.unreadTokens) + tokensOf(missed),
-    },
+    tokens: sumTokens(items),
+    leftOut: { items: leftOut.length, tokens: sumTokens(leftOut) },
     isBounded: lived.length > conversationsMax || standing.some((each) => each.isBounded),
   };
 }
 
-const compare = (a: Timestamp, b: Timestamp): number => (a < b ? -1 : a > b ? 1 : 0);
-
-async function conversationsOf(store: Store, { conversations }: Reach): Promise<readonly Conversation[]> {
-  if (conversations === null) return await store.conversations();
-  const named = new Set(conversations);
-  return (await store.conversations({ includeHidden: true })).filter(({ id }) => named.has(id));
-}
-
 // ── What stands there for that time ──────────────────────────────────────────────────────────────────────────────────
 
-interface Span {
-  readonly since: Timestamp;
-  readonly before: Timestamp | null;
+type Span = Pick<Recent, "since" | "before">;
+
+/** What is told from, of which time, and how much of it. */
+interface Telling extends Span {
+  readonly store: Store;
+  readonly reach: Reach;
+  readonly tokenCap: number;
 }
 
 interface Standing {
   /** Newest first of each kind, as many as may be told. */
   readonly items: readonly RecentItem[];
   /** Items of that time beyond these. */
-  readonly unread: number;
-  readonly unreadTokens: number;
+  readonly unread: readonly ContextItem[];
   readonly isBounded: boolean;
 }
 
 const isInSpan = (item: RecentItem, { since, before }: Span): boolean =>
   item.latestAt >= since && (before === null || item.earliestAt < before);
 
-async function standingIn(
-  store: Store,
-  reach: Reach,
-  conversation: ConversationId,
-  span: Span,
-  tokenCap: number,
-): Promise<Standing> {
-  const { since, before } = span;
+async function standingIn(telling: Telling, conversation: ConversationId): Promise<Standing> {
+  const { store, reach, since, before } = telling;
   const from = await firstPlace(store, conversation, ({ latestAt }) => latestAt >= since);
   const to = before === null ? null : await firstPlace(store, conversation, ({ earliestAt }) => earliestAt >= before);
   const window = { after: from - 1, keep: "newest", limit: refsMax } as const;
@@ -154,41 +136,32 @@ async function standingIn(
   const early = await store.context(conversation, { before: from, keep: "newest", limit: strayMax });
   const late = to === null ? [] : await store.context(conversation, { after: to - 1, limit: strayMax });
   const stray = await itemsOf(store, [...early, ...late], reach);
-  const ids = new Set(stray.filter((item) => isInSpan(item, span)).map(({ id }) => id));
+  const ids = new Set(stray.filter((item) => isInSpan(item, telling)).map(({ id }) => id));
   const refs = [...early.filter(({ id }) => ids.has(id)), ...within, ...late.filter(({ id }) => ids.has(id))];
   // Strays as far away as was looked: there may be more beyond.
   const isUnsure = [early[0], late.at(-1)].some((ref) => ref !== undefined && ids.has(ref.id) && ids.size >= strayMax);
-  const summaries = refs.filter(({ kind }) => kind === "summary");
-  const messages = refs.filter(({ kind }) => kind === "message");
-  const read = [
-    await readNewest(store, reach, span, summaries, tokenCap),
-    await readNewest(store, reach, span, messages, tokenCap),
-  ];
-  const unread = read.flatMap((each) => each.unread);
-  const items = read.flatMap((each) => each.items);
+  const summaries = await readNewest(telling, refs, "summary");
+  const messages = await readNewest(telling, refs, "message");
   return {
-    items,
-    unread: unread.length,
-    unreadTokens: tokensOf(unread),
+    items: [...summaries.items, ...messages.items],
+    unread: [...summaries.unread, ...messages.unread],
     isBounded: within.length === refsMax || isUnsure,
   };
 }
 
 /** One more than may be told is read, so that what is missing is known to be. */
 async function readNewest(
-  store: Store,
-  reach: Reach,
-  span: Span,
+  telling: Telling,
   refs: readonly ContextItem[],
-  tokenCap: number,
-): Promise<{ readonly items: readonly RecentItem[]; readonly unread: readonly ContextItem[] }> {
+  kind: Ref["kind"],
+): Promise<Pick<Standing, "items" | "unread">> {
   const items: RecentItem[] = [];
-  let unread = refs;
-  for (let tokens = 0; unread.length > 0 && tokens <= tokenCap;) {
-    const rows = await itemsOf(store, unread.slice(-rowsAtOnce), reach);
-    const inSpan = rows.filter((item) => isInSpan(item, span));
-    const clipped = inSpan.map((item) => clip(item, span));
-    const read = await narrow(store, span, clipped, tokenCap);
+  let unread = refs.filter((ref) => ref.kind === kind);
+  for (let tokens = 0; unread.length > 0 && tokens <= telling.tokenCap;) {
+    const rows = await itemsOf(telling.store, unread.slice(-rowsAtOnce), telling.reach);
+    const inSpan = rows.filter((item) => isInSpan(item, telling));
+    const clipped = inSpan.map((item) => clip(item, telling));
+    const read = await narrow(telling, clipped);
     items.push(...read.toReversed());
     tokens += read.reduce((sum, item) => sum + leastOf(item), 0);
     unread = unread.slice(0, -rowsAtOnce);
@@ -197,12 +170,12 @@ async function readNewest(
 }
 
 /** Where times do not rise at all, what was said in the span is looked for by its time alone. */
-async function strayIn(store: Store, conversation: ConversationId, { since, before }: Span): Promise<Standing> {
+async function strayIn({ store, since, before }: Telling, conversation: ConversationId): Promise<Standing> {
   const within = { conversation, since, limit: strayRowsMax, keep: "newest" } as const;
   const messages = await store.messages(before === null ? within : { ...within, before });
   const said = messages.filter(({ text, aside }) => text.trim() !== "" && aside === null);
   const isBounded = messages.length === strayRowsMax;
-  return { items: said.map(messageToItem).toReversed(), unread: 0, unreadTokens: 0, isBounded };
+  return { items: said.map(messageToItem).toReversed(), unread: [], isBounded };
 }
 
 /**
@@ -231,11 +204,7 @@ async function firstPlace(
 }
 
 /** In order; what says nothing is left out, and so is what a summary carried over while its origin is told itself. */
-async function itemsOf(
-  store: Store,
-  refs: readonly (MessageRef | SummaryRef)[],
-  reach: Reach | null,
-): Promise<readonly RecentItem[]> {
+async function itemsOf(store: Store, refs: readonly Ref[], reach: Reach | null): Promise<readonly RecentItem[]> {
   const messageIds = refs.flatMap((ref) => (ref.kind === "message" ? [ref.id] : []));
   const summaryIds = refs.flatMap((ref) => (ref.kind === "summary" ? [ref.id] : []));
   const [messages, summaries] = await Promise.all([
@@ -269,9 +238,6 @@ function summaryToItem({ id, conversation, depth, text, ...summary }: Summary): 
   return { kind: "summary", id, conversation, depth, ...times, text, tokens: estimateTokens(text), isWhole: true };
 }
 
-const tokensOf = (items: readonly { readonly tokens: number }[]): number =>
-  items.reduce((sum, { tokens }) => sum + tokens, 0);
-
 // ── What fits ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What is worth telling of a summary; and the part of all that is sure for messages, which no summary tells of. */
@@ -284,18 +250,18 @@ const leastOf = ({ kind, tokens }: RecentItem): number => (kind === "summary" ? 
  * The overview: every summary, at least in part, and the newest messages. If there are too many, the newest; but never
  * messages alone, if there is a summary. What is left goes to the summaries that are cut most, then to messages.
  */
-function fit(newestFirst: readonly RecentItem[], span: Span, tokenCap: number): readonly RecentItem[] {
+function fit(telling: Telling, newestFirst: readonly RecentItem[]): readonly RecentItem[] {
   const summaries = newestFirst.filter(({ kind }) => kind === "summary");
   const messages = newestFirst.filter(({ kind }) => kind === "message");
-  let left = tokenCap;
+  let left = telling.tokenCap;
   const grant = (tokens: number): number => {
     const granted = Math.min(tokens, left);
     left -= granted;
     return granted;
   };
   const granted = new Map<RecentItem, number>(summaries.slice(0, 1).map((item) => [item, grant(leastOf(item))]));
-  const sure = Math.max(leastTokens, Math.floor(messagesShare * tokenCap));
-  let forMessages = grant(Math.min(tokensOf(messages), sure));
+  const sure = Math.max(leastTokens, Math.floor(messagesShare * telling.tokenCap));
+  let forMessages = grant(Math.min(sumTokens(messages), sure));
   for (const item of summaries.slice(1)) {
     if (leastOf(item) > left) break;
     granted.set(item, grant(leastOf(item)));
@@ -307,8 +273,8 @@ function fit(newestFirst: readonly RecentItem[], span: Span, tokenCap: number): 
     forMessages += left;
   }
   return [
-    ...[...granted].map(([item, tokens]) => partOf(item, span, tokens)),
-    ...newestOf(messages, span, forMessages),
+    ...[...granted].map(([item, tokens]) => partOf(item, telling, tokens)),
+    ...newestOf(messages, telling, forMessages),
   ];
 }
 
@@ -333,47 +299,37 @@ function partOf(item: RecentItem, span: Span, tokensMax: number): RecentItem {
 }
 
 /** By finer summaries, the coarsest and the newest first, as far as that fits. */
-async function refine(
-  store: Store,
-  span: Span,
-  newestFirst: readonly RecentItem[],
-  tokenCap: number,
-): Promise<readonly RecentItem[]> {
+async function refine(telling: Telling, newestFirst: readonly RecentItem[]): Promise<readonly RecentItem[]> {
   let told = newestFirst;
-  let left = tokenCap - tokensOf(told);
+  let left = telling.tokenCap - sumTokens(told);
   const replace = (finer: ReadonlyMap<RecentItem, readonly RecentItem[]>): void => {
     const replaced = new Map<RecentItem, readonly RecentItem[]>();
     for (const [item, sources] of finer) {
-      const more = tokensOf(sources) - item.tokens;
+      const more = sumTokens(sources) - item.tokens;
       if (more > left) continue;
       replaced.set(item, sources);
       left -= more;
     }
     told = told.flatMap((item) => replaced.get(item)?.toReversed() ?? [item]);
   };
-  const finer = async (isCoarse: (item: RecentItem) => boolean) => await finerOf(store, span, told.filter(isCoarse));
+  const finer = async (isCoarse: (item: RecentItem) => boolean) => await finerOf(telling, told.filter(isCoarse));
   for (let depth = Math.max(0, ...told.map(depthOf)); depth > 0; depth--)
     replace(await finer((item) => depthOf(item) === depth));
   // The messages of a leaf are told only where the leaf tells of another time too.
-  replace(await finer((item) => depthOf(item) === 0 && isVague(item, span)));
+  replace(await finer((item) => depthOf(item) === 0 && isVague(item, telling)));
   return told;
 }
 
 /** Of what reaches beyond the span, what is of the span. Of a leaf, that is its messages, if they take less. */
-async function narrow(
-  store: Store,
-  span: Span,
-  items: readonly RecentItem[],
-  tokenCap: number,
-): Promise<readonly RecentItem[]> {
+async function narrow(telling: Telling, items: readonly RecentItem[]): Promise<readonly RecentItem[]> {
   let narrowed = items;
   for (let depth = Math.max(-1, ...items.map(depthOf)); depth >= 0; depth--) {
-    const isWide = (item: RecentItem): boolean => (depth === 0 ? isVague(item, span) : isBeyond(item, span));
+    const isWide = (item: RecentItem): boolean => (depth === 0 ? isVague(item, telling) : isBeyond(item, telling));
     const wide = narrowed.filter((item) => depthOf(item) === depth && isWide(item));
-    const finer = new Map(await finerOf(store, span, wide));
+    const finer = new Map(await finerOf(telling, wide));
     for (const [item, sources] of finer) {
-      const isBetter = isVague(item, span) && (depth > 0 || item.tokens > tokenCap);
-      if (!isBetter && tokensOf(sources) >= item.tokens) finer.delete(item);
+      const isBetter = isVague(item, telling) && (depth > 0 || item.tokens > telling.tokenCap);
+      if (!isBetter && sumTokens(sources) >= item.tokens) finer.delete(item);
     }
     narrowed = narrowed.flatMap((item) => finer.get(item) ?? [item]);
   }
@@ -392,13 +348,12 @@ const depthOf = (item: RecentItem): number => (item.kind === "summary" ? item.de
 
 /** What each was made from, of the span alone; without those of which there is nothing. */
 async function finerOf(
-  store: Store,
-  span: Span,
+  { store, ...span }: Telling,
   coarse: readonly RecentItem[],
 ): Promise<ReadonlyMap<RecentItem, readonly RecentItem[]>> {
   const ids = coarse.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
   const sources = ids.length === 0 ? new Map<SummaryId, Sources>() : await store.sources(ids);
-  const refs = [...sources.values()].flatMap(({ summaries, messages }) => [
+  const refs = [...sources.values()].flatMap(({ summaries, messages }): readonly Ref[] => [
     ...summaries.map((id) => ({ kind: "summary", id }) as const),
     ...messages.map((id) => ({ kind: "message", id }) as const),
   ]);

@@ -49,13 +49,16 @@ export const renderedTokens = (text: string): number => estimateTokens(escapeTex
  */
 export const disarm = (text: string): string => text.replace(forgedElement, "&lt;");
 
-/** Whatever could pass for one of our elements: in any case, with blanks or invisible characters in it, in wide signs. */
-const forgedElement = new RegExp(
-  `[<\\uff1c\\ufe64](?=[\\s\\p{Cf}/\\uff0f]*(?:${["summary", "parents", "content"]
-    .map((name) => [...name].join("[\\s\\p{Cf}]*"))
-    .join("|")}))`,
-  "giu",
-);
+/** What opens or closes something like an element: in any case, with blanks or invisible characters in it, in wide signs. */
+export const forgeries = (names: readonly string[]): RegExp =>
+  new RegExp(
+    `[<\\uff1c\\ufe64](?=[\\s\\p{Cf}/\\uff0f]*(?:${names
+      .map((name) => [...name].join("[\\s\\p{Cf}]*").replaceAll("_", "[_\\uff3f-]?"))
+      .join("|")}))`,
+    "giu",
+  );
+
+const forgedElement = forgeries(["summary", "parents", "content"]);
 
 const toTheSecond = (timestamp: Timestamp): string => `${timestamp.slice(0, 19)}Z`;
 

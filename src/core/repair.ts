@@ -1,6 +1,6 @@
 /** Summaries that `inspect` finds fault with and that a new text mends: which they are, and why. */
 
-import { inspectConversation } from "./inspect.ts";
+import { eachConversation, inspectConversation } from "./inspect.ts";
 import type { Finding, FindingCode } from "./inspect.ts";
 import { isSummaryId } from "./model.ts";
 import type { ConversationId, SummaryId } from "./model.ts";
@@ -20,13 +20,8 @@ export async function planRepair(
   only: ConversationId | null,
   onProgress: (progress: { readonly done: number; readonly of: number }) => void = () => undefined,
 ): Promise<PlannedRepair> {
-  const all =
-    only === null
-      ? (await store.conversations({ includeHidden: true })).map(({ id }) => id).toSorted((a, b) => a - b)
-      : [only];
   const plans: PlannedRepair[] = [];
-  for (const [done, id] of all.entries()) {
-    onProgress({ done, of: all.length });
+  for await (const id of eachConversation(store, only, onProgress)) {
     const bones = await store.skeleton(id);
     const findings = mendable(bones, inspectConversation(bones));
     const wanted = new Set(findings.map(({ subject }) => subject).filter(isSummaryId));

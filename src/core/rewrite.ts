@@ -10,7 +10,7 @@
 import { mustFind, promptBudgetDefault } from "./compact.ts";
 import { LcmError } from "./errors.ts";
 import { bottomUp, closure } from "./graph.ts";
-import type { Conversation, ConversationId, Level, NewSummary, Refusal, Summary, SummaryId } from "./model.ts";
+import type { Conversation, ConversationId, NewSummary, Refusal, Summary, SummaryId } from "./model.ts";
 import { rulesOf, targetTokensOf } from "./plan.ts";
 import type { Rules } from "./plan.ts";
 import type { Changed, PartOf, RewritePlan, Skeleton, Store, SummaryFacts, Written } from "./ports.ts";
@@ -38,14 +38,9 @@ export interface RewriteRequest {
     | { readonly all: true };
 }
 
-export interface PlannedRewrite {
+export interface PlannedRewrite extends Pick<SummaryFacts, "depth" | "level" | "tokens" | "earliestAt" | "latestAt"> {
   readonly conversation: ConversationId;
   readonly summary: SummaryId;
-  readonly depth: number;
-  readonly level: Level;
-  readonly tokens: number;
-  readonly earliestAt: string | null;
-  readonly latestAt: string | null;
   /** How many messages or summaries it was made from, and their tokens as they are now. */
   readonly sources: number;
   readonly sourceTokens: number;
@@ -60,9 +55,7 @@ export interface PlannedRewrites {
   readonly skipped: readonly SkippedRewrite[];
 }
 
-interface SkippedRewrite {
-  readonly conversation: ConversationId;
-  readonly summary: SummaryId;
+interface SkippedRewrite extends Pick<PlannedRewrite, "conversation" | "summary"> {
   readonly reason: string;
 }
 

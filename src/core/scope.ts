@@ -53,6 +53,13 @@ export async function isWithin(store: Store, reach: Reach, conversation: Convers
   return (await store.conversation(conversation))?.hidden === false;
 }
 
+/** Newest activity first. */
+export async function conversationsWithin(store: Store, { conversations }: Reach): Promise<readonly Conversation[]> {
+  if (conversations === null) return await store.conversations();
+  const named = new Set(conversations);
+  return (await store.conversations({ includeHidden: true })).filter(({ id }) => named.has(id));
+}
+
 /** So many segments back a summary can have been carried from, one at a time. */
 const carriesMax = 100;
 

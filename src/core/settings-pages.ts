@@ -1,8 +1,7 @@
 /** What is made from the table of settings: the plugin's config for the host, and the page for operators. */
 
-import { assertNever } from "./errors.ts";
 import type { Json, JsonObject } from "./model.ts";
-import { expectation, rows } from "./settings.ts";
+import { expectation, rows, schemaOf } from "./settings.ts";
 import type { Setting, SettingKey } from "./settings.ts";
 
 /**
@@ -11,7 +10,7 @@ import type { Setting, SettingKey } from "./settings.ts";
  * only told.
  */
 export function settingsJsonSchema(): JsonObject {
-  return { type: "object", additionalProperties: true, properties: perSetting(schemaOf) };
+  return { type: "object", additionalProperties: true, properties: perSetting(describedSchema) };
 }
 
 /** How a host's form shows each setting. */
@@ -41,7 +40,7 @@ const everyday: ReadonlySet<string> = new Set<SettingKey>([
 const perSetting = (make: (setting: Setting, key: string) => Json): JsonObject =>
   Object.fromEntries(rows.map(([key, setting]) => [key, make(setting, key)]));
 
-const schemaOf = (setting: Setting): Json => ({ description: withDefault(setting), ...shape(setting) });
+const describedSchema = (setting: Setting): Json => ({ description: withDefault(setting), ...schemaOf(setting) });
 
 /** Where there is none, the sentence says what holds then. */
 const withDefault = ({ sentence, default: preset }: Setting): string =>
@@ -55,27 +54,6 @@ const placeholderOf = (setting: Setting): string => String("example" in setting 
 function labelOf(key: string): string {
   const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/ url$/, " URL");
   return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-function shape(setting: Setting): JsonObject {
-  switch (setting.kind) {
-    case "boolean":
-      return { type: "boolean" };
-    case "integer":
-    case "number":
-      return { type: setting.kind, minimum: setting.bounds[0], maximum: setting.bounds[1] };
-    case "string":
-    case "path":
-      return { type: ["string", "null"], pattern: "\\S" };
-    case "zone":
-      return { type: "string", pattern: "\\S" };
-    case "choice":
-      return { type: "string", enum: setting.choices };
-    case "list":
-      return { type: "array", items: { type: "string", pattern: "\\S" } };
-    default:
-      return assertNever(setting);
-  }
 }
 
 /** The page for operators. */

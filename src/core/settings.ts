@@ -6,7 +6,8 @@
  * Where `null` is the default, the sentence says what its absence means.
  */
 
-import { assert, assertNever, LcmError } from "./errors.ts";
+import { assert, LcmError } from "./errors.ts";
+import type { JsonObject } from "./model.ts";
 
 /** Far above any use, so that "never" can be written as a number, and far below where numbers lose precision. */
 const wholeMax = 1_000_000_000;
@@ -300,7 +301,7 @@ export function resolveSettings(given: {
     const text = given.env[setting.env];
     const written = given.config[key];
     if (text !== undefined && text.trim() !== "") {
-      values[key] = accept(key, setting, "environment", text, fromText(setting, text));
+      values[key] = accept(key, setting, "environment", text, kinds[setting.kind].fromText(text));
       sources[key] = "environment";
     } else if (written !== undefined && !(written === null && setting.default === null)) {
       values[key] = accept(key, setting, "plugin config", written, written);
@@ -332,34 +333,6 @@ export function changedSettings({ values, sources }: ResolvedSettings): readonly
 
 export const rows: readonly (readonly [key: string, setting: Setting])[] = Object.entries(settings);
 
-/** What a variable's text stands for, not yet checked; undefined when it cannot stand for anything. */
-function fromText(setting: Setting, text: string): unknown {
-  const word = text.trim();
-  switch (setting.kind) {
-    case "boolean":
-      return booleanWords.get(word.toLowerCase());
-    case "integer":
-      return /^-?\d+$/.test(word) ? Number(word) : undefined;
-    case "number":
-      return /^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word) ? Number(word) : undefined;
-    case "zone":
-    case "choice":
-      return word;
-    case "string":
-    case "path":
-      return text;
-    case "list":
-      return word.split(/\s*,\s*/).filter(isFilled);
-    default:
-      return assertNever(setting);
-  }
-}
-
-const booleanWords: ReadonlyMap<string, boolean> = new Map([
-  ...["true", "1", "yes", "on"].map((word) => [word, true] as const),
-  ...["false", "0", "no", "off"].map((word) => [word, false] as const),
-]);
-
 function accept(key: string, setting: Setting, source: SettingSource, given: unknown, value: unknown): Value {
   if (fits(setting, value)) return value;
   const hint = `for example ${assignment(source, key, setting, exampleOf(setting))}`;
@@ -367,27 +340,28 @@ function accept(key: string, setting: Setting, source: SettingSource, given: unk
   throw new LcmError("invalid", wrong, { hint });
 }
 
-/** The one rule for what a setting may be; the JSON schema says the same, save for time zones. */
-function fits(setting: Setting, value: unknown): value is Value {
-  switch (setting.kind) {
-    case "boolean":
-      return typeof value === "boolean";
-    case "integer":
-      return Number.isInteger(value) && isWithin(setting.bounds, value);
-    case "number":
-      return isWithin(setting.bounds, value);
-    case "string":
-    case "path":
-      return value === null || isFilled(value);
-    case "zone":
-      return isFilled(value) && isZone(value);
-    case "choice":
-      return typeof value === "string" && setting.choices.includes(value);
-    case "list":
-      return Array.isArray(value) && value.every(isFilled);
-    default:
-      return assertNever(setting);
-  }
+const isSettings = (values: Readonly<Record<string, Value>>): values is Settings =>
+  rows.every(([key, setting]) => fits(setting, values[key]));
+
+const namesEverySetting = <T>(record: Readonly<Record<string, T>>): record is Readonly<Record<SettingKey, T>> =>
+  rows.every(([key]) => Object.hasOwn(record, key));
+
+// ── What a setting may be, by its kind ───────────────────────────────────────────────────────────────────────────────
+
+interface Kind {
+  /** What a variable's text stands for, not yet checked; undefined when it cannot stand for anything. */
+  readonly fromText: (text: string) => unknown;
+  /** The one rule for what a setting may be; the JSON schema says the same, save for time zones. */
+  readonly fits: (value: unknown, limits: Limits) => boolean;
+  /** The rule in words. */
+  readonly expectation: (limits: Limits) => string;
+  readonly schema: (limits: Limits) => JsonObject;
+}
+
+/** What a row says beyond its kind. */
+interface Limits {
+  readonly bounds: Bounds;
+  readonly choices: readonly string[];
 }
 
 const isWithin = ([least, most]: Bounds, value: unknown): boolean =>
@@ -406,11 +380,68 @@ function isZone(name: string): boolean {
   }
 }
 
-const isSettings = (values: Readonly<Record<string, Value>>): values is Settings =>
-  rows.every(([key, setting]) => fits(setting, values[key]));
+const booleanWords: ReadonlyMap<string, boolean> = new Map([
+  ...["true", "1", "yes", "on"].map((word) => [word, true] as const),
+  ...["false", "0", "no", "off"].map((word) => [word, false] as const),
+]);
 
-const namesEverySetting = <T>(record: Readonly<Record<string, T>>): record is Readonly<Record<SettingKey, T>> =>
-  rows.every(([key]) => Object.hasOwn(record, key));
+const text: Kind = {
+  fromText: (text) => text,
+  fits: (value) => value === null || isFilled(value),
+  expectation: () => "text, not blank",
+  schema: () => ({ type: ["string", "null"], pattern: "\\S" }),
+};
+
+const kinds: Readonly<Record<Setting["kind"], Kind>> = {
+  boolean: {
+    fromText: (text) => booleanWords.get(text.trim().toLowerCase()),
+    fits: (value) => typeof value === "boolean",
+    expectation: () => "true or false (a variable may also say 1 or 0, yes or no, on or off)",
+    schema: () => ({ type: "boolean" }),
+  },
+  integer: {
+    fromText: (text) => (/^-?\d+$/.test(text.trim()) ? Number(text) : undefined),
+    fits: (value, { bounds }) => Number.isInteger(value) && isWithin(bounds, value),
+    expectation: ({ bounds }) => `a whole number from ${bounds.join(" to ")}`,
+    schema: ({ bounds: [minimum, maximum] }) => ({ type: "integer", minimum, maximum }),
+  },
+  number: {
+    fromText: (text) => (/^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text.trim()) ? Number(text) : undefined),
+    fits: (value, { bounds }) => isWithin(bounds, value),
+    expectation: ({ bounds }) => `a number from ${bounds.join(" to ")}`,
+    schema: ({ bounds: [minimum, maximum] }) => ({ type: "number", minimum, maximum }),
+  },
+  string: text,
+  path: { ...text, expectation: () => "a path, not blank" },
+  zone: {
+    fromText: (text) => text.trim(),
+    fits: (value) => isFilled(value) && isZone(value),
+    expectation: () => "a time zone by its IANA name",
+    schema: () => ({ type: "string", pattern: "\\S" }),
+  },
+  choice: {
+    fromText: (text) => text.trim(),
+    fits: (value, { choices }) => typeof value === "string" && choices.includes(value),
+    expectation: ({ choices }) => `one of ${choices.join(", ")}`,
+    schema: ({ choices }) => ({ type: "string", enum: choices }),
+  },
+  list: {
+    fromText: (text) =>
+      text
+        .trim()
+        .split(/\s*,\s*/)
+        .filter(isFilled),
+    fits: (value) => Array.isArray(value) && value.every(isFilled),
+    expectation: () => "a list of texts, none blank (a variable separates them by commas)",
+    schema: () => ({ type: "array", items: { type: "string", pattern: "\\S" } }),
+  },
+};
+
+const limitsOf = (setting: Setting): Limits => ({ bounds: [-Infinity, Infinity], choices: [], ...setting });
+
+const fits = (setting: Setting, value: unknown): value is Value => kinds[setting.kind].fits(value, limitsOf(setting));
+export const expectation = (setting: Setting): string => kinds[setting.kind].expectation(limitsOf(setting));
+export const schemaOf = (setting: Setting): JsonObject => kinds[setting.kind].schema(limitsOf(setting));
 
 // ── Settings that limit each other ───────────────────────────────────────────────────────────────────────────────────
 
@@ -447,29 +478,6 @@ function assignment(source: SettingSource, key: string, setting: Setting, value:
 }
 
 const exampleOf = (setting: Setting): Value => ("example" in setting ? setting.example : setting.default);
-
-export function expectation(setting: Setting): string {
-  switch (setting.kind) {
-    case "boolean":
-      return "true or false (a variable may also say 1 or 0, yes or no, on or off)";
-    case "integer":
-      return `a whole number from ${setting.bounds.join(" to ")}`;
-    case "number":
-      return `a number from ${setting.bounds.join(" to ")}`;
-    case "string":
-      return "text, not blank";
-    case "path":
-      return "a path, not blank";
-    case "zone":
-      return "a time zone by its IANA name";
-    case "choice":
-      return `one of ${setting.choices.join(", ")}`;
-    case "list":
-      return "a list of texts, none blank (a variable separates them by commas)";
-    default:
-      return assertNever(setting);
-  }
-}
 
 const shownCharsMax = 80;
 

@@ -4,7 +4,7 @@ import { isObject, messageFromStore } from "./content.ts";
 import type { HostMessage } from "./content.ts";
 import { messageForPrompt } from "./large-files.ts";
 import type { ContextItem, Json, Message, Sources, Summary, SummaryId } from "./model.ts";
-import { tiesOf } from "./pairing.ts";
+import { tiesOf, untied } from "./pairing.ts";
 import type { Ties } from "./pairing.ts";
 import type { Store } from "./ports.ts";
 import { presentMessage, shortenMessage, tokensOf } from "./present.ts";
@@ -38,18 +38,14 @@ export async function readShown(store: Store, items: readonly ContextItem[], fro
     summaryIds.length === 0 ? [] : store.summaries({ ids: summaryIds }),
     condensedIds.length === 0 ? new Map<SummaryId, Sources>() : store.sources(condensedIds),
   ]);
-  const messageOf = new Map(messages.map((message) => [message.id, message]));
-  const summaryOf = new Map(summaries.map((summary) => [summary.id, summary]));
+  const sourceOf = new Map([...messages, ...summaries].map((source) => [source.id, source]));
   const shown: Shown[] = [];
   for (const [index, item] of wanted.entries()) {
     const place = { position: from + index, cost: costOf(item) };
-    if (item.kind === "summary") {
-      const summary = summaryOf.get(item.id);
-      if (summary !== undefined) shown.push(showSummary(summary, sources.get(item.id), place));
-    } else {
-      const message = messageOf.get(item.id);
-      if (message !== undefined) shown.push(await showMessage(store, message, place));
-    }
+    const source = sourceOf.get(item.id);
+    if (source === undefined) continue;
+    if (isMessage(source)) shown.push(await showMessage(store, source, place));
+    else shown.push(showSummary(source, sources.get(source.id), place));
   }
   return shown;
 }
@@ -71,8 +67,6 @@ async function showMessage(store: Store, source: Message, place: Place): Promise
   const tokens = isCounted ? source.tokens : tokensOf(message);
   return { ...place, source, message, tokens, ties: tiesOf(message), isShortened: false };
 }
-
-const untied: Ties = { calls: [], answers: [] };
 
 export const isMessage = (source: Message | Summary): source is Message => "role" in source;
 

@@ -5,7 +5,7 @@
 
 import { isObject } from "./content.ts";
 import type { Passage } from "./extract.ts";
-import type { Json, Message, Part, Summary } from "./model.ts";
+import type { Json, JsonObject, Message, Part, Summary } from "./model.ts";
 import { firstLine, formatRange, formatTimestamp } from "./text.ts";
 
 /** Times are told in this zone; with none, no times are. */
@@ -16,7 +16,9 @@ export function messagePassages(messages: readonly Message[], zone: string | nul
   return messages.map((message) => {
     // Some hosts hand a tool's answer to the model in the user's name; it is no less a tool's.
     const kind = message.parts.length > 0 && message.parts.every(isResult) ? "tool" : message.role;
-    const speaker = speakerOf(message) ?? (kind === "tool" ? toolAnswering(message, toolOfCall) : null);
+    const told: Json = JSON.parse(message.envelope ?? "{}");
+    const fields = isObject(told) ? told : {};
+    const speaker = speakerOf(fields) ?? (kind === "tool" ? toolAnswering(fields, message.parts, toolOfCall) : null);
     const who = `[${speaker === null ? kind : `${kind} · ${speaker}`}]`;
     const label = zone === null ? who : `[${formatTimestamp(message.at, zone)}] ${who}`;
     return { label, text: saidIn(message), kind };
@@ -44,19 +46,19 @@ const forgedLabel = /^[^\S\n]*(?=\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|system|user|assi
 const isCall = (part: Part): boolean => part.type === "tool" && part.toolCallId !== null;
 const isResult = (part: Part): boolean => part.type === "text" && part.toolCallId !== null;
 
-function speakerOf({ envelope }: Message): string | null {
-  if (envelope === null) return null;
-  const told: Json = JSON.parse(envelope);
-  if (!isObject(told)) return null;
+function speakerOf(told: JsonObject): string | null {
   const host = told["__openclaw"];
   const names = [told["name"], told["senderName"], isObject(host) ? host["senderName"] : null, told["toolName"]];
   return names.map(asName).find((name) => name !== null) ?? null;
 }
 
-function toolAnswering(message: Message, toolOfCall: ReadonlyMap<string | null, string | null>): string | null {
-  const told: Json = JSON.parse(message.envelope ?? "{}");
-  const id = isObject(told) ? (told["toolCallId"] ?? told["tool_call_id"]) : null;
-  const ids = typeof id === "string" ? [id] : message.parts.map((part) => part.toolCallId);
+function toolAnswering(
+  told: JsonObject,
+  parts: readonly Part[],
+  toolOfCall: ReadonlyMap<string | null, string | null>,
+): string | null {
+  const id = told["toolCallId"] ?? told["tool_call_id"];
+  const ids = typeof id === "string" ? [id] : parts.map((part) => part.toolCallId);
   return asName(ids.map((each) => toolOfCall.get(each)).find((name) => name !== undefined) ?? null);
 }
 

@@ -4,12 +4,13 @@
  * database share one purse, and a restart forgets nothing.
  */
 
+import { beforeDeadline } from "./deadline.ts";
 import { LcmError, wordsOf } from "./errors.ts";
 import { refusals } from "./model.ts";
 import type { Refusal, Timestamp } from "./model.ts";
 import type { Clock, Completion, CompletionRequest, Model, OpenBreaker, Refused, Store, UsageTotals } from "./ports.ts";
 import type { Settings } from "./settings.ts";
-import { msToTimestamp, timestampToMs } from "./text.ts";
+import { timeAfter, timestampToMs } from "./text.ts";
 
 interface SpendDeps {
   readonly store: Store;
@@ -17,8 +18,9 @@ interface SpendDeps {
   readonly settings: Settings;
 }
 
+const minuteMs = 60_000;
 /** Long enough that a wrong key costs a handful of calls an hour, short enough that a mended one is soon noticed. */
-const breakerMinutes = 10;
+const breakerMs = 10 * minuteMs;
 
 /**
  * The model, with every call a row, the ceiling and the breaker kept. Throws only what the store throws. What cannot be
@@ -39,8 +41,8 @@ export function meter(deps: SpendDeps, model: Model, options: { readonly breaker
       const { conversation, purpose } = request;
       const bounds = {
         callsMax: settings.spendCeilingCalls,
-        windowSince: minutesBefore(begun, settings.spendWindowMinutes),
-        breakerSince: options.breaker === "ignored" ? null : minutesBefore(begun, breakerMinutes),
+        windowSince: timeAfter(begun, -minuteMs * settings.spendWindowMinutes),
+        breakerSince: options.breaker === "ignored" ? null : timeAfter(begun, -breakerMs),
       };
       try {
         const admission = await store.beginCall({ conversation, purpose, provider, model: name }, bounds);
@@ -67,16 +69,7 @@ export const completeWithin = async (model: Model, request: CompletionRequest): 
   await within(request.signal, async () => counted(await model.complete(request)));
 
 async function within<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T | Refused> {
-  if (signal === undefined) return await safely(work);
-  if (signal.aborted) return cancelled;
-  const withdrawal = Promise.withResolvers<Refused>();
-  const withdraw = (): void => withdrawal.resolve(cancelled);
-  signal.addEventListener("abort", withdraw, { once: true });
-  try {
-    return await Promise.race([safely(work), withdrawal.promise]);
-  } finally {
-    signal.removeEventListener("abort", withdraw);
-  }
+  return signal?.aborted === true ? cancelled : await beforeDeadline(signal, safely(work), cancelled);
 }
 
 const cancelled: Refused = {
@@ -128,14 +121,11 @@ export interface Spend {
 
 export async function spendOf({ store, clock, settings }: SpendDeps): Promise<Spend> {
   const now = clock.now();
-  const breakers = await store.openBreakers(minutesBefore(now, breakerMinutes));
+  const breakers = await store.openBreakers(timeAfter(now, -breakerMs));
   return {
     windowMinutes: settings.spendWindowMinutes,
     callsMax: settings.spendCeilingCalls,
-    usage: await store.usageSince(minutesBefore(now, settings.spendWindowMinutes)),
-    breakers: breakers.map((breaker) => ({ ...breaker, until: minutesBefore(breaker.at, -breakerMinutes) })),
+    usage: await store.usageSince(timeAfter(now, -minuteMs * settings.spendWindowMinutes)),
+    breakers: breakers.map((breaker) => ({ ...breaker, until: timeAfter(breaker.at, breakerMs) })),
   };
 }
-
-const minutesBefore = (time: Timestamp, minutes: number): Timestamp =>
-  msToTimestamp(Math.max(0, timestampToMs(time) - minutes * 60_000));

@@ -2,11 +2,11 @@
 
 import type { Due } from "./compact.ts";
 import type { Lcm } from "./lcm.ts";
-import type { CompactionRecord, Conversation, ConversationId, Timestamp } from "./model.ts";
+import type { CompactionRecord, Conversation, ConversationId } from "./model.ts";
 import type { StoreStatus, UsageTotals } from "./ports.ts";
 import { promptTokens } from "./render-summary.ts";
 import type { Spend } from "./spend.ts";
-import { msToTimestamp, timestampToMs } from "./text.ts";
+import { dayMs, timeAfter } from "./text.ts";
 
 export interface Standing {
   readonly store: StoreStatus;
@@ -35,7 +35,7 @@ export async function standingOf(lcm: Lcm, compactionsMax = 1): Promise<Standing
     newest: conversations.find(({ lastMessageAt }) => lastMessageAt !== null) ?? null,
     pressures: await pressuresOf(lcm),
     compactions: await store.compactions(null, compactionsMax),
-    usage: await store.usageSince(dayBefore(lcm.clock.now())),
+    usage: await store.usageSince(timeAfter(lcm.clock.now(), -dayMs)),
     spend: await lcm.spend(),
   };
 }
@@ -49,9 +49,6 @@ async function pressuresOf(lcm: Lcm): Promise<readonly Pressure[]> {
     if (lastMessageAt !== null) pressures.push({ conversation: id, ...(await lcm.due(id)) });
   return pressures;
 }
-
-const dayMs = 86_400_000;
-const dayBefore = (now: Timestamp): Timestamp => msToTimestamp(timestampToMs(now) - dayMs);
 
 function totalsOf(conversations: readonly Conversation[]): Standing["totals"] {
   const sum = (of: (conversation: Conversation) => number): number =>

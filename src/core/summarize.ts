@@ -11,7 +11,7 @@
 import { closeWithFooter, isEcho, readAnswer } from "./answer.ts";
 import { extract } from "./extract.ts";
 import type { Passage } from "./extract.ts";
-import type { CallPurpose, ConversationId, FileId, Level, NewSummary, Refusal } from "./model.ts";
+import type { CallPurpose, ConversationId, FileId, NewSummary, Refusal } from "./model.ts";
 import type { Completion, Model } from "./ports.ts";
 import { expandFooter, renderPrompt } from "./prompts.ts";
 import type { Templates } from "./prompts.ts";
@@ -123,16 +123,15 @@ async function attempt(
   level: ModelLevel,
 ): Promise<ModelDraft> {
   const { model } = deps;
-  const { system, prompt, targetTokens, previousContext } = promptFor(deps, source, options, level);
+  const { targetTokens, previousContext, ...words } = promptFor(deps, source, options, level);
   const completion = await completeWithin(model, {
     purpose: options.purpose ?? (source.depth === 0 ? "leaf" : "condensed"),
     conversation: source.conversation,
-    system,
-    prompt,
+    ...words,
     temperature: temperatures[level],
     // Well above the target: an answer that ends there was cut off, and is not merely a little long.
     maxOutputTokens: Math.max(2 * targetTokens, outputTokensMin),
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    ...(options.signal && { signal: options.signal }),
   });
   if (completion.kind === "refused") {
     const { refusal, message, ofStore } = completion;
@@ -140,7 +139,7 @@ async function attempt(
       ? { kind: "unusable", reason: `the model refused it: ${message}` }
       : completion;
   }
-  const read = readSummary(completion, prompt, source, targetTokens);
+  const read = readSummary(completion, words.prompt, source, targetTokens);
   if ("reason" in read) return { kind: "unusable", ...read };
   return drafted(source, { ...read, level, model: nameOf(model), previousContext });
 }
@@ -153,12 +152,7 @@ export function promptFor(
   source: Source,
   options: Pick<AskOptions, "customInstructions">,
   level: ModelLevel,
-): {
-  readonly system: string;
-  readonly prompt: string;
-  readonly targetTokens: number;
-  readonly previousContext: string | null;
-} {
+): ReturnType<typeof renderPrompt> & Pick<Source, "targetTokens" | "previousContext"> {
   const targetTokens = level === "normal" ? source.targetTokens : Math.floor(source.targetTokens / 2);
   // Above depth 1 a summary stands alone, so that it can be carried to where nothing comes before it.
   const previousContext = source.depth <= 1 ? source.previousContext : null;
@@ -226,7 +220,7 @@ function extracted(source: Source, level: "extractive" | "truncated", target: nu
 
 const drafted = (
   { fileIds }: Source,
-  made: { readonly text: string; readonly level: Level } & Pick<NewSummary, "model" | "previousContext">,
+  made: Omit<NewSummary, "tokens" | "fileIds">,
 ): Extract<Drafted, { readonly kind: "drafted" }> => ({
   kind: "drafted",
   summary: { ...made, tokens: renderedTokens(made.text), fileIds },

@@ -7,7 +7,7 @@
 import { assert, LcmError } from "./errors.ts";
 import type { Timestamp } from "./model.ts";
 
-export { estimateTokens } from "./tokens.ts";
+export { estimateTokens, sumTokens } from "./tokens.ts";
 
 // ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -25,8 +25,7 @@ const writtenTime =
  * means UTC; and numbers of milliseconds or of seconds since 1970. Digits beyond milliseconds are dropped.
  */
 export function parseTimestamp(input: string | number): Timestamp | null {
-  const ms = typeof input === "number" ? epochToMs(input) : writtenTimeToMs(input);
-  return ms >= 0 && ms <= lastMs ? msToTimestamp(ms) : null;
+  return timestampAt(typeof input === "number" ? epochToMs(input) : writtenTimeToMs(input));
 }
 
 function epochToMs(epoch: number): number {
@@ -53,39 +52,47 @@ export function timestampToMs(timestamp: Timestamp): number {
   return Date.parse(timestamp);
 }
 
-/** The timestamp of an instant between 1970 and 9999. */
+/** The timestamp of an instant, or null if that is not between 1970 and 9999. */
+export const timestampAt = (ms: number): Timestamp | null =>
+  ms >= 0 && ms <= lastMs ? (new Date(ms).toISOString() as Timestamp) : null;
+
+/** The same for an instant that is known to be. */
 export function msToTimestamp(ms: number): Timestamp {
-  assert(ms >= 0 && ms <= lastMs, `${ms} ms is no storable time`);
-  return new Date(ms).toISOString() as Timestamp;
+  const timestamp = timestampAt(ms);
+  assert(timestamp !== null, `${ms} ms is no storable time`);
+  return timestamp;
 }
+
+/** So much later, or earlier if that is negative; never before 1970. */
+export const timeAfter = (timestamp: Timestamp, ms: number): Timestamp =>
+  msToTimestamp(Math.max(0, timestampToMs(timestamp) + ms));
+
+export const dayMs = 86_400_000;
+
+/** For texts and times in their order, which for times is the order of their strings. */
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** To the minute, with the zone it is told in: `2026-02-17 15:37 UTC`, `2026-02-17 16:37 Europe/Vienna`. */
 export function formatTimestamp(timestamp: Timestamp, zone = "UTC"): string {
-  const shown = wallTime(timestamp, zone);
-  return `${shown.date} ${shown.time} ${shown.zone}`;
+  const { date, time } = wallTime(timestamp, zone);
+  return `${date} ${time} ${zone}`;
 }
 
 /** Both ends of a range, the date once if it is one day's: `2026-02-17 15:37 – 21:14 UTC`. */
 export function formatRange(earliest: Timestamp, latest: Timestamp, zone = "UTC"): string {
   const from = wallTime(earliest, zone);
   const to = wallTime(latest, zone);
-  if (from.date !== to.date) return `${from.date} ${from.time} – ${to.date} ${to.time} ${to.zone}`;
-  if (from.time !== to.time) return `${from.date} ${from.time} – ${to.time} ${to.zone}`;
-  return `${from.date} ${from.time} ${from.zone}`;
-}
-
-interface WallTime {
-  readonly date: string;
-  readonly time: string;
-  readonly zone: string;
+  if (from.date !== to.date) return `${from.date} ${from.time} – ${to.date} ${to.time} ${zone}`;
+  if (from.time !== to.time) return `${from.date} ${from.time} – ${to.time} ${zone}`;
+  return `${from.date} ${from.time} ${zone}`;
 }
 
 /** What calendar and clock show at an instant in a zone. */
-function wallTime(timestamp: Timestamp, zone: string): WallTime {
-  if (zone === "UTC") return { date: timestamp.slice(0, 10), time: timestamp.slice(11, 16), zone };
+export function wallTime(timestamp: Timestamp, zone: string): { readonly date: string; readonly time: string } {
+  if (zone === "UTC") return { date: timestamp.slice(0, 10), time: timestamp.slice(11, 16) };
   const field: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
   for (const { type, value } of calendarOf(zone).formatToParts(timestampToMs(timestamp))) field[type] = value;
-  return { date: `${field.year}-${field.month}-${field.day}`, time: `${field.hour}:${field.minute}`, zone };
+  return { date: `${field.year}-${field.month}-${field.day}`, time: `${field.hour}:${field.minute}` };
 }
 
 /** Kept for each zone: to make one takes as long as to use it many times. */
@@ -260,6 +267,10 @@ export function formatCount(count: number): string {
     .toString()
     .replace(/\B(?=(\d{3})+$)/g, ",");
 }
+
+/** `1 message`, `1,234 messages`. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`;
 
 /** `532 B`, `1.2 MB`: powers of a thousand, two or three figures. */
 export function formatBytes(bytes: number): string {

@@ -75,13 +75,8 @@ const openers: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-const thinkingAloud = new RegExp(
-  Object.values(openers)
-    .flat()
-    .map((opener) => `^${opener}`)
-    .join("|"),
-  "iu",
-);
+// Tied to the start once, for all of them: alternatives that are each tied to it would be tried at every place of a text.
+const thinkingAloud = new RegExp(`^(?:${Object.values(openers).flat().join("|")})`, "iu");
 
 export const thinksAloud = (text: string): boolean =>
   [text, text.replace(greeting, "")].some((start) => thinkingAloud.test(start));

@@ -40,6 +40,9 @@ export function estimateTokens(text: string): number {
   return hundredths === 0 ? 0 : Math.max(1, Math.round(hundredths / 100));
 }
 
+export const sumTokens = (items: readonly { readonly tokens: number }[]): number =>
+  items.reduce((sum, { tokens }) => sum + tokens, 0);
+
 /** Kinds of UTF-16 code units. */
 const kind = {
   lower: 0,

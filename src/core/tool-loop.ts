@@ -4,8 +4,8 @@
  */
 
 import { wordsOf } from "./errors.ts";
-import type { ConversationId, Json } from "./model.ts";
-import type { Model, ToolCall, ToolOffer, ToolStep } from "./ports.ts";
+import type { Json } from "./model.ts";
+import type { CompletionRequest, Model, ToolCall, ToolOffer, ToolStep } from "./ports.ts";
 import { lastDelegatePrompt } from "./prompts.ts";
 import { completeWithin } from "./spend.ts";
 
@@ -13,11 +13,8 @@ export interface LoopTool extends ToolOffer {
   run(args: Json): Promise<{ readonly text: string; readonly isError: boolean }>;
 }
 
-export interface LoopTask {
-  readonly system: string;
-  readonly prompt: string;
+export interface LoopTask extends Pick<CompletionRequest, "system" | "prompt" | "conversation"> {
   readonly maxTokens: number;
-  readonly conversation: ConversationId | null;
   readonly signal: AbortSignal | undefined;
   readonly tools: readonly LoopTool[];
   readonly onStep: (step: number) => void;

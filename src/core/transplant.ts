@@ -8,11 +8,11 @@ import { mustFind } from "./compact.ts";
 import { summaryInShort } from "./dissolve.ts";
 import type { SummaryInShort } from "./dissolve.ts";
 import { LcmError } from "./errors.ts";
-import { plural } from "./explore-lines.ts";
 import type { ConversationId, SummaryId } from "./model.ts";
 import type { Store } from "./ports.ts";
 import { promptTokens } from "./render-summary.ts";
 import { applyOrReplan } from "./replan.ts";
+import { plural, sumTokens } from "./text.ts";
 
 export interface Transplantation extends TransplantPlan {
   readonly summaries: readonly SummaryId[];
@@ -39,7 +39,7 @@ export async function planTransplant(
   }
   const copying = await store.planTransplant(source, target);
   const taker = await mustFind(store, target);
-  if (copying.existing.length + copying.copied > 0) throw await duplicate(store, source, target, copying);
+  if (copying.existing.length + copying.copied > 0) throw await duplicate(store, { source, target, ...copying });
   const { totals } = taker;
   const shown = await store.summaries({ ids: copying.summaries });
   return {
@@ -57,38 +57,31 @@ export async function planTransplant(
     tokensBefore: promptTokens(totals),
     tokensAfter: promptTokens({
       ...totals,
-      contextTokens: totals.contextTokens + shown.reduce((sum, { tokens }) => sum + tokens, 0),
+      contextTokens: totals.contextTokens + sumTokens(shown),
       contextItems: totals.contextItems + shown.length,
     }),
   };
 }
 
+/** What of the one conversation the other holds already. */
+type Held = Pick<TransplantPlan, "source" | "target"> & Pick<Copying, "existing" | "copied">;
+
 const namedMax = 3;
 
 /** Says what is there, and the way on that fits how it came there. */
-async function duplicate(
-  store: Store,
-  source: ConversationId,
-  target: ConversationId,
-  { existing, copied }: Pick<Copying, "existing" | "copied">,
-): Promise<LcmError> {
+async function duplicate(store: Store, held: Held): Promise<LcmError> {
+  const { target, existing, copied } = held;
   const more = existing.length > namedMax ? ` and ${existing.length - namedMax} more` : "";
   const what =
     existing.length === 0
       ? `${plural(copied, "message")} of those that would be copied`
       : `what would be copied: ${existing.slice(0, namedMax).join(", ")}${more}`;
   return new LcmError("conflict", `conversation ${target} already holds ${what}`, {
-    hint: await wayOn(store, source, target, existing, copied),
+    hint: await wayOn(store, held),
   });
 }
 
-async function wayOn(
-  store: Store,
-  source: ConversationId,
-  target: ConversationId,
-  existing: readonly SummaryId[],
-  copied: number,
-): Promise<string> {
+async function wayOn(store: Store, { source, target, existing, copied }: Held): Promise<string> {
   const steps = await store.journal({ conversation: target });
   const earlier = steps.find(
     ({ operation, subject, undoneBy }) =>
@@ -126,7 +119,7 @@ export async function transplant(
     onReplan,
   });
   if (done.kind === "empty") return null;
-  if (done.kind === "duplicate") throw await duplicate(store, source, target, done);
+  if (done.kind === "duplicate") throw await duplicate(store, { source, target, ...done });
   const { change, contextItems, summaries, messages } = done;
   return { plan, change, contextItems, summaries, messages };
 }

@@ -3,7 +3,17 @@
  * is for, and how it stands to others: which question it answers, what it repeats or corrects.
  */
 
-import { assent, commonWords, cuePatterns, cuePhrases, cueWords, narration, smallTalk, type CueKind } from "./cues.ts";
+import {
+  assent,
+  commonWords,
+  cueKinds,
+  cuePatterns,
+  cuePhrases,
+  cueWords,
+  narration,
+  smallTalk,
+  type CueKind,
+} from "./cues.ts";
 import type { Statement } from "./statements.ts";
 
 type TermKind = "word" | "name" | "code" | "number" | "pair";
@@ -218,7 +228,7 @@ const emoji = String.raw`\p{Emoji_Presentation}`;
 const termPattern = new RegExp(String.raw`${address}|[「『《“]?[${unspaced}]+|${spacedTerm}|${emoji}`, "gv");
 const unspacedPattern = new RegExp(`[${unspaced}]`, "v");
 const cueOfWord: ReadonlyMap<string, CueKind> = new Map(
-  cueWords.flatMap(([cue, words]) => words.map((word) => [word, cue] as const)),
+  cueKinds.flatMap((cue) => cueWords[cue].map((word) => [word, cue] as const)),
 );
 const placesMax = 12;
 const addressWorth = 2;
@@ -300,9 +310,9 @@ function createVocabulary(): Vocabulary {
         meet(term);
       }
       if (statement.form === "said") {
-        for (const [cue, phrase] of cuePhrases) if (phrase.test(statement.text)) cues.add(cue);
+        for (const cue of cueKinds) if (cuePhrases[cue]?.test(statement.text) === true) cues.add(cue);
         if (isUnspaced || /[\u0590-\u0dff\uac00-\ud7a3]/.test(statement.text))
-          for (const [cue, pattern] of cuePatterns) if (pattern.test(statement.text)) cues.add(cue);
+          for (const cue of cueKinds) if (cuePatterns[cue].test(statement.text)) cues.add(cue);
       }
       return { terms, cues };
     },

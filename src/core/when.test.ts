@@ -43,3 +43,11 @@ describe("guarantee 29: a time is typed in the user's zone", () => {
     }
   });
 });
+
+describe("a time of the first years that can be told", () => {
+  it("is not taken for a number of seconds", () => {
+    assert.equal(read("1971-01-01"), "1971-01-01T00:00:00.000Z");
+    assert.equal(read("1971-01-01 09:00", "Asia/Tokyo"), "1971-01-01T00:00:00.000Z");
+    assert.equal(read("55y"), "1971-03-24T01:30:00.000Z");
+  });
+});

@@ -2,9 +2,8 @@
 
 import { LcmError } from "./errors.ts";
 import type { Timestamp } from "./model.ts";
-import { parseTimestamp, timestampToMs } from "./text.ts";
+import { dayMs, parseTimestamp, timestampAt, timestampToMs, wallTime } from "./text.ts";
 
-const dayMs = 86_400_000;
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs, w: 7 * dayMs, y: 365 * dayMs };
 
 interface Written {
@@ -28,7 +27,7 @@ export function parseSpan(
 /** `2h` ago, `today`, `yesterday`, or a date with or without a time; without a zone it is in the given one. */
 export function parseWhen(name: string, text: string, zone: string, now: Timestamp): Timestamp {
   const typed = text.trim();
-  const when = ago(typed, now) ?? dayByName(typed, zone, now) ?? wallTime(typed, zone) ?? parseTimestamp(typed);
+  const when = ago(typed, now) ?? dayByName(typed, zone, now) ?? onTheWall(typed, zone) ?? parseTimestamp(typed);
   if (when !== null) return when;
   throw new LcmError("invalid", `${name} is ${JSON.stringify(text)}, which is no time`, {
     hint: "for example 2026-02-17, '2026-02-17 15:30', 2026-02-17T15:30:00Z, yesterday, 2h or 7d",
@@ -50,7 +49,7 @@ function dayByName(text: string, zone: string, now: Timestamp): Timestamp | null
 
 const wall = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)?$/;
 
-function wallTime(text: string, zone: string): Timestamp | null {
+function onTheWall(text: string, zone: string): Timestamp | null {
   if (!wall.test(text)) return null;
   // Read as if the clock on the wall showed UTC, which also refuses the 31st of February.
   const read = parseTimestamp(text.length === 10 ? `${text}T00:00:00Z` : `${text.replace(" ", "T")}Z`);
@@ -63,26 +62,14 @@ function fromWall(shownMs: number, zone: string): Timestamp {
   return fromMs(shownMs - offsetMs(first, zone));
 }
 
-/** How far the zone's clocks are ahead of UTC at this instant. */
+/** How far the zone's clocks are ahead of UTC at this instant, to the minute. */
 function offsetMs(instantMs: number, zone: string): number {
-  const format = new Intl.DateTimeFormat("en-US", {
-    timeZone: zone,
-    hourCycle: "h23",
-    year: "numeric",
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-    second: "numeric",
-  });
-  const part = new Map(format.formatToParts(instantMs).map(({ type, value }) => [type, Number(value)]));
-  const of = (type: Intl.DateTimeFormatPartTypes): number => part.get(type) ?? 0;
-  const shown = Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second"));
-  return shown - Math.floor(instantMs / 1_000) * 1_000;
+  const { date, time } = wallTime(fromMs(instantMs), zone);
+  return Date.parse(`${date}T${time}Z`) - Math.floor(instantMs / 60_000) * 60_000;
 }
 
 function fromMs(ms: number): Timestamp {
-  const when = parseTimestamp(ms);
+  const when = timestampAt(ms);
   if (when !== null) return when;
   throw new LcmError("invalid", "that time is out of range", { hint: "name one between 1970 and 9999" });
 }
