@@ -214,6 +214,14 @@ export function page(results: readonly Result[], { machine, concurrency }: Circu
       ...figures.map((figure) => line([figure.label, ...results.map((result) => cell(figure, result))])),
     ].join("\n"),
   );
+  const [first, last] = [results[0], results.at(-1)];
+  const grown = Object.values(groups)
+    .flat()
+    .flatMap(({ plotted, of }) => {
+      const [before, after] = [first && of(first), last && of(last)];
+      if (plotted === undefined || before === undefined || after === undefined) return [];
+      return [`${plotted} ${(after / before).toFixed(2)}×`];
+    });
   const slow = Object.entries(concurrency).map(([calls, seconds]) => `${seconds.toFixed(1)} s at concurrency ${calls}`);
   return `# What it costs
 
@@ -221,6 +229,8 @@ Written by \`npm run bench -- --doc\`; the figures are those of one run on one m
 are noisy, CPU time less so.
 
 ![How cost grows from a thousand messages to a million](growth.svg)
+
+From ${first?.name ?? ""} to ${last?.name ?? ""}: ${grown.join(", ")}.
 
 Where two figures stand in a cell, the second is the *floor*, measured in the same run on the same file: the same rows
 written or read by bare prepared statements with nothing else done, values ready ([bench/floor.ts](../bench/floor.ts)). For words it is

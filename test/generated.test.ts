@@ -49,7 +49,8 @@ describe("the generator", () => {
   }
 
   it("finds missing and stale files, writes exactly those, and then finds nothing", () => {
-    const paths = ["docs/settings.md", "docs/schema.md", "docs/keys.md", "docs/tools.md", "openclaw.plugin.json"];
+    const pages = ["guarantees", "imports", "settings", "schema", "keys", "tools"].map((page) => `docs/${page}.md`);
+    const paths = [...pages, "openclaw.plugin.json"];
     const missing = run(true);
     assert.equal(missing.status, 1);
     assert.deepEqual(

@@ -82,8 +82,8 @@ SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.`,
 
 export const licences: Readonly<Record<string, Licence>> = {
   "@ai-sdk/provider-utils": apache("2023 Vercel, Inc."),
-  "@earendil-works/pi-tui": mit("2025 Mario Zechner"),
-  "@workflow/serde": apache("Vercel, Inc."),
+  "@earendil-works/pi-tui": mit("Mario Zechner"),
+  "@workflow/serde": apache("the authors of @workflow/serde"),
   ajv: mit("2015-2021 Evgeny Poberezkin"),
   "ajv-formats": mit("2020 Evgeny Poberezkin"),
   "content-type": mit("2015 Douglas Christopher Wilson"),

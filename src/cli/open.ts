@@ -81,7 +81,7 @@ export function createDatabase(
   const filesDir = defaultFilesDir(path);
   const missing = (): LcmError =>
     new LcmError("not_found", `there is no database at ${path}`, {
-      hint: "`lcm import FILE…` makes one out of transcripts; --db or LCM_DATABASE_PATH names another place",
+      hint: "`lcm import FILE…` makes one out of transcripts, `lcm demo --keep` one to look around in; --db or LCM_DATABASE_PATH names another place",
     });
   const kind = (): ReturnType<Database["kind"]> => {
     const found = identify(path);

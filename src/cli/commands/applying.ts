@@ -36,7 +36,7 @@ export async function backUpFirst(session: Session, command: Command): Promise<s
   const { path, pruned } = await session.database.backup(undefined);
   if (!session.json) {
     session.note(session.paint.soft(`backup: ${path}`));
-    for (const old of pruned) session.note(session.paint.soft(`the newest three are kept; removed: ${old}`));
+    if (pruned.length > 0) session.note(session.paint.soft(`the newest three are kept; removed: ${pruned.join(", ")}`));
   }
   return path;
 }
