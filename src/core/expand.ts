@@ -162,13 +162,12 @@ async function inPages<Id, Row>(
   return rows;
 }
 
-/** All of them, if they are not too many; else those that answer, with what stands beside them, and then the first. */
+/** All of them, if they are not too many; else those that answer, with what stands beside them; else the first. */
 function worthReading(messages: readonly MessageId[], scores: Scores | null): readonly MessageId[] {
   if (messages.length <= messagesMax) return messages;
   const answers = (id: MessageId | undefined): boolean => id !== undefined && scores?.has(id) === true;
-  const first = messages.filter((id, at) => answers(id) || answers(messages[at - 1]) || answers(messages[at + 1]));
-  const chosen = new Set([...first, ...messages.slice(0, messagesMax - first.length)]);
-  return messages.filter((id) => chosen.has(id));
+  const answering = messages.filter((id, at) => answers(id) || answers(messages[at - 1]) || answers(messages[at + 1]));
+  return (answering.length === 0 ? messages : answering).slice(0, messagesMax);
 }
 
 export const summaryToItem = (summary: Summary): Expanded => ({
@@ -230,9 +229,9 @@ function byRelevance(items: readonly Expanded[], scores: Scores): readonly Expan
     const [before, behind] = [items[at - 1], items[at + 1]].map((beside) =>
       beside?.kind === "message" ? beside : undefined,
     );
-    if (saysLittle(item.text) && !asks(before)) return 0;
     // An answer often shares no word with its question, but stands right behind what does.
-    return own(item) + replyShare * own(before) + leadShare * own(behind);
+    const speaks = own(item) + replyShare * own(before) + leadShare * own(behind);
+    return speaks > 0 && saysLittle(item.text) && !asks(before) ? 0 : speaks;
   });
   const speaking = items.flatMap((item, at) => ((worth[at] ?? 0) > 0 ? [{ item, worth: worth[at] ?? 0 }] : []));
   return speaking.length === 0 ? items : speaking.toSorted((a, b) => b.worth - a.worth).map(({ item }) => item);
@@ -245,7 +244,7 @@ const leadShare = 0.05;
 
 /** Too little to tell anything by itself: "continue", "/", "(no output)". Where somebody asked, it is an answer. */
 export const saysLittle = (text: string): boolean =>
-  (text.match(/[\p{L}\p{N}]+/gu) ?? []).length < 3 && !/[\p{N}\p{Lo}]/u.test(text);
+  !/^[^\p{L}\p{N}]*(?:[\p{L}\p{N}]+[^\p{L}\p{N}]+){2}[\p{L}\p{N}]/u.test(text) && !/[\p{N}\p{Lo}]/u.test(text);
 
 export const asks = (item: Pick<Expanded, "text"> | undefined): boolean => /[?？]\s*$/u.test(item?.text ?? "");
 
