@@ -593,6 +593,15 @@ describe("guarantee 17: compact tells the truth", () => {
     assert.match(report.message, /nothing was folded; waiting for the model \(auth\)/);
   });
 
+  it("waits for a model that says it was cancelled, though nobody did", async () => {
+    const refused = { kind: "refused", refusal: "cancelled", message: "the connection was closed" } as const;
+    const model: Model = { provider: "scripted", name: "one", complete: async () => refused };
+    const { lcm, id, live } = await ground({ model });
+    await live(20);
+    const { outcome } = await lcm.compact({ conversation: id, mode: "sweep" });
+    assert.deepEqual(outcome, { kind: "waiting", refusal: "cancelled", message: "the connection was closed" });
+  });
+
   it("throws only for a conversation that does not exist", async () => {
     const { lcm } = await ground();
     await assert.rejects(lcm.compact({ conversation: 999 as ConversationId, mode: "sweep" }), { code: "not_found" });
@@ -638,6 +647,16 @@ describe("guarantee 20: overflow always has a way out without a model", () => {
       await check();
     });
   }
+
+  it("does no more than a sweep would where that is enough", async () => {
+    const [swept, freed] = [await ground(), await ground()];
+    for (const { live } of [swept, freed]) await live(40);
+    const { passes, tokensAfter } = await swept.lcm.compact({ conversation: swept.id, mode: "sweep" });
+    const way = { mode: "until_under", targetTokens: tokensAfter } as const;
+    const report = await freed.lcm.compact({ conversation: freed.id, ...way });
+    const shapes = (made: typeof passes): unknown => made.map(({ depth, sourceTokens }) => [depth, sourceTokens]);
+    assert.deepEqual([report.outcome.kind, shapes(report.passes)], ["under", shapes(passes)]);
+  });
 
   it("folds into the fresh tail only when everything else is not enough", async () => {
     const { lcm, id, live, check } = await ground({ config: { freshTailCount: 64 } });

@@ -325,6 +325,23 @@ describe("importing a chat with large content", () => {
       assert.equal((await store.files(id)).length, 4, "the two equal ones are one");
     }, 80);
   });
+
+  it("guarantee 4: and does so over many pages, whatever stands between them", async () => {
+    const at = "2026-02-17T07:37:00.000Z";
+    const lines = Array.from({ length: 226 }, (_, place): Json => {
+      const link = { id: `k${place}`, parentId: place === 0 ? null : `k${place - 1}`, timestamp: at };
+      return place % 25 === 0
+        ? { type: "custom", ...link, data: { place } }
+        : { type: "message", ...link, message: { role: "user", content: `said ${place}` } };
+    });
+    await onStore(async (bring, store) => {
+      const { conversation } = await bring(lines);
+      assert.deepEqual(
+        await Array.fromAsync(exportTranscript(store, conversation?.id ?? assert.fail())),
+        lines.map((line) => JSON.stringify(line)),
+      );
+    });
+  });
 });
 
 describe("exporting after a file was lost", () => {

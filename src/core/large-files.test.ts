@@ -465,6 +465,7 @@ describe("a model that describes large files", () => {
       assert.equal(asked.length, 1);
       assert.ok(asked[0]?.purpose === "file" && asked[0].prompt.includes("lorem lorem"));
       assert.match(text, /\nA list of Latin words\.\n/);
+      assert.match(text, /^\[File file_\w{16} · .* · 2 lines\. Moved out of this message/m);
       assert.equal((await ground.store.usageSince("2026-01-01T00:00:00.000Z" as Timestamp)).calls, 1);
     });
   });

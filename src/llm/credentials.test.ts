@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { describe, it } from "node:test";
 import { makeScratch } from "../testing/scratch.ts";
 import { findCredential } from "./credentials.ts";
@@ -144,7 +144,7 @@ describe("auth profiles", () => {
   it("that have expired are renewed; where that is refused the next is tried, and the reason told at the end", async () => {
     const files = { main: file({ "anthropic:old": { ...login, expires: past } }) };
     const renew: CredentialDeps["renew"] = (path, id) =>
-      Promise.resolve({ kind: "found", secret: `renewed ${id} of ${path.split("/").at(-3)}` });
+      Promise.resolve({ kind: "found", secret: `renewed ${id} of ${path.split(sep).at(-3)}` });
     assert.equal(secretOf(await find("anthropic", { files, deps: { renew } })), "renewed anthropic:old of main");
     assert.equal(secretOf(await find("anthropic", { files, deps: { env: { ANTHROPIC_API_KEY: "env" } } })), "env");
     assert.equal(secretOf(await find("anthropic", { files })), "refused: log in again");

@@ -10,10 +10,11 @@ import { existsSync } from "node:fs";
 import { open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { refusalByStatus } from "../core/model.ts";
 import type { Refused } from "../core/ports.ts";
 import { mainAgentDir } from "./openclaw-files.ts";
 import { fieldsOf, isFields, parseJson, textAt, valueAt } from "./reading.ts";
-import { refusalByStatus, scrub } from "./refusal.ts";
+import { scrub } from "./refusal.ts";
 
 export type Renewed = { readonly kind: "found"; readonly secret: string } | Refused;
 

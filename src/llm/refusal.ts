@@ -3,6 +3,7 @@
  * those are for people, differ between providers and change without notice.
  */
 
+import { refusalByStatus } from "../core/model.ts";
 import type { Refusal } from "../core/model.ts";
 import { listOf, parseJson, textAt, valueAt } from "./reading.ts";
 
@@ -37,26 +38,6 @@ export function troubleOf(failure: Failure, nowMs: number): Trouble {
     retryAfterMs: retryAfterMs(failure.headers, error, nowMs),
     rejected: status === 400 ? rejectedParameters(error) : [],
   };
-}
-
-export function refusalByStatus(status: number): Refusal {
-  switch (status) {
-    case 401:
-    case 402:
-    case 403:
-      return "auth";
-    case 404:
-      return "unknown_model";
-    case 408:
-      return "timeout";
-    case 413:
-      return "too_long";
-    case 429:
-      return "rate_limit";
-    default:
-      // An answer that says "fine" and is none is the provider's trouble as well.
-      return status >= 400 && status < 500 ? "rejected" : "overloaded";
-  }
 }
 
 const slowNetwork = ["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"];

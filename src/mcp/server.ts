@@ -14,7 +14,7 @@ import type { AskProgress } from "../core/question.ts";
 import { LcmError } from "../core/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { Reader } from "../core/scope.ts";
-import { progressWords } from "../tools/progress.ts";
+import { progressWords } from "../tools/show.ts";
 import { tools } from "../tools/tools.ts";
 
 interface McpOptions {

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { HostMessage } from "../core/content.ts";
 import { tokensOf } from "../core/present.ts";
-import { beginAttempt, budgetOf, isFirstCall, learnFromOverflow, learnFromTurn } from "./budget.ts";
+import { beginAttempt, budgetOf, isFirstCall, learnFromOverflow, learnFromTurn, recallAllowance } from "./budget.ts";
 import type { AssembleCall, CommitCall } from "./host.ts";
 import type { SessionMemory } from "./runtime.ts";
 
@@ -26,7 +26,6 @@ const loopCall = (tokenBudget: number): AssembleCall => ({
 const committed = (...messages: readonly HostMessage[]): CommitCall => ({
   sessionId: "s",
   advancementKey: "t",
-  admission: { entryId: "1" },
   terminal: { entryId: "2" },
   messages,
   runtimeContext: { modelContextWindow: window },
@@ -60,6 +59,28 @@ describe("the budget of an attempt", () => {
     const attempt = beginAttempt(firstCall(36_000));
     assert.equal(budgetOf(attempt, firstCall(36_000), fresh(), 0), 32_400);
     assert.equal(budgetOf(attempt, firstCall(36_000), known(12_288), 0), 23_712);
+  });
+
+  it("sets aside after a restart what the stored budget lacks, if it can be of the same model", () => {
+    const attempt = beginAttempt(firstCall(36_000));
+    const recalled = (promptBudget: number | null, memory = fresh()): number => {
+      recallAllowance(memory, attempt, promptBudget);
+      return budgetOf(attempt, firstCall(36_000), memory, 0);
+    };
+    assert.equal(recalled(20_000), 36_000 - 16_384);
+    assert.equal(recalled(20_000, known(512)), 36_000 - 512, "what is remembered is newer");
+    for (const other of [null, 36_000, 90_000, 17_000]) assert.equal(recalled(other), 32_400);
+  });
+
+  it("does not set aside what the turn before had grown by, of a provider that counts nothing", () => {
+    const memory = fresh();
+    const before = beginAttempt(firstCall(36_000));
+    for (const call of [firstCall(36_000), loopCall(63_900), loopCall(53_900)]) budgetOf(before, call, memory, 0);
+    learnFromTurn(memory, before, committed(user, { role: "assistant", content: "hi" }));
+    assert.equal(memory.promptBudget, 22_400);
+    const attempt = beginAttempt(firstCall(36_000));
+    recallAllowance(memory, attempt, memory.promptBudget);
+    assert.equal(budgetOf(attempt, firstCall(36_000), memory, 0), 32_400);
   });
 
   it("never exceeds the first figure less the growth, whatever the host names", () => {

@@ -57,6 +57,14 @@ export function budgetOf(attempt: Attempt, call: AssembleCall, memory: SessionMe
 const allowanceOf = ({ allowance }: SessionMemory, named: number): number =>
   allowance ?? Math.ceil(named * shareUnknown);
 
+/** After a restart nothing is remembered; but the budget that was stored says how much was set aside, if it is of the like. */
+export function recallAllowance(memory: SessionMemory, { named }: Attempt, promptBudget: number | null): void {
+  // Within a process what a turn had grown by would be set aside from the next one on, and never be given back.
+  if (memory.allowance !== null || memory.promptBudget !== null) return;
+  const aside = named - (promptBudget ?? named);
+  if (aside > 0 && aside <= named / 2) memory.allowance = Math.ceil(aside / step) * step;
+}
+
 /** After a turn: what the provider counted, beyond what we know of. More is set aside at once, less by halves. */
 export function learnFromTurn(memory: SessionMemory, attempt: Attempt, call: CommitCall): void {
   const window = call.runtimeContext?.modelContextWindow;

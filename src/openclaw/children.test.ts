@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { LcmError } from "../core/errors.ts";
 import { msToTimestamp, timestampToMs } from "../core/text.ts";
 import { createRecallWorld } from "../testing/recall-world.ts";
@@ -10,8 +12,11 @@ import type { Runtime } from "./runtime.ts";
 const parentKey = "agent:ada:main";
 const childKey = "agent:ada:subagent:one";
 
-async function makeWorld(config: Readonly<Record<string, unknown>> = {}) {
-  const world = await createRecallWorld({ config });
+async function makeWorld(
+  config: Readonly<Record<string, unknown>> = {},
+  options: { readonly patienceMs?: number } = {},
+) {
+  const world = await createRecallWorld({ config, ...options });
   const { runtime, store } = world;
   const fork = async (call: Partial<SpawnCall> = {}) =>
     await grantFork(runtime, {
@@ -56,6 +61,35 @@ describe("a child that goes on with its parent's context", () => {
       assert.equal(runtime.grants.size, 0);
       assert.notEqual((await store.grant(grant))?.revokedAt, null);
       await endChild(runtime, childKey);
+    }
+  });
+
+  it("does not hold up its parent's turn while another process writes, and may read as soon as it can be noted", async () => {
+    const { runtime, fork, held } = await makeWorld({}, { patienceMs: 1 });
+    const other = new DatabaseSync(runtime.path);
+    other.exec("BEGIN IMMEDIATE");
+    await fork();
+    assert.equal(runtime.grants.size, 0);
+    other.exec("COMMIT");
+    other.close();
+    while (!runtime.grants.has(childKey)) await sleep(5);
+    assert.equal((await held())?.revokedAt, null);
+  });
+
+  it("has no grant left if it ends, or is not begun at all, before the grant could be noted", async () => {
+    for (const way of ["end", "rollback"]) {
+      const { runtime, fork } = await makeWorld({}, { patienceMs: 1 });
+      const other = new DatabaseSync(runtime.path);
+      other.exec("BEGIN IMMEDIATE");
+      const preparation = await fork();
+      if (way === "end") await endChild(runtime, childKey);
+      else await preparation?.rollback();
+      other.exec("COMMIT");
+      const grants = other.prepare("SELECT revoked_at IS NOT NULL AS isRevoked FROM expansion_grants");
+      for (let looks = 0; looks < 400 && grants.get()?.["isRevoked"] !== 1; looks++) await sleep(5);
+      assert.deepEqual({ ...grants.get() }, { isRevoked: 1 }, way);
+      other.close();
+      assert.equal(runtime.grants.size, 0);
     }
   });
 

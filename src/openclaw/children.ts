@@ -22,20 +22,37 @@ export async function grantFork(runtime: Runtime, call: SpawnCall): Promise<{ ro
   const { parentSessionKey, childSessionKey, contextMode, ttlMs = 0 } = call;
   const isOurs = serviceOf(runtime.settings.values, parentSessionKey) !== "left";
   if (contextMode !== "fork" || !isOurs) return undefined;
-  try {
+  const during = `${childSessionKey} was given leave to read`;
+  const isGiven = await patiently(runtime, childSessionKey, during, async () => {
     const { store, clock, settings } = await runtime.open();
     const inherited = await inheritanceOf(store, call, runtime.grants.get(parentSessionKey)?.grant);
-    if (inherited.conversations.length === 0) return undefined;
+    if (inherited.conversations.length === 0) return false;
     const { id: grant } = await store.issueGrant({
       ...inherited,
       tokenCap: settings.maxExpandTokens,
       expiresAt: msToTimestamp(timestampToMs(clock.now()) + (ttlMs > 0 ? ttlMs + graceMs : ttlDefaultMs)),
     });
     runtime.grants.set(childSessionKey, { grant });
-    return { rollback: async () => await endChild(runtime, childSessionKey) };
+    return true;
+  });
+  return isGiven === false ? undefined : { rollback: async () => await endChild(runtime, childSessionKey) };
+}
+
+/**
+ * The parent's turn waits for it, and so not for long. What is late is done all the same, in the child's own order: a
+ * grant is given before it is revoked. Null if it is late, false if it failed.
+ */
+async function patiently<T>(
+  runtime: Runtime,
+  childSessionKey: string,
+  during: string,
+  work: () => Promise<T>,
+): Promise<T | null | false> {
+  try {
+    return (await runtime.inTurn(`the grant of ${childSessionKey}`, during, work))?.value ?? null;
   } catch (error) {
-    runtime.note(`${childSessionKey} was given leave to read`, error);
-    return undefined;
+    runtime.note(during, error);
+    return false;
   }
 }
 
@@ -55,12 +72,10 @@ async function inheritanceOf(
 
 /** What a child that answers a question holds is looked after by the question. */
 export async function endChild(runtime: Runtime, childSessionKey: string): Promise<void> {
-  const held = runtime.grants.get(childSessionKey);
-  if (held === undefined || held.tools !== undefined) return;
-  runtime.grants.delete(childSessionKey);
-  try {
+  await patiently(runtime, childSessionKey, `the grant of ${childSessionKey} was revoked`, async () => {
+    const held = runtime.grants.get(childSessionKey);
+    if (held === undefined || held.tools !== undefined) return;
+    runtime.grants.delete(childSessionKey);
     await (await runtime.open()).store.revokeGrant(held.grant);
-  } catch (error) {
-    runtime.note(`the grant of ${childSessionKey} was revoked`, error);
-  }
+  });
 }

@@ -5,12 +5,12 @@
 
 import { groupsOf, levelSentence } from "../cli/commands/doctor.ts";
 import type { CompactReport, Due } from "../core/compact.ts";
-import { LcmError, wordsOf } from "../core/errors.ts";
+import { wordsOf } from "../core/errors.ts";
 import type { Finding } from "../core/inspect.ts";
 import { isSound } from "../core/inspect.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { CompactionRecord, ContextItem, Conversation, Timestamp } from "../core/model.ts";
-import type { Model, StoreStatus } from "../core/ports.ts";
+import type { StoreStatus } from "../core/ports.ts";
 import { changedSettings } from "../core/settings.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Spend } from "../core/spend.ts";
@@ -18,8 +18,9 @@ import { firstLine, formatBytes, formatCount, formatTimestamp, msToTimestamp } f
 import { count } from "../tools/show.ts";
 import type { CommandContext, TranscriptPlace } from "./host.ts";
 import { createHostModel } from "./model.ts";
+import { told } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
-import { agentOf, isIncognito, serviceOf } from "./sessions.ts";
+import { agentOf, compactionSecondsOf, isIncognito, serviceOf } from "./sessions.ts";
 import type { Service } from "./sessions.ts";
 import { findActive } from "./transcript.ts";
 
@@ -95,11 +96,6 @@ function clockOf({ config }: CommandContext): Asked["clock"] {
       return formatTimestamp(at, timeZone); // There is no such zone, which is for the host to say.
     }
   };
-}
-
-function told(error: unknown): string {
-  const hint = error instanceof LcmError && error.hint !== undefined ? ` (${error.hint})` : "";
-  return `${wordsOf(error)}${hint}`;
 }
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.?$/, ".")}`;
@@ -342,9 +338,6 @@ function verdictOf(findings: readonly Finding[]): string {
 
 // ── Compact ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What the host gives its own `/compact`, unless its config says otherwise. */
-const secondsDefault = 180;
-
 async function fold(asked: Asked): Promise<readonly string[]> {
   const { runtime, call, rest } = asked;
   const left = leftWords(asked);
@@ -352,13 +345,13 @@ async function fold(asked: Asked): Promise<readonly string[]> {
   const lcm = await runtime.open();
   const conversation = await findActive(lcm.store, asked.place);
   if (conversation === null) return [`**This session**: ${nothingYet}`];
-  const model = modelOf(lcm, runtime, call);
-  const seconds = call.config?.agents?.defaults?.compaction?.timeoutSeconds ?? secondsDefault;
+  const llm = call.runtimeContext?.llm;
+  const model = llm === undefined ? null : lcm.metered(createHostModel(llm, runtime));
   const report = await lcm.compact({
     conversation: conversation.id,
     mode: "sweep",
     force: true,
-    signal: AbortSignal.timeout(seconds * 1_000),
+    signal: AbortSignal.timeout(compactionSecondsOf(call.config) * 1_000),
     ...(model === null ? {} : { model }),
     ...(rest === "" ? {} : { customInstructions: rest }),
   });
@@ -369,13 +362,6 @@ async function fold(asked: Asked): Promise<readonly string[]> {
     ...[...byLevel].flatMap(([level, passes]) => levelSentence(level, passes.length) ?? []).map(sentence),
     ...(model === null ? ["OpenClaw offers no model here, so texts are extracted, and follow no instructions."] : []),
   ];
-}
-
-function modelOf(lcm: Lcm, runtime: Runtime, { runtimeContext }: CommandContext): Model | null {
-  const llm = runtimeContext?.llm;
-  if (llm === undefined) return null;
-  const { values: settings } = runtime.settings;
-  return lcm.metered(createHostModel(llm, { settings, sayOnce: (message) => runtime.sayOnce(message) }));
 }
 
 /** What it means, and how it goes on. */

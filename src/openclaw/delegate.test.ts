@@ -177,7 +177,7 @@ describe("afterwards", () => {
     });
     const call = { sessionKey, sessionId: "child" };
     const messages = [{ role: "user", content: "What is the secret?" }];
-    const ends = { advancementKey: "t1", admission: { entryId: "a" }, terminal: { entryId: "b" } };
+    const ends = { advancementKey: "t1", terminal: { entryId: "b" } };
     assert.equal((await engine.bootstrap(call)).bootstrapped, false);
     assert.deepEqual((await engine.assemble({ ...call, messages, tokenBudget: 1_000 })).messages, messages);
     assert.deepEqual(await engine.commitTurn({ ...call, ...ends, messages }), { status: "committed" });

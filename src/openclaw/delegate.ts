@@ -10,6 +10,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { isObject } from "../core/content.ts";
+import { beforeDeadline } from "../core/deadline.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { ConversationId, Json } from "../core/model.ts";
 import type { Completion, CompletionRequest } from "../core/ports.ts";
@@ -69,17 +70,13 @@ async function inTurn<T>(
   timeoutMs: number,
   work: () => Promise<T>,
 ): Promise<T | null> {
-  const patience = Promise.withResolvers<null>();
-  let isOver = false;
-  const timer = setTimeout(() => {
-    isOver = true;
-    patience.resolve(null);
-  }, timeoutMs);
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), timeoutMs);
   const mine = runtime.inOrder(queue, async () => {
     clearTimeout(timer);
-    return isOver ? null : await work();
+    return patience.signal.aborted ? null : await work();
   });
-  return await Promise.race([mine, patience.promise]);
+  return await beforeDeadline(patience.signal, mine, null);
 }
 
 async function askHost(
@@ -88,20 +85,20 @@ async function askHost(
   request: CompletionRequest,
   leftMs: () => number,
 ): Promise<Completion> {
-  const { runtime, lcm, host, agentId } = deps;
+  const { runtime, host, agentId } = deps;
   const child = delegateKey(agentId, randomUUID());
   runtime.grants.set(child, { grant: task.grant, tools: task.tools });
   const runId = await begin(deps, child, request);
   if (runId === null) {
     runtime.grants.delete(child);
-    const model = createHostModel(host().llm, { settings: lcm.settings, sayOnce: (words) => runtime.sayOnce(words) });
+    const model = createHostModel(host().llm, runtime);
     // It has no tools, so it must not be told to use them.
     return await model.complete({ ...request, prompt: lastDelegatePrompt(request.prompt, []) });
   }
   const { subagent } = host();
   let isOver = false;
   try {
-    const ended = await untilAborted(request.signal, subagent.waitForRun({ runId, timeoutMs: leftMs() }));
+    const ended = await beforeDeadline(request.signal, subagent.waitForRun({ runId, timeoutMs: leftMs() }), null);
     isOver = ended?.status === "ok" || ended?.status === "error";
     return await answerOf(subagent, child, ended);
   } finally {
@@ -163,23 +160,11 @@ const messagesMax = 200;
 
 const numberIn = (value: Json | undefined): number => (typeof value === "number" ? value : 0);
 
-function textOf(content: Json | undefined): string {
+/** The text of a message as the host writes one. */
+export function textOf(content: Json | undefined): string {
   if (typeof content === "string") return content;
   const parts = Array.isArray(content) ? content.filter(isObject) : [];
   return parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : [])).join("\n");
-}
-
-async function untilAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T | null> {
-  if (signal === undefined) return await work;
-  const aborted = Promise.withResolvers<null>();
-  const abort = (): void => aborted.resolve(null);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 /** What a tool call may do, the host allows as long as the call's turn goes on; this outlives it. */

@@ -3,12 +3,12 @@
  * operator's, by a command of its own.
  */
 
-import type { HookContext, HookEvent } from "./host.ts";
+import type { HookEvent, SessionNames } from "./host.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, serviceOf } from "./sessions.ts";
 
 /** Never throws. What was begun under the same key since is another session, and stays to be found. */
-export async function hideDeleted(runtime: Runtime, event: HookEvent, context: HookContext): Promise<void> {
+export async function hideDeleted(runtime: Runtime, event: HookEvent, context: SessionNames): Promise<void> {
   const sessionKey = event.sessionKey ?? context.sessionKey;
   const sessionId = event.sessionId ?? context.sessionId;
   if (sessionKey === undefined || sessionId === undefined) return;

@@ -7,20 +7,21 @@
  * because it then brings the turn again.
  */
 
-import { messageToStore } from "../core/content.ts";
+import { isObject, messageToStore } from "../core/content.ts";
 import type { HostMessage } from "../core/content.ts";
 import { wordsOf } from "../core/errors.ts";
 import type { CompactReport } from "../core/compact.ts";
 import type { Lcm } from "../core/lcm.ts";
-import type { Conversation } from "../core/model.ts";
+import type { Conversation, Json } from "../core/model.ts";
 import { pair, safeCuts, tiesOf } from "../core/pairing.ts";
 import type { Appendable, Model } from "../core/ports.ts";
 import { tokensOf } from "../core/present.ts";
 import { recallGuidance } from "../core/prompts.ts";
 import { estimateTokens, parseTimestamp } from "../core/text.ts";
-import { beginAttempt, budgetOf, isFirstCall, learnFromOverflow, learnFromTurn } from "./budget.ts";
+import { beginAttempt, budgetOf, isFirstCall, learnFromOverflow, learnFromTurn, recallAllowance } from "./budget.ts";
 import type { Attempt } from "./budget.ts";
 import { endChild, grantFork } from "./children.ts";
+import { textOf } from "./delegate.ts";
 import type {
   AssembleCall,
   AssembleResult,
@@ -35,7 +36,7 @@ import type {
 } from "./host.ts";
 import { createHostModel } from "./model.ts";
 import type { Runtime, SessionMemory } from "./runtime.ts";
-import { placeOf, serviceOf } from "./sessions.ts";
+import { compactionSecondsOf, placeOf, serviceOf } from "./sessions.ts";
 import { standalonePrefix } from "./moving-over.ts";
 import { drain, findActive } from "./transcript.ts";
 
@@ -61,6 +62,8 @@ export function createEngine(deps: EngineDeps): ContextEngine {
   /** What the host had to show when the turn began, and what has come of the turn since if it is tried anew. */
   let begun: readonly HostMessage[] | null = null;
   let live: readonly HostMessage[] = [];
+  /** Whether the live turn says something again that the store holds as said before it. */
+  let isSaidAgain: (text: string) => boolean = () => false;
   /** Why the store does not hold what came before this turn; null if it does. */
   let behind: string | null = null;
   /** The host names the agent when it begins a turn, and not when it assembles: not every key tells whose it is. */
@@ -130,7 +133,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
       const memory = memoryIn(placeIn(call));
       if (attempt === null || isFirstCall(call)) {
         attempt = beginAttempt(call);
-        live = liveIn(call, (begun ??= call.messages));
+        ({ live, isSaidAgain } = liveIn(call, (begun ??= call.messages)));
         shown = null;
       }
       if (shown !== null && shown.estimatedTokens <= budgetOf(attempt, call, memory, addedBy(shown))) return shown;
@@ -192,11 +195,14 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     if (conversation === null) return null;
     const guidance = await guidanceFor(lcm, conversation);
     const memory = memoryIn(placeIn(call));
+    recallAllowance(memory, current, conversation.promptBudget);
     const budget = budgetOf(current, call, memory, guidance === null ? 0 : estimateTokens(guidance));
-    const liveTokens = live.reduce((sum, message) => sum + tokensOf(message), 0);
+    const liveTokens = sumOf(live);
     const { messages, report } = await lcm.assemble(conversation.id, { budget: Math.max(0, budget - liveTokens) });
     const addition = guidance === null || budget < 0 ? {} : { systemPromptAddition: guidance };
-    return { messages: [...messages, ...live], estimatedTokens: report.tokens + liveTokens, ...addition };
+    const end = endBefore(messages, isSaidAgain);
+    const tokens = report.tokens + liveTokens - sumOf(messages.slice(end));
+    return { messages: [...messages.slice(0, end), ...live], estimatedTokens: tokens, ...addition };
   }
 
   async function beginFolding(call: SessionCall, during: string): Promise<void> {
@@ -248,9 +254,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
 
   function modelOf({ runtimeContext, runtimeSettings }: SessionCall): Model | null {
     const llm = runtimeContext?.llm;
-    if (llm === undefined) return null;
-    const { values: settings } = runtime.settings;
-    return createHostModel(llm, { settings, runtimeSettings, sayOnce: (message) => runtime.sayOnce(message) });
+    return llm === undefined ? null : createHostModel(llm, runtime, runtimeSettings);
   }
 
   /** A run that no transcript is kept of: its messages have no ids, but each has its time. */
@@ -271,20 +275,52 @@ export function createEngine(deps: EngineDeps): ContextEngine {
   }
 }
 
+interface Live {
+  readonly live: readonly HostMessage[];
+  readonly isSaidAgain: (text: string) => boolean;
+}
+
 /**
- * A turn that has used tools already and is tried anew, after an overflow: the host then counts what has come of it as
- * told before, and only asks to go on. None of that is stored yet. The host joins messages of a user, so that the last
- * one of before may have become the first one of the turn.
+ * A turn that is tried anew, after an overflow or an empty answer: the host then counts what has come of it as told
+ * before, and only asks to go on. None of that is stored yet. The host joins messages of a user, also across answers
+ * without a word, so that the last one of before may have become the first one of the turn.
+ *
+ * A user's words without an answer, because the gateway was ended, the host takes out of what was said, and puts them
+ * into the next prompt. That it has done so stands in its transcript only after we have read it.
  */
-function liveIn({ messages }: AssembleCall, begun: readonly HostMessage[]): readonly HostMessage[] {
+function liveIn({ messages, prompt = "" }: AssembleCall, begun: readonly HostMessage[]): Live {
   const last = begun.at(-1);
   // With a limit to its history the host may show less of what was before than it did first.
   const words = JSON.stringify(last);
   const at = messages.slice(0, begun.length).findLastIndex((message) => JSON.stringify(message) === words);
-  if (at >= 0) return messages.slice(at + 1);
-  const isJoined = last?.["role"] === "user" && JSON.stringify(messages[begun.length - 1]) !== JSON.stringify(last);
-  return messages.slice(isJoined ? begun.length - 1 : begun.length);
+  const joined = messages[begun.length - 1];
+  if (at < 0 && last?.["role"] === "user" && joined !== undefined) {
+    const told = textOf(joined["content"]);
+    return { live: messages.slice(begun.length - 1), isSaidAgain: (text) => told.includes(text) };
+  }
+  const before = textOf(messages.at(-1)?.["content"]);
+  return {
+    live: messages.slice(at >= 0 ? at + 1 : begun.length),
+    isSaidAgain: (text) => prompt.includes(text) && !before.includes(text),
+  };
 }
+
+/** Where what the live turn says again begins, at the end of what was said. */
+function endBefore(messages: readonly HostMessage[], isSaidAgain: Live["isSaidAgain"]): number {
+  let end = messages.length;
+  for (const [at, { role, content }] of [...messages.entries()].reverse()) {
+    const text = textOf(content).trim();
+    if (role === "user" && text !== "" && isSaidAgain(text)) end = at;
+    else if (role !== "assistant" || text !== "" || hasCalls(content)) break;
+  }
+  return end;
+}
+
+const hasCalls = (content: Json | undefined): boolean =>
+  Array.isArray(content) && content.some((part) => isObject(part) && part["type"] === "toolCall");
+
+const sumOf = (messages: readonly HostMessage[]): number =>
+  messages.reduce((sum, message) => sum + tokensOf(message), 0);
 
 const addedBy = ({ systemPromptAddition }: AssembleResult): number =>
   systemPromptAddition === undefined ? 0 : estimateTokens(systemPromptAddition);
@@ -298,7 +334,7 @@ async function guidanceFor({ store }: Lcm, { id, totals }: Conversation): Promis
 
 const passOn = ({ messages }: AssembleCall): AssembleResult => ({
   messages,
-  estimatedTokens: messages.reduce((sum, message) => sum + tokensOf(message), 0),
+  estimatedTokens: sumOf(messages),
 });
 
 /** The newest of the host's own messages that fit, calls with their results. */
@@ -314,13 +350,10 @@ function fitted({ messages }: AssembleCall, budget: number): AssembleResult {
   );
   const cut = cuts.find((each) => costFrom(each) <= budget) ?? messages.length;
   const kept = pair(messages.slice(cut)).messages.map(({ message }) => message);
-  return { messages: kept, estimatedTokens: kept.reduce((sum, message) => sum + tokensOf(message), 0) };
+  return { messages: kept, estimatedTokens: sumOf(kept) };
 }
 
 // ── Compaction that is waited for ────────────────────────────────────────────────────────────────────────────────────
-
-/** The host gives a compaction three minutes unless its config says otherwise. */
-const hostSecondsDefault = 180;
 
 /**
  * How long the model is waited for. Whoever has asked for a compaction can wait; a turn that needs one to go on cannot,
@@ -333,8 +366,7 @@ function patienceMsOf({ compactionTarget }: CompactCall, isUnderWay: boolean): n
 
 /** At most two thirds of the time for the model, and most of the rest for going on without one. */
 function deadlinesOf({ abortSignal, runtimeContext }: CompactCall, patienceMs: number) {
-  const seconds = runtimeContext?.config?.agents?.defaults?.compaction?.timeoutSeconds ?? hostSecondsDefault;
-  const ms = Math.max(1, seconds) * 1_000;
+  const ms = Math.max(1, compactionSecondsOf(runtimeContext?.config)) * 1_000;
   const own = AbortSignal.timeout(Math.floor(0.9 * ms));
   return {
     signal: abortSignal === undefined ? own : AbortSignal.any([own, abortSignal]),

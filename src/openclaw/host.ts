@@ -9,31 +9,40 @@ import type { Json, JsonObject } from "../core/model.ts";
 // ── The plugin's api ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface PluginApi {
-  readonly id: string;
-  readonly registrationMode: string;
   /** openclaw.json as it is written. */
   readonly config: HostConfig;
-  /** Our part of it, with defaults of the manifest filled in. */
-  readonly pluginConfig?: Readonly<Record<string, unknown>>;
   /** Some of its parts throw when touched while the plugin registers. */
   readonly runtime: HostRuntime;
   readonly logger: Logger;
-  on(hook: string, handler: (event: HookEvent, context: HookContext) => unknown): void;
-  registerContextEngine(id: string, factory: (context: EngineContext) => ContextEngine | Promise<ContextEngine>): void;
-  registerTool(factory: (context: ToolContext) => HostTool | null, options: { readonly name: string }): void;
+  on(hook: string, handler: (event: HookEvent, context: SessionNames) => unknown): void;
+  registerContextEngine(id: string, factory: () => Promise<ContextEngine>): void;
+  registerTool(factory: (context: SessionNames) => HostTool | null, options: { readonly name: string }): void;
   registerCommand(command: SlashCommand): void;
+  /** The program is one of commander. */
   registerCli(
-    registrar: (host: CliHost) => void | Promise<void>,
-    options: { readonly descriptors: readonly CliDescriptor[] },
+    registrar: (host: { readonly program: unknown; readonly config: HostConfig }) => Promise<void>,
+    options: {
+      readonly descriptors: readonly {
+        readonly name: string;
+        readonly description: string;
+        readonly hasSubcommands: boolean;
+      }[];
+    },
   ): void;
-  registerService(service: Service): void;
+  registerService(service: { readonly id: string; start(): void; stop(): Promise<void> }): void;
+}
+
+/** What a hook, a tool or a command is told of the session that it is about. */
+export interface SessionNames {
+  readonly agentId?: string;
+  readonly sessionKey?: string;
+  readonly sessionId?: string;
 }
 
 export interface Logger {
   info(message: string): void;
   warn(message: string): void;
   error(message: string): void;
-  debug?(message: string): void;
 }
 
 export interface HostConfig {
@@ -55,35 +64,11 @@ export interface HostRuntime {
   readonly subagent: Subagents;
 }
 
-/** Of `session_end` and `before_tool_call`; others have more. */
+/** Of `session_end`; others have more. */
 export interface HookEvent {
   readonly sessionId?: string;
   readonly sessionKey?: string;
   readonly reason?: string;
-}
-
-export interface HookContext {
-  readonly agentId?: string;
-  readonly sessionKey?: string;
-  readonly sessionId?: string;
-}
-
-export interface Service {
-  readonly id: string;
-  start(context: { readonly stateDir: string; readonly logger: Logger }): void | Promise<void>;
-  stop?(): void | Promise<void>;
-}
-
-export interface CliDescriptor {
-  readonly name: string;
-  readonly description: string;
-  readonly hasSubcommands: boolean;
-}
-
-export interface CliHost {
-  /** A commander program. */
-  readonly program: unknown;
-  readonly config: HostConfig;
 }
 
 export interface SlashCommand {
@@ -94,22 +79,13 @@ export interface SlashCommand {
   handler(context: CommandContext): Promise<{ readonly text: string }>;
 }
 
-export interface CommandContext {
-  readonly agentId?: string;
-  readonly sessionKey?: string;
-  readonly sessionId?: string;
+export interface CommandContext extends SessionNames {
   readonly args?: string;
   readonly config?: HostConfig;
   readonly runtimeContext?: { readonly llm?: Llm };
 }
 
 // ── Tools, the host's model, and its sub-agents ──────────────────────────────────────────────────────────────────────
-
-export interface ToolContext {
-  readonly agentId?: string;
-  readonly sessionKey?: string;
-  readonly sessionId?: string;
-}
 
 export interface HostTool {
   readonly name: string;
@@ -188,13 +164,6 @@ export interface Subagents {
 
 // ── The engine ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Any of them may be absent: they are for the hooks of sub-agents. */
-export interface EngineContext {
-  readonly config?: HostConfig;
-  readonly agentDir?: string;
-  readonly workspaceDir?: string;
-}
-
 /** Made anew for every turn, every compaction and every hook. Only what a turn needs to remember may live in it. */
 export interface ContextEngine {
   readonly info: {
@@ -251,27 +220,21 @@ export interface RuntimeSettings {
   readonly model?: { readonly resolved?: string | null; readonly provider?: string | null };
   /** In the first assembly of an attempt the output's reserve; null in those of its loop. */
   readonly limits?: { readonly maxOutputTokens?: number | null };
-  readonly diagnostics?: { readonly fallbackReason?: string | null; readonly degradedReason?: string | null };
 }
 
 export interface RuntimeContext {
   readonly llm?: Llm;
   readonly config?: HostConfig;
-  readonly tokenBudget?: number;
   readonly modelContextWindow?: number;
   /** In `maintain`, that it is the one after a turn. */
   readonly allowDeferredCompactionExecution?: boolean;
 }
 
-interface TurnEnd {
-  readonly entryId: string;
-}
-
 export interface CommitCall extends SessionCall {
   /** The host's key of the turn. */
   readonly advancementKey: string;
-  readonly admission: TurnEnd;
-  readonly terminal: TurnEnd;
+  /** Its last row. */
+  readonly terminal: { readonly entryId: string };
   /** The same as in the transcript, without their ids. */
   readonly messages: readonly JsonObject[];
 }
@@ -280,7 +243,7 @@ export interface AssembleCall extends SessionCall {
   /** What the host would show, or what the last call of this turn has returned. */
   readonly messages: readonly JsonObject[];
   readonly tokenBudget?: number;
-  readonly model?: string;
+  /** What the user says now, in the first call of an attempt. */
   readonly prompt?: string;
 }
 
@@ -309,7 +272,6 @@ export interface CompactResult {
   readonly result?: {
     readonly tokensBefore: number;
     readonly tokensAfter: number;
-    readonly summary?: string;
     readonly details?: JsonObject;
   };
 }

@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import type { Refusal } from "../core/model.ts";
 import type { CompletionRequest } from "../core/ports.ts";
 import type { LlmAnswer, LlmRequest } from "./host.ts";
+import { resolveSettings } from "../core/settings.ts";
 import { createHostModel } from "./model.ts";
 
 const request: CompletionRequest = {
@@ -30,15 +31,14 @@ function createWorld(
       return await answer(each);
     },
   };
-  const model = createHostModel(llm, {
-    settings: {
-      summaryModel: settings.summaryModel ?? null,
-      summaryProvider: settings.summaryProvider ?? null,
-      summaryTimeoutSeconds: settings.seconds ?? 60,
-    },
-    runtimeSettings: { model: { provider: "anthropic", resolved: "claude" } },
-    sayOnce: (message) => said.push(message),
-  });
+  const values = {
+    ...resolveSettings({ env: {}, config: {} }).values,
+    summaryModel: settings.summaryModel ?? null,
+    summaryProvider: settings.summaryProvider ?? null,
+    summaryTimeoutSeconds: settings.seconds ?? 60,
+  };
+  const runtime = { settings: { values }, sayOnce: (message: string) => void said.push(message) };
+  const model = createHostModel(llm, runtime, { model: { provider: "anthropic", resolved: "claude" } });
   return { model, asked, said };
 }
 

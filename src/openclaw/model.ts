@@ -3,20 +3,21 @@
  * leave, and without it the host's own is asked. It takes text and gives text: what wants tools gets an answer at once.
  */
 
+import { refusalByStatus } from "../core/model.ts";
 import type { Refusal } from "../core/model.ts";
-import type { Completion, CompletionRequest, Model, Refused } from "../core/ports.ts";
-import type { Settings } from "../core/settings.ts";
+import type { Completion, CompletionRequest, Model } from "../core/ports.ts";
+import type { ResolvedSettings, Settings } from "../core/settings.ts";
 import { wordsOf } from "../core/errors.ts";
 import type { Llm, LlmAnswer, RuntimeSettings } from "./host.ts";
+import type { Runtime } from "./runtime.ts";
 
-interface ModelOptions {
-  readonly settings: Pick<Settings, "summaryModel" | "summaryProvider" | "summaryTimeoutSeconds">;
-  readonly runtimeSettings?: RuntimeSettings | undefined;
-  /** Told when the operator asked for a model that the host does not let us ask. */
-  readonly sayOnce: (message: string) => void;
-}
-
-export function createHostModel(llm: Llm, { settings, runtimeSettings, sayOnce }: ModelOptions): Model {
+/** Says so once when the operator asked for a model that the host does not let us ask. */
+export function createHostModel(
+  llm: Llm,
+  runtime: { readonly settings: Pick<ResolvedSettings, "values"> } & Pick<Runtime, "sayOnce">,
+  asked: RuntimeSettings = {},
+): Model {
+  const { values: settings } = runtime.settings;
   const wished = wishOf(settings);
   const ask = async (request: CompletionRequest, model: string | null): Promise<LlmAnswer> =>
     await llm.complete({
@@ -29,8 +30,8 @@ export function createHostModel(llm: Llm, { settings, runtimeSettings, sayOnce }
       ...(model === null ? {} : { model }),
     });
   return {
-    provider: runtimeSettings?.model?.provider ?? "openclaw",
-    name: wished ?? runtimeSettings?.model?.resolved ?? "the host's model",
+    provider: asked.model?.provider ?? "openclaw",
+    name: wished ?? asked.model?.resolved ?? "the host's model",
     async complete(request) {
       try {
         if (wished === null) return toCompletion(await ask(request, null), request.signal);
@@ -38,20 +39,20 @@ export function createHostModel(llm: Llm, { settings, runtimeSettings, sayOnce }
           return toCompletion(await ask(request, wished), request.signal);
         } catch (error) {
           if (!isForbidden(error)) throw error;
-          sayOnce(
+          runtime.sayOnce(
             `summaryModel ${wished} is not asked, but the session's own model: OpenClaw allows a plugin another one ` +
               "only with plugins.entries.lossless-claw.llm.allowModelOverride set to true",
           );
           return toCompletion(await ask(request, null), request.signal);
         }
       } catch (error) {
-        return refusedFor(error, request.signal);
+        return { kind: "refused", refusal: refusalOf(error, request.signal), message: wordsOf(error) };
       }
     },
   };
 }
 
-function wishOf({ summaryModel, summaryProvider }: ModelOptions["settings"]): string | null {
+function wishOf({ summaryModel, summaryProvider }: Settings): string | null {
   if (summaryModel === null) return null;
   return summaryModel.includes("/") || summaryProvider === null ? summaryModel : `${summaryProvider}/${summaryModel}`;
 }
@@ -83,10 +84,6 @@ const failures: ReadonlyMap<string, Refusal> = new Map([
 
 const isForbidden = (error: unknown): boolean => fieldOf(error, "code") === "LLM_COMPLETION_NOT_AUTHORIZED";
 
-function refusedFor(error: unknown, signal: AbortSignal | undefined): Refused {
-  return { kind: "refused", refusal: refusalOf(error, signal), message: wordsOf(error) };
-}
-
 /** By what the host says a failure is, or by the provider's status; never by the words of a message. */
 function refusalOf(error: unknown, signal: AbortSignal | undefined): Refusal {
   if (signal?.aborted === true) return "cancelled";
@@ -95,12 +92,8 @@ function refusalOf(error: unknown, signal: AbortSignal | undefined): Refusal {
   const named = typeof reason === "string" ? reasons.get(reason) : undefined;
   if (named !== undefined) return named;
   const status = fieldOf(error, "status") ?? fieldOf(error, "statusCode");
-  if (typeof status !== "number") return isForbidden(error) ? "rejected" : "unreachable";
-  if (status === 401 || status === 403) return "auth";
-  if (status === 408) return "timeout";
-  if (status === 413) return "too_long";
-  if (status === 429) return "rate_limit";
-  return status >= 500 ? "overloaded" : "rejected";
+  if (typeof status === "number") return refusalByStatus(status);
+  return isForbidden(error) ? "rejected" : "unreachable";
 }
 
 const reasons: ReadonlyMap<string, Refusal> = new Map([

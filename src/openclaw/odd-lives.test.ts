@@ -251,6 +251,65 @@ describe("a session that was moved over or gone back in", () => {
   });
 });
 
+describe("guarantee 14: the live turn appears exactly once, where it takes up one that a kill cut short", () => {
+  const place = placeIn("s1");
+  const said = "asked of the cranes";
+  const isShown = ({ messages }: { readonly messages: readonly HostMessage[] }): boolean =>
+    wordsIn(messages).includes(said);
+  const killed = (): Transcript => {
+    const transcript = begin("s1");
+    talk(transcript, ["the ships"]);
+    transcript.say(user(said));
+    return transcript;
+  };
+  const before = [user("asked of the ships"), assistant("told of the ships")];
+
+  it("leaves the words to the prompt that the host has put them into, in every request of the turn", async () => {
+    await inWorld(async (world) => {
+      const engine = world.engine(readerOf(new Map([["s1", eventsOf(killed())]])));
+      await engine.bootstrap(callOf(place));
+      const prompt = `[Queued user message]\n${said}\n\nStill there?`;
+      const first = await engine.assemble({ ...promptOf(place, before), prompt });
+      assert.match(wordsIn(first.messages), /told of the ships/);
+      assert.equal(isShown(first), false);
+      const loop = { ...promptOf(place, first.messages), runtimeSettings: { limits: { maxOutputTokens: null } } };
+      assert.equal(isShown(await engine.assemble(loop)), false);
+      const shorter = await engine.assemble({ ...loop, tokenBudget: 12_000 });
+      assert.equal(isShown(shorter), false);
+      assert.deepEqual(shorter.messages, first.messages);
+    });
+  });
+
+  it("says once what the host has joined with it, across an answer without a word, when it is tried anew", async () => {
+    await inWorld(async (world) => {
+      const transcript = killed();
+      transcript.say({ role: "assistant", content: [{ type: "text", text: "" }], stopReason: "stop" });
+      const engine = world.engine(readerOf(new Map([["s1", eventsOf(transcript)]])));
+      await engine.bootstrap(callOf(place));
+      const first = await engine.assemble({ ...promptOf(place, [...before, user(said)]), prompt: "Still there?" });
+      assert.equal(wordsIn(first.messages).split(said).length, 2);
+      const joined = [...before, user(`${said}\n\nStill there?`)];
+      const again = await engine.assemble({ ...promptOf(place, joined), prompt: "Please go on." });
+      assert.equal(wordsIn(again.messages).split(said).length, 2);
+      assert.match(wordsIn(again.messages), /told of the ships.*asked of the cranes.*Still there/);
+    });
+  });
+
+  it("shows them where the host does, or where the prompt is about something else", async () => {
+    await inWorld(async (world) => {
+      const read = readerOf(new Map([["s1", eventsOf(killed())]]));
+      for (const call of [
+        { ...promptOf(place, [...before, user(said)]), prompt: said },
+        { ...promptOf(place, before), prompt: "Still there?" },
+      ]) {
+        const engine = world.engine(read);
+        await engine.bootstrap(callOf(place));
+        assert.equal(isShown(await engine.assemble(call)), true);
+      }
+    });
+  });
+});
+
 describe("a session that nobody may keep", () => {
   for (const name of ["dashboard", "subagent", "internal-session-effects"]) {
     it(`stores nothing when it is an incognito one (${name})`, async () => {

@@ -70,8 +70,8 @@ function findRuntime(api: PluginApi): Runtime {
     clock: { now: () => new Date().toISOString() as Timestamp },
     logger: api.logger,
     async openStore() {
-      const { openOrAdopt } = await import("../store/open-or-adopt.ts");
-      return await openOrAdopt(path, (message) => api.logger.info(message));
+      const { openSqliteWorker } = await import("../store/sqlite-worker.ts");
+      return await openSqliteWorker({ path }, (message) => api.logger.info(message));
     },
     async templates() {
       const { loadTemplates } = await import("../llm/templates.ts");

@@ -113,6 +113,12 @@ export function runtimeOf(deps: RuntimeDeps): Runtime {
   return known;
 }
 
+/** What went wrong, and what helps. */
+export function told(error: unknown): string {
+  const hint = error instanceof LcmError && error.hint !== undefined ? ` (${error.hint})` : "";
+  return `${wordsOf(error)}${hint}`;
+}
+
 const troublesKept = 20;
 const sessionsRemembered = 1_000;
 /** A background compaction ends by itself after this long; what it has folded stays. */
@@ -228,8 +234,7 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
     grants: new Map(),
     troubles,
     note(during, error) {
-      const hint = error instanceof LcmError && error.hint !== undefined ? ` (${error.hint})` : "";
-      const message = `${wordsOf(error)}${hint}`;
+      const message = told(error);
       deps.logger.warn(`while ${during}: ${message}`);
       troubles.push({ at: deps.clock.now(), during, message });
       if (troubles.length > troublesKept) troubles.shift();

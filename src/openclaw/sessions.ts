@@ -5,7 +5,7 @@
 
 import { matchesPattern } from "../core/session-pattern.ts";
 import type { Settings } from "../core/settings.ts";
-import type { SessionCall, TranscriptPlace } from "./host.ts";
+import type { HostConfig, SessionCall, TranscriptPlace } from "./host.ts";
 
 /** `served`: stored, folded, assembled. `reader`: has the tools, nothing of it is stored. `left`: the host's alone. */
 export type Service = "served" | "reader" | "left";
@@ -32,6 +32,10 @@ export const isDelegateKey = (sessionKey: string): boolean => sessionKey.include
 
 const matchesAny = (patterns: readonly string[], key: string): boolean =>
   patterns.some((pattern) => matchesPattern(pattern, key));
+
+/** How long the host gives a compaction. */
+export const compactionSecondsOf = (config: HostConfig | undefined): number =>
+  config?.agents?.defaults?.compaction?.timeoutSeconds ?? 180;
 
 /** Where the host keeps the transcript of the session that a call is about. */
 export function placeOf({ sessionId, sessionKey, sessionTarget }: SessionCall): TranscriptPlace {

@@ -10,10 +10,11 @@ import { LcmError, wordsOf } from "../core/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { Json, JsonObject } from "../core/model.ts";
 import type { Reader } from "../core/scope.ts";
-import { progressWords } from "../tools/progress.ts";
+import { progressWords } from "../tools/show.ts";
+import { refusal } from "../tools/tool.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createDelegate } from "./delegate.ts";
-import type { HostRuntime, HostTool, Logger, ToolContext, ToolOutput } from "./host.ts";
+import type { HostRuntime, HostTool, Logger, SessionNames, ToolOutput } from "./host.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, isDelegateKey, serviceOf } from "./sessions.ts";
 import { findActive } from "./transcript.ts";
@@ -26,7 +27,7 @@ export interface ToolDeps {
 }
 
 /** Null hides it from the session. Never throws. */
-export function createTool(tool: Tool, context: ToolContext, deps: ToolDeps): HostTool | null {
+export function createTool(tool: Tool, context: SessionNames, deps: ToolDeps): HostTool | null {
   const { sessionKey } = context;
   const runtime = runtimeIn(deps);
   if (runtime === null || sessionKey === undefined || !isOffered(tool, sessionKey, runtime)) return null;
@@ -43,7 +44,7 @@ export function createTool(tool: Tool, context: ToolContext, deps: ToolDeps): Ho
         return await run(tool, { ...session, runtime, host: deps.host }, args, { signal, onUpdate });
       } catch (error) {
         runtime.note(`${tool.name} was at work for ${sessionKey}`, error);
-        return failed(tool, error);
+        return failed(tool.name, error);
       }
     },
   };
@@ -77,7 +78,7 @@ async function readForQuestion({ name }: Tool, { grants }: Runtime, sessionKey: 
   const tool = held?.tools?.find((each) => each.name === name);
   if (held === undefined || tool === undefined) {
     const hint = "end here: nobody waits for an answer any more";
-    return refused(name, new LcmError("denied", "the question is over, and nothing is read for it", { hint }));
+    return failed(name, new LcmError("denied", "the question is over, and nothing is read for it", { hint }));
   }
   const { text, isError } = await tool.run(args, { grant: held.grant });
   return toOutput(text, isError ? { error: text } : {});
@@ -125,13 +126,8 @@ async function readerOf({ store, settings }: Lcm, session: Session): Promise<Rea
 
 const toOutput = (text: string, details: JsonObject): ToolOutput => ({ content: [{ type: "text", text }], details });
 
-function failed({ name }: Tool, error: unknown): ToolOutput {
+function failed(name: string, error: unknown): ToolOutput {
   const known = error instanceof LcmError ? error : new LcmError("unavailable", wordsOf(error), { cause: error });
-  return refused(name, known);
-}
-
-function refused(name: string, { code, message, hint }: LcmError): ToolOutput {
-  const hinted = hint === undefined ? {} : { hint };
-  const text = [`${name}: ${message}.`, ...(hint === undefined ? [] : [`Hint: ${hint}.`])].join("\n");
-  return toOutput(text, { error: { code, message, ...hinted } });
+  const { text, details } = refusal(name, known);
+  return toOutput(text, details);
 }

@@ -11,7 +11,7 @@ import { isObject } from "../core/content.ts";
 import { assert, LcmError } from "../core/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { Conversation, Json } from "../core/model.ts";
-import type { Appendable, Appended, SessionIdentity, Store } from "../core/ports.ts";
+import type { Appendable, Appended, Store } from "../core/ports.ts";
 import { readTranscriptValue } from "../core/transcript.ts";
 import type { ReadTranscript, TranscriptPage, TranscriptPlace } from "./host.ts";
 import { alignOlder } from "./moving-over.ts";
@@ -138,12 +138,6 @@ async function nameIn(
 
 // ── Segments ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const sessionOf = ({ sessionId, sessionKey, agentId }: TranscriptPlace): SessionIdentity => ({
-  sessionId,
-  sessionKey,
-  agentId,
-});
-
 /** The segment that the session goes on in, without touching it; null if there is none of it yet. */
 export async function findActive(store: Store, place: TranscriptPlace): Promise<Conversation | null> {
   const { sessionKey, agentId, sessionId } = place;
@@ -196,10 +190,9 @@ async function findStart(
     if (page.kind !== "page" || page.events.length === 0) return newest;
     for (const { event } of page.events) {
       if (beginsSegment(event, keep)) return family.toSorted((a, b) => a.id - b.id)[0] ?? null;
-      if (!isObject(event) || event["type"] !== "message" || typeof event["id"] !== "string") continue;
-      if (keep.isPast(event["id"])) continue;
+      if (!isMessageRow(event) || keep.isPast(event.id)) continue;
       for (const each of family)
-        if ((await store.messages({ conversation: each.id, keys: [event["id"]] })).length > 0) return each;
+        if ((await store.messages({ conversation: each.id, keys: [event.id] })).length > 0) return each;
       return newest;
     }
     cursor = page.cursor;
@@ -213,7 +206,7 @@ async function begin(store: Store, place: TranscriptPlace): Promise<Conversation
   const { sessionKey, agentId, sessionId } = place;
   const [active] = await store.conversations({ sessionKey, agentId, active: true, includeHidden: true, limit: 1 });
   const isNew = active !== undefined && isOther(active, sessionId);
-  return isNew ? await store.openSegment(sessionOf(place)) : await store.open(sessionOf(place));
+  return isNew ? await store.openSegment(place) : await store.open(place);
 }
 
 /**
@@ -236,7 +229,7 @@ async function openSegment(lcm: Lcm, place: TranscriptPlace, { events, cursor }:
   assert(line.kind === "item" && line.item.kind === "entry", "a reset is no message");
   const { newSessionRetainDepth: depth } = lcm.settings;
   const isCarrying = event.event["reason"] === "new" && depth >= 0;
-  return await lcm.store.openSegment(sessionOf(place), {
+  return await lcm.store.openSegment(place, {
     begins: line.item.entry,
     hostCursor: cursor,
     ...(isCarrying ? { carryDepth: depth } : {}),

@@ -117,6 +117,15 @@ describe("adopting: what the older program left in texts", () => {
     });
   });
 
+  it("says of itself when something was last said", async () => {
+    for (const version of fixtureVersions) {
+      await adopted(older(version), async (store) => {
+        const times = (await store.messages({ conversation: first })).map(({ at }) => at).toSorted();
+        assert.equal((await store.conversation(first))?.lastMessageAt, times.at(-1));
+      });
+    }
+  });
+
   it("has for every message a text that is what its parts say, so that forgetting a word keeps the rest", async () => {
     for (const version of fixtureVersions) {
       await adopted(older(version), async (store) => {

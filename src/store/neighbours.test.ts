@@ -29,9 +29,15 @@ const say = (key: string, parentKey: string | null, day = 17): Appendable => ({
   message: messageToStore(user(`${key} is what was said at some length`), { key, parentKey, at: timeOf(key, day) }),
 });
 const note = (key: string, parentKey: string | null): NewEntry => ({
-  ...{ key, parentKey, at: timeOf(key, 17), type: "note" },
-  raw: JSON.stringify({ key, parentKey }),
+  key,
+  parentKey,
+  at: timeOf(key, 17),
+  type: "note",
+  raw: JSON.stringify({ key, parentKey, text: key === "E" ? secret : "" }),
 });
+/** Said in every place where something can be said. */
+const secret = "s is what was said at some length";
+
 const noted = (key: string, parentKey: string | null): Appendable => ({ kind: "entry", entry: note(key, parentKey) });
 
 /** `a b c` continue each other, from a parent on. */
@@ -85,6 +91,11 @@ const steps: readonly ((life: Life) => Promise<unknown>)[] = [
   // A line before its parent.
   hears(noted("E", "D"), ...line("E", "F")),
   hears(...line("r", "D")),
+  // Another beginning, left and returned to; and a parent that never comes.
+  hears(...line(null, "G H")),
+  hears(...line("r", "I")),
+  hears(...line("H", "J")),
+  hears(...line("never", "w")),
   folds(0, 1, "leaf one"),
   folds(1, 2, "leaf two"),
   folds(2, 3, "leaf three"),
@@ -94,10 +105,10 @@ const steps: readonly ((life: Life) => Promise<unknown>)[] = [
   hears(...line("b", "b-")),
   hears(...line("c", "s t u v")),
   folds(1, 2, "leaf four"),
-  folds(2, 3, "leaf five"),
+  folds(2, 3, `leaf five: ${secret}`),
   async (life) => {
     const [leaf = assert.fail("a leaf is shown")] = await summariesShown(life);
-    const rewritten = await rewrite(life.store, leaf, "leaf anew");
+    const rewritten = await rewrite(life.store, leaf, `leaf anew: ${secret}`);
     const dissolved = await dissolve(life.store, life.id, leaf);
     await takeBack(life.store, dissolved);
     await takeBack(life.store, rewritten);
@@ -105,14 +116,15 @@ const steps: readonly ((life: Life) => Promise<unknown>)[] = [
   async ({ store, id }) => {
     const file = { conversation: id, name: "notes", mimeType: "text/plain", content: "u in a file" } as const;
     await store.saveFile({ ...file, encoding: "utf8", exploration: null });
-    await store.recordCompaction(compaction(id));
+    await store.recordCompaction(compaction(id, { message: secret }));
+    await store.setTitle(id, secret);
   },
   async ({ store, id, name }) => {
     for (const place of ["copy", "other"]) {
       const target = await store.open({ sessionId: `${name}-${place}`, sessionKey: `agent:${place}:${name}` });
       await store.append(target.id, line(null, "a b", 18));
       const change = await transplant(store, id, target.id);
-      if (place === "copy") await takeBack(store, change);
+      if (place === "other") await takeBack(store, change);
     }
   },
   async (life) => {
@@ -120,7 +132,7 @@ const steps: readonly ((life: Life) => Promise<unknown>)[] = [
     await dissolve(life.store, life.id, newest, true);
   },
   async ({ store, id }) => {
-    const plan = await store.planForget(id, { kind: "secret", text: "s is what was said at some length" });
+    const plan = await store.planForget(id, { kind: "secret", text: secret });
     assert.equal((await store.forget(id, plan)).kind, "written");
     return [plan.messages.length, plan.summaries.length, plan.entries];
   },
@@ -224,9 +236,9 @@ const begin = async (store: Store, name: string): Promise<Life> => {
   return { store, id, name };
 };
 
-/** Others that hold the same keys in another order, or as lines that are no messages; for longer, and later. */
+/** Others that hold the same keys in another order, as lines that are no messages, or wait for them; for longer, and later. */
 async function settleStrangers(store: Store): Promise<void> {
-  const keys = "v u t s F D q y x r n o l k j i h g f e d c b a";
+  const keys = "v u t s w J I H G F E D q y x r n o l k j i h g f e d c b a";
   const reversed = await begin(store, "reversed");
   await store.append(reversed.id, [
     ...line(null, keys, 20),
@@ -239,6 +251,9 @@ async function settleStrangers(store: Store): Promise<void> {
     ...keys.split(" ").map((key) => noted(key, "~0")),
     ...line("~2", "~3", 20),
   ]);
+  const waiting = await begin(store, "waiting");
+  for (const key of ["s", "J", "I"]) await store.append(waiting.id, line(key, `~${key}`, 20));
+  await store.append(waiting.id, line(null, "c", 20));
 }
 
 /** What each step answers, and what is told after it. */
@@ -260,7 +275,8 @@ describe("a conversation beside others", () => {
     await onStore(async (ground) => {
       const { store, path } = ground;
       await settleStrangers(store);
-      for (const stage of steps.keys()) {
+      // The shorter lives last: what goes on for longer must not have touched them.
+      for (const stage of [...steps.keys()].reverse()) {
         const neighbour = await begin(store, `neighbour-${stage}-`);
         for (const step of steps.slice(0, stage + 1)) await step(neighbour);
       }

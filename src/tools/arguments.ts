@@ -174,8 +174,13 @@ function show(value: unknown): string {
 
 // ── What several tools take ──────────────────────────────────────────────────────────────────────────────────────────
 
-/** More than any answer is worth, and what a host's thread can still take in without a pause. */
-export const tokenCapMax = 50_000;
+/** At most more than any answer is worth, and what a host's thread can still take in without a pause. */
+export const tokenCapOf = (description: string) =>
+  ({ type: "integer", minimum: 1, maximum: 50_000, description }) as const satisfies Parameter;
+
+export const shownTokenCap = tokenCapOf(
+  "How many tokens of stored text to show at most; the setting maxExpandTokens (4000) if left out.",
+);
 
 export const conversationId = {
   type: "integer",
@@ -189,18 +194,15 @@ export const allConversations = {
   description: "Also other sessions than your own, as far as you are allowed to read.",
 } as const satisfies Parameter;
 
-export const since = {
-  type: "string",
-  minLength: 1,
-  description:
-    "Only from this time on, in UTC: 2026-02-17, 2026-02-17T15:30 (or with an offset), yesterday, or ago: 2h, 7d.",
-} as const satisfies Parameter;
+/** A text that is not empty. */
+export const textOf = (description: string) =>
+  ({ type: "string", minLength: 1, description }) as const satisfies Parameter;
 
-export const before = {
-  type: "string",
-  minLength: 1,
-  description: "Only before this time, written like since.",
-} as const satisfies Parameter;
+export const since = textOf(
+  "Only from this time on, in UTC: 2026-02-17, 2026-02-17T15:30 (or with an offset), yesterday, or ago: 2h, 7d.",
+);
+
+export const before = textOf("Only before this time, written like since.");
 
 export const spanOf = (args: { readonly since?: string; readonly before?: string }, { clock }: Lcm) =>
   parseSpan(args, "UTC", clock.now(), "");

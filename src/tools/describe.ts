@@ -4,16 +4,15 @@ import { conversationOf } from "../core/describe.ts";
 import type { Described, DescribeRequest, FilePiece } from "../core/describe.ts";
 import { readGranted } from "../core/grants.ts";
 import { messageName } from "../core/model.ts";
-import type { FileId, JsonObject, MessageId, SummaryId } from "../core/model.ts";
+import type { FileId, MessageId, SummaryId } from "../core/model.ts";
 import type { Manifest, ManifestRow } from "../core/ports.ts";
 import { reachOf } from "../core/scope.ts";
 import type { Asked } from "../core/scope.ts";
 import { firstLine, formatBytes, formatCount, formatRange, quote } from "../core/text.ts";
-import { allConversations, conversationId, tokenCapMax } from "./arguments.ts";
-import { withinGrant } from "./granted.ts";
+import { allConversations, conversationId, shownTokenCap, textOf } from "./arguments.ts";
 import { count, heading, quoteName } from "./show.ts";
-import { defineTool } from "./tool.ts";
-import type { ToolContext } from "./tool.ts";
+import { defineTool, withinGrant } from "./tool.ts";
+import type { ToolContext, ToolResult } from "./tool.ts";
 
 export const describeTool = defineTool({
   name: "lcm_describe",
@@ -28,18 +27,13 @@ export const describeTool = defineTool({
     type: "object",
     required: ["id"],
     properties: {
-      id: { type: "string", minLength: 1, description: "sum_…, msg_… or file_…, as another answer gave it." },
+      id: textOf("sum_…, msg_… or file_…, as another answer gave it."),
       conversationId,
       allConversations,
       fromLine: { type: "integer", minimum: 1, description: "Of a file: the first line to show, counted from 1." },
       toLine: { type: "integer", minimum: 1, description: "Of a file: the last line to show." },
       maxBytes: { type: "integer", minimum: 1, description: "Of a file: how many bytes to show at most." },
-      tokenCap: {
-        type: "integer",
-        minimum: 1,
-        maximum: tokenCapMax,
-        description: "How many tokens of stored text to show at most; the setting maxExpandTokens (4000) if left out.",
-      },
+      tokenCap: shownTokenCap,
     },
   },
   async run({ maxBytes, ...args }, context) {
@@ -49,20 +43,13 @@ export const describeTool = defineTool({
       tokenCap: args.tokenCap ?? context.lcm.settings.maxExpandTokens,
     };
     const described = await look(request, context);
-    const { tokens } = described;
     switch (described.kind) {
       case "summary":
-        return {
-          ...summaryResult(described, context),
-          read: { summaries: [described.summary.id], messages: [], tokens },
-        };
+        return summaryResult(described, context);
       case "message":
-        return {
-          ...messageResult(described, context),
-          read: { summaries: [], messages: [described.message.id], tokens },
-        };
+        return messageResult(described, context);
       case "file":
-        return { ...fileResult(described, context), read: { summaries: [], messages: [], tokens } };
+        return fileResult(described, context);
     }
   },
 });
@@ -76,10 +63,7 @@ async function look(request: Omit<DescribeRequest, "reach"> & Asked, { lcm, read
   });
 }
 
-interface Shown {
-  readonly text: string;
-  readonly details: JsonObject;
-}
+type Shown = Omit<ToolResult, "isError">;
 type Of<K extends Described["kind"]> = Extract<Described, { readonly kind: K }>;
 
 const lines = (...parts: readonly (string | false)[]): string => parts.filter((part) => part !== false).join("\n");
@@ -95,7 +79,7 @@ const more = (isWhole: boolean, tokens: number): string | false =>
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function summaryResult(
-  { summary, sources, derived, origin, manifest, text, isWhole }: Of<"summary">,
+  { summary, sources, derived, origin, manifest, text, isWhole, tokens: read }: Of<"summary">,
   context: ToolContext,
 ): Shown {
   const { id, depth, level, tokens, earliestAt, latestAt, conversation, fileIds } = summary;
@@ -141,6 +125,7 @@ function summaryResult(
       manifest: manifest.rows.map((row) => ({ ...row })),
       manifestTruncated: manifest.isBounded,
     },
+    read: { summaries: [id], messages: [], tokens: read },
   };
 }
 
@@ -187,7 +172,10 @@ const quoteOpening = (text: string): string => JSON.stringify(firstLine(text, op
 
 // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function messageResult({ message, coveredBy, files, text, isWhole }: Of<"message">, context: ToolContext): Shown {
+function messageResult(
+  { message, coveredBy, files, text, isWhole, tokens: read }: Of<"message">,
+  context: ToolContext,
+): Shown {
   const { role, seq, at, tokens, conversation } = message;
   const id = messageName(message.id);
   return {
@@ -211,12 +199,13 @@ function messageResult({ message, coveredBy, files, text, isWhole }: Of<"message
       coveredBy,
       fileIds: files,
     },
+    read: { summaries: [], messages: [message.id], tokens: read },
   };
 }
 
 // ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function fileResult({ file, message, content }: Of<"file">, context: ToolContext): Shown {
+function fileResult({ file, message, content, tokens: read }: Of<"file">, context: ToolContext): Shown {
   const { id, name, mimeType, bytes, lines: lineCount, conversation, createdAt, exploration } = file;
   const what = [
     ...(name === null ? [] : [quoteName(name)]),
@@ -256,6 +245,7 @@ function fileResult({ file, message, content }: Of<"file">, context: ToolContext
             truncated: content.nextLine !== null || content.lineCutBy !== null || content.fromLine > 1,
           }),
     },
+    read: { summaries: [], messages: [], tokens: read },
   };
 }
 

@@ -6,7 +6,7 @@ import type { JsonObject } from "../core/model.ts";
 import { caveatSentence } from "../core/recall.ts";
 import { reachOf } from "../core/scope.ts";
 import { formatCount, quote } from "../core/text.ts";
-import { allConversations, conversationId, tokenCapMax } from "./arguments.ts";
+import { allConversations, conversationId, textOf, tokenCapOf } from "./arguments.ts";
 import { describeTool } from "./describe.ts";
 import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
 import { isUnfinished } from "./grep.ts";
@@ -30,12 +30,8 @@ export const expandQueryTool = defineTool({
     type: "object",
     required: ["prompt"],
     properties: {
-      prompt: { type: "string", minLength: 1, description: "The question to answer, as a whole sentence." },
-      query: {
-        type: "string",
-        minLength: 1,
-        description: "Words to find the right passages by; the prompt's own words if left out.",
-      },
+      prompt: textOf("The question to answer, as a whole sentence."),
+      query: textOf("Words to find the right passages by; the prompt's own words if left out."),
       summaryIds: { ...summaryIds, description: "Summaries to read instead of searching, when you know which." },
       maxTokens: {
         type: "integer",
@@ -43,12 +39,7 @@ export const expandQueryTool = defineTool({
         default: maxTokensDefault,
         description: "How many tokens the answer may take.",
       },
-      tokenCap: {
-        type: "integer",
-        minimum: 1,
-        maximum: tokenCapMax,
-        description: "How many tokens may be read for it; the setting maxExpandTokens (4000) if left out.",
-      },
+      tokenCap: tokenCapOf("How many tokens may be read for it; the setting maxExpandTokens (4000) if left out."),
       conversationId,
       allConversations,
     },

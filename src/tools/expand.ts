@@ -1,15 +1,13 @@
 /** `lcm_expand`: the walk down, for the delegate that answers a question. It reads under a grant and pays for it. */
 
-import type { Expanded, Expansion } from "../core/expand.ts";
+import type { Expansion } from "../core/expand.ts";
 import { chargesOf, readGranted } from "../core/grants.ts";
 import { LcmError } from "../core/errors.ts";
 import { isSummaryId, messageName } from "../core/model.ts";
 import type { JsonObject, SummaryId } from "../core/model.ts";
-import { formatCount, quote } from "../core/text.ts";
-import { conversationId, tokenCapMax } from "./arguments.ts";
-import { withinGrant } from "./granted.ts";
-import { count, heading } from "./show.ts";
-import { defineTool } from "./tool.ts";
+import { conversationId, textOf, tokenCapOf } from "./arguments.ts";
+import { block, count, leftOutLine } from "./show.ts";
+import { defineTool, withinGrant } from "./tool.ts";
 
 export const summaryIds = {
   type: "array",
@@ -32,11 +30,7 @@ export const expandTool = defineTool({
     required: ["summaryIds"],
     properties: {
       summaryIds,
-      query: {
-        type: "string",
-        minLength: 1,
-        description: "What you look for: it is preferred when not all of it fits.",
-      },
+      query: textOf("What you look for: it is preferred when not all of it fits."),
       maxDepth: {
         type: "integer",
         minimum: 0,
@@ -48,12 +42,9 @@ export const expandTool = defineTool({
         default: false,
         description: "Also the messages below the leaves that are reached.",
       },
-      tokenCap: {
-        type: "integer",
-        minimum: 1,
-        maximum: tokenCapMax,
-        description: "How many tokens of stored text to read at most; all that is left of the grant if left out.",
-      },
+      tokenCap: tokenCapOf(
+        "How many tokens of stored text to read at most; all that is left of the grant if left out.",
+      ),
       conversationId,
     },
   },
@@ -66,9 +57,8 @@ export const expandTool = defineTool({
       return { value, charges: chargesOf(value.items) };
     });
     const { items, tokens, expanded } = expansion;
-    const blocks = items.map((item) => `${heading(context, headOf(item))}\n${quote(item.text)}`);
     return {
-      text: [...blocks, ...remarks(expansion, args.maxDepth ?? 1)].join("\n"),
+      text: [...items.map((item) => block(context, item)), ...remarks(expansion, args.maxDepth ?? 1)].join("\n"),
       details: detailsOf(expansion),
       read: {
         summaries: [...new Set([...expanded, ...items.flatMap((item) => (item.kind === "summary" ? [item.id] : []))])],
@@ -88,22 +78,10 @@ export function summaryIdsOf(given: readonly string[]): readonly SummaryId[] {
   });
 }
 
-function headOf(item: Expanded) {
-  const { at: from, conversation, isWhole } = item;
-  const part = isWhole ? [] : ["in part"];
-  return item.kind === "message"
-    ? { id: messageName(item.id), what: [item.role, ...part], from, conversation }
-    : { id: item.id, what: [`summary, depth ${item.depth}`, ...part], from, to: item.latestAt, conversation };
-}
-
 function remarks({ items, leftOut, isBounded, messagesBelow }: Expansion, maxDepth: number): readonly string[] {
   return [
     ...(items.length === 0 && leftOut.items === 0 ? [`Nothing lies within maxDepth ${maxDepth}.`] : []),
-    ...(leftOut.items > 0
-      ? [
-          `Left out: ${count(leftOut.items, "item")} of ${formatCount(leftOut.tokens)} tokens; name fewer summaries or a query.`,
-        ]
-      : []),
+    ...leftOutLine(leftOut, "name fewer summaries or a query"),
     ...(messagesBelow > 0
       ? [`${count(messagesBelow, "message")} below were not asked for: includeMessages reads them.`]
       : []),

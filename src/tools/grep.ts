@@ -8,7 +8,7 @@ import { caveatSentence } from "../core/recall.ts";
 import { reachOf } from "../core/scope.ts";
 import type { Reach } from "../core/scope.ts";
 import { estimateTokens, quote } from "../core/text.ts";
-import { allConversations, before, conversationId, since, spanOf, tokenCapMax } from "./arguments.ts";
+import { allConversations, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
 import { count, heading, quoteName } from "./show.ts";
 import { defineTool } from "./tool.ts";
 import type { ToolContext } from "./tool.ts";
@@ -28,12 +28,9 @@ export const grepTool = defineTool({
     type: "object",
     required: ["pattern"],
     properties: {
-      pattern: {
-        type: "string",
-        minLength: 1,
-        description:
-          'What to look for: a regular expression (small letters match capitals too), or with mode full_text words and "quoted phrases".',
-      },
+      pattern: textOf(
+        'What to look for: a regular expression (small letters match capitals too), or with mode full_text words and "quoted phrases".',
+      ),
       mode: {
         type: "string",
         enum: ["regex", "full_text"],
@@ -57,13 +54,7 @@ export const grepTool = defineTool({
         enum: ["recency", "relevance", "hybrid"],
         description: "The order; recency if left out for regex, hybrid (relevance, newer ones first) for full_text.",
       },
-      tokenCap: {
-        type: "integer",
-        minimum: 200,
-        maximum: tokenCapMax,
-        default: tokenCapDefault,
-        description: "How many tokens the answer may take.",
-      },
+      tokenCap: { ...tokenCapOf("How many tokens the answer may take."), minimum: 200, default: tokenCapDefault },
     },
   },
   async run(args, context) {

@@ -2,11 +2,11 @@
 
 import { messageName } from "../core/model.ts";
 import { lastSaidAt } from "../core/recall.ts";
-import type { Recent, RecentItem } from "../core/recent.ts";
+import type { Recent } from "../core/recent.ts";
 import { reachOf } from "../core/scope.ts";
-import { formatCount, formatRange, formatTimestamp, quote } from "../core/text.ts";
-import { allConversations, before, conversationId, since, spanOf, tokenCapMax } from "./arguments.ts";
-import { count, heading } from "./show.ts";
+import { formatRange, formatTimestamp } from "../core/text.ts";
+import { allConversations, before, conversationId, since, spanOf, shownTokenCap } from "./arguments.ts";
+import { block, leftOutLine } from "./show.ts";
 import { defineTool } from "./tool.ts";
 
 export const recentTool = defineTool({
@@ -25,12 +25,7 @@ export const recentTool = defineTool({
       before,
       conversationId,
       allConversations,
-      tokenCap: {
-        type: "integer",
-        minimum: 1,
-        maximum: tokenCapMax,
-        description: "How many tokens of stored text to show at most; the setting maxExpandTokens (4000) if left out.",
-      },
+      tokenCap: shownTokenCap,
     },
   },
   async run(args, context) {
@@ -40,7 +35,7 @@ export const recentTool = defineTool({
     const told = await lcm.recent({ ...spanOf(args, lcm), reach, tokenCap });
     const span =
       told.before === null ? `since ${formatTimestamp(told.since, zone)}` : formatRange(told.since, told.before, zone);
-    const blocks = told.items.map((item) => `${heading(context, headOf(item))}\n${quote(item.text)}`);
+    const blocks = told.items.map((item) => block(context, item));
     const isNothing = told.items.length === 0 && told.leftOut.items === 0 && !told.isBounded;
     const last = isNothing ? await lastSaidAt(lcm.store, reach) : null;
     const newest = last === null ? "" : ` The newest message is of ${formatTimestamp(last, zone)}.`;
@@ -63,21 +58,9 @@ export const recentTool = defineTool({
   },
 });
 
-function headOf(item: RecentItem) {
-  const { conversation, earliestAt: from, latestAt: to, isWhole } = item;
-  const part = isWhole ? [] : ["in part"];
-  return item.kind === "message"
-    ? { id: messageName(item.id), what: [item.role, ...part], from, conversation }
-    : { id: item.id, what: [`summary, depth ${item.depth}`, ...part], from, to, conversation };
-}
-
 function remarks({ leftOut, isBounded }: Recent): readonly string[] {
   return [
-    ...(leftOut.items > 0
-      ? [
-          `Left out: ${count(leftOut.items, "item")} of ${formatCount(leftOut.tokens)} tokens; raise tokenCap, or ask for less time with since and before.`,
-        ]
-      : []),
+    ...leftOutLine(leftOut, "raise tokenCap, or ask for less time with since and before"),
     ...(isBounded ? ["There is more in that time than was counted: ask for less of it with since and before."] : []),
   ];
 }

@@ -3,8 +3,12 @@
  * is quoted, and none can pass for a line of ours or for another hit.
  */
 
+import type { Expanded } from "../core/expand.ts";
+import { messageName } from "../core/model.ts";
 import type { ConversationId, Timestamp } from "../core/model.ts";
-import { firstLine, formatCount, formatRange } from "../core/text.ts";
+import type { AskProgress } from "../core/question.ts";
+import type { RecentItem } from "../core/recent.ts";
+import { firstLine, formatCount, formatRange, quote } from "../core/text.ts";
 import type { ToolContext } from "./tool.ts";
 
 const nameCharsMax = 80;
@@ -31,3 +35,43 @@ export function heading(
 
 export const count = (amount: number, one: string, many = `${one}s`): string =>
   `${formatCount(amount)} ${amount === 1 ? one : many}`;
+
+/** A summary or a message under its heading, with as much of its text as was read. */
+export function block(context: ToolContext, item: Expanded | RecentItem): string {
+  const { conversation, isWhole } = item;
+  const part = isWhole ? [] : ["in part"];
+  const from = "at" in item ? item.at : item.earliestAt;
+  const head =
+    item.kind === "message"
+      ? { id: messageName(item.id), what: [item.role, ...part], from, conversation }
+      : { id: item.id, what: [`summary, depth ${item.depth}`, ...part], from, to: item.latestAt, conversation };
+  return `${heading(context, head)}\n${quote(item.text)}`;
+}
+
+/** What did not fit, and what to do about it; nothing if all of it did. */
+export const leftOutLine = (
+  { items, tokens }: { readonly items: number; readonly tokens: number },
+  advice: string,
+): readonly string[] =>
+  items === 0 ? [] : [`Left out: ${count(items, "item")} of ${formatCount(tokens)} tokens; ${advice}.`];
+
+/** What a question is at, for whoever waits for its answer. */
+export function progressWords(progress: AskProgress): string {
+  switch (progress.kind) {
+    case "searching":
+      return `searching for ${JSON.stringify(progress.query)}`;
+    case "found":
+      return `found ${count(progress.summaries, "summary", "summaries")} and ${count(progress.messages, "message")}`;
+    case "reading":
+      return `reading ${inShort(progress.ids)} (${count(progress.tokens, "token")})`;
+    case "asking":
+      return `asking ${progress.model}, step ${progress.step}`;
+  }
+}
+
+const idsShown = 4;
+
+const inShort = (ids: readonly string[]): string => {
+  const more = ids.length > idsShown ? ` and ${ids.length - idsShown} more` : "";
+  return `${ids.slice(0, idsShown).join(", ")}${more}`;
+};

@@ -9,7 +9,7 @@ import { LcmError } from "../core/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
 import type { GrantId, JsonObject } from "../core/model.ts";
 import type { Model } from "../core/ports.ts";
-import type { Reader } from "../core/scope.ts";
+import type { Asked, Reach, Reader } from "../core/scope.ts";
 import { checkArguments } from "./arguments.ts";
 import type { ArgumentsOf, Parameters } from "./arguments.ts";
 
@@ -71,8 +71,10 @@ export function defineTool<const P extends Parameters>(definition: Definition<P>
         isUnderstood = true;
         return { ...(await definition.run(args, context)), isError: false };
       } catch (error) {
-        if (error instanceof LcmError) return refused(definition, error, isUnderstood);
-        throw error;
+        if (!(error instanceof LcmError)) throw error;
+        const { name, example } = definition;
+        const isMeant = error.code === "invalid" && !isUnderstood;
+        return refusal(name, error, isMeant ? [`For example: ${name} ${JSON.stringify(example)}`] : []);
       }
     },
   };
@@ -89,15 +91,22 @@ function checkAudience({ name, audience }: Described, { grant }: ToolContext): v
   }
 }
 
-function refused({ name, example }: Described, { code, message, hint }: LcmError, isUnderstood: boolean): ToolResult {
-  const lines = [
-    `${name}: ${message}.`,
-    ...(hint === undefined ? [] : [`Hint: ${hint}.`]),
-    ...(code === "invalid" && !isUnderstood ? [`For example: ${name} ${JSON.stringify(example)}`] : []),
-  ];
-  return {
-    text: lines.join("\n"),
-    details: { error: { code, message, ...(hint === undefined ? {} : { hint }) } },
-    isError: true,
-  };
+/** What a tool could not do, as its answer. */
+export function refusal(name: string, { code, message, hint }: LcmError, advice: readonly string[] = []): ToolResult {
+  const hints = hint === undefined ? [] : [`Hint: ${hint}.`];
+  const error = { code, message, ...(hint === undefined ? {} : { hint }) };
+  return { text: [`${name}: ${message}.`, ...hints, ...advice].join("\n"), details: { error }, isError: true };
+}
+
+/** The grant's reach, or the one conversation of it that was asked for. */
+export function withinGrant(reach: Reach, { conversationId, allConversations }: Asked): Reach {
+  if (allConversations === true) {
+    throw new LcmError("denied", "a delegate reads only the conversations of its grant", {
+      hint: "leave allConversations out",
+    });
+  }
+  if (conversationId === undefined) return reach;
+  const asked = reach.conversations?.filter((id) => id === conversationId) ?? [];
+  if (asked.length > 0) return { ...reach, conversations: asked };
+  throw new LcmError("not_found", `there is no conversation ${conversationId}`, { hint: "leave conversationId out" });
 }

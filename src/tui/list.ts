@@ -59,6 +59,8 @@ interface Rows<S> {
   readonly count: (state: S) => number;
   /** How many are seen at once. */
   readonly room: (state: S, frame: Frame) => number;
+  /** How many may be drawn, where that is more: what stands between them is not always seen. */
+  readonly drawn?: (state: S, frame: Frame) => number;
   /** Which one would be at a point; null where none is. */
   readonly at: (state: S, point: Point, frame: Frame) => number | null;
   /** What a double click does. */
@@ -66,7 +68,7 @@ interface Rows<S> {
 }
 
 /** Keys and the mouse for a layer with a list. */
-export function createRows<S extends { readonly list: List }>({ count, room, at, open }: Rows<S>) {
+export function createRows<S extends { readonly list: List }>({ count, room, drawn = room, at, open }: Rows<S>) {
   const to = (state: S, list: List): Step<S> => ({ state: { ...state, list } });
   const move = (state: S, action: ListAction, frame: Frame): Step<S> =>
     to(state, moved(state.list, action, count(state), room(state, frame)));
@@ -81,7 +83,7 @@ export function createRows<S extends { readonly list: List }>({ count, room, at,
     click(state, event, frame) {
       const { top } = state.list;
       const cursor = at(state, event, frame);
-      if (cursor === null || cursor < top || cursor >= Math.min(count(state), top + room(state, frame)))
+      if (cursor === null || cursor < top || cursor >= Math.min(count(state), top + drawn(state, frame)))
         return { state };
       const step = to(state, { top, cursor });
       return event.count > 1 ? { ...step, ...open(step.state, frame) } : step;

@@ -54,11 +54,11 @@ export interface Gateway {
   /** Its HOME. The state directory is `.openclaw` in there. */
   readonly home: string;
   readonly state: string;
-  /** Says something to the agent and waits for the answer. */
+  /** Says something to the agent, with a picture as a data URL if one is given, and waits for the answer. */
   turn(
     sessionKey: string,
     text: string,
-    options?: { readonly model?: string; readonly timeoutMs?: number },
+    options?: { readonly model?: string; readonly picture?: string; readonly timeoutMs?: number },
   ): Promise<Turn>;
   /** A method of the gateway, such as `sessions.compact`; throws if it refuses. */
   rpc(method: string, params?: object, timeoutMs?: number): Promise<Json>;
@@ -78,6 +78,8 @@ export interface Gateway {
   stop(): Promise<void>;
   /** The gateway and whatever it has started, at once. */
   kill9(): Promise<void>;
+  /** Null while none runs. */
+  pid(): number | null;
   /** Everything that gateways over this home have printed. */
   log(): string;
   /** Waits until what the running gateway prints matches. */
@@ -158,7 +160,9 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
   const self: Gateway = {
     home,
     state,
-    async turn(sessionKey, text, { model, timeoutMs = turnTimeoutMs } = {}) {
+    async turn(sessionKey, text, { model, picture, timeoutMs = turnTimeoutMs } = {}) {
+      const shown = { type: "image_url", image_url: { url: picture } };
+      const content = picture === undefined ? text : [{ type: "text", text }, shown];
       const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
         method: "POST",
         headers: {
@@ -167,7 +171,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
           "x-openclaw-session-key": sessionKey,
           ...(model === undefined ? {} : { "x-openclaw-model": model }),
         },
-        body: JSON.stringify({ model: "openclaw/main", messages: [{ role: "user", content: text }] }),
+        body: JSON.stringify({ model: `openclaw/${agentOf(sessionKey)}`, messages: [{ role: "user", content }] }),
         signal: AbortSignal.timeout(timeoutMs),
       });
       const body: Json = await response.json();
@@ -193,7 +197,8 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
       await closed;
       return { status: child.exitCode, stdout, stderr };
     },
-    transcript: (sessionKey) => readTranscript(join(state, "agents/main/agent/openclaw-agent.sqlite"), sessionKey),
+    transcript: (sessionKey) =>
+      readTranscript(join(state, "agents", agentOf(sessionKey), "agent/openclaw-agent.sqlite"), sessionKey),
     async start(changes, until = "recovered") {
       assert.equal(gateway, null, "a gateway is running over this home already");
       if (changes) {
@@ -229,6 +234,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
     async kill9() {
       if (gateway) await kill(gateway);
     },
+    pid: () => gateway?.pid ?? null,
     log: () => log,
     async logged(pattern, timeoutMs = turnTimeoutMs) {
       const signal = AbortSignal.timeout(timeoutMs);
@@ -246,6 +252,8 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
   writeConfig();
   return self;
 }
+
+const agentOf = (sessionKey: string): string => /^agent:([^:]+):/.exec(sessionKey)?.[1] ?? "main";
 
 /** All of the environment that the host gets, so that it is the same whoever runs the tests. */
 const environmentOf = (bin: HostBin, home: string): Readonly<Record<string, string>> => ({

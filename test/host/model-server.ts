@@ -8,6 +8,7 @@ import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text as textOf } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ScriptedAnswer, Step } from "../../src/testing/scripted-provider.ts";
 
 export interface Usage {
@@ -34,6 +35,8 @@ export type Reply =
   | Answer
   /** The error with which a provider refuses a prompt that is too long. */
   | { readonly kind: "overflow" }
+  /** An answer piece by piece, so many milliseconds apart; and only the first half of it, if it breaks. */
+  | { readonly kind: "drip"; readonly answer: Answer; readonly pauseMs: number; readonly breaks: boolean }
   /** Trouble: `error`, `body`, `hang`, `cut`. */
   | Exclude<Step, ScriptedAnswer>;
 
@@ -72,6 +75,8 @@ export interface ModelServer {
   readonly asked: readonly Asked[];
   /** How requests are answered from now on. Before the first script every prompt is echoed. */
   script(next: Script): void;
+  /** Lets go of what was asked so far. */
+  forget(): void;
   close(): Promise<void>;
 }
 
@@ -80,18 +85,20 @@ export const echo: Script = ({ prompt }) => `You said: ${prompt}`;
 export async function startModelServer(): Promise<ModelServer> {
   let script = echo;
   const asked: Asked[] = [];
+  let count = 0;
   const server = createServer((request, response) => {
     void textOf(request).then(async (body) => {
       if (request.method !== "POST") return response.writeHead(404).end();
       const now = readRequest(request.url ?? "", JSON.parse(body));
       asked.push(now);
+      const nth = ++count;
       // A script that throws is a mistake of the test; the host shows it in the turn's error and in its log.
       const reply = await Promise.try(script, now).catch((error: unknown): Reply => ({
         kind: "error",
         status: 400,
         error: { message: `the script failed: ${String(error)}` },
       }));
-      return perform(typeof reply === "string" ? { kind: "answer", text: reply } : reply, now, asked.length, response);
+      return perform(typeof reply === "string" ? { kind: "answer", text: reply } : reply, now, nth, response);
     });
   });
   server.listen(0, "127.0.0.1");
@@ -102,6 +109,9 @@ export async function startModelServer(): Promise<ModelServer> {
     asked,
     script(next) {
       script = next;
+    },
+    forget() {
+      asked.length = 0;
     },
     async close() {
       server.closeAllConnections();
@@ -194,9 +204,28 @@ function perform(reply: Exclude<Reply, string>, asked: Asked, nth: number, respo
       response.writeHead(200, { "content-type": "text/event-stream" }).write(begun, () => response.destroy());
       return undefined;
     }
+    case "drip":
+      void drip(stream(reply.answer), reply, response);
+      return undefined;
     case "hang":
       return undefined;
   }
+}
+
+async function drip(
+  whole: string,
+  { pauseMs, breaks }: { readonly pauseMs: number; readonly breaks: boolean },
+  response: ServerResponse,
+): Promise<void> {
+  const pieces = 8;
+  const length = Math.ceil(whole.length / pieces);
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  for (let piece = 0; piece < (breaks ? pieces / 2 : pieces) && !response.destroyed; piece++) {
+    response.write(whole.slice(piece * length, (piece + 1) * length));
+    await sleep(pauseMs);
+  }
+  if (breaks) response.destroy();
+  else response.end();
 }
 
 const overflows = {

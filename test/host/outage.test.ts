@@ -4,8 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -14,6 +12,7 @@ import { after, before, describe, it } from "node:test";
 import { makeScratch } from "../../src/testing/scratch.ts";
 import { createGateway } from "./gateway.ts";
 import type { Gateway } from "./gateway.ts";
+import { hold } from "./hold.ts";
 import { startModelServer } from "./model-server.ts";
 import type { ModelServer } from "./model-server.ts";
 import { recordedPlugin } from "./plugin.ts";
@@ -23,25 +22,6 @@ import { requestsOf } from "./wire.ts";
 
 /** Shorter than the store itself waits for a lock, so that nobody has waited for that. */
 const timeoutMs = 45_000;
-
-/** Another process with the database in its hand, until it is told to let go. */
-async function hold(path: string, how: string): Promise<{ release(): Promise<void> }> {
-  const script = `
-    const { DatabaseSync } = require("node:sqlite");
-    const db = new DatabaseSync(process.argv[1], { timeout: 20_000 });
-    db.exec(${JSON.stringify(how)});
-    console.log("held");
-    process.stdin.on("end", () => db.close()).resume();`;
-  const child = spawn(process.execPath, ["-e", script, path], { stdio: ["pipe", "pipe", "inherit"] });
-  const closed = once(child, "close");
-  await Promise.race([once(child.stdout, "data"), closed.then(() => assert.fail("the database could not be held"))]);
-  return {
-    async release() {
-      child.stdin.end();
-      await closed;
-    },
-  };
-}
 
 /** What needs nothing more but time. */
 async function eventually<T>(check: () => Promise<T>): Promise<T> {

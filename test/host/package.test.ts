@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { flattened } from "../../src/testing/lossless.ts";
+import { pack } from "../../src/testing/published.ts";
 import { makeScratch } from "../../src/testing/scratch.ts";
 import { tools } from "../../src/tools/tools.ts";
 import { createGateway } from "./gateway.ts";
@@ -14,7 +15,7 @@ import type { Gateway } from "./gateway.ts";
 import { hostBin } from "./install.ts";
 import { startModelServer } from "./model-server.ts";
 import type { ModelServer } from "./model-server.ts";
-import { pack, pluginFolder } from "./plugin.ts";
+import { pluginFolder } from "./plugin.ts";
 import { segmentsOf, withStore } from "./stored.ts";
 
 const id = "lossless-claw";
@@ -39,7 +40,7 @@ describe("the package", () => {
   const pluginConfig = () => JSON.parse(readFileSync(join(gateway.state, "openclaw.json"), "utf8")).plugins;
 
   before(async () => {
-    tarball = pack(pluginFolder(), scratch);
+    ({ path: tarball } = pack(pluginFolder(), scratch));
     execFileSync("tar", ["-xzf", tarball, "-C", scratch]);
     models = await startModelServer();
     gateway = await createGateway({ server: models, plugins });

@@ -1,30 +1,16 @@
-/**
- * Our own plugin as the host gets it: built from the sources as they are, in a folder that holds what is published and
- * nothing else. The host copies all of a plugin's folder, and this repository has a whole host in it.
- */
+/** Our own plugin as the host gets it: what is published, built from the sources as they are. */
 
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { publishedFolder } from "../../src/testing/published.ts";
 import { enginePlugin } from "./gateway.ts";
 
-const repository = fileURLToPath(new URL("../../", import.meta.url));
 const pluginVariable = "LCM_HOST_PLUGIN";
 
-/** Builds it into this folder, for all test files of a run; `seenAs` is the folder's name in there. */
-export function stagePlugin(folder: string, seenAs: string): void {
-  mkdirSync(folder);
-  const { files } = JSON.parse(readFileSync(join(repository, "package.json"), "utf8"));
-  const ofBuild = ["src", "tools", "tsconfig.json", "tsconfig.build.json"];
-  const published = files.filter((path: string) => path !== "dist");
-  for (const path of ["package.json", "openclaw.plugin.json", ...published, ...ofBuild])
-    cpSync(join(repository, path), join(folder, path), { recursive: true });
-  symlinkSync(join(repository, "node_modules"), join(folder, "node_modules"));
-  const { status, stdout, stderr } = spawnSync("npm", ["run", "build"], { cwd: folder, encoding: "utf8" });
-  assert.equal(status, 0, `the build failed: ${stdout}${stderr}`);
-  for (const path of [...ofBuild, "node_modules"]) rmSync(join(folder, path), { recursive: true });
+/** Puts it into this folder, for all test files of a run; `seenAs` is the folder's name in there. */
+export async function stagePlugin(folder: string, seenAs: string): Promise<void> {
+  cpSync(await publishedFolder(), folder, { recursive: true });
   process.env[pluginVariable] = seenAs;
 }
 
@@ -33,13 +19,6 @@ export function pluginFolder(): string {
   const folder = process.env[pluginVariable];
   assert(folder, "host tests are run by `npm run test:host`");
   return folder;
-}
-
-/** Packs a folder that has been built, and tells the tarball. */
-export function pack(folder: string, into: string): string {
-  const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", into, folder];
-  const [{ filename }] = JSON.parse(execFileSync("npm", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }));
-  return join(into, filename);
 }
 
 /** `plugins` of openclaw.json with ours for the context engine. */
@@ -58,10 +37,16 @@ export interface EngineCall {
 }
 
 /**
- * The same plugin behind one that writes down every call of its engine into a file, and does in its place what another
- * file says, by method: `throw` or `hang`. `calls()` reads what was written.
+ * The same plugin behind one that writes down every call of its engine into a file, without what has one of the names
+ * `omitted`, and does in its place what another file says, by method: `throw` or `hang`. `calls()` reads what was
+ * written.
  */
-export function recordedPlugin(scratch: string, config: object = {}, entry: object = {}) {
+export function recordedPlugin(
+  scratch: string,
+  config: object = {},
+  entry: object = {},
+  omitted: readonly string[] = ["config"],
+) {
   const folder = join(scratch, "recorded");
   const log = join(scratch, "calls.jsonl");
   const faults = join(scratch, "faults.json");
@@ -70,7 +55,7 @@ export function recordedPlugin(scratch: string, config: object = {}, entry: obje
   manifest.openclaw.extensions = ["./recorder.js"];
   delete manifest.openclaw.runtimeExtensions;
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
-  writeFileSync(join(folder, "recorder.js"), recorder(log, faults));
+  writeFileSync(join(folder, "recorder.js"), recorder(log, faults, omitted));
   const fault = (next: Readonly<Record<string, "throw" | "hang">>): void => writeFileSync(faults, JSON.stringify(next));
   fault({});
   writeFileSync(log, "");
@@ -85,12 +70,14 @@ export function recordedPlugin(scratch: string, config: object = {}, entry: obje
   };
 }
 
-const recorder = (log: string, faults: string): string => `
+const recorder = (log: string, faults: string, omitted: readonly string[]): string => `
 import { appendFileSync, readFileSync } from "node:fs";
 import plugin from "./dist/openclaw/plugin.js";
-const seen = new Map();
-const number = (engine) => seen.get(engine) ?? seen.set(engine, seen.size + 1).get(engine);
-const plain = (key, value) => (typeof value === "function" || value instanceof AbortSignal || key === "config" ? undefined : value);
+const seen = new WeakMap();
+let engines = 0;
+const number = (engine) => seen.get(engine) ?? seen.set(engine, ++engines).get(engine);
+const omitted = new Set(${JSON.stringify(omitted)});
+const plain = (key, value) => (typeof value === "function" || value instanceof AbortSignal || omitted.has(key) ? undefined : value);
 export default {
   ...plugin,
   register(api) {

@@ -2,12 +2,14 @@
  * `npm run test:host [-- [--keep] word …]`: the tests against the real host; all of them, or the files whose name has
  * one of these words in it. They run in namespaces of their own: nothing but loopback can be reached, what the host
  * writes to /tmp stays private, and no process outlives the run, however it ends. Where that is not allowed they run
- * without. With `--keep` the homes of the gateways are left for inspection.
+ * without. With `--keep` the homes of the gateways are left for inspection. `--soak` runs soak.ts there instead, see
+ * docs/soak.md.
  */
 
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { globSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, globSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
@@ -34,13 +36,20 @@ cd "$PWD"
 const repository = fileURLToPath(new URL("../../", import.meta.url));
 const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const [mode, ...words] = process.argv.slice(2);
+/** Where the figures of a soak are to go: what is written inside of the isolation is gone with it. */
+let soakReport: string | undefined;
 if (process.platform !== "linux") {
   say("host: the tests against OpenClaw run on Linux only; nothing was tested");
+} else if (mode === "--inside" && words[0] === "--soak") {
+  const { runSoak } = await import("./soak.ts");
+  process.exit((await runSoak(words.slice(1))) ? 0 : 1); // Without the summary of tests that there were none of.
 } else if (mode === "--inside") {
   process.exitCode = (await runTests(words)) ? 0 : 1;
 } else {
   const bin = await hostBin();
   const wanted = process.argv.slice(2).filter((word) => word !== "--keep");
+  const json = wanted.indexOf("--json");
+  if (json >= 0) [, soakReport] = wanted.splice(json, 2);
   const command = [bin.node, fileURLToPath(import.meta.url), "--inside", ...wanted];
   process.exitCode = await isolate(command, process.argv.includes("--keep"));
 }
@@ -50,16 +59,13 @@ function say(line: string): void {
 }
 
 async function isolate(command: readonly string[], isKept: boolean): Promise<number> {
-  const privateTmp = makeScratch("host");
-  process.on("exit", () => {
-    if (isKept) say(`host: kept in ${privateTmp}`);
-    else rmSync(privateTmp, { recursive: true, force: true });
-  });
+  const privateTmp = isKept ? mkdtempSync(join(tmpdir(), "lcm-host-")) : makeScratch("host");
+  if (isKept) process.on("exit", () => say(`host: kept in ${privateTmp}`));
   const isolated = [...unshareArgs, "sh", "-c", enter, privateTmp];
   const isAllowed = spawnSync("unshare", [...isolated, "true"], { cwd: repository }).status === 0;
   if (!isAllowed) say("host: no namespaces without root: on loopback, but not cut off from the network");
   const [first = "", ...rest] = isAllowed ? ["unshare", ...isolated, ...command] : command;
-  stagePlugin(join(privateTmp, "plugin"), join(isAllowed ? "/tmp" : privateTmp, "plugin"));
+  await stagePlugin(join(privateTmp, "plugin"), join(isAllowed ? "/tmp" : privateTmp, "plugin"));
   const child = spawn(first, rest, {
     cwd: repository,
     env: { ...process.env, TMPDIR: isAllowed ? "/tmp" : privateTmp, ...(isKept ? { LCM_HOST_KEEP: "1" } : {}) },
@@ -67,6 +73,8 @@ async function isolate(command: readonly string[], isKept: boolean): Promise<num
   });
   for (const signal of stopSignals) process.once(signal, () => child.kill(isAllowed ? "SIGKILL" : signal));
   const [status] = await once(child, "close");
+  const figures = join(privateTmp, "soak.json");
+  if (soakReport !== undefined && existsSync(figures)) copyFileSync(figures, soakReport);
   return typeof status === "number" ? status : 1;
 }
 

@@ -12,12 +12,13 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { pack } from "../../src/testing/published.ts";
 import { makeScratch } from "../../src/testing/scratch.ts";
 import { createGateway, enginePlugin } from "./gateway.ts";
 import type { Gateway } from "./gateway.ts";
 import { startModelServer } from "./model-server.ts";
 import type { ModelServer } from "./model-server.ts";
-import { pack, pluginFolder } from "./plugin.ts";
+import { pluginFolder } from "./plugin.ts";
 
 /** One start: until the gateway is ready, and then until its first answer. */
 interface Start {
@@ -44,9 +45,9 @@ describe("the start of the gateway", () => {
   after(async () => await models.close());
 
   it("installed", (t) => {
-    const tarball = pack(pluginFolder(), scratch);
-    execFileSync("tar", ["-xzf", tarball, "-C", scratch]);
-    t.diagnostic(`the tarball: ${(statSync(tarball).size / 1e6).toFixed(1)} MB; it depends on nothing`);
+    const { path, size } = pack(pluginFolder(), scratch);
+    execFileSync("tar", ["-xzf", path, "-C", scratch]);
+    t.diagnostic(`the tarball: ${(size / 1e6).toFixed(1)} MB; it depends on nothing`);
     t.diagnostic(`unpacked: ${weigh(installed)}`);
   });
 

@@ -31,6 +31,7 @@ import {
   tablesOf,
 } from "../../src/testing/older-database.ts";
 import type { FixtureVersion, Row } from "../../src/testing/older-database.ts";
+import { assertPrivate } from "../../src/testing/platform.ts";
 import { createRandom } from "../../src/testing/random.ts";
 import { makeScratch } from "../../src/testing/scratch.ts";
 
@@ -285,7 +286,7 @@ for (const version of fixtureVersions) {
     });
 
     it("has a backup that is private, and equal to the original row by row", () => {
-      assert.equal(statSync(backup).mode & 0o777, 0o600);
+      assertPrivate(backup);
       assert.deepEqual(contentsOf(backup), contentsOf(untouched));
       assert.equal(identify(backup), "older_program");
       assert.deepEqual(rowsOf(backup, "PRAGMA integrity_check"), [{ integrity_check: "ok" }]);

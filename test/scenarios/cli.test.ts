@@ -13,7 +13,6 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  statSync,
   truncateSync,
   writeFileSync,
   writeSync,
@@ -24,6 +23,8 @@ import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { bare, bin, createFolder, lcm, linesOf, ok } from "./program.ts";
 import type { Place, Run } from "./program.ts";
+import { assertPrivate } from "../../src/testing/platform.ts";
+import { devNull } from "node:os";
 
 const fixtures = fileURLToPath(new URL("../fixtures/", import.meta.url));
 const realSession = fileURLToPath(new URL("../../../shared/data/pi-session.jsonl", import.meta.url));
@@ -226,10 +227,10 @@ describe("lcm", () => {
     const env = { LCM_DATABASE_PATH: paths.env };
     assert.match(lcm({ ...place, env }, "status", "--db", paths.flag).stderr, /flag\.db/);
     assert.match(lcm({ ...place, env }, "status").stderr, /env\.db/);
-    assert.match(lcm(place, "status").stderr, new RegExp(join(place.state, "lcm.db")));
+    assert.match(lcm(place, "status").stderr, new RegExp(RegExp.escape(join(place.state, "lcm.db"))));
     assert.match(
       lcm({ ...place, env: { OPENCLAW_STATE_DIR: "~/elsewhere" } }, "status").stderr,
-      new RegExp(join(place.state, "elsewhere", "lcm.db")),
+      new RegExp(RegExp.escape(join(place.state, "elsewhere", "lcm.db"))),
     );
   });
 
@@ -261,7 +262,7 @@ describe("lcm import and export", () => {
       ),
     );
     assert.deepEqual(entriesOf(ok(place, "export", "1").stdout), session);
-    assert.equal(statSync(join(place.state, "lcm.db")).mode & 0o777, 0o600);
+    assertPrivate(join(place.state, "lcm.db"));
     assert.equal(
       ok(place, "conversations", "--json").json.conversations[0].sessionId,
       "5e551011-aaaa-4bbb-8ccc-000000000001",
@@ -334,7 +335,7 @@ describe("lcm import and export", () => {
       return run.stderr;
     };
     const input = '{"role":"user","content":"hi"}\n';
-    for (const path of ["-", "/dev/null"])
+    for (const path of ["-", devNull])
       assert.match(refusal(lcm({ ...place, input }, "import", path)), /is not a file.*\nhint: save it first/);
     const database = join(fixtures, "lcm-0.1.0.db");
     assert.match(
@@ -422,7 +423,7 @@ describe("lcm import and export", () => {
       incomplete: [],
     });
     assert.deepEqual(entriesOf(readFileSync(output, "utf8")), session);
-    assert.equal(statSync(output).mode & 0o777, 0o600);
+    assertPrivate(output);
     const refused = lcm(place, "export", "1", "-o", output);
     assert.equal(refused.status, 4);
     assert.match(refused.stderr, /--force/);
@@ -768,7 +769,7 @@ describe("lcm backup and restore", () => {
     assert.equal(lcm(place, "backup", elsewhere).status, 4);
     for (let count = 1; count <= 4; count++) ok(place, "backup");
     assert.equal(copies().length, 3);
-    assert.equal(statSync(elsewhere).mode & 0o777, 0o600);
+    assertPrivate(elsewhere);
     assert.ok(ok(place, "status", "--json").json.backups.length === 3);
   });
 

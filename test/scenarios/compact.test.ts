@@ -15,6 +15,7 @@ import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
 import type { ScriptedProvider } from "../../src/testing/scripted-provider.ts";
 import { createFolder, lcm, lcmBeside, linesOf, ok } from "./program.ts";
 import type { Place, Run } from "./program.ts";
+import { withoutSignals } from "../../src/testing/platform.ts";
 
 /** Small passes, so that a short conversation makes several and a deeper summary of them. */
 const small = {
@@ -300,21 +301,28 @@ describe("lcm compact with a model", () => {
     assert.match(ok(limited, "status").stdout, /^model calls +2 of 2 in the last hour: passes wait/m);
   });
 
-  it("stops at Ctrl-C in good order: what is folded stays, and the status is 130", async () => {
-    const place = withModel();
-    const text = storedText(place);
-    provider.play(answer, { kind: "hang" });
-    const askedBefore = provider.asked.length;
-    const run = await lcmBeside(place, ["compact", "1", "--apply", "--concurrency", "1"], async (program) => {
-      while (provider.asked.length < askedBefore + 2) await sleep(20);
-      program.kill("SIGINT");
-    });
-    assert.equal(run.status, 130, run.stderr);
-    assert.match(run.stderr, /^interrupted: [\d,]+ → [\d,]+ tokens in 1 pass; .+\nwhat is folded stays; run it again/m);
-    assert.equal(ok(place, "status", "--json").json.summaries, 1);
-    assert.equal(storedText(place), text);
-    assert.equal(ok(place, "doctor", "--json").json.sound, true);
-  });
+  it(
+    "stops at Ctrl-C in good order: what is folded stays, and the status is 130",
+    { skip: withoutSignals },
+    async () => {
+      const place = withModel();
+      const text = storedText(place);
+      provider.play(answer, { kind: "hang" });
+      const askedBefore = provider.asked.length;
+      const run = await lcmBeside(place, ["compact", "1", "--apply", "--concurrency", "1"], async (program) => {
+        while (provider.asked.length < askedBefore + 2) await sleep(20);
+        program.kill("SIGINT");
+      });
+      assert.equal(run.status, 130, run.stderr);
+      assert.match(
+        run.stderr,
+        /^interrupted: [\d,]+ → [\d,]+ tokens in 1 pass; .+\nwhat is folded stays; run it again/m,
+      );
+      assert.equal(ok(place, "status", "--json").json.summaries, 1);
+      assert.equal(storedText(place), text);
+      assert.equal(ok(place, "doctor", "--json").json.sound, true);
+    },
+  );
 
   it("guarantee 9: stops at its deadline, and says so", async () => {
     const place = withModel();

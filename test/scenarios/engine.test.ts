@@ -12,6 +12,7 @@ import type { Timestamp } from "../../src/core/model.ts";
 import { resolveSettings } from "../../src/core/settings.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { checkLossless, checkSound } from "../../src/testing/lossless.ts";
+import { homeAt, withoutShell } from "../../src/testing/platform.ts";
 import { makeScratch } from "../../src/testing/scratch.ts";
 import { createHost, toAppendable, turnWithTool } from "../../src/testing/scripted-host.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
@@ -27,7 +28,7 @@ const expected = ["summary_below_normal"] as const;
 const statusOf = (path: string): string => {
   const run = spawnSync(process.execPath, [bin, "status", "--db", path], {
     encoding: "utf8",
-    env: { PATH: process.env["PATH"], HOME: scratch, OPENCLAW_STATE_DIR: scratch },
+    env: { PATH: process.env["PATH"], ...homeAt(scratch), OPENCLAW_STATE_DIR: scratch },
   });
   assert.equal(run.status, 0, run.stderr);
   return run.stdout;
@@ -71,7 +72,7 @@ describe("a model switched to a smaller window in mid-session", () => {
   });
 });
 
-describe("a full disk", () => {
+describe("a full disk", { skip: withoutShell }, () => {
   it("is named, loses nothing that was acknowledged, and leaves a valid prompt", async () => {
     const path = join(scratch, "crowded.db");
     const script = fileURLToPath(new URL("./crowded-disk.ts", import.meta.url));

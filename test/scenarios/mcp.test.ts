@@ -25,6 +25,7 @@ import { openSqliteWorker } from "../../src/store/sqlite-worker.ts";
 import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
 import type { ScriptedProvider } from "../../src/testing/scripted-provider.ts";
 import { bare, bin, createFolder, linesOf, ok } from "./program.ts";
+import { homeAt, withoutReplacing, withoutSignals } from "../../src/testing/platform.ts";
 
 /** The demo's database, made once; what a server may write to it are grants and usage. */
 const state = createFolder();
@@ -43,7 +44,7 @@ type Env = Readonly<Record<string, string>>;
 const environment = (env: Env = {}): Record<string, string> => ({
   ...bare,
   PATH: bare.PATH ?? "",
-  HOME: state,
+  ...homeAt(state),
   OPENCLAW_STATE_DIR: state,
   LCM_DATABASE_PATH: database,
   ...env,
@@ -312,20 +313,27 @@ describe("lcm mcp on its pipes", () => {
   });
 
   for (const ending of ["SIGTERM", "SIGINT", "the end of stdin"] as const) {
-    it(`ends well on ${ending} in the middle of a question`, { timeout: 60_000 }, async () => {
-      provider.play({ kind: "hang" });
-      const asked = provider.asked.length;
-      const server = startServer(withModel());
-      const closed = once(server, "close");
-      const question = { name: "lcm_expand_query", arguments: { prompt: "When is the appointment for the passport?" } };
-      server.stdin.write(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
-      while (provider.asked.length === asked) await sleep(20);
-      if (ending === "the end of stdin") server.stdin.end();
-      else server.kill(ending);
-      server.stdout.resume();
-      assert.deepEqual(await closed, [0, null], await server.told);
-      assert.equal(openGrants(), 0);
-    });
+    it(
+      `ends well on ${ending} in the middle of a question`,
+      { timeout: 60_000, skip: ending.startsWith("SIG") && withoutSignals },
+      async () => {
+        provider.play({ kind: "hang" });
+        const asked = provider.asked.length;
+        const server = startServer(withModel());
+        const closed = once(server, "close");
+        const question = {
+          name: "lcm_expand_query",
+          arguments: { prompt: "When is the appointment for the passport?" },
+        };
+        server.stdin.write(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
+        while (provider.asked.length === asked) await sleep(20);
+        if (ending === "the end of stdin") server.stdin.end();
+        else server.kill(ending);
+        server.stdout.resume();
+        assert.deepEqual(await closed, [0, null], await server.told);
+        assert.equal(openGrants(), 0);
+      },
+    );
   }
 
   it("survives lines that are not of the protocol, and says so on stderr", async () => {
@@ -352,21 +360,25 @@ describe("lcm mcp without a database it can use", () => {
     });
   });
 
-  it("goes on with the one that has taken its place, and says so when there is none any more", async () => {
-    const path = join(createFolder(), "lcm.db");
-    copyFileSync(database, path);
-    await connected({ env: { LCM_DATABASE_PATH: path } }, async ({ call }) => {
-      assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /K7QX2M/);
-      for (const file of ["", "-wal", "-shm"]) rmSync(`${path}${file}`, { force: true });
-      assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /there is no database at/);
-      const other = { state: createFolder(), env: { LCM_DATABASE_PATH: path } };
-      const chat = join(other.state, "walrus.jsonl");
-      writeFileSync(chat, `${JSON.stringify({ role: "user", content: "the walrus sleeps" })}\n`);
-      ok(other, "import", chat);
-      assert.match(textIn(await call("lcm_grep", { pattern: "walrus" })), /the walrus sleeps/);
-      assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /No matches/);
-    });
-  });
+  it(
+    "goes on with the one that has taken its place, and says so when there is none any more",
+    { skip: withoutReplacing },
+    async () => {
+      const path = join(createFolder(), "lcm.db");
+      copyFileSync(database, path);
+      await connected({ env: { LCM_DATABASE_PATH: path } }, async ({ call }) => {
+        assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /K7QX2M/);
+        for (const file of ["", "-wal", "-shm"]) rmSync(`${path}${file}`, { force: true });
+        assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /there is no database at/);
+        const other = { state: createFolder(), env: { LCM_DATABASE_PATH: path } };
+        const chat = join(other.state, "walrus.jsonl");
+        writeFileSync(chat, `${JSON.stringify({ role: "user", content: "the walrus sleeps" })}\n`);
+        ok(other, "import", chat);
+        assert.match(textIn(await call("lcm_grep", { pattern: "walrus" })), /the walrus sleeps/);
+        assert.match(textIn(await call("lcm_grep", { pattern: "K7QX2M" })), /No matches/);
+      });
+    },
+  );
 
   it("does not touch one of the older program, and says how to move it over", async () => {
     const path = join(createFolder(), "lcm.db");

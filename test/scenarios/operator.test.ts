@@ -14,6 +14,7 @@ import { addCommands } from "../../src/cli/commands/index.ts";
 import { createContext } from "../../src/cli/context.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { assertSameRows, dumpOf, dumpOfContent, tablesChanged } from "../../src/testing/dump.ts";
+import { withoutPosixPaths } from "../../src/testing/platform.ts";
 import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
 import type { ScriptedProvider } from "../../src/testing/scripted-provider.ts";
 import { createDeepPlace, createTranscript, draftText } from "./golden.ts";
@@ -49,7 +50,7 @@ function damage({ path }: DeepPlace): void {
 
 // ── As it is seen ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-describe("golden outputs", () => {
+describe("golden outputs", { skip: withoutPosixPaths }, () => {
   const golden = (
     name: string,
     what: string,

@@ -1,3 +1,4 @@
+import { homeAt } from "../../src/testing/platform.ts";
 /** The real bin as its users run it: in processes of its own, over folders of its own, in a zone off the full hour. */
 
 import assert from "node:assert/strict";
@@ -49,7 +50,7 @@ export interface Place {
 
 const optionsOf = ({ state, env = {} }: Place) => ({
   cwd: state,
-  env: { ...bare, HOME: state, OPENCLAW_STATE_DIR: state, ...env },
+  env: { ...bare, ...homeAt(state), OPENCLAW_STATE_DIR: state, ...env },
 });
 
 const toRun = (status: number | null, stdout: string, stderr: string): Run => ({

@@ -15,6 +15,7 @@ import { createDeepPlace, draftText } from "./golden.ts";
 import type { DeepPlace } from "./golden.ts";
 import { lcmBeside, linesOf } from "./program.ts";
 import type { Run } from "./program.ts";
+import { withoutSignals } from "../../src/testing/platform.ts";
 
 let provider: ScriptedProvider;
 before(async () => (provider = await startScriptedProvider()));
@@ -114,7 +115,7 @@ describe("a rewrite that breaks off", () => {
     assert.deepEqual(backupsIn(place), []);
   });
 
-  it("is told as such at Ctrl-C, and goes on where it was", async () => {
+  it("is told as such at Ctrl-C, and goes on where it was", { skip: withoutSignals }, async () => {
     const place = await createDeepPlace(provider);
     const args = ["rewrite", "1", "--depth", "2", "--apply"];
     provider.play(answer(draftText(1)), { kind: "hang" });

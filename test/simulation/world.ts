@@ -11,7 +11,7 @@ import { forgottenMark } from "../../src/core/forget.ts";
 import { restoreMessage } from "../../src/core/large-files.ts";
 import type { ContextItem, ConversationId, JsonObject, NewSummary, Timestamp } from "../../src/core/model.ts";
 import type { AppendOptions, DissolvePlan, RewritePlan, Store } from "../../src/core/ports.ts";
-import { beyond, createScripts } from "../../src/store/scripts.ts";
+import { beyond, writes } from "../../src/store/scripts.ts";
 import type { Script } from "../../src/store/script.ts";
 import { connect, createRunner, openSqlite } from "../../src/store/sqlite.ts";
 import { checkLossless, flattened } from "../../src/testing/lossless.ts";
@@ -332,27 +332,26 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
 
   /** Of something that would have been done, as it would have been done. */
   const anyScript = async (segment: Segment): Promise<{ readonly name: string; readonly script: Script<unknown> }> => {
-    const { writes } = createScripts(deps);
     const plan = random.chance(0.5) ? takePlan() : undefined;
     switch (plan?.kind) {
       case "fold":
-        return { name: "fold", script: writes.fold(plan.conversation, plan.run, plan.summary) };
+        return { name: "fold", script: writes.fold(deps, plan.conversation, plan.run, plan.summary) };
       case "dissolve":
-        return { name: "dissolve", script: writes.dissolve(plan.plan) };
+        return { name: "dissolve", script: writes.dissolve(deps, plan.plan) };
       case "rewrite":
-        return { name: "rewrite", script: writes.rewrite(plan.plan, plan.summary) };
+        return { name: "rewrite", script: writes.rewrite(deps, plan.plan, plan.summary) };
       case undefined:
     }
     const other = aSegment();
     if (other !== segment && random.chance(0.3))
       return {
         name: "transplant",
-        script: writes.transplant({ source: other.conversation, target: segment.conversation }),
+        script: writes.transplant(deps, { source: other.conversation, target: segment.conversation }),
       };
-    if (random.chance(0.2)) return { name: "index", script: writes.index(64) };
+    if (random.chance(0.2)) return { name: "index", script: writes.index(deps, 64) };
     if (random.chance(0.1)) {
       const carried = random.chance(0.5) ? { carryDepth: random.below(3) } : {};
-      return { name: "reset", script: writes.openSegment(segment.session, carried) };
+      return { name: "reset", script: writes.openSegment(deps, segment.session, carried) };
     }
     const word = random.chance(0.2) ? aStoredWord(segment) : null;
     if (word !== null) {
@@ -365,7 +364,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     const unheard = segment.host.entries.slice(segment.delivered).map(toAppendable);
     return {
       name: "append",
-      script: writes.append(segment.conversation, unheard, { hostCursor: "never", turnKey: "never" }),
+      script: writes.append(deps, segment.conversation, unheard, { hostCursor: "never", turnKey: "never" }),
     };
   };
 

@@ -145,6 +145,10 @@ describe("the order of a prompt", () => {
     assert.equal(after(state, { kind: "click", column: 5, row, count: 1 }).state.list.cursor, 3);
     const rule = lines(state).findIndex((line) => line.includes("fresh tail ─"));
     assert.equal(after(state, { kind: "click", column: 5, row: rule, count: 1 }).state.list.cursor, 0);
+    // Where those lines are not seen, there are more items: the last of them, too, can be clicked on.
+    const long = reading(prompt([...Array.from({ length: 40 }, (_, n) => said(n, "older", 1)), said(99, "tail")]));
+    const last = Number(/words of (\d+)/.exec(lines(long)[frame.rows - 1] ?? "")?.[1]);
+    assert.equal(after(long, { kind: "click", column: 5, row: frame.rows - 1, count: 1 }).state.list.cursor, last);
   });
 });
 

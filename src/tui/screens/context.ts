@@ -44,6 +44,7 @@ const ofSummary = summaryKeys<ContextScreen>((state) => {
 const items = createRows<ContextScreen>({
   count: countOf,
   room: listRows,
+  drawn: (_, frame) => frame.rows,
   at: (state, point, frame) => rowAtLine(state, frame, point),
   open,
 });

@@ -45,15 +45,15 @@ const look = (from: number, to: number): FileLook => ({
 });
 
 /** Answers what is asked, until nothing is. */
-function settled(step: Step<FilesScreen>): FilesScreen {
+function settled(step: Step<FilesScreen>, told = look): FilesScreen {
   return (step.asks ?? []).reduce((state, ask) => {
     const answer =
       ask.kind === "files"
         ? ({ kind: "files", ask, told: { name: "The ferry", files } } as const)
         : ask.kind === "fileLook"
-          ? ({ kind: "fileLook", ask, told: look(ask.from, ask.to) } as const)
+          ? ({ kind: "fileLook", ask, told: told(ask.from, ask.to) } as const)
           : assert.fail(ask.kind);
-    return settled(advance(filesModule, state, { kind: "answer", answer }, frame));
+    return settled(advance(filesModule, state, { kind: "answer", answer }, frame), told);
   }, step.state);
 }
 
@@ -101,6 +101,30 @@ describe("the files", () => {
     }
     const { content } = state.look ?? assert.fail();
     assert.ok(content.kind === "text" && content.lines.length <= 20_000);
+  });
+
+  it("go to the end of a file however much of it is read at a time", () => {
+    for (const [count, atOnce] of [
+      [1_500, 1_000],
+      [2_000, 1_000],
+      [800, 30],
+      [5_003, 7],
+    ] as const) {
+      const some = (from: number, to: number): FileLook => {
+        const { content, ...rest } = look(from, Math.min(to, count, from + atOnce - 1));
+        return { ...rest, content: content.kind === "text" ? { ...content, count } : content };
+      };
+      const turn = (state: FilesScreen, action: string): FilesScreen =>
+        settled(advance(filesModule, state, { kind: "action", action }, frame), some);
+      const end = turn(turn(settled(open({ kind: "files", conversation }), some), "wide"), "last");
+      assert.match(drawn(end), new RegExp(`\\n line ${count - 1}\\n line ${count}$`), `of ${count}`);
+    }
+  });
+
+  it("begin with a file whenever it is selected, though it was left and come back to at once", () => {
+    const end = press(opened(), "wide", "last", "wide");
+    const there = advance(filesModule, end, { kind: "action", action: "down" }, frame).state;
+    assert.match(drawn(press(there, "up")), /What it is about:\n A log\./);
   });
 
   it("begin with the one they were opened for", () => {

@@ -28,8 +28,8 @@ export interface FilesScreen {
   readonly top: Spot;
   /** Whether the file has the whole room. */
   readonly isWide: boolean;
-  /** Whether more of it is being read. */
-  readonly isAwaited: boolean;
+  /** What is being read of it: more beside what is held, or its end, to go there. */
+  readonly awaited: "more" | "end" | null;
 }
 
 /** What has been read of a file, which that is, and the stretches that its text is put together from. */
@@ -69,7 +69,7 @@ export const filesModule: Module<FilesScreen> = {
     look: null,
     top: startOfText,
     isWide: false,
-    isAwaited: false,
+    awaited: null,
   }),
   keys: [
     {
@@ -111,7 +111,7 @@ export const filesModule: Module<FilesScreen> = {
   answers: { files: listed, fileLook: looked },
   on: {
     ...rows.on,
-    failed: (state) => ({ state: { ...state, isAwaited: false } }),
+    failed: (state) => ({ state: { ...state, awaited: null } }),
     wheel(state, event, frame) {
       const { isBeside, listColumns, listRows } = layoutOf(state, frame);
       const isList = !state.isWide && (isBeside ? event.column < listColumns : event.row <= listRows + headRows);
@@ -121,8 +121,8 @@ export const filesModule: Module<FilesScreen> = {
   /** Begins with the selected file, where it is another one or could not be read before. */
   follow(state, _, before) {
     const file = selected(state)?.id;
-    const isKnown = file === undefined || lookOf(state) !== null;
-    return isKnown || (state.files === before.files && file === selected(before)?.id) ? { state } : shown(state, file);
+    const isOther = file !== selected(before)?.id || (state.files !== before.files && lookOf(state) === null);
+    return file !== undefined && isOther ? shown(state, file) : { state };
   },
   draw,
 };
@@ -137,7 +137,7 @@ function widened(state: FilesScreen, frame: Frame): Step<FilesScreen> {
 const linesAtOnce = 1_000;
 
 const shown = (state: FilesScreen, file: FileId): Step<FilesScreen> => ({
-  state: { ...state, top: startOfText, isAwaited: false },
+  state: { ...state, top: startOfText, awaited: null },
   asks: [{ kind: "fileLook", file, from: 1, to: linesAtOnce }],
 });
 
@@ -148,8 +148,8 @@ function inText(state: FilesScreen, by: Scroll, frame: Frame): Step<FilesScreen>
   if (content?.kind !== "text" || file === undefined) return scrolled(state, by, frame);
   if (by === "first" && content.from > 1) return shown(state, file);
   if (by !== "last" || content.to >= content.count) return scrolled(state, by, frame);
-  const from = Math.max(1, content.count - linesAtOnce + 1);
-  return { state: { ...state, isAwaited: true }, asks: [{ kind: "fileLook", file, from, to: content.count }] };
+  const from = Math.max(content.to + 1, content.count - linesAtOnce + 1);
+  return { state: { ...state, awaited: "end" }, asks: [{ kind: "fileLook", file, from, to: content.count }] };
 }
 
 /** So many lines before the end of what is held, what follows is asked for. */
@@ -163,9 +163,9 @@ function scrolled(state: FilesScreen, by: Scroll, frame: Frame): Step<FilesScree
   const top = scrolledBy(lines, state.top, by, layoutOf(state, frame).pane);
   const next = { ...state, top };
   const { content } = look;
-  if (content.kind !== "text" || state.isAwaited) return { state: next };
+  if (content.kind !== "text" || state.awaited !== null) return { state: next };
   const ask = (from: number, to: number): Step<FilesScreen> => ({
-    state: { ...next, isAwaited: true },
+    state: { ...next, awaited: "more" },
     asks: [{ kind: "fileLook", file, from, to }],
   });
   if (content.to < content.count && top.line > lines.length - aheadLines)
@@ -194,7 +194,7 @@ function looked(
   frame: Frame,
   { file, from, to }: Ask<"fileLook">,
 ): Step<FilesScreen> {
-  const next: FilesScreen = { ...state, isAwaited: false };
+  const next: FilesScreen = { ...state, awaited: null };
   if (file !== selected(state)?.id) return { state: next };
   if (told === null) return { state: { ...next, look: gone(file) } };
   const held = lookOf(state);
@@ -204,13 +204,15 @@ function looked(
   if (held?.content.kind !== "text") return { state: alone };
   const isOlder = to === held.content.from - 1;
   const isNewer = from === held.content.to + 1;
+  const isToEnd = state.awaited === "end";
+  // Less than was asked for, because its lines are long: what is next to what is held comes first, or its end.
+  if (content.to < to && (isOlder || isToEnd))
+    return { state, asks: [{ kind: "fileLook", file, from: content.to + 1, to }] };
   // Another stretch of it: its beginning, or its end.
-  if (!isOlder && !isNewer)
-    return from > held.content.to
-      ? scrolled({ ...alone, top: startOfText }, "last", frame)
-      : { state: { ...alone, top: startOfText } };
-  // Less than was asked for, because its lines are long: what is next to what is held comes first.
-  if (isOlder && content.to < to) return { state, asks: [{ kind: "fileLook", file, from: content.to + 1, to }] };
+  if (!isOlder && !isNewer) {
+    const there = { ...alone, top: startOfText };
+    return isToEnd ? scrolled(there, "last", frame) : { state: there };
+  }
   const stretches = joined(held.held, [content], isOlder ? "older" : "newer", heldMax);
   const [first = content, last = content] = [stretches[0], stretches.at(-1)];
   const lines = stretches.flatMap((each) => each.lines);
@@ -218,7 +220,9 @@ function looked(
   // What is seen stays where it is, whatever comes or goes before it.
   const same = isOlder ? held.held[0] : held.held.at(-1);
   const line = state.top.line + linesBefore(look, same) - linesBefore(held, same);
-  return { state: { ...next, look, top: { ...state.top, line } } };
+  const there = { ...next, look, top: { ...state.top, line } };
+  if (isToEnd) return scrolled(there, "last", frame);
+  return { state: { ...there, top: scrolledBy(textLines(look), there.top, 0, layoutOf(state, frame).pane) } };
 }
 
 /** How many lines stand before one of the stretches that are held. */
