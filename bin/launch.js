@@ -35,7 +35,7 @@ const versionTimeoutMs = 10000;
 export async function launch(mainPath, argv) {
   if (isGoodEnough(process.versions.node)) {
     delete process.env[guard];
-    rememberCompiled();
+    rememberCompiled(mainPath);
     /** @type {{ main(argv: readonly string[]): Promise<number> }} */
     const program = await import(pathToFileURL(mainPath).href);
     process.exitCode = await program.main(argv);
@@ -48,13 +48,16 @@ export async function launch(mainPath, argv) {
 }
 
 /**
- * Half of what a short command takes is compiling it, above all the sources of a checkout, whose types are left out
- * first. Node keeps the result in its own folder for that, below the one for temporary files.
+ * Most of what a short command takes in a checkout is leaving the types out of its sources and compiling them. The result
+ * is kept in the checkout itself: what lies in a folder that others may write to is not to be run.
+ *
+ * @param {string} mainPath
  */
-function rememberCompiled() {
-  /** @type {{ enableCompileCache?: () => unknown }} */
+function rememberCompiled(mainPath) {
+  /** @type {{ enableCompileCache?: (folder: string) => unknown }} */
   const nodeModule = createRequire(import.meta.url)("module");
-  if (nodeModule.enableCompileCache) nodeModule.enableCompileCache();
+  if (mainPath.slice(-3) !== ".ts" || !nodeModule.enableCompileCache) return;
+  nodeModule.enableCompileCache(join(packageRoot(), "node_modules", ".cache", "compiled"));
 }
 
 /**

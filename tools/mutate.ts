@@ -258,7 +258,8 @@ async function run(copy: string, test: Test, env: NodeJS.ProcessEnv) {
     isLate = true;
     end();
   }, timeoutMs(test.ms));
-  process.once("exit", end);
+  // Before the copies are removed, or it would go on writing into them.
+  process.prependOnceListener("exit", end);
   let ms = 0;
   child.stdout.setEncoding("utf8").on("data", (said: string) => {
     if (/^\s*not ok /m.test(said)) end();

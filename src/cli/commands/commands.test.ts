@@ -97,6 +97,14 @@ describe("a command that is named in a hint", () => {
       assert.deepEqual(told, { error: { code: "invalid", message, hint } });
     }
   });
+
+  it("names no database where it takes none", async () => {
+    const said = await saidTo("openclaw", "status", "--db", "none.db");
+    assert.match(
+      said,
+      /^hint: `openclaw lcm --db none\.db import FILE…` .* `openclaw lcm demo --keep` one to look around/m,
+    );
+  });
 });
 
 describe("what to do about a call that took too long", () => {

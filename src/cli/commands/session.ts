@@ -247,10 +247,11 @@ async function act(context: CommandContext, command: Command, run: CommandDefini
 
 /** Commands that we name are meant to be copied: to the same database, and through the host that has mounted us. */
 function asTyped(host: string | undefined, db: string | undefined): (words: string) => string {
-  const own = [...(host === undefined ? [] : [host]), "lcm", ...(db === undefined ? [] : [`--db ${quoted(db)}`])].join(
-    " ",
-  );
-  return (words) => words.replace(/(?<=^|`)lcm (?=[a-z])/g, () => `${own} `);
+  const program = host === undefined ? "lcm" : `${host} lcm`;
+  const own = db === undefined ? program : `${program} --db ${quoted(db)}`;
+  // The demo makes a database of its own, wherever others are.
+  return (words) =>
+    words.replace(/(?<=^|`)lcm (?=([a-z]+))/g, (_, command) => `${command === "demo" ? program : own} `);
 }
 
 /** For a shell; on Windows all of them know the same quotes, and backslashes in them are plain. */
