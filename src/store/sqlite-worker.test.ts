@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { rmSync } from "node:fs";
+import { copyFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
@@ -54,6 +55,31 @@ describe("a search thread that died", () => {
     } finally {
       await store.close();
     }
+  });
+});
+
+describe("the log of what was written", () => {
+  const megabyte = 2 ** 20;
+
+  it("is moved into the file as it grows, and all of it when the store is closed, also with a search thread about", async () => {
+    const path = join(scratch, `${++databases}.db`);
+    const store = await openSqliteWorker({ path });
+    const { id } = await store.open({ sessionId: "long" });
+    const host = createHost("log");
+    let most = 0;
+    for (let turn = 0; turn < 60; turn++) {
+      const stored = host.entries.length;
+      host.says(user(`turn ${turn} ${"words ".repeat(megabyte / 24)}`));
+      await store.append(id, host.entries.slice(stored).map(toAppendable));
+      if (turn % 10 === 0) await store.search(sane);
+      most = Math.max(most, statSync(`${path}-wal`).size);
+    }
+    assert.ok(most < 8 * megabyte, `${most} bytes of log`);
+    await store.close();
+    copyFileSync(path, `${path}.alone`);
+    const alone = new DatabaseSync(`${path}.alone`, { readOnly: true });
+    assert.equal(alone.prepare("SELECT count(*) AS count FROM messages").get()?.["count"], 60);
+    alone.close();
   });
 });
 

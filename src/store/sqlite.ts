@@ -5,7 +5,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "node:sqlite";
@@ -78,7 +78,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const deps = { now, hex16 };
 
   let writing: Promise<unknown> = Promise.resolve();
-  const housekeeper = createHousekeeper(db, runner, () => writing);
+  const housekeeper = createHousekeeper(db, path, runner, () => writing);
   if (options.housekeeping === false || readOnly) housekeeper.stop();
 
   const read = async <T>(script: () => Script<T>): Promise<T> =>
@@ -228,6 +228,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       housekeeper.stop();
       await writing;
       runner.forgetStatements();
+      // The last one to close moves the log; but a thread that reads may outlive this one by a moment, and cannot.
+      try {
+        if (!readOnly) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      } catch (error) {
+        if (errcodeOf(error) === null) throw error; // A full disk, for one: then the log stays, and with it everything.
+      }
       db.close();
     },
   };
@@ -276,7 +282,8 @@ export function connect(path: string, readOnly: boolean): DatabaseSync {
       db.exec("PRAGMA page_size = 8192");
     }
     if (!readOnly) {
-      db.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0");
+      // The log is moved between calls, not within one; when it then begins anew, its file does too.
+      db.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 0");
       if (kind !== "current") migrate(db, path);
     }
     db.exec(
@@ -408,21 +415,25 @@ function offer<Name extends keyof Store>(
 // ── Housekeeping ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const rowsPerBatch = 256;
-const rowsPerCheckpoint = 2_048;
+/** The log is moved into the file whenever it has grown by so much. */
+const logBytesMax = 4 * 2 ** 20;
 
-/** Indexes in small batches, between calls and never inside one, and now and then moves the log into the file. */
-function createHousekeeper(db: DatabaseSync, runner: Runner, writes: () => Promise<unknown>) {
-  let sinceCheckpoint = 0;
+/** Indexes in small batches, between calls and never inside one, and moves the log into the file before it grows long. */
+function createHousekeeper(db: DatabaseSync, path: string, runner: Runner, writes: () => Promise<unknown>) {
+  let movedAt = 0;
   let stopped = false;
   let scheduled = false;
 
+  const moveLog = (): void => {
+    const bytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    if (bytes < movedAt) movedAt = 0; // What was moved is gone from it.
+    if (bytes - movedAt < logBytesMax) return;
+    db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    movedAt = bytes;
+  };
   const tidy = (rowsMax: number): number => {
     const left = runner.atomically("BEGIN IMMEDIATE", indexBatch(rowsMax));
-    sinceCheckpoint += rowsMax;
-    if (sinceCheckpoint >= rowsPerCheckpoint) {
-      db.exec("PRAGMA wal_checkpoint(PASSIVE)");
-      sinceCheckpoint = 0;
-    }
+    moveLog();
     return left;
   };
   const tend = async (): Promise<void> => {
@@ -430,8 +441,8 @@ function createHousekeeper(db: DatabaseSync, runner: Runner, writes: () => Promi
     scheduled = false;
     if (stopped || db.isTransaction) return;
     try {
-      if (runner.atomically("BEGIN", unindexedRows()) < rowsPerBatch) return;
-      if (tidy(rowsPerBatch) >= rowsPerBatch) wake();
+      if (runner.atomically("BEGIN", unindexedRows()) < rowsPerBatch) moveLog();
+      else if (tidy(rowsPerBatch) >= rowsPerBatch) wake();
     } catch (error) {
       // Another process is writing, or the disk is full, of which the next write will tell its caller. The rows stay in the
       // unindexed tail, which search reads too.
