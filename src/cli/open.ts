@@ -4,7 +4,7 @@
  * with what it is given. What speaks to models is loaded by the first command that wants one.
  */
 
-import { accessSync, constants, existsSync, readdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -16,11 +16,10 @@ import type { ResolvedSettings } from "../core/settings.ts";
 import { readOpenclawConfig } from "../llm/openclaw-files.ts";
 import { fieldsOf, valueAt } from "../llm/reading.ts";
 import { adopt } from "../store/adopt.ts";
-import { backUp, backupPath, pruneBackups, restore, unusedPath } from "../store/backup.ts";
+import { backUp, backupPath, copiesBeside, isLost, pruneBackups, restore, unusedPath } from "../store/backup.ts";
 import { identify } from "../store/migrate.ts";
 import { openSqliteWorker } from "../store/sqlite-worker.ts";
 import { defaultFilesDir, openSqlite, retryWhileBusy, systemNow } from "../store/sqlite.ts";
-import type { Backup } from "../show/status.ts";
 import type { Database, DatabaseFacts, ModelOptions, PromptFiles, Summariser } from "./commands/session.ts";
 
 export const systemClock: Clock = { now: systemNow };
@@ -81,10 +80,12 @@ export function createDatabase(
   const filesDir = defaultFilesDir(path);
   const missing = (): LcmError =>
     new LcmError("not_found", `there is no database at ${path}`, {
-      hint: "`lcm import FILE…` makes one out of transcripts, `lcm demo --keep` one to look around in; --db or LCM_DATABASE_PATH names another place",
+      hint:
+        hintOfBackups(path) ??
+        "`lcm import FILE…` makes one out of transcripts, `lcm demo --keep` one to look around in; --db or LCM_DATABASE_PATH names another place",
     });
   const kind = (): ReturnType<Database["kind"]> => {
-    const found = identify(path);
+    const found = identifyOrHint(path);
     return found === "older_program" ? found : existsSync(path) && found !== "empty" ? "ours" : "none";
   };
 
@@ -127,11 +128,12 @@ export function createDatabase(
       );
       return { ...made, pruned: to === undefined ? pruneBackups(path, backupsKept, made.path) : [] };
     },
-    backups: () => backupsBeside(path),
+    backups: () => copiesBeside(path),
+    restorable: () => copiesBeside(path).map((copy) => ({ ...copy, format: formatOf(copy.path), contents: null })),
     async planRestore(from) {
       const source = backupNamed(from, path);
       if (source === null)
-        throw new LcmError("not_found", `there is no backup ${resolve(from)}`, { hint: "`lcm status` lists them" });
+        throw new LcmError("not_found", `there is no backup ${resolve(from)}`, { hint: "`lcm restore` lists them" });
       if (source === path)
         throw new LcmError("invalid", `${source} is the database itself`, { hint: "name a backup of it" });
       const replaces = existsSync(path) && statSync(path).size > 0 ? await factsOfDamaged(path, clock) : null;
@@ -199,17 +201,37 @@ function isWritable(path: string): boolean {
   }
 }
 
-function backupsBeside(path: string): readonly Backup[] {
-  if (!existsSync(dirname(path))) return [];
-  const prefix = `${basename(path)}.backup-`;
-  return readdirSync(dirname(path))
-    .filter((name) => name.startsWith(prefix) && !/(\.files|-wal|-shm|-journal)$/.test(name))
-    .toSorted()
-    .map((name) => join(dirname(path), name))
-    .map((file) => ({ path: file, bytes: statSync(file).size }));
+/** Whoever has backups is told of them when the database cannot be used. */
+function identifyOrHint(path: string): ReturnType<typeof identify> {
+  try {
+    return identify(path);
+  } catch (error) {
+    const hint = error instanceof LcmError && (error.code === "corrupt" || isLost(path)) ? hintOfBackups(path) : null;
+    if (!(error instanceof LcmError) || hint === null) throw error;
+    throw new LcmError(error.code, error.message, { cause: error, hint });
+  }
 }
 
-/** A bare name is one of this folder, or else one of those beside the database, as `lcm status` lists them. */
+function hintOfBackups(path: string): string | null {
+  const copies = copiesBeside(path);
+  if (copies.length === 0) return null;
+  const newest = copies.findLast(({ kind }) => kind === "backup");
+  const name = newest === undefined ? "" : `; the newest backup is ${basename(newest.path)}`;
+  return `\`lcm restore\` lists what can be put back${name}`;
+}
+
+/** As far as it can be told at a glance: every page is read before it takes the place of anything. */
+function formatOf(path: string): DatabaseFacts["format"] {
+  try {
+    const kind = identify(path);
+    return kind === "empty" ? "no_database" : kind;
+  } catch (error) {
+    if (!(error instanceof LcmError)) throw error;
+    return error.code === "conflict" ? "newer" : error.code === "corrupt" ? "damaged" : "no_database";
+  }
+}
+
+/** A bare name is one of this folder, or else one of those beside the database, as `lcm restore` lists them. */
 function backupNamed(name: string, database: string): string | null {
   const places = basename(name) === name ? [resolve(name), join(dirname(database), name)] : [resolve(name)];
   return places.find((place) => existsSync(place)) ?? null;
@@ -235,9 +257,9 @@ async function factsOfDamaged(path: string, clock: Clock): Promise<DatabaseFacts
   try {
     return await factsOf(path, clock);
   } catch (error) {
-    const isReplaceable = error instanceof LcmError && (error.code === "corrupt" || error.code === "conflict");
+    if (!(error instanceof LcmError)) throw error;
+    const isReplaceable = error.code === "corrupt" || error.code === "conflict" || isLost(path);
     if (!isReplaceable) throw error;
-    const format = error.code === "corrupt" ? "damaged" : "newer";
-    return { path, bytes: statSync(path).size, format, contents: null };
+    return { path, bytes: statSync(path).size, format: formatOf(path), contents: null };
   }
 }

@@ -202,7 +202,7 @@ function damaged(list: readonly Damage[]): string {
   return path;
 }
 
-/** All rows but references to nothing, which no undo can put back. */
+/** All rows but references to nothing that are removed, which no undo can put back. */
 function withoutDangling(path: string): Dump {
   const copy = `${path}.bare`;
   copyFileSync(path, copy);
@@ -210,8 +210,7 @@ function withoutDangling(path: string): Dump {
   db.exec(`DELETE FROM message_parts WHERE message_id NOT IN (SELECT message_id FROM messages);
     DELETE FROM context_items WHERE message_id NOT IN (SELECT message_id FROM messages)
       OR summary_id NOT IN (SELECT summary_id FROM summaries);
-    DELETE FROM summary_messages WHERE message_id NOT IN (SELECT message_id FROM messages)
-      OR summary_id NOT IN (SELECT summary_id FROM summaries);
+    DELETE FROM summary_messages WHERE summary_id NOT IN (SELECT summary_id FROM summaries);
     DELETE FROM summary_parents WHERE parent_summary_id NOT IN (SELECT summary_id FROM summaries)
       OR summary_id NOT IN (SELECT summary_id FROM summaries)`);
   db.close();
@@ -304,6 +303,9 @@ async function checkDissolving(list: readonly Damage[]): Promise<void> {
   }
 }
 
+/** Only a backup mends it. */
+const loss: keyof typeof damages = "a link to no message";
+
 const isTangled = ({ code }: Finding): boolean => code === "doubled_message" || code === "out_of_order";
 
 const anyDamage = fc.tuple(
@@ -313,7 +315,7 @@ const anyDamage = fc.tuple(
 );
 
 describe("fixing", () => {
-  for (const name of Object.keys(damages) as readonly (keyof typeof damages)[])
+  for (const name of (Object.keys(damages) as readonly (keyof typeof damages)[]).filter((each) => each !== loss))
     it(`sees to ${name}`, async () => {
       // Summaries have names by chance, and a row moved to where it stood already is no damage: a few draws always, and
       // as many more as it takes to have damaged something.
@@ -330,6 +332,58 @@ describe("fixing", () => {
       }),
       { numRuns: 100 },
     );
+  });
+
+  it("goes on telling that a message is gone, whether a summary or the context named it", async () => {
+    const path = damaged([[loss, 3, 3]]);
+    const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+    const idOf = (from: string): number =>
+      Number(db.prepare(`SELECT max(message_id) AS id FROM ${from}`).get()?.["id"]);
+    const [folded, shown] = [idOf("summary_messages WHERE message_id < 1000"), idOf("context_items")];
+    for (const id of [folded, shown]) db.exec(`DELETE FROM messages WHERE message_id = ${id}`);
+    const links = (): unknown => db.prepare("SELECT * FROM summary_messages ORDER BY 1, 2").all();
+    const before = links();
+    const store = await openSqlite({ path, housekeeping: false });
+    try {
+      const gone = async (): Promise<readonly string[]> =>
+        (await inspect(store, null)).filter(({ code }) => code === "missing_message").map(({ subject }) => subject);
+      const told = [`msg_${folded}`, `msg_${shown}`, "msg_100003"].toSorted();
+      assert.deepEqual((await gone()).toSorted(), told);
+      await applyFixes(store, await planFixes(store, null));
+      assert.ok(isNothing(await planFixes(store, null)));
+      assert.deepEqual((await gone()).toSorted(), told);
+      assert.deepEqual(links(), before, "a summary still says what it was made from");
+    } finally {
+      await store.close();
+      db.close();
+    }
+  });
+
+  it("lets a summary's link to a message go once the host's transcript has brought the message back", async () => {
+    const path = join(folder, "back.db");
+    const store = await openSqlite({ path, housekeeping: false });
+    try {
+      const { id } = await store.open({ sessionId: "talk" });
+      const host = createHost("h");
+      for (let said = 0; said < 8; said++) host.says(user(`says ${said}`));
+      await store.append(id, host.entries.map(toAppendable));
+      await fold(store, id, 0, 4);
+      const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+      const lost = Number(
+        db.prepare("SELECT message_id AS id FROM messages ORDER BY seq LIMIT 1 OFFSET 1").get()?.["id"],
+      );
+      for (const table of ["message_parts", "messages"]) db.exec(`DELETE FROM ${table} WHERE message_id = ${lost}`);
+      db.close();
+      const setRight = async (): Promise<readonly string[]> => {
+        await applyFixes(store, await planFixes(store, null));
+        return (await inspect(store, null)).filter(({ severity }) => severity === "error").map(({ code }) => code);
+      };
+      assert.deepEqual(await setRight(), ["missing_message"]);
+      await store.append(id, host.entries.map(toAppendable));
+      assert.deepEqual(await setRight(), []);
+    } finally {
+      await store.close();
+    }
   });
 
   it("puts a lost summary back instead of all that it stands for, and leaves one that was dissolved", async () => {

@@ -92,6 +92,7 @@ export function whatFollows(bones: Skeleton): WhatFollows {
   const known = new Map<SummaryId, Derived>();
   const underWay = new Set<SummaryId>();
   const cyclic = new Set<SummaryId>();
+  const isPartial = partialIn(bones);
   const spanOfMessage = (id: MessageId): Span | null => {
     const seq = bones.copies.has(id) ? undefined : seqOf.get(id);
     return seq === undefined ? null : { first: seq, last: seq };
@@ -122,7 +123,10 @@ export function whatFollows(bones: Skeleton): WhatFollows {
     const made: Derived = {
       sources,
       span: joined([...messages.map(spanOfMessage), ...[...derived.values()].map(({ span }) => span)]),
-      facts: isCyclic || facts.length < derived.size ? null : factsOf(summary, messages, facts, times),
+      facts:
+        isCyclic || facts.length < derived.size
+          ? null
+          : factsOf(summary, messages, facts, times, isPartial(summary.id)),
     };
     underWay.delete(summary.id);
     known.set(summary.id, made);
@@ -134,19 +138,27 @@ export function whatFollows(bones: Skeleton): WhatFollows {
   return { times, summaries: known, cyclic, spanOf };
 }
 
+/** Whether a message is gone that a summary was made from. */
+export function partialIn({ gone }: Pick<Skeleton, "gone">): (summary: SummaryId) => boolean {
+  const partial = new Set(gone.map(({ summary }) => summary));
+  return (summary) => partial.has(summary);
+}
+
 /** What nothing is left of, or what was carried over, is what it says; of what has both kinds of sources, the depth is. */
 function factsOf(
   { kind, depth, earliestAt, latestAt, descendants, carriedFrom }: SummaryFacts,
   messages: readonly MessageId[],
   below: readonly DerivedFacts[],
   times: ReadonlyMap<number, Timestamp>,
+  isPartial: boolean,
 ): DerivedFacts {
   if (carriedFrom !== null || messages.length + below.length === 0)
     return { kind, depth, earliestAt, latestAt, descendants };
   const deepest = below.reduce((most, each) => Math.max(most, each.depth), -1);
   const shape =
     messages.length > 0 ? { kind: "leaf" as const, depth: 0 } : { kind: "condensed" as const, depth: deepest + 1 };
-  const said = messages.map((id) => times.get(id) ?? null);
+  // When a message that is gone was said, only the summary still knows.
+  const said = [...messages.map((id) => times.get(id) ?? null), ...(isPartial ? [earliestAt, latestAt] : [])];
   return {
     ...(messages.length > 0 && below.length > 0 ? { kind, depth } : shape),
     earliestAt: least([...said, ...below.map((each) => each.earliestAt)], (a, b) => a < b),

@@ -259,8 +259,9 @@ function fixWords(steps: readonly JournalEntry[]): string {
     ...kinds.flatMap(([count, one, many]) => (count === 0 ? [] : [plural(count, one, many)])),
     ...(steps.some(({ hasTotals }) => hasTotals) ? ["totals"] : []),
   ];
-  const named = words.length === 0 ? new Set(steps.map(({ subject }) => subject)) : words;
-  return `set right: ${[...named].join(", ")}`;
+  const subjects = [...new Set(steps.map(({ subject }) => subject))];
+  if (words.length === 0) return `set right: ${subjects.join(", ")}`;
+  return `set right: ${[words.join(", "), ...subjects.filter((each) => / stays? removed$/.test(each))].join("; ")}`;
 }
 
 const namedMax = 10;

@@ -71,8 +71,10 @@ const sound: Skeleton = {
   summaries: [leaf],
   sources: new Map([["sum_a", of([1, 2])]]),
   dangling: [],
+  gone: [],
   search: { missing: [], pending: 0 },
   missingFiles: [],
+  alteredFiles: [],
   orphanedFiles: 0,
 };
 
@@ -128,6 +130,11 @@ describe("inspecting a conversation", () => {
     ],
     "a reference to nothing": [{ dangling: [{ table: "context_items", from: "3", to: "99" }] }, "dangling_reference"],
     "a row that search does not know": [{ search: { missing: [2 as MessageId], pending: 0 } }, "search_entry_missing"],
+    "a message that is gone": [{ gone: [{ message: 2 as MessageId, summary: "sum_a" }] }, "missing_message"],
+    "a file that was cut": [
+      { alteredFiles: [{ id: "file_0123456789abcdef", stored: 2_000, found: 1_000 }] },
+      "altered_file",
+    ],
     "a file whose content is gone": [{ missingFiles: ["file_0123456789abcdef"] }, "missing_file"],
     "a time that is not UTC with milliseconds": [
       { messageTimes: [time(1), time(2), time(3), "2026-01-01 00:04:00"] },
@@ -183,6 +190,7 @@ describe("inspecting a conversation", () => {
     assert.deepEqual(remedies({ messageTimes: [time(1), time(2), time(3), "2026-01-01 00:04:00"] }), fix);
     assert.deepEqual(remedies({ messageTimes: [time(1), time(2), time(3), "soon"] }), ["lcm restore"]);
     assert.deepEqual(remedies({ missingFiles: ["file_0123456789abcdef"] }), ["lcm restore"]);
+    assert.deepEqual(remedies({ gone: [{ message: 7 as MessageId, summary: null }] }), ["lcm restore"]);
     for (const level of ["extractive", "truncated"] as const)
       assert.deepEqual(remedies({ summaries: [{ ...leaf, level }] }), ["lcm repair 7"]);
     assert.deepEqual(remedies({ summaries: [{ ...leaf, level: "aggressive" }] }), ["lcm rewrite 7 --summary sum_a"]);

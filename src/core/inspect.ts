@@ -4,7 +4,7 @@
  */
 
 import { wordsOf } from "./errors.ts";
-import { isSameRange, isSameSources, planFix, whatFollows, wrongTotals } from "./fix.ts";
+import { isSameRange, isSameSources, partialIn, planFix, whatFollows, wrongTotals } from "./fix.ts";
 import type { WhatFollows } from "./fix.ts";
 import { closure, coverage, flatten } from "./graph.ts";
 import { messagesPerPage, restoreMessage } from "./large-files.ts";
@@ -26,6 +26,7 @@ export interface Finding {
 }
 
 export type FindingCode =
+  | "missing_message"
   | "lost_message"
   | "doubled_message"
   | "out_of_order"
@@ -48,6 +49,7 @@ export type FindingCode =
   | "search_entry_orphaned"
   | "search_pending"
   | "missing_file"
+  | "altered_file"
   | "file_orphaned"
   | "damaged_file";
 
@@ -56,6 +58,7 @@ export function inspectConversation(bones: Skeleton): readonly Finding[] {
   const { id } = bones.conversation;
   const right = whatFollows(bones);
   return [
+    ...bones.gone.map(({ message, summary }) => gone(messageName(message), summary)),
     ...inspectInvariant(bones, right),
     ...inspectSummaries(bones, right),
     ...inspectTotals(bones),
@@ -77,6 +80,15 @@ export function inspectConversation(bones: Skeleton): readonly Finding[] {
     ...bones.missingFiles.map((file) =>
       error("missing_file", file, `the content of ${file} is not in the files folder; ${onlyBackup}`, restore),
     ),
+    ...bones.alteredFiles.map(({ id: file, stored, found }) => {
+      const sizes = `has ${formatCount(found)} bytes where ${formatCount(stored)} were stored`;
+      return error(
+        "altered_file",
+        file,
+        `the content of ${file} ${sizes}: it was cut or altered; ${onlyBackup}`,
+        restore,
+      );
+    }),
     ...(bones.orphanedFiles === 0 ? [] : [orphaned(bones.orphanedFiles)]),
   ].map((finding) => ({ ...finding, conversation: id }));
 }
@@ -103,6 +115,17 @@ const repair = (id: ConversationId): string => `lcm repair ${id}`;
 const dissolve = (id: ConversationId, summary: SummaryId): string => `lcm dissolve ${id} --summary ${summary}`;
 const restore = "lcm restore";
 const onlyBackup = "only a backup from before can have it";
+
+const gone = (message: string, summary: SummaryId | null): Bare => {
+  const namedBy = summary === null ? "it was in the context" : `${summary} was made from it`;
+  const has = "a backup from before has it, and the host's transcript may, which `lcm import` reads";
+  return error(
+    "missing_message",
+    message,
+    `${message} is gone: ${namedBy}, and it is not stored any more; ${has}`,
+    restore,
+  );
+};
 
 const orphaned = (files: number): Bare =>
   info(
@@ -208,6 +231,7 @@ function inspectSummaries(bones: Skeleton, right: WhatFollows): readonly Bare[] 
   const byId = new Map(bones.summaries.map((summary) => [summary.id, summary]));
   const tokensOf = new Map(bones.messageIds.map((message, index) => [message, bones.messageTokens[index] ?? 0]));
   const isUnused = unusedIn(bones);
+  const isPartial = partialIn(bones);
   const shown = bones.context.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
   const reached = new Set(closure(shown, (summary) => bones.sources.get(summary)));
   return bones.summaries.flatMap((summary) => {
@@ -215,15 +239,18 @@ function inspectSummaries(bones: Skeleton, right: WhatFollows): readonly Bare[] 
     return [
       ...inspectText(id, summary),
       ...inspectLength(id, summary, [
+        ...(isPartial(summary.id) ? [Infinity] : []),
         ...sources.messages.map((message) => tokensOf.get(message) ?? Infinity),
         ...sources.summaries.map((source) => byId.get(source)?.tokens ?? Infinity),
       ]),
-      ...inspectFacts(id, summary, sources, right),
+      ...(isPartial(summary.id) && isNone(sources) ? [] : inspectFacts(id, summary, sources, right)),
       ...(reached.has(summary.id) ? [] : inspectOrder(id, summary.id, sources, right)),
-      ...(isUnused(summary) ? [unused(id, summary)] : []),
+      ...(isUnused(summary) && !isPartial(summary.id) ? [unused(id, summary)] : []),
     ];
   });
 }
+
+const isNone = ({ messages, summaries }: Sources): boolean => messages.length + summaries.length === 0;
 
 function inspectText(id: ConversationId, summary: SummaryFacts): readonly Bare[] {
   const { id: subject } = summary;
@@ -268,7 +295,7 @@ function inspectFacts(
 ): readonly Bare[] {
   const { id: subject, kind, depth, descendants } = summary;
   if (summary.carriedFrom !== null) return [];
-  if (sources.messages.length + sources.summaries.length === 0) {
+  if (isNone(sources)) {
     return [
       error("no_sources", subject, `${subject} stands for nothing: it has no sources; ${onlyBackup} whole`, restore),
     ];

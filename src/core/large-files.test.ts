@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -9,8 +9,10 @@ import { isObject, messageFromStore, messageToStore } from "./content.ts";
 import type { HostMessage } from "./content.ts";
 import { LcmError } from "./errors.ts";
 import { ingest } from "./ingest.ts";
+import { inspect } from "./inspect.ts";
 import { fileIdsOf, messageForPrompt, moveOut, restoreMessage } from "./large-files.ts";
 import type { MoveOptions } from "./large-files.ts";
+import { messageName } from "./model.ts";
 import type { Conversation, Json, Message, Timestamp } from "./model.ts";
 import { createLcm } from "./lcm.ts";
 import type { Appendable, Appended, Completion, CompletionRequest, Model, Store } from "./ports.ts";
@@ -387,6 +389,31 @@ describe("a message whose file is lost", () => {
         assert.ok(error.message.includes(message?.moved[0]?.file ?? "?"));
         return true;
       });
+    });
+  });
+
+  it("or cut is not read back either, the doctor names the file, and the same content again makes it whole", async () => {
+    await onStore(async ({ store, send, filesDir }) => {
+      const raw = { role: "user", content: large("a") };
+      const [message = assert.fail()] = await send(raw);
+      const [moved = assert.fail()] = message.moved;
+      const file = (await store.file(moved.file)) ?? assert.fail();
+      truncateSync(join(filesDir, file.storageUri), 100);
+      await assert.rejects(restoreMessage(store, message), {
+        code: "unavailable",
+        message: /file_\w+ was cut or altered/,
+      });
+      const found = await inspect(store, null);
+      assert.deepEqual(
+        found.map(({ code, subject }) => [code, subject]),
+        [
+          ["altered_file", moved.file],
+          ["unreadable_message", messageName(message.id)],
+        ],
+      );
+      const { conversation, name, mimeType, encoding, exploration } = file;
+      await store.saveFile({ conversation, name, mimeType, encoding, exploration, content: raw.content });
+      assert.deepEqual(await restoreMessage(store, message), raw);
     });
   });
 

@@ -51,7 +51,7 @@ export async function moveOut(
 /** For reading back all messages: they can hold pictures, and a page is small enough for a hundred large ones. */
 export const messagesPerPage = 100;
 
-/** The host's message exactly as it came, moved content back in its place. `unavailable` if a file of it is lost. */
+/** The host's message exactly as it came, moved content back in its place. `unavailable` if a file of it is lost or cut. */
 export async function restoreMessage(store: Store, message: Message): Promise<HostMessage> {
   let raw = messageFromStore(message);
   for (const moved of message.moved.toReversed()) raw = putBack(raw, moved, await contentOf(store, moved.file));
@@ -354,21 +354,28 @@ function standIn(raw: HostMessage, moved: MovedContent): HostMessage {
 }
 
 async function contentOf(store: Store, id: FileId): Promise<string> {
-  const content = await contentIfThere(store, id);
-  if (content !== null) return content;
-  throw new LcmError("unavailable", `the content of ${id} is lost, and a message says only where it was`, {
-    hint: "the files folder was moved or emptied; restore it from a backup",
-  });
+  try {
+    return await store.fileContent(id);
+  } catch (cause) {
+    if (!isLoss(cause)) throw cause;
+    throw new LcmError("unavailable", `${cause.message}, and a message says only where it was`, {
+      cause,
+      hint: cause.hint ?? "the files folder was moved or emptied; restore it from a backup",
+    });
+  }
 }
 
 async function contentIfThere(store: Store, id: FileId): Promise<string | null> {
   try {
     return await store.fileContent(id);
   } catch (error) {
-    if (error instanceof LcmError && (error.code === "unavailable" || error.code === "not_found")) return null;
+    if (isLoss(error)) return null;
     throw error;
   }
 }
+
+const isLoss = (error: unknown): error is LcmError =>
+  error instanceof LcmError && (error.code === "unavailable" || error.code === "not_found");
 
 // ── A string inside a message ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -219,15 +219,20 @@ export interface Skeleton {
   /** Messages that were copied from another conversation or came late: their order comes from the context. */
   readonly copies: ReadonlySet<number>;
   readonly summaries: readonly SummaryFacts[];
+  /** Without messages that are gone. */
   readonly sources: ReadonlyMap<SummaryId, Sources>;
-  /** References to rows that do not exist, or that belong to another conversation. */
+  /** References to rows that do not exist, or that belong to another conversation, but for those of `gone`. */
   readonly dangling: readonly DanglingReference[];
+  /** Messages without a row, by the summary that was made from them; null where the context names them, or once did. */
+  readonly gone: readonly { readonly message: MessageId; readonly summary: SummaryId | null }[];
   readonly search: {
     readonly missing: readonly (MessageId | SummaryId)[];
     readonly pending: number;
   };
   /** File ids whose content cannot be read back. */
   readonly missingFiles: readonly FileId[];
+  /** Files with more or fewer bytes than were stored. */
+  readonly alteredFiles: readonly { readonly id: FileId; readonly stored: number; readonly found: number }[];
   /** Files in its folder that no row names. */
   readonly orphanedFiles: number;
 }

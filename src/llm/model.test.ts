@@ -424,7 +424,7 @@ describe("a model behind a provider", { concurrency: 4 }, () => {
 
   it("leaves it out for all that were asked at the same time", async () => {
     const { server, model } = await start(ollama);
-    const rejected = { kind: "error", status: 400, error: { param: "temperature" } } as const;
+    const rejected = { kind: "error", status: 400, error: { param: "temperature" }, afterAsked: 2 } as const;
     server.play(rejected, rejected, good);
     const completions = await Promise.all([model.complete(request), model.complete(request)]);
     assert.deepEqual(completions.map(refusalOf), ["answered: The kiln is booked.", "answered: The kiln is booked."]);

@@ -8,7 +8,7 @@
 
 import type { Readable, Writable } from "node:stream";
 import { McpServer, ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
-import type { CallToolResult, ServerContext } from "@modelcontextprotocol/server";
+import type { CallToolResult, JSONRPCMessage, ServerContext } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { AskProgress } from "../core/question.ts";
 import { LcmError } from "../core/errors.ts";
@@ -46,7 +46,10 @@ const instructions =
 /** What a client of ours may be offered: all but what needs a grant. */
 const offered = tools.filter(({ audience }) => audience !== "delegate");
 
-/** Serves until the client goes away or the signal fires, and leaves nothing open. */
+/**
+ * Serves until the input ends or the signal fires, and leaves nothing open. What was asked before the input ended is
+ * answered first, for as long as there is somebody to read it; every call has a time limit of its own.
+ */
 export async function serveMcp({ open, version, stdin, stdout, signal, onError }: McpOptions): Promise<void> {
   const opening = openOnce(open);
   const running = new Set<Promise<unknown>>();
@@ -68,7 +71,10 @@ export async function serveMcp({ open, version, stdin, stdout, signal, onError }
     return mcp;
   };
   const connection = serveStdio(createServer, { transport: wire, onerror: onError });
-  const end = (): void => void connection.close();
+  const end = (): void => {
+    wire.abandon();
+    void connection.close();
+  };
   signal?.addEventListener("abort", end, { once: true });
   if (signal?.aborted === true) end();
   await wire.ended;
@@ -78,12 +84,62 @@ export async function serveMcp({ open, version, stdin, stdout, signal, onError }
   await opening.close();
 }
 
-/** The streams as the protocol uses them; it is over when the client is gone, or when it is closed from here. */
+/**
+ * The streams as the protocol uses them; it is over when the client is gone, or when it is closed from here. Of itself
+ * the transport would drop what is unanswered as soon as its input ends, and `lcm mcp < requests` answer next to nothing.
+ */
 class Wire extends StdioServerTransport {
+  readonly #stdin: Readable;
+  readonly #stdout: Writable;
   readonly #end = Promise.withResolvers<void>();
+  readonly #answered = Promise.withResolvers<void>();
+  readonly #unanswered = new Set<string | number>();
   readonly ended = this.#end.promise;
 
+  constructor(stdin: Readable, stdout: Writable) {
+    super(stdin, stdout);
+    this.#stdin = stdin;
+    this.#stdout = stdout;
+  }
+
+  /** Nobody waits for an answer any more. */
+  readonly abandon = (): void => this.#answered.resolve();
+
+  override async start(): Promise<void> {
+    const deliver = this.onmessage;
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the transport is no event target
+    this.onmessage = (message) => {
+      this.#note(message);
+      deliver?.(message);
+    };
+    await super.start();
+    this.#stdout.once("error", this.abandon);
+  }
+
+  /** A subscription is answered by the end alone, and what is cancelled not at all. */
+  #note(message: JSONRPCMessage): void {
+    if (!("method" in message)) return;
+    if ("id" in message) {
+      if (message.method !== "subscriptions/listen") this.#unanswered.add(message.id);
+    } else if (message.method === "notifications/cancelled") this.#settle(message.params?.["requestId"]);
+  }
+
+  #settle(id: unknown): void {
+    if (typeof id === "string" || typeof id === "number") this.#unanswered.delete(id);
+    if (this.#stdin.readableEnded && this.#unanswered.size === 0) this.#answered.resolve();
+  }
+
+  override async send(message: JSONRPCMessage): Promise<void> {
+    try {
+      await super.send(message);
+    } finally {
+      if (!("method" in message)) this.#settle(message.id);
+    }
+  }
+
   override async close(): Promise<void> {
+    if (this.#stdin.readableEnded && this.#unanswered.size > 0) await this.#answered.promise;
+    this.#stdout.off("error", this.abandon);
     await super.close();
     this.#end.resolve();
   }

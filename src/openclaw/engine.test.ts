@@ -660,6 +660,17 @@ describe("guarantee 17: compact() tells the truth, and never throws", () => {
     await world.end();
   });
 
+  it("says it before a turn in the words by which the host goes on with the turn", async () => {
+    const world = createWorld();
+    const none = await checkTruth(world, async () => await world.host.compact(key, overflow));
+    assert.deepEqual([none.ok, none.reason], [true, "nothing to compact: nothing is stored of this session yet"]);
+    await world.host.turn(key, { says: "hello" });
+    const { ok, reason = "" } = await checkTruth(world, async () => await world.host.compact(key, overflow));
+    assert.equal(ok, true);
+    assert.match(reason, /^nothing to compact: nothing was folded/);
+    await world.end();
+  });
+
   it("folds what can be folded, says by how much, and says the second time that there is nothing left", async () => {
     const world = await lived({});
     const first = await checkTruth(world, async () => await world.host.compact(key));
@@ -667,7 +678,7 @@ describe("guarantee 17: compact() tells the truth, and never throws", () => {
     for (let again = 0; again < 3; again++) await checkTruth(world, async () => await world.host.compact(key));
     const last = await checkTruth(world, async () => await world.host.compact(key));
     assert.deepEqual([last.ok, last.compacted], [true, false]);
-    assert.match(last.reason ?? "", /nothing is left to fold/);
+    assert.match(last.reason ?? "", /^nothing was folded.*nothing is left to fold/);
     await checkStored(world);
     await world.end();
   });

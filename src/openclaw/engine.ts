@@ -226,11 +226,12 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     // Between turns it may be the first thing that is asked of a session. Within one, what is new is the turn itself.
     if (!isOverflow) await runtime.inOrder(place.sessionKey, async () => drain(lcm, readTranscript, place));
     const conversation = await findActive(lcm.store, place);
-    if (conversation === null) return { ok: true, compacted: false, reason: "nothing is stored of this session yet" };
+    if (conversation === null)
+      return { ok: true, compacted: false, reason: needless(call, "nothing is stored of this session yet") };
     const memory = memoryIn(place);
     if (isOverflow && call.tokenBudget !== undefined)
       learnFromOverflow(memory, call.tokenBudget, call.currentTokenCount);
-    return toResult(await lcm.compact(compactionFor(lcm, conversation, call)));
+    return toResult(await lcm.compact(compactionFor(lcm, conversation, call)), call);
   }
 
   function compactionFor(lcm: Lcm, { id, promptBudget, totals }: Conversation, call: CompactCall) {
@@ -374,11 +375,21 @@ function deadlinesOf({ abortSignal, runtimeContext }: CompactCall, patienceMs: n
   };
 }
 
-function toResult({ outcome, compacted, tokensBefore, tokensAfter, message, passes }: CompactReport): CompactResult {
+/**
+ * In words by which the host knows that there is no need to. It asks before a turn, too, when the last prompt was long, be
+ * it by its tools alone; any other reason it takes for a failure, and refuses this turn and every one after it.
+ */
+const needless = ({ compactionTarget }: CompactCall, why: string): string =>
+  compactionTarget === "budget" ? `nothing to compact: ${why}` : why;
+
+const endsBadly: ReadonlySet<string> = new Set<CompactReport["outcome"]["kind"]>(["failed", "waiting"]);
+
+function toResult(report: CompactReport, call: CompactCall): CompactResult {
+  const { outcome, compacted, tokensBefore, tokensAfter, message, passes } = report;
   return {
     ok: outcome.kind !== "failed",
     compacted,
-    ...(compacted ? {} : { reason: message }),
+    ...(compacted ? {} : { reason: endsBadly.has(outcome.kind) ? message : needless(call, message) }),
     result: { tokensBefore, tokensAfter, details: { outcome: outcome.kind, passes: passes.length, message } },
   };
 }

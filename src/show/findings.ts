@@ -21,12 +21,13 @@ export interface FindingGroup {
   readonly sentence: string | null;
 }
 
-/** `levels`: how the texts were made of the summaries that are found fault with. */
+/** `levels`: how the texts were made of summaries below normal. Whatever else is wrong with one of them is told in its own words. */
 export function groupFindings(
   findings: readonly ToldFinding[],
   levels: ReadonlyMap<string, Level>,
 ): readonly FindingGroup[] {
-  const levelOf = ({ subject }: ToldFinding): Level => levels.get(subject) ?? "normal";
+  const levelOf = ({ code, subject }: ToldFinding): Level =>
+    (code === "summary_below_normal" ? levels.get(subject) : undefined) ?? "normal";
   const kinds = Map.groupBy(findings, (each) => {
     const mending = each.remedy?.replace(/\d+|sum_\w+/g, "…") ?? "";
     return `${each.severity} ${each.code} ${levelOf(each)} ${mending}`;

@@ -826,8 +826,15 @@ describe("adopting: damage that the older program left", () => {
         [
           "context_items 22 refers to 124",
           "context_items 23 refers to sum_00000000000000ff",
-          `summary_messages ${leaf} refers to 1`,
           "summary_parents sum_3c00d1d7d9afa905 refers to sum_f8f5300ff6d7fe73",
+        ],
+      );
+      const gone = found.filter(({ code }) => code === "missing_message");
+      assert.deepEqual(
+        gone.map(({ subject, message }) => [subject, message.includes(leaf)]),
+        [
+          ["msg_1", true],
+          ["msg_124", false],
         ],
       );
       const ofFile = found.filter(({ conversation }) => conversation === null);
@@ -841,7 +848,7 @@ describe("adopting: damage that the older program left", () => {
       // What can still be told is told: nothing else is wrong but the messages that the lost summary stood for.
       assert.deepEqual(
         new Set(found.map(({ code }) => code)),
-        new Set(["orphaned_rows", "dangling_reference", "lost_message"]),
+        new Set(["orphaned_rows", "dangling_reference", "missing_message", "lost_message"]),
       );
     });
   });

@@ -21,7 +21,16 @@ import { checkSound } from "../testing/lossless.ts";
 import { contentsOf, copyFixture, hashOf, rowsOf, tamper } from "../testing/older-database.ts";
 import { assertPrivate } from "../testing/platform.ts";
 import { makeScratch } from "../testing/scratch.ts";
-import { backUp, backUpDatabase, backupPath, filesBeside, pruneBackups, restore, unusedPath } from "./backup.ts";
+import {
+  backUp,
+  backUpDatabase,
+  backupPath,
+  copiesBeside,
+  filesBeside,
+  pruneBackups,
+  restore,
+  unusedPath,
+} from "./backup.ts";
 import { identify } from "./migrate.ts";
 import { defaultFilesDir, openSqlite } from "./sqlite.ts";
 
@@ -197,7 +206,7 @@ describe("keeping backups, when the clock was wrong", () => {
 });
 
 describe("restoring", () => {
-  it("puts the backup in the place of what is there, and backs that up first", async () => {
+  it("puts the backup in the place of what is there, and sets that aside first", async () => {
     const path = await living(["old"]);
     const backup = backupPath(path, "2026-01-01T00:00:00.000Z");
     await backUp(path, defaultFilesDir(path), backup);
@@ -209,10 +218,61 @@ describe("restoring", () => {
     const { replaced, files } = await restore(backup, path, defaultFilesDir(path), now);
     assert.deepEqual(contentsOf(path), original);
     assert.deepEqual(textsIn(replaced!), ["old", "new"]);
-    assert.equal(replaced, backupPath(path, now));
+    assert.equal(replaced, `${path}.set-aside-20261115T083700Z`);
     assert.equal(files, 1);
-    // The same second again: a backup is never replaced.
-    assert.equal((await restore(backup, path, defaultFilesDir(path), now)).replaced, `${backupPath(path, now)}-2`);
+    // The same second again: what was set aside is never replaced.
+    assert.equal((await restore(backup, path, defaultFilesDir(path), now)).replaced, `${replaced}-2`);
+  });
+
+  it("keeps the newest three of what it sets aside, and neither counts nor removes backups", async () => {
+    const path = await living(["good"]);
+    const backup = backupPath(path, "2026-01-01T00:00:00.000Z");
+    await backUp(path, defaultFilesDir(path), backup);
+    const restores: Awaited<ReturnType<typeof restore>>[] = [];
+    for (const hour of ["08", "09", "10", "11", "12"]) {
+      truncateSync(path, 20_000);
+      writeFileSync(`${path}-wal`, "");
+      restores.push(await restore(backup, path, defaultFilesDir(path), `2026-11-15T${hour}:00:00.000Z`));
+    }
+    const aside = restores.map(({ replaced }) => String(replaced));
+    assert.deepEqual(
+      restores.map(({ pruned }) => pruned),
+      [[], [], [], aside.slice(0, 1), aside.slice(1, 2)],
+    );
+    for (const gone of aside.slice(0, 2)) {
+      for (const file of [gone, `${gone}-wal`, filesBeside(gone)]) assert.ok(!existsSync(file), file);
+    }
+    assert.deepEqual(pruneBackups(path, 3, backup), []);
+    assert.deepEqual(pruneBackups(path, 1), []);
+    assert.deepEqual(
+      copiesBeside(path).map((copy) => [copy.kind, copy.path]),
+      [["backup", backup], ...aside.slice(2).map((file) => ["set-aside", file])],
+    );
+    assert.deepEqual(textsIn(path), ["good"]);
+  });
+
+  it("never removes the one that is being put back, however old", async () => {
+    const path = await living(["good"]);
+    const aside = ["01", "02", "03"].map((day) => `${path}.set-aside-202601${day}T000000Z`);
+    for (const file of aside) await backUp(path, defaultFilesDir(path), file);
+    const { pruned } = await restore(aside[0]!, path, defaultFilesDir(path), now);
+    assert.deepEqual(pruned, [aside[1]]);
+    assert.ok(existsSync(aside[0]!));
+  });
+
+  it("replaces what is no database any more, and keeps its bytes", async () => {
+    const backup = await living(["good"]);
+    const path = await living();
+    const bytes = readFileSync(path);
+    bytes.fill(0xa5, 0, 4_096);
+    writeFileSync(path, bytes);
+    const before = hashOf(path);
+    const { replaced } = await restore(backup, path, defaultFilesDir(path), now);
+    assert.equal(hashOf(replaced!), before);
+    assert.deepEqual(textsIn(path), ["good"]);
+    const sound = hashOf(path);
+    await assert.rejects(restore(replaced!, path, defaultFilesDir(path), now), { code: "invalid" });
+    assert.equal(hashOf(path), sound);
   });
 
   it("is seen by a process that has the database open", async () => {
@@ -258,7 +318,11 @@ describe("restoring", () => {
   it("makes a private file where there was none", async () => {
     const backup = await living();
     const path = join(folder(), "new", "lcm.db");
-    assert.deepEqual(await restore(backup, path, defaultFilesDir(path), now), { replaced: null, files: 0 });
+    assert.deepEqual(await restore(backup, path, defaultFilesDir(path), now), {
+      replaced: null,
+      files: 0,
+      pruned: [],
+    });
     assertPrivate(path);
     assert.deepEqual(contentsOf(path), contentsOf(backup));
   });

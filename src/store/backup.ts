@@ -16,7 +16,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { LcmError } from "../core/errors.ts";
 import { copyFiles, removeFiles } from "./files.ts";
-import { checkWhole, identify, messageOf, pragma } from "./migrate.ts";
+import { checkWhole, hasSqliteHeader, identify, messageOf, pragma } from "./migrate.ts";
 
 /** The folder that holds a backup's files, beside the backup. */
 export const filesBeside = (path: string): string => `${path}.files`;
@@ -101,8 +101,15 @@ function leaveWal(path: string): void {
   db.exec("PRAGMA journal_mode = DELETE");
 }
 
+/** What lies beside a database: copies that were asked for, and what a restore has put out of the way. */
+type CopyKind = "backup" | "set-aside";
+
 /** Names that sort by time: `lcm.db.backup-20261115T083700Z`. */
-export const backupPath = (path: string, now: string): string => `${path}.backup-${now.replace(/[-:]|\.\d+/g, "")}`;
+export const backupPath = (path: string, now: string): string => copyPath(path, "backup", now);
+
+/** What is set aside may be damaged, and so must never count as one of the backups. */
+const copyPath = (path: string, kind: CopyKind, now: string): string =>
+  `${path}.${kind}-${now.replace(/[-:]|\.\d+/g, "")}`;
 
 /** The same name, or with a number if there is such a file already. */
 export function unusedPath(wanted: string): string {
@@ -112,21 +119,49 @@ export function unusedPath(wanted: string): string {
   }
 }
 
+interface Copy {
+  readonly kind: CopyKind;
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/** All that lie beside this database, oldest first, also those whose names are a person's. */
+export function copiesBeside(path: string): readonly Copy[] {
+  const copies: (Copy & { readonly stamp: string })[] = [];
+  const folder = dirname(path);
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
+    for (const kind of ["backup", "set-aside"] as const) {
+      const prefix = `${basename(path)}.${kind}-`;
+      if (!name.startsWith(prefix) || /(\.files|-wal|-shm|-journal)$/.test(name)) continue;
+      const found = statSync(join(folder, name), { throwIfNoEntry: false });
+      if (found?.isFile() !== true) continue;
+      copies.push({ kind, path: join(folder, name), bytes: found.size, stamp: name.slice(prefix.length) });
+    }
+  }
+  return copies
+    .toSorted((one, other) => (one.stamp < other.stamp ? -1 : one.stamp > other.stamp ? 1 : 0))
+    .map(({ kind, path: file, bytes }) => ({ kind, path: file, bytes }));
+}
+
 /**
  * Keeps the newest few of our backups of this database, and what it was before it was adopted. The one just made is
  * kept in any case: a clock that was wrong for a day leaves names, and files, of a time that is yet to come.
  */
-export function pruneBackups(path: string, keep: number, made?: string): readonly string[] {
-  const prefix = `${basename(path)}.backup-`;
-  const backups = readdirSync(dirname(path))
-    .filter((name) => name.startsWith(prefix) && /^\d{8}T\d{6}Z(-\d+)?$/.test(name.slice(prefix.length)))
-    .sort()
-    .map((name) => join(dirname(path), name));
-  const newest = made ?? backups.reduce((one, other) => (writtenAt(other) >= writtenAt(one) ? other : one), "");
-  const others = backups.filter((file) => resolve(file) !== resolve(newest));
-  const old = others.slice(0, Math.max(0, backups.length - keep));
+export const pruneBackups = (path: string, keep: number, made?: string): readonly string[] =>
+  pruneCopies(path, "backup", keep, made === undefined ? [] : [made]);
+
+/** Of one kind; those of the other are not counted. */
+function pruneCopies(path: string, kind: CopyKind, keep: number, needed: readonly string[]): readonly string[] {
+  const ours = new RegExp(`\\.${kind}-\\d{8}T\\d{6}Z(-\\d+)?$`);
+  const copies = copiesBeside(path)
+    .filter((copy) => copy.kind === kind && ours.test(copy.path))
+    .map((copy) => copy.path);
+  const newest = copies.reduce((one, other) => (writtenAt(other) >= writtenAt(one) ? other : one), "");
+  const kept = new Set((needed.length === 0 ? [newest] : needed).map((file) => resolve(file)));
+  const others = copies.filter((file) => !kept.has(resolve(file)));
+  const old = others.slice(0, Math.max(0, copies.length - keep));
   for (const file of old) {
-    rmSync(file, { force: true });
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
     rmSync(filesBeside(file), { recursive: true, force: true });
   }
   return old;
@@ -134,29 +169,35 @@ export function pruneBackups(path: string, keep: number, made?: string): readonl
 
 const writtenAt = (file: string): number => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
+const setAsideKept = 3;
+
+interface Restored {
+  /** Where what was there has been set aside; null when there was nothing. */
+  readonly replaced: string | null;
+  readonly files: number;
+  /** What earlier restores had set aside, and had to make room. */
+  readonly pruned: readonly string[];
+}
+
 /**
  * Puts a backup in the place of a database. Goes through SQLite as well, so that processes which have the database open
- * see the restored content, and a crash leaves either the old or the new. What was there is backed up first.
+ * see the restored content, and a crash leaves either the old or the new. What was there is set aside first.
  */
-export async function restore(
-  from: string,
-  path: string,
-  filesDir: string,
-  now: string,
-): Promise<{ readonly replaced: string | null; readonly files: number }> {
+export async function restore(from: string, path: string, filesDir: string, now: string): Promise<Restored> {
   if (!existsSync(from)) throw new LcmError("not_found", `there is no backup ${from}`);
   if (resolve(from) === resolve(path)) throw new LcmError("invalid", `${from} is the database itself`);
   if (identify(from) === "empty") throw new LcmError("invalid", `${from} is empty`);
   checkWhole(from);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const condition = conditionOf(path);
-  const replaced = condition === "absent" ? null : unusedPath(backupPath(path, now));
+  const replaced = condition === "absent" ? null : unusedPath(copyPath(path, "set-aside", now));
   if (replaced !== null && condition === "whole") await backUp(path, filesDir, replaced);
   if (replaced !== null && condition === "damaged") await keepBytes(path, filesDir, replaced);
   await replaceDatabase(from, path, condition);
   if (existsSync(filesBeside(from))) await removeFiles(filesDir);
   const files = await copyFiles(filesBeside(from), filesDir);
-  return { replaced, files };
+  const pruned = replaced === null ? [] : pruneCopies(path, "set-aside", setAsideKept, [replaced, from]);
+  return { replaced, files, pruned };
 }
 
 type Condition = "absent" | "whole" | "damaged";
@@ -175,10 +216,17 @@ function conditionOf(path: string): Condition {
       case "conflict": // Made by a newer version of ours; going back from it is what this is for.
         return "whole";
       default:
+        if (isLost(path)) return "damaged";
         throw error;
     }
   }
 }
+
+/** A file that is no database any more, but was one by all that its name and its neighbours say. */
+export const isLost = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isFile() === true &&
+  !hasSqliteHeader(path) &&
+  (path.endsWith(".db") || copiesBeside(path).length > 0);
 
 /** What is too damaged to be copied page by page is kept byte by byte: something may yet be recovered from it. */
 async function keepBytes(path: string, filesDir: string, to: string): Promise<void> {

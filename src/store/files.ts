@@ -128,6 +128,22 @@ export async function readContent(folder: string, file: StoredFile): Promise<str
   }
 }
 
+/** Whether a content of this size is not what was stored; the older program does not always say what that was. */
+export const isAltered = ({ bytes }: Pick<StoredFile, "bytes">, found: number): boolean => bytes > 0 && bytes !== found;
+
+/** All of it, or nothing: where a message is put together from it, a part would pass for the whole. */
+export async function readWhole(folder: string, file: StoredFile): Promise<string> {
+  const found = await sizeOfContent(folder, file);
+  if (found === null || !isAltered(file, found)) return await readContent(folder, file);
+  throw new LcmError(
+    "unavailable",
+    `the content of ${file.id} was cut or altered: it has not the size that was stored`,
+    {
+      hint: "restore the files folder from a backup",
+    },
+  );
+}
+
 /** Cut here, so that what is not shown never leaves this thread. */
 export function linesOf(content: string, { fromLine, toLine = Infinity, charactersMax }: LineRange) {
   let [lines, from, to] = [1, fromLine === 1 ? 0 : content.length, content.length];
@@ -160,11 +176,16 @@ export async function rewriteContent(
 export const removeContent = async (folder: string, storageUri: string): Promise<void> =>
   await rm(pathInside(folder, storageUri), { force: true });
 
-export async function hasContent(folder: string, file: Pick<StoredFile, "storageUri">): Promise<boolean> {
+export const hasContent = async (folder: string, file: Pick<StoredFile, "storageUri">): Promise<boolean> =>
+  (await sizeOfContent(folder, file)) !== null;
+
+/** In bytes; null where there is none. */
+export async function sizeOfContent(folder: string, file: Pick<StoredFile, "storageUri">): Promise<number | null> {
   try {
-    return (await stat(pathInside(folder, file.storageUri))).isFile();
+    const facts = await stat(pathInside(folder, file.storageUri));
+    return facts.isFile() ? facts.size : null;
   } catch {
-    return false; // Absent, or outside the folder: either way it cannot be read back, which is what was asked.
+    return null; // Absent, or outside the folder: either way it cannot be read back, which is what was asked.
   }
 }
 

@@ -1,11 +1,12 @@
 /**
  * Setting right what follows from other rows: see core/fix.ts for what is right. A reference to a row that does not
  * exist cannot be put back, since the database itself refuses such a row: it is journalled apart, and stays removed when
- * the rest of a change is taken back.
+ * the rest of a change is taken back. That a summary was made from a message which is gone stays: it is all that tells of
+ * the loss.
  */
 
 import type { Mending, PartOf } from "../core/changes.ts";
-import type { ConversationId, Totals } from "../core/model.ts";
+import type { ConversationId, SummaryId, Totals } from "../core/model.ts";
 import { journalled, recorded, reindex, replaced, tiesOf } from "./change.ts";
 import type { Columns, Image, Trace } from "./change.ts";
 import { messages, summaries } from "./corpus.ts";
@@ -13,7 +14,7 @@ import { mustHave } from "./read.ts";
 import { count, int, sql, statement } from "./script.ts";
 import type { Row, Script, ScriptDeps, WriteScript } from "./script.ts";
 import type { TotalsChange } from "./totals.ts";
-import { orphaned, orphanedEntries, recount } from "./verify.ts";
+import { orphaned, orphanedEntries, recount, referencesToNone } from "./verify.ts";
 
 export const mend: WriteScript<"mend"> = function* (deps, plan, partOf) {
   const { conversation: id } = plan;
@@ -106,7 +107,8 @@ function* sourceImages({ sources }: Mending): Script<readonly Image[]> {
       ["summary_messages", "message_id", said],
       ["summary_parents", "parent_summary_id", below],
     ] as const) {
-      const ties = yield* tiesOf(table, summary);
+      const gone = table === "summary_messages" ? yield* goneFrom(summary) : new Set();
+      const ties = (yield* tiesOf(table, summary)).filter(({ key }) => !gone.has(key[column]));
       const placeOf = new Map(ties.map(({ key, columns }) => [key[column], Number(columns?.["ordinal"])]));
       const places = placesFor(ids.map((id) => placeOf.get(id) ?? null));
       const wanted = new Set<unknown>(ids);
@@ -120,6 +122,12 @@ function* sourceImages({ sources }: Mending): Script<readonly Image[]> {
   }
   return images;
 }
+
+const goneFrom = function* (summary: SummaryId): Script<ReadonlySet<unknown>> {
+  const rows = yield sql`SELECT message_id FROM summary_messages WHERE summary_id = ${summary}
+                           AND message_id NOT IN (SELECT message_id FROM messages)`;
+  return new Set(rows.map((row) => row["message_id"]));
+};
 
 /** Rising places for things in this order, which had these or none: as many as possible stay, the others follow closely. */
 function placesFor(before: readonly (number | null)[]): number[] {
@@ -151,15 +159,16 @@ function longestRise(values: readonly (number | null)[]): ReadonlySet<number> {
 
 // ── What refers to nothing ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** References of a conversation to rows that do not exist. The number of the change, if it has begun. */
+/** References of a conversation to rows that do not exist, but for a summary's to a message that is gone. The number of the change, if it has begun. */
 function* cutOff(deps: ScriptDeps, id: ConversationId, partOf: PartOf | undefined): Script<number | undefined> {
+  const back = (yield* referencesToNone(id)).back.map(({ message }) => message);
   const gone = {
     context_items: yield sql`DELETE FROM context_items WHERE conversation_id = ${id}
         AND coalesce(message_id NOT IN (SELECT message_id FROM messages),
                      summary_id NOT IN (SELECT summary_id FROM summaries)) RETURNING *`,
     summary_messages: yield sql`DELETE FROM summary_messages
         WHERE summary_id IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id})
-          AND message_id NOT IN (SELECT message_id FROM messages) RETURNING *`,
+          AND message_id IN (SELECT value FROM json_each(${back})) RETURNING *`,
     summary_parents: yield sql`DELETE FROM summary_parents
         WHERE summary_id IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id})
           AND parent_summary_id NOT IN (SELECT summary_id FROM summaries) RETURNING *`,

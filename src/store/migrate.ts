@@ -46,7 +46,7 @@ function hasBytes(path: string): boolean {
   });
 }
 
-function hasSqliteHeader(path: string): boolean {
+export function hasSqliteHeader(path: string): boolean {
   return fileSystem(path, () => {
     const file = openSync(path, "r");
     try {

@@ -20,12 +20,15 @@ import {
   draftContent,
   findOrphans,
   hasContent,
+  isAltered,
   hashContent,
   holdsAny,
   linesOf,
   readContent,
+  readWhole,
   removeContent,
   rewriteContent,
+  sizeOfContent,
 } from "./files.ts";
 import type { Orphan } from "./files.ts";
 import { filesIn, filesOnlyOf, filesToForget, isScrubPending, recordScrub, replaceFileRow } from "./forget.ts";
@@ -145,7 +148,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       return await searchFiles(request, deadline, files, (file) => readContent(filesDir, file));
     },
     async fileContent(id) {
-      return await readContent(filesDir, await fileOf(id));
+      return await readWhole(filesDir, await fileOf(id));
     },
     async fileLines(id, range) {
       return linesOf(await readContent(filesDir, await fileOf(id)), range);
@@ -155,7 +158,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       await read(() => mustHave(file.conversation)); // Before its content lies in the folder, where nobody would find it.
       const known = await read(() => first(fileWith(file.conversation, contentHash), toStoredFile));
       if (known !== null) {
-        if (!(await hasContent(filesDir, known))) await rewriteContent(filesDir, known, file.content, file.encoding);
+        const found = await sizeOfContent(filesDir, known);
+        if (found === null || isAltered(known, found))
+          await rewriteContent(filesDir, known, file.content, file.encoding);
         return known;
       }
       const id: FileId = `file_${hex16()}`;
@@ -180,9 +185,13 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     async skeleton(id) {
       const bones = await read(() => beyond.skeleton(id));
       const files = await read(() => reads.files(id));
-      const present = await Promise.all(files.map((file) => hasContent(filesDir, file)));
-      const missingFiles = files.filter((_, index) => !present[index]).map((file) => file.id);
-      return { ...bones, missingFiles, orphanedFiles: (await orphansOf(id)).length };
+      const sizes = await Promise.all(files.map((file) => sizeOfContent(filesDir, file)));
+      const missingFiles = files.filter((_, index) => sizes[index] === null).map((file) => file.id);
+      const alteredFiles = files.flatMap((file, index) => {
+        const found = sizes[index] ?? null;
+        return found !== null && isAltered(file, found) ? [{ id: file.id, stored: file.bytes, found }] : [];
+      });
+      return { ...bones, missingFiles, alteredFiles, orphanedFiles: (await orphansOf(id)).length };
     },
     async planForget(scope, target) {
       await finishScrub();

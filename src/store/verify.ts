@@ -16,9 +16,11 @@ export function* skeleton(id: ConversationId): Script<Skeleton> {
   const conversation = yield* mustHave(id);
   const items = yield* reads.context(id);
   const facts = yield* summaryFacts(id);
+  const { gone, back } = yield* referencesToNone(id);
   const sources = yield* allSources(
     id,
     facts.map((fact) => fact.id),
+    new Set(gone.map(({ message }) => message)),
   );
   const released = yield* releasedOf(id, facts, items, sources);
   return {
@@ -28,9 +30,16 @@ export function* skeleton(id: ConversationId): Script<Skeleton> {
     ...(yield* messageFacts(id)),
     summaries: facts.map((fact) => ({ ...fact, released: released.has(fact.id) })),
     sources,
-    dangling: yield* danglingIn(id),
+    dangling: [
+      ...(yield* danglingIn(id)),
+      ...back.flatMap(({ message, summary }) =>
+        summary === null ? [] : [{ table: "summary_messages", from: summary, to: String(message) }],
+      ),
+    ],
+    gone,
     search: yield* searchFacts(id),
     missingFiles: [],
+    alteredFiles: [],
     orphanedFiles: 0,
   };
 }
@@ -114,14 +123,19 @@ function* releasedOf(
   return new Set([...dissolved, ...carried].map((row) => text(row, "id")));
 }
 
-function* allSources(id: ConversationId, ids: readonly SummaryId[]): Script<Skeleton["sources"]> {
+function* allSources(
+  id: ConversationId,
+  ids: readonly SummaryId[],
+  gone: ReadonlySet<number>,
+): Script<Skeleton["sources"]> {
   const messageRows =
     yield sql`SELECT l.summary_id, l.message_id FROM summary_messages l JOIN summaries s USING (summary_id)
     WHERE s.conversation_id = ${id} ORDER BY l.summary_id, l.ordinal`;
   const summaryRows =
     yield sql`SELECT p.summary_id, p.parent_summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
     WHERE s.conversation_id = ${id} ORDER BY p.summary_id, p.ordinal`;
-  return groupSources(ids, messageRows, summaryRows);
+  const there = messageRows.filter((row) => !gone.has(int(row, "message_id")));
+  return groupSources(ids, there, summaryRows);
 }
 
 const toDangling = (row: Row): DanglingReference => ({
@@ -142,7 +156,7 @@ const danglingIn = (id: ConversationId): Script<readonly DanglingReference[]> =>
           WHERE c.conversation_id = ${id} AND c.summary_id IS NOT NULL AND s.conversation_id IS NOT c.conversation_id
         UNION ALL
         SELECT 'summary_messages', l.summary_id, l.message_id FROM summary_messages l JOIN summaries s USING (summary_id)
-          LEFT JOIN messages m ON m.message_id = l.message_id
+          JOIN messages m ON m.message_id = l.message_id
           WHERE s.conversation_id = ${id} AND m.conversation_id IS NOT s.conversation_id
         UNION ALL
         SELECT 'summary_parents', p.summary_id, p.parent_summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
@@ -150,6 +164,51 @@ const danglingIn = (id: ConversationId): Script<readonly DanglingReference[]> =>
           WHERE s.conversation_id = ${id} AND t.conversation_id IS NOT s.conversation_id`,
     toDangling,
   );
+
+/**
+ * References to messages that have no row: whether the message is gone, or an import has brought it back, with another
+ * number. A context is mended by leaving such an item out; then the journal still knows of it.
+ */
+export function* referencesToNone(
+  id: ConversationId,
+): Script<{ readonly gone: Skeleton["gone"]; readonly back: Skeleton["gone"] }> {
+  const named = yield* all(
+    sql`WITH named (message_id, summary_id) AS (
+          SELECT l.message_id, l.summary_id FROM summary_messages l JOIN summaries s USING (summary_id)
+            WHERE s.conversation_id = ${id}
+          UNION ALL
+          SELECT message_id, NULL FROM context_items WHERE conversation_id = ${id} AND message_id IS NOT NULL
+          UNION ALL
+          SELECT json_extract(item.value, '$.message_id'), NULL
+            FROM journal j, json_each(j.before_json, '$.gone.context_items') item
+            WHERE j.operation = 'fix' AND json_extract(item.value, '$.conversation_id') = ${id}
+              AND json_extract(item.value, '$.message_id') IS NOT NULL)
+        SELECT n.message_id, n.summary_id FROM named n LEFT JOIN messages m USING (message_id)
+          WHERE m.message_id IS NULL GROUP BY n.message_id, n.summary_id ORDER BY n.message_id`,
+    (row) => ({
+      message: asMessage(int(row, "message_id")),
+      summary: row["summary_id"] === null ? null : toSummaryId(row),
+    }),
+  );
+  const back = named.length === 0 ? new Set() : yield* cameBack(id, [...new Set(named.map(({ message }) => message))]);
+  return {
+    gone: named.filter(({ message }) => !back.has(message)),
+    back: named.filter(({ message }) => back.has(message)),
+  };
+}
+
+/** Of these, the ones whose follower follows a message that was stored later than itself, and whose line is whole. */
+function* cameBack(id: ConversationId, ids: readonly MessageId[]): Script<ReadonlySet<unknown>> {
+  // The plus keeps to the order of ids, where the first one is the answer.
+  const rows = yield sql`SELECT gone.value AS id FROM json_each(${ids}) gone
+      JOIN messages next ON next.message_id = (
+        SELECT min(message_id) FROM messages WHERE +conversation_id = ${id} AND message_id > gone.value)
+      JOIN messages back ON back.conversation_id = ${id} AND back.message_key = next.parent_key
+        AND back.message_id > next.message_id
+      WHERE back.parent_key IS NULL OR EXISTS (
+        SELECT 1 FROM messages WHERE conversation_id = ${id} AND message_key = back.parent_key)`;
+  return new Set(rows.map((row) => row["id"]));
+}
 
 function* searchFacts(id: ConversationId): Script<Skeleton["search"]> {
   const missing = yield* all(

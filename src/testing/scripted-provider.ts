@@ -28,6 +28,8 @@ export type Step =
       readonly status: number;
       readonly headers?: Record<string, string>;
       readonly error?: object;
+      /** It is said only when so many have asked. */
+      readonly afterAsked?: number;
     }
   | { readonly kind: "body"; readonly status: number; readonly body: string }
   /** Takes the request and says nothing. */
@@ -63,7 +65,9 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       asked.push(now);
       const [step, ...later] = script;
       if (later.length > 0) script = later;
-      perform(step, now, response);
+      const wanted = step?.kind === "error" ? (step.afterAsked ?? 0) : 0;
+      const answer = (): unknown => (asked.length < wanted ? setTimeout(answer, 5) : perform(step, now, response));
+      answer();
     });
   });
   server.listen(0, "127.0.0.1");

@@ -73,7 +73,8 @@ export const spansOf = (page: string): readonly string[] =>
 // ── Comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What is another one every time and may be named again: an id that was made, a backup, a folder. */
-const named = /\b(?:sum|file)_[0-9a-f]{16}\b|\blcm\.db\.backup-\d{8}T\d{6}Z(?:-older)?(?:-\d+)?\b|\blcm-demo-\w+\b/;
+const named =
+  /\b(?:sum|file)_[0-9a-f]{16}\b|\blcm\.db\.(?:backup|set-aside)-\d{8}T\d{6}Z(?:-older)?(?:-\d+)?\b|\blcm-demo-\w+\b/;
 /** What is another one every time and of no account: how long it took, how large a file is, which minute of today. */
 const passing = /\b\d[\d.,]* (?:ms|s|B|KB|MB)\b|(?<=\b11-16[ T])\d\d:\d\d\b|\b127\.0\.0\.1:\d+\b/;
 const changing = new RegExp(`(${named.source})|(?:${passing.source})`, "g");

@@ -39,6 +39,7 @@ export const proofs: readonly Proof[] = [
     holds: ["test/**/*.test.ts"],
   },
   { command: /^npm pack$/, file: "src/testing/published.ts", holds: ['["pack", '] },
+  { command: /^npm install \S+\.tgz$/, file: "test/package.test.ts", holds: ['["install", ...quietly, packed.path]'] },
   {
     command: /^openclaw plugins install (?:-l \.|npm-pack:\S+) --force --accept-capabilities$/,
     file: host,

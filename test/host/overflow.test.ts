@@ -155,6 +155,20 @@ describe("overflow on the host", () => {
     }
   });
 
+  it("refuses no turn because the last one was long by what its tools took, when there is nothing to fold", async () => {
+    const session = key("by-its-tools");
+    server.script(() => ({ kind: "answer", text: "Noted.", usage: { input: 60_000 } }));
+    for (const text of ["One.", "Two.", "Three."]) {
+      const { status, text: answer } = await gateway.turn(session, text);
+      assert.equal(status, 200, answer);
+    }
+    server.script(reply);
+    const reasons = compactions(session).map(({ result }) => result.reason);
+    assert(reasons.length > 0, "the host asks before the turn");
+    for (const reason of reasons) assert.match(reason, /^nothing to compact: /);
+    await assertStored(gateway, session);
+  });
+
   describe("guarantee 17: compact() tells the truth, on the host", () => {
     it("when there is nothing to fold, and the turn fails by its own cause", async () => {
       const session = key("nothing");

@@ -413,8 +413,8 @@ async function watch(
   }
 }
 
-/** Of the largest process in the gateway's group: it is started by a smaller one. */
-function rssMbOf(group: number): number {
+/** Of the largest process in the gateway's group: it is started by a smaller one. Null if all have just ended. */
+function rssMbOf(group: number): number | null {
   const sizes = readdirSync("/proc").map((pid) => {
     try {
       const [, , , , ofGroup] = readFileSync(`/proc/${pid}/stat`, "utf8").split(" ");
@@ -424,7 +424,7 @@ function rssMbOf(group: number): number {
       return 0; // No process, or one that has just ended.
     }
   });
-  return Math.max(...sizes);
+  return Math.max(...sizes) || null;
 }
 
 /** From the command line, within the isolation of run.ts. */

@@ -13,11 +13,12 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  rmSync,
   truncateSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -805,7 +806,48 @@ describe("lcm backup and restore", () => {
     assert.match(ok({ state }, "restore", older, "--apply").stderr, /made by an older lossless-claw: `lcm adopt`/);
   });
 
-  it("show what would be replaced, and replace it only when told to, after a backup", () => {
+  it("list what can be put back, whatever has become of the database, and put it back", () => {
+    const home = { state: createFolder() };
+    const file = join(home.state, "lcm.db");
+    assert.match(ok(home, "restore").stdout, /^there is no backup beside .*lcm\.db; `lcm backup` makes one$/m);
+    copyFileSync(path, file);
+    const made = ok(home, "backup", "--json").json.path;
+    assert.equal(lcm(home, "restore", "--apply").status, 2);
+
+    // Of each damage, what `status` answers.
+    const damages: readonly (readonly [number, () => void])[] = [
+      [3, () => rmSync(file)],
+      [2, () => writeFileSync(file, Buffer.alloc(4_096, 0xa5), { flag: "r+" })],
+      [7, () => writeFileSync(file, Buffer.alloc(4_096, 0xa5).fill("SQLite format 3\0", 0, 16), { flag: "r+" })],
+    ];
+    for (const [status, damage] of damages) {
+      damage();
+      const refused = lcm(home, "status");
+      assert.equal(refused.status, status);
+      assert.ok(
+        refused.stderr.replaceAll("\n", " ").includes(`the newest backup is ${basename(made)}`),
+        refused.stderr,
+      );
+      assert.match(refused.stderr, /^hint: `lcm restore` lists/m);
+      const listed = ok(home, "restore");
+      assert.match(listed.stdout, /^backup .*\.backup-\w+ \(.+, of the present format\)$/m);
+      assert.match(listed.stderr, /`lcm restore lcm\.db\.backup-\w+` shows what that one would replace/);
+      ok(home, "restore", basename(made), "--apply");
+    }
+    const { database, backups } = ok(home, "restore", "--json").json;
+    assert.equal(database, file);
+    assert.deepEqual(
+      backups.map((copy: { kind: string; format: string }) => [copy.kind, copy.format]),
+      [
+        ["set-aside", "damaged"],
+        ["set-aside", "no_database"],
+        ["backup", "current"],
+      ],
+    );
+    assert.ok(ok(home, "status", "--json").json.messages > 0);
+  });
+
+  it("show what would be replaced, and replace it only when told to, setting aside what was there", () => {
     ok(place, "import", writeSession(place.state, '{"role":"user","content":"later"}\n', "later.jsonl"));
     const backup = join(place.state, "mine.db");
     const plan = ok(place, "restore", backup, "--json").json;

@@ -98,7 +98,7 @@ function createMask({ state }: Place): (text: string) => string {
   return (text) =>
     maskNow(text)
       .replaceAll(state, "<state>")
-      .replace(/(?:<state>\/)?lcm\.db\.backup-\d{8}T\d{6}Z(?:-\d+)?/g, "<backup>")
+      .replace(/(?:<state>\/)?lcm\.db\.(?:backup|set-aside)-\d{8}T\d{6}Z(?:-\d+)?/g, "<backup>")
       .replace(/127\.0\.0\.1:\d+/g, "<provider>")
       .replace(/\bsum_(?!0{8})[0-9a-f]{16}\b/g, nameOf)
       .replace(/\b\d[\d,.]*[ \n](?:B|KB|MB)\b/g, (size) => "<B>".padStart(size.length))

@@ -312,28 +312,67 @@ describe("lcm mcp on its pipes", () => {
     assert.deepEqual([status, signal, await server.told], [0, null, ""]);
   });
 
-  for (const ending of ["SIGTERM", "SIGINT", "the end of stdin"] as const) {
-    it(
-      `ends well on ${ending} in the middle of a question`,
-      { timeout: 60_000, skip: ending.startsWith("SIG") && withoutSignals },
-      async () => {
-        provider.play({ kind: "hang" });
-        const asked = provider.asked.length;
-        const server = startServer(withModel());
-        const closed = once(server, "close");
-        const question = {
-          name: "lcm_expand_query",
-          arguments: { prompt: "When is the appointment for the passport?" },
-        };
-        server.stdin.write(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
-        while (provider.asked.length === asked) await sleep(20);
-        if (ending === "the end of stdin") server.stdin.end();
-        else server.kill(ending);
-        server.stdout.resume();
-        assert.deepEqual(await closed, [0, null], await server.told);
-        assert.equal(openGrants(), 0);
-      },
-    );
+  it("answers everything that was asked before its input ended, also when that is at once", async () => {
+    const server = startServer();
+    const closed = once(server, "close");
+    const list = { jsonrpc: "2.0", id: 2, method: "tools/list" };
+    const nonsense = { jsonrpc: "2.0", id: "six", method: "no/such/method" };
+    server.stdin.end(toLines([...hello, list, grepCall(3), grepCall(4), grepCall(5), nonsense]));
+    const [stdout, ending] = await Promise.all([textOf(server.stdout), closed]);
+    const answers = linesOf(stdout).map((line) => JSON.parse(line));
+    assert.deepEqual(new Set(answers.map(({ id }) => id)), new Set([1, 2, 3, 4, 5, "six"]));
+    for (const { id, result } of answers) if ([3, 4, 5].includes(id)) assert.match(textIn(result), /K7QX2M/);
+    assert.deepEqual([ending, await server.told], [[0, null], ""]);
+  });
+
+  it("answers a question that its input ended in the middle of, within the question's own time", async () => {
+    provider.play({ kind: "hang" });
+    const asked = provider.asked.length;
+    const server = startServer({ ...withModel(), LCM_EXPAND_TIMEOUT_SECONDS: "2" });
+    const closed = once(server, "close");
+    const question = { name: "lcm_expand_query", arguments: { prompt: "When is the appointment for the passport?" } };
+    server.stdin.end(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
+    const [stdout, ending] = await Promise.all([textOf(server.stdout), closed]);
+    assert.deepEqual([ending, provider.asked.length], [[0, null], asked + 1], await server.told);
+    assert.ok(linesOf(stdout).some((line) => JSON.parse(line).id === 2));
+    assert.equal(openGrants(), 0);
+  });
+
+  it("waits for nothing that was cancelled, and for nobody who has stopped to read", async () => {
+    for (const last of ["cancelled", "deaf"] as const) {
+      provider.play({ kind: "hang" });
+      const asked = provider.asked.length;
+      const server = startServer(withModel());
+      const closed = once(server, "close");
+      const question = { name: "lcm_expand_query", arguments: { prompt: "When is the appointment for the passport?" } };
+      server.stdin.write(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
+      while (provider.asked.length === asked) await sleep(20);
+      if (last === "deaf") server.stdout.destroy();
+      else server.stdout.resume();
+      const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 2 } };
+      server.stdin.end(toLines([last === "deaf" ? grepCall(3) : cancelled]));
+      assert.deepEqual(await closed, [0, null], await server.told);
+      assert.equal(openGrants(), 0);
+    }
+  });
+
+  for (const ending of ["SIGTERM", "SIGINT"] as const) {
+    it(`ends well on ${ending} in the middle of a question`, { timeout: 60_000, skip: withoutSignals }, async () => {
+      provider.play({ kind: "hang" });
+      const asked = provider.asked.length;
+      const server = startServer(withModel());
+      const closed = once(server, "close");
+      const question = {
+        name: "lcm_expand_query",
+        arguments: { prompt: "When is the appointment for the passport?" },
+      };
+      server.stdin.write(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
+      while (provider.asked.length === asked) await sleep(20);
+      server.kill(ending);
+      server.stdout.resume();
+      assert.deepEqual(await closed, [0, null], await server.told);
+      assert.equal(openGrants(), 0);
+    });
   }
 
   it("survives lines that are not of the protocol, and says so on stderr", async () => {

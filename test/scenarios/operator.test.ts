@@ -276,7 +276,7 @@ const writings: Readonly<Record<string, Writing>> = {
 
 /** Beside the database; what was replaced counts as one. */
 const backupsIn = ({ state }: DeepPlace): readonly string[] =>
-  readdirSync(state).filter((name) => /^lcm\.db\.\w+-\d{8}T\d{6}Z(?:-\d+)?$/.test(name));
+  readdirSync(state).filter((name) => /^lcm\.db\.[\w-]+-\d{8}T\d{6}Z(?:-\d+)?$/.test(name));
 
 const said = ({ stdout, stderr }: Run): string => `${stdout}\n${stderr}`;
 

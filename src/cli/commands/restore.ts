@@ -1,32 +1,41 @@
-/** `lcm restore`: a backup in the place of the database, which is itself backed up first. */
+/** `lcm restore`: a backup in the place of the database, which is itself set aside first; without a name, which there are. */
 
+import { basename } from "node:path";
 import type { Command } from "commander";
+import { LcmError } from "../../core/errors.ts";
 import { formatBytes } from "../../core/text.ts";
 import { listed, plural } from "../../show/render.ts";
 import { exitOk } from "./session.ts";
-import type { CommandDefinition, DatabaseFacts, RestorePlan, Session } from "./session.ts";
+import type { CommandDefinition, DatabaseFacts, Restorable, RestorePlan, Session } from "./session.ts";
 import { applyOptions, isApplying } from "./applying.ts";
 
 export const restoreCommand: CommandDefinition = {
   name: "restore",
-  summary: "put a backup in the place of the database",
-  description: "Put a backup in the place of the database. What is there now is backed up first.",
-  options: (command) => command.argument("<from>", "the backup; `lcm status` lists those beside the database"),
+  summary: "list the backups, or put one in the place of the database",
+  description:
+    "Put a backup in the place of the database, also of one that is damaged or gone. What is there now is set aside " +
+    "first; of what restores set aside the newest three are kept, and backups are not counted among them.",
+  options: (command) => command.argument("[from]", "the backup; left out, those beside the database are listed"),
   shared: applyOptions,
   examples: [
+    ["lcm restore", "which backups there are"],
     ["lcm restore lcm.db.backup-20260217T073700Z", "what would be replaced"],
     ["lcm restore lcm.db.backup-20260217T073700Z --apply", "replace it"],
   ],
   run: restoreFrom,
 };
 
-async function restoreFrom(session: Session, command: Command, from: string): Promise<number> {
+async function restoreFrom(session: Session, command: Command, from?: string): Promise<number> {
   const applying = isApplying(command);
+  if (from === undefined) {
+    if (!applying) return list(session);
+    throw new LcmError("invalid", "no backup is named", { hint: "`lcm restore` lists them" });
+  }
   const plan = await session.database.planRestore(from);
   if (!session.json) for (const line of planLines(plan)) session.print(line);
   if (!applying) {
     if (session.json) session.printJson({ dryRun: true, applied: false, plan });
-    else session.note("nothing was changed; --apply does it, after a backup of what is there now");
+    else session.note("nothing was changed; --apply does it, and sets aside what is there now");
     return exitOk;
   }
   const result = await session.database.restore(plan);
@@ -37,10 +46,28 @@ async function restoreFrom(session: Session, command: Command, from: string): Pr
   session.print(`restored ${plan.to}`);
   if (result.files > 0) session.print(`with ${plural(result.files, "stored file")}`);
   if (result.replaced !== null) session.print(`what was there before is now ${result.replaced}`);
+  if (result.pruned.length > 0)
+    session.note(`of what was set aside the newest three are kept; removed: ${result.pruned.join(", ")}`);
   if (plan.from.format === "older_program")
     session.note("it was made by an older lossless-claw: `lcm adopt` moves it over");
   return exitOk;
 }
+
+/** The newest first: it is the one that is wanted. */
+function list({ database, json, print, printJson, note }: Session): number {
+  const found = database.restorable().toReversed();
+  if (json) printJson({ database: database.path, backups: found });
+  else if (found.length === 0) print(`there is no backup beside ${database.path}; \`lcm backup\` makes one`);
+  else {
+    for (const copy of found) print(`${kindWords[copy.kind]}  ${factsLine(copy)}`);
+    const [sound] = found.filter(({ format }) => format !== "damaged" && format !== "no_database");
+    if (sound !== undefined)
+      note(`\`lcm restore ${basename(sound.path)}\` shows what that one would replace; --apply does it`);
+  }
+  return exitOk;
+}
+
+const kindWords: Readonly<Record<Restorable["kind"], string>> = { backup: "backup   ", "set-aside": "set aside" };
 
 const planLines = ({ from, replaces, to }: RestorePlan): readonly string[] => [
   `restore   ${factsLine(from)}`,
@@ -53,6 +80,7 @@ const formatWords: Readonly<Record<DatabaseFacts["format"], string>> = {
   older_program: "made by an older lossless-claw",
   newer: "made by a newer lossless-claw",
   damaged: "damaged",
+  no_database: "not a database",
 };
 
 function factsLine({ path, bytes, format, contents }: DatabaseFacts): string {

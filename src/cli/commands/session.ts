@@ -133,8 +133,10 @@ export interface Database {
   adopt(): Promise<Adopted>;
   /** A whole copy; without a path beside the database, where the newest few are kept. */
   backup(to: string | undefined): Promise<BackedUp>;
-  /** The copies that lie beside it, oldest first. */
+  /** The copies that lie beside it, oldest first, and what restores have set aside. */
   backups(): readonly Backup[];
+  /** The same, with what each is; also where the database itself is damaged, or gone. */
+  restorable(): readonly Restorable[];
   /** Looks at a backup, and at what it would replace. */
   planRestore(from: string): Promise<RestorePlan>;
   restore(plan: RestorePlan): Promise<Restored>;
@@ -158,8 +160,12 @@ export interface BackedUp extends Backup {
 
 /** A database file and what is in it; the counts are null where it is not of the present format. */
 export interface DatabaseFacts extends Backup {
-  readonly format: "current" | "outdated" | "older_program" | "newer" | "damaged";
+  readonly format: "current" | "outdated" | "older_program" | "newer" | "damaged" | "no_database";
   readonly contents: { readonly conversations: number; readonly messages: number; readonly summaries: number } | null;
+}
+
+export interface Restorable extends DatabaseFacts {
+  readonly kind: "backup" | "set-aside";
 }
 
 export interface RestorePlan {
@@ -172,6 +178,8 @@ export interface Restored {
   /** Where what was there before has been put; null when there was nothing. */
   readonly replaced: string | null;
   readonly files: number;
+  /** What earlier restores had set aside, and had to make room. */
+  readonly pruned: readonly string[];
 }
 
 // ── One run of a command ─────────────────────────────────────────────────────────────────────────────────────────────

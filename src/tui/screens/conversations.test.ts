@@ -223,6 +223,11 @@ describe("how the list is drawn", () => {
     }).state;
     assert.match(screen(failed), /there is no database at ~\/lcm\.db\.[^]*Press i to import/);
     assert.equal(conversationsModule.isBusy?.(failed), false);
+    const check = (state: typeof failed) =>
+      conversationsModule.keys.find(({ action }) => action === "check")?.disabled?.(state, frame);
+    assert.equal(check(open({ kind: "conversations" }).state), "they are still being read");
+    assert.equal(check(failed), "there is no conversation");
+    assert.equal(check({ ...failed, trouble: { ...failure, code: "corrupt" } }), "they cannot be read");
     assert.match(screen(after(failed, told([row(1)])).state), /1 conversation /);
   });
 });

@@ -21,8 +21,11 @@ export type { ConversationsScreen } from "./conversations-view.ts";
 
 const usual: Choice = { filter: "", sort: "activity", isGrouped: false, agent: null, withHidden: false };
 
-const none = (state: ConversationsScreen): string | null =>
-  selected(state) !== null ? null : state.rows === null ? "they are still being read" : "there is no conversation";
+function none(state: ConversationsScreen): string | null {
+  if (selected(state) !== null) return null;
+  if (state.rows !== null || state.trouble?.code === "not_found") return "there is no conversation";
+  return state.trouble === null ? "they are still being read" : "they cannot be read";
+}
 
 /** Opens something of the selected one. */
 const ofIt = (placeOf: (conversation: ConversationId) => Place) => ({
