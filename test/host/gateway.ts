@@ -169,6 +169,8 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
           authorization: `Bearer ${token}`,
           "content-type": "application/json",
           "x-openclaw-session-key": sessionKey,
+          // A connection that is kept may be closed by the host just when the next turn is sent on it.
+          connection: "close",
           ...(model === undefined ? {} : { "x-openclaw-model": model }),
         },
         body: JSON.stringify({ model: `openclaw/${agentOf(sessionKey)}`, messages: [{ role: "user", content }] }),
