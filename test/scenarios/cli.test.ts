@@ -990,7 +990,8 @@ describe("lcm doctor", () => {
     db.exec(`UPDATE messages SET created_at = '2026-02-17 07:37:00' WHERE message_id = 2;
       UPDATE conversations SET context_tokens = 5;
       DELETE FROM context_items WHERE ordinal = (SELECT max(ordinal) FROM context_items);
-      INSERT INTO context_items (conversation_id, ordinal, item_type, message_id) VALUES (1, 900, 'message', 3), (1, 901, 'message', 77777);
+      INSERT INTO context_items (conversation_id, ordinal, item_type, message_id) VALUES (1, 900, 'message', 3);
+      INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id) VALUES (1, 901, 'summary', 'sum_0123456789abcdef');
       UPDATE summaries SET descendant_count = 9;
       INSERT INTO message_parts (message_id, ordinal, part_type) VALUES (77777, 0, 'text');
       DELETE FROM messages_fts WHERE rowid = 1`);
