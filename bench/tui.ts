@@ -47,7 +47,7 @@ async function press(terminal: Terminal, key: string): Promise<number | null> {
   const start = performance.now();
   terminal.press(key);
   while (performance.now() - start < patienceMs) {
-    await terminal.drawn(patienceMs - (performance.now() - start));
+    await terminal.drawn(Math.max(1, patienceMs - (performance.now() - start)));
     if (terminal.screen() !== before) return performance.now() - start;
   }
   return null;
