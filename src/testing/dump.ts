@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 export type Dump = Readonly<Record<string, readonly string[]>>;
 
 /** What a change and its undoing may leave behind: that they happened, and numbers that are given only once. */
-const afterUndo: Readonly<Record<string, readonly string[] | "all">> = {
+export const afterUndo: Readonly<Record<string, readonly string[] | "all">> = {
   journal: "all",
   drafts: "all",
   model_usage: "all",

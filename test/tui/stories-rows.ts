@@ -4,15 +4,7 @@
  */
 
 import { DatabaseSync } from "node:sqlite";
-
-/** What a change and its undoing may leave behind, as in `dump.ts`: that they happened, and numbers given only once. */
-const afterUndo: Readonly<Record<string, readonly string[] | "all">> = {
-  journal: "all",
-  drafts: "all",
-  model_usage: "all",
-  search_progress: "all",
-  conversations: ["revision", "next_seq"],
-};
+import { afterUndo } from "../../src/testing/dump.ts";
 
 /** Keys of rows that are not the same in both, by table, or how many there are; empty where all are the same. */
 export function differences(path: string, original: string, of: "everything" | "content"): readonly string[] {
