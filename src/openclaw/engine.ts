@@ -18,6 +18,7 @@ import type { Appendable, Model } from "../core/ports.ts";
 import { tokensOf } from "../core/present.ts";
 import { recallGuidance } from "../core/prompts.ts";
 import { estimateTokens, parseTimestamp } from "../core/text.ts";
+import { withDeadline } from "../tools/deadline.ts";
 import { beginAttempt, budgetOf, isFirstCall, learnFromOverflow, learnFromTurn, recallAllowance } from "./budget.ts";
 import type { Attempt } from "./budget.ts";
 import { endChild, grantFork } from "./children.ts";
@@ -231,7 +232,12 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     const memory = memoryIn(place);
     if (isOverflow && call.tokenBudget !== undefined)
       learnFromOverflow(memory, call.tokenBudget, call.currentTokenCount);
-    return toResult(await lcm.compact(compactionFor(lcm, conversation, call)), call);
+    const request = compactionFor(lcm, conversation, call);
+    const { endMs, patienceMs } = waitsOf(call, runtime.isCompacting(conversation.id));
+    const report = await withDeadline(endMs, call.abortSignal, async (signal) =>
+      withDeadline(patienceMs, signal, async (patience) => lcm.compact({ ...request, signal, patience })),
+    );
+    return toResult(report, call);
   }
 
   function compactionFor(lcm: Lcm, { id, promptBudget, totals }: Conversation, call: CompactCall) {
@@ -241,7 +247,6 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     const common = {
       conversation: id,
       force: true,
-      ...deadlinesOf(call, patienceMsOf(call, runtime.isCompacting(id))),
       ...(model === null ? {} : { model: lcm.metered(model) }),
       ...(budget === undefined ? {} : { budget }),
       ...(call.customInstructions ? { customInstructions: call.customInstructions } : {}),
@@ -357,22 +362,14 @@ function fitted({ messages }: AssembleCall, budget: number): AssembleResult {
 // ── Compaction that is waited for ────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * How long the model is waited for. Whoever has asked for a compaction can wait; a turn that needs one to go on cannot,
- * least of all when the model has been asked already, in the background, and has not answered.
+ * How long the model is waited for: at most two thirds of the time there is, and most of the rest is for going on without
+ * one. Whoever has asked for a compaction can wait; a turn that needs one to go on cannot, least of all when the model
+ * has been asked already, in the background, and has not answered.
  */
-function patienceMsOf({ compactionTarget }: CompactCall, isUnderWay: boolean): number {
-  if (compactionTarget !== "budget") return Infinity;
-  return isUnderWay ? 5_000 : 30_000;
-}
-
-/** At most two thirds of the time for the model, and most of the rest for going on without one. */
-function deadlinesOf({ abortSignal, runtimeContext }: CompactCall, patienceMs: number) {
+function waitsOf({ compactionTarget, runtimeContext }: CompactCall, isUnderWay: boolean) {
   const ms = Math.max(1, compactionSecondsOf(runtimeContext?.config)) * 1_000;
-  const own = AbortSignal.timeout(Math.floor(0.9 * ms));
-  return {
-    signal: abortSignal === undefined ? own : AbortSignal.any([own, abortSignal]),
-    patience: AbortSignal.timeout(Math.floor(Math.min(patienceMs, (2 / 3) * ms))),
-  };
+  const patienceMs = compactionTarget !== "budget" ? Infinity : isUnderWay ? 5_000 : 30_000;
+  return { endMs: 0.9 * ms, patienceMs: Math.min(patienceMs, (2 / 3) * ms) };
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Refusal } from "../core/model.ts";
 import type { Completion, CompletionRequest, Model } from "../core/ports.ts";
 import type { ResolvedSettings, Settings } from "../core/settings.ts";
 import { wordsOf } from "../core/errors.ts";
+import { withDeadline } from "../tools/deadline.ts";
 import type { Llm, LlmAnswer, RuntimeSettings } from "./host.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -20,15 +21,17 @@ export function createHostModel(
   const { values: settings } = runtime.settings;
   const wished = wishOf(settings);
   const ask = async (request: CompletionRequest, model: string | null): Promise<LlmAnswer> =>
-    await llm.complete({
-      messages: [{ role: "user", content: request.prompt }],
-      systemPrompt: request.system,
-      maxTokens: request.maxOutputTokens,
-      temperature: request.temperature,
-      signal: withTimeout(request.signal, settings.summaryTimeoutSeconds * 1_000),
-      purpose: `lossless-claw.${request.purpose}`,
-      ...(model === null ? {} : { model }),
-    });
+    await withDeadline(settings.summaryTimeoutSeconds * 1_000, request.signal, async (signal) =>
+      llm.complete({
+        messages: [{ role: "user", content: request.prompt }],
+        systemPrompt: request.system,
+        maxTokens: request.maxOutputTokens,
+        temperature: request.temperature,
+        signal,
+        purpose: `lossless-claw.${request.purpose}`,
+        ...(model === null ? {} : { model }),
+      }),
+    );
   return {
     provider: asked.model?.provider ?? "openclaw",
     name: wished ?? asked.model?.resolved ?? "the host's model",
@@ -56,9 +59,6 @@ function wishOf({ summaryModel, summaryProvider }: Settings): string | null {
   if (summaryModel === null) return null;
   return summaryModel.includes("/") || summaryProvider === null ? summaryModel : `${summaryProvider}/${summaryModel}`;
 }
-
-const withTimeout = (signal: AbortSignal | undefined, ms: number): AbortSignal =>
-  signal === undefined ? AbortSignal.timeout(ms) : AbortSignal.any([signal, AbortSignal.timeout(ms)]);
 
 /** A provider that fails is an answer to the host, too: one without a text, and without the provider's status. */
 function toCompletion({ text, stopReason, usage = {} }: LlmAnswer, signal: AbortSignal | undefined): Completion {

@@ -12,6 +12,7 @@ import type { Store } from "../core/ports.ts";
 import { builtInTemplates } from "../core/prompts.ts";
 import { resolveSettings } from "../core/settings.ts";
 import { openSqlite } from "../store/sqlite.ts";
+import { collectGarbage } from "../testing/garbage.ts";
 import { makeScratch } from "../testing/scratch.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import * as runtimeModule from "./runtime.ts";
@@ -234,6 +235,27 @@ describe("compaction in the background", () => {
       await runtime.settled();
     });
     assert.deepEqual(seen, [undefined, undefined]);
+    await runtime.close();
+  });
+
+  it("keeps nothing of the turn that began it, once it is done", async () => {
+    const { deps } = depsFor({ config });
+    const runtime = runtimeOf(deps);
+    const id = await filled(runtime);
+    const model = createScriptedModel({ behaviour: () => "good" });
+    const turns = new AsyncLocalStorage<object>();
+    const turn = async (): Promise<WeakRef<object>> => {
+      const held = { prompt: "long" };
+      await turns.run(held, async () => {
+        await runtime.inTurn("s", "it was read", async () => runtime.compactSoon(id, model));
+      });
+      return new WeakRef(held);
+    };
+    const ref = await turn();
+    await runtime.settled();
+    assert.equal((await (await runtime.open()).spend()).usage.calls, 1);
+    await collectGarbage();
+    assert.equal(ref.deref(), undefined);
     await runtime.close();
   });
 

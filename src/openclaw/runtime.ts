@@ -15,6 +15,7 @@ import type { Clock, Model, Store } from "../core/ports.ts";
 import type { Templates } from "../core/prompts.ts";
 import type { DelegateTool } from "../core/question.ts";
 import type { ResolvedSettings } from "../core/settings.ts";
+import { withDeadline } from "../tools/deadline.ts";
 import type { Logger } from "./host.ts";
 
 export interface RuntimeDeps {
@@ -203,12 +204,13 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
     },
     compactSoon(conversation, model) {
       if (compacting.has(conversation)) return;
-      const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(backgroundMs)]);
       const work = detached(async () => {
         try {
           const opened = await self.open();
           const written = model === null ? {} : { model: opened.metered(model) };
-          const report = await opened.compact({ conversation, mode: "due", signal, ...written });
+          const report = await withDeadline(backgroundMs, stop.signal, async (signal) =>
+            opened.compact({ conversation, mode: "due", signal, ...written }),
+          );
           if (report.outcome.kind === "failed") self.note(`conversation ${conversation} was compacted`, report.message);
           else if (report.passes.length > 0) deps.logger.info(`conversation ${conversation}: ${report.message}`);
         } catch (error) {

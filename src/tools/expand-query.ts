@@ -7,6 +7,7 @@ import { caveatSentence } from "../core/recall.ts";
 import { reachOf } from "../core/scope.ts";
 import { formatCount, quote } from "../core/text.ts";
 import { allConversations, conversationId, textOf, tokenCapOf } from "./arguments.ts";
+import { withDeadline } from "./deadline.ts";
 import { describeTool } from "./describe.ts";
 import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
 import { isUnfinished } from "./grep.ts";
@@ -62,20 +63,20 @@ type Question = Pick<AskRequest, "prompt" | "query" | "summaryIds" | "maxTokens"
 /** Asks with the tools that a delegate may use, and answers before the time that the settings give it. */
 export async function askWithin(question: Question, context: Omit<ToolContext, "grant">): Promise<Answer> {
   const { lcm, delegate, model, onProgress, zone } = context;
-  const { clear, ...deadline } = createDeadline(lcm.settings.expandTimeoutSeconds * 1_000, context.signal);
-  try {
-    return await lcm.expandQuery({
+  const wholeMs = lcm.settings.expandTimeoutSeconds * 1_000;
+  const timeoutMs = wholeMs - reserveMs(wholeMs);
+  return await withDeadline(timeoutMs, context.signal, async (signal) =>
+    lcm.expandQuery({
       ...question,
-      ...deadline,
+      signal,
+      timeoutMs,
       tools: [expandTool, describeTool].map((tool) => forDelegate(tool, context)),
       ...(zone === undefined ? {} : { zone }),
       ...(delegate === undefined ? {} : { delegate }),
       ...(model === undefined ? {} : { model }),
       ...(onProgress === undefined ? {} : { onProgress }),
-    });
-  } finally {
-    clear();
-  }
+    }),
+  );
 }
 
 /** An answer for a program. */
@@ -87,15 +88,6 @@ const detailsOf = ({ citedMessages, caveats, ...answer }: Answer): JsonObject =>
 
 /** What is kept back of the time, so that the answer is out before whoever waits for it gives up. */
 const reserveMs = (timeoutMs: number): number => Math.min(2_000, timeoutMs / 20);
-
-/** Not `AbortSignal.timeout`: that lets a process end while it still waits for a model that is silent. */
-function createDeadline(wholeMs: number, outer: AbortSignal | undefined) {
-  const timeoutMs = wholeMs - reserveMs(wholeMs);
-  const own = new AbortController();
-  const timer = setTimeout(() => own.abort(), timeoutMs);
-  const signal = outer === undefined ? own.signal : AbortSignal.any([own.signal, outer]);
-  return { signal, timeoutMs, clear: () => clearTimeout(timer) };
-}
 
 /** The same tool, for one who reads under a grant. */
 function forDelegate(tool: Tool, { lcm, reader, zone }: ToolContext): DelegateTool {
