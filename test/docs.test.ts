@@ -13,7 +13,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { Command } from "commander";
 import { addCommands } from "../src/cli/commands/index.ts";
 import { createContext } from "../src/cli/context.ts";
-import { settings } from "../src/core/settings.ts";
+import { envOf, settings } from "../src/core/settings.ts";
 import { blocksOf, spansOf, wordsOf } from "./guides/page.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -147,7 +147,7 @@ describe("what pages name", () => {
   });
 
   it("are variables that there are", () => {
-    const known = new Set<string>([...Object.values(settings).map(({ env }) => env), "LCM_DEBUG", "LCM_NODE"]);
+    const known = new Set<string>([...Object.keys(settings).map(envOf), "LCM_DEBUG", "LCM_NODE"]);
     assert.match(read("src/cli/context.ts"), /\bLCM_DEBUG\b/);
     assert.match(read("bin/launch.js"), /\bLCM_NODE\b/);
     const faults = pages.flatMap(({ path, text }) =>

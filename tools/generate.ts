@@ -240,7 +240,7 @@ ${section("In lists and texts", shared)}
 ${modules
   .map(({ name, keys }) => ({
     name,
-    keys: keys.filter((each) => !shared.some(({ action }) => action === each.action)),
+    keys: keys.filter((each) => !shared.some(({ says }) => says === each.says)),
   }))
   .filter(({ keys }) => keys.length > 0)
   .map(({ name, keys }) => section(name, keys))

@@ -8,7 +8,7 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import type { Timestamp } from "../core/model.ts";
 import type { ResolvedSettings } from "../core/settings.ts";
-import type { Output } from "../show/page.ts";
+import type { Output } from "../show/render.ts";
 import type { CommandContext } from "./commands/session.ts";
 import { isBrokenPipe } from "./failure.ts";
 

@@ -2,7 +2,7 @@
 
 import { LcmError } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
-import type { Output } from "../show/page.ts";
+import type { Output } from "../show/render.ts";
 import { breakText, createPaint, harmless, jsonText } from "../show/render.ts";
 
 export const exitInvalid = 2;

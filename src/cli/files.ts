@@ -1,6 +1,7 @@
 /**
- * Transcript files: which ones a person means, and what is in them, line by line at flat memory. Lines may end in CRLF,
- * a file may begin with a byte-order mark, and the last line may be torn because somebody is still writing it.
+ * Transcript files: which ones a person means, what is in them, line by line at flat memory, and how one is stored. Lines
+ * may end in CRLF, a file may begin with a byte-order mark, and the last line may be torn because somebody is still
+ * writing it.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -9,9 +10,11 @@ import { open, readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { isObject } from "../core/content.ts";
 import { LcmError } from "../core/errors.ts";
-import type { SourceLine } from "../core/ingest.ts";
+import type { ImportReport, ImportTarget, SourceLine } from "../core/ingest.ts";
+import type { Lcm } from "../core/lcm.ts";
 import type { Json, JsonObject } from "../core/model.ts";
-import { messagesOfDocument } from "../core/transcript.ts";
+import { messagesOfDocument, noTranscript } from "../core/transcript.ts";
+import { plural } from "../show/render.ts";
 
 export interface TranscriptFile {
   readonly path: string;
@@ -239,4 +242,39 @@ function documentOf(value: Json): ChatDocument {
   const { messages: _, ...about } = value;
   if (Object.keys(about).length === 0) return { messages, about: null };
   return { messages, about: { type: typeof about["id"] === "string" ? "session" : "document", ...about } };
+}
+
+// ── Stored ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export type Imported = ImportReport & {
+  /** Where the last line ends in the middle; null if it does not. */
+  readonly torn: number | null;
+};
+
+/** Throws `invalid` for what is no transcript; `onProgress` hears how many bytes were read. */
+export async function importTranscriptFile(
+  lcm: Lcm,
+  file: TranscriptFile,
+  target: ImportTarget,
+  onProgress: (bytes: number) => void,
+): Promise<Imported> {
+  const transcript = await openTranscript(file);
+  const report = await lcm.import(transcript.lines, target, () => onProgress(transcript.bytesRead()));
+  if (report.conversation === null && transcript.unreadable.length > 0)
+    throw noTranscript(transcript.unreadable.length);
+  const malformed = [...report.malformed, ...transcript.unreadable].toSorted((a, b) => a.position - b.position);
+  return { ...report, malformed, torn: transcript.tornAt() };
+}
+
+export function importedCounts({ messages, entries, duplicates, differing, malformed }: ImportReport): string {
+  const known = duplicates - differing.length;
+  return [
+    plural(messages, "message"),
+    plural(entries, "other entry", "other entries"),
+    `${known.toLocaleString("en-US")} already stored`,
+    differing.length > 0 && `${plural(differing.length, "line")} unlike what is stored`,
+    malformed.length > 0 && `${plural(malformed.length, "line")} not readable`,
+  ]
+    .filter((words) => words !== false)
+    .join(", ");
 }

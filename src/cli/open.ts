@@ -5,15 +5,14 @@
  */
 
 import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { LcmError } from "../core/errors.ts";
 import { createLcm } from "../core/lcm.ts";
 import type { Clock } from "../core/ports.ts";
-import { resolveSettings, settings as settingTable } from "../core/settings.ts";
+import { envOf, resolveSettings } from "../core/settings.ts";
 import type { ResolvedSettings } from "../core/settings.ts";
-import { readOpenclawConfig } from "../llm/openclaw-files.ts";
+import { fromHome, readOpenclawConfig, stateDirectoryIn } from "../llm/openclaw-files.ts";
 import { fieldsOf, valueAt } from "../llm/reading.ts";
 import { adopt } from "../store/adopt.ts";
 import { backUp, backupPath, copiesBeside, isLost, pruneBackups, restore, unusedPath } from "../store/backup.ts";
@@ -22,7 +21,7 @@ import { openSqliteWorker } from "../store/sqlite-worker.ts";
 import { defaultFilesDir, openSqlite, retryWhileBusy, systemNow } from "../store/sqlite.ts";
 import type { Database, DatabaseFacts, ModelOptions, PromptFiles, Summariser } from "./commands/session.ts";
 
-export const systemClock: Clock = { now: systemNow };
+const clock: Clock = { now: systemNow };
 
 /** `given`: the plugin's config, where a host runs us. Else it is read as the host would, so that both do the same. */
 export async function readSettings(given: PluginConfig | null): Promise<ResolvedSettings> {
@@ -58,10 +57,7 @@ export async function findDatabase(
   return createDatabase(resolve(fromHome(path)), settings);
 }
 
-export const stateDirectory = (): string => fromHome(process.env["OPENCLAW_STATE_DIR"]?.trim() || "~/.openclaw");
-
-/** A variable's `~` has not been seen by a shell. */
-const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? join(homedir(), path.slice(1)) : path);
+export const stateDirectory = (): string => stateDirectoryIn(process.env);
 
 const backupsKept = 3;
 /** How long to wait while somebody else holds the database. Whoever looks is told of it soon, and looks again. */
@@ -75,7 +71,6 @@ const exactly = { throwIfNoEntry: false, bigint: true } as const;
 export function createDatabase(
   path: string,
   settings: () => Promise<ResolvedSettings> = async () => await readSettings(null),
-  clock: Clock = systemClock,
 ): Database {
   const filesDir = defaultFilesDir(path);
   const missing = (): LcmError =>
@@ -136,8 +131,8 @@ export function createDatabase(
         throw new LcmError("not_found", `there is no backup ${resolve(from)}`, { hint: "`lcm restore` lists them" });
       if (source === path)
         throw new LcmError("invalid", `${source} is the database itself`, { hint: "name a backup of it" });
-      const replaces = existsSync(path) && statSync(path).size > 0 ? await factsOfDamaged(path, clock) : null;
-      return { from: await factsOf(source, clock), replaces, to: path };
+      const replaces = existsSync(path) && statSync(path).size > 0 ? await factsOfDamaged(path) : null;
+      return { from: await factsOf(source), replaces, to: path };
     },
     async restore(plan) {
       return await restore(plan.from.path, plan.to, filesDir, clock.now());
@@ -167,7 +162,7 @@ export async function findSummariser(
   const choice = chooseModel({ settings, openclawConfig, flags });
   if (choice === null) return null;
   const key = settings.summaryModel !== null ? "summaryModel" : "summaryProvider";
-  const setBy = { environment: settingTable[key].env, "plugin config": "plugin config", default: "OpenClaw's config" };
+  const setBy = { environment: envOf(key), "plugin config": "plugin config", default: "OpenClaw's config" };
   return {
     name: `${choice.provider}/${choice.model}`,
     from: flags.model !== undefined ? "--model" : setBy[sources[key]],
@@ -237,7 +232,7 @@ function backupNamed(name: string, database: string): string | null {
   return places.find((place) => existsSync(place)) ?? null;
 }
 
-async function factsOf(path: string, clock: Clock): Promise<DatabaseFacts> {
+async function factsOf(path: string): Promise<DatabaseFacts> {
   const facts = { path, bytes: statSync(path).size };
   const kind = identify(path);
   if (kind === "empty")
@@ -253,9 +248,9 @@ async function factsOf(path: string, clock: Clock): Promise<DatabaseFacts> {
 }
 
 /** What is to be replaced may be damaged, or made by a newer version: that is what restoring is for. */
-async function factsOfDamaged(path: string, clock: Clock): Promise<DatabaseFacts> {
+async function factsOfDamaged(path: string): Promise<DatabaseFacts> {
   try {
-    return await factsOf(path, clock);
+    return await factsOf(path);
   } catch (error) {
     if (!(error instanceof LcmError)) throw error;
     const isReplaceable = error.code === "corrupt" || error.code === "conflict" || isLost(path);

@@ -1,7 +1,7 @@
 /** How far a long piece of work has come: one line that rewrites itself on a terminal, and nothing anywhere else. */
 
 import { formatBytes, formatCount } from "../core/text.ts";
-import type { Output } from "../show/page.ts";
+import type { Output } from "../show/render.ts";
 import { createPaint, cut, widthOf } from "../show/render.ts";
 
 export interface Progress {

@@ -6,21 +6,10 @@
 import { glob, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Lcm } from "../core/lcm.ts";
-import type { Conversation, ConversationId, Timestamp } from "../core/model.ts";
+import type { Conversation, ConversationId } from "../core/model.ts";
 import { msToTimestamp } from "../core/text.ts";
 import { readTranscriptLine } from "../core/transcript.ts";
 import { openTranscript, readPart, sessionNameOf } from "./files.ts";
-
-interface HostTranscript {
-  readonly path: string;
-  readonly bytes: number;
-  readonly modifiedAt: Timestamp;
-  readonly sessionId: string;
-  readonly agentId: string | null;
-  /** The conversation that it is stored in, or part of it. */
-  readonly conversation: ConversationId | null;
-  readonly isStored: boolean;
-}
 
 /** Where to look: a folder that was named, or that of the host's agents. */
 interface Sessions {
@@ -33,11 +22,11 @@ const patternsOf = ({ isNamed }: Sessions): readonly string[] =>
   isNamed ? ["*.jsonl", "*/*.jsonl", "*/sessions/*.jsonl"] : ["*/sessions/*.jsonl"];
 
 /** The newest first. Without a database nothing of them is stored. */
-export async function hostTranscripts(sessions: Sessions, lcm: Lcm | null): Promise<readonly HostTranscript[]> {
+export async function hostTranscripts(sessions: Sessions, lcm: Lcm | null) {
   const conversations = (await lcm?.store.conversations({ includeHidden: true })) ?? [];
   const storedIn = Map.groupBy(conversations, ({ sessionId }) => sessionId);
   const paths = await Array.fromAsync(glob(patternsOf(sessions), { cwd: sessions.folder }));
-  const found: HostTranscript[] = [];
+  const found: Awaited<ReturnType<typeof look>> = [];
   for (let at = 0; at < paths.length; at += filesAtOnce) {
     const some = paths.slice(at, at + filesAtOnce).map((name) => look(join(sessions.folder, name), lcm, storedIn));
     found.push(...(await Promise.all(some)).flat());
@@ -48,11 +37,7 @@ export async function hostTranscripts(sessions: Sessions, lcm: Lcm | null): Prom
 const filesAtOnce = 16;
 
 /** None where there is no file any more. */
-async function look(
-  path: string,
-  lcm: Lcm | null,
-  storedIn: ReadonlyMap<string, readonly Conversation[]>,
-): Promise<readonly HostTranscript[]> {
+async function look(path: string, lcm: Lcm | null, storedIn: ReadonlyMap<string, readonly Conversation[]>) {
   const facts = await stat(path).catch(() => null);
   if (facts === null || !facts.isFile()) return [];
   const sessionId = await sessionIdOf(path);

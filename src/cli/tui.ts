@@ -6,9 +6,9 @@ import { LcmError } from "../core/errors.ts";
 import { changedSettings } from "../core/settings.ts";
 import { createPaint } from "../show/render.ts";
 import type { Port, Writer } from "../tui/port.ts";
-import type { CommandContext, Database, Engine, TuiRequest } from "./commands/session.ts";
-import { sessionNameOf } from "./files.ts";
-import { importedCounts, importTranscriptFile } from "./importing.ts";
+import type { CommandContext, Engine, TuiRequest } from "./commands/session.ts";
+import { createConnection } from "./connection.ts";
+import { importedCounts, importTranscriptFile, sessionNameOf } from "./files.ts";
 import { stateDirectory } from "./open.ts";
 import { hostTranscripts } from "./transcripts.ts";
 
@@ -58,46 +58,6 @@ async function untilItBreaks(signal: AbortSignal, work: (ending: AbortSignal) =>
   if (failures.length > 0) throw failures[0];
 }
 
-/**
- * A connection that is opened when it is first wanted, and anew after the file was replaced or the connection given up.
- * Somebody may still be reading through one that was given up: it is closed when nobody is.
- */
-function createConnection(database: Database, open: () => Promise<Lcm>) {
-  let current: { readonly identity: string | null; readonly lcm: Promise<Lcm> } | null = null;
-  let givenUp: Promise<Lcm>[] = [];
-  const giveUp = (): void => {
-    if (current !== null) givenUp.push(current.lcm);
-    current = null;
-  };
-  const rest = async (): Promise<void> => {
-    const closing = givenUp;
-    givenUp = [];
-    // Its thread may be what has failed.
-    await Promise.all(
-      closing.map(async (lcm) => await lcm.then(async (each) => await each.close()).catch(() => undefined)),
-    );
-  };
-  return {
-    async get(): Promise<Lcm> {
-      const identity = database.identity();
-      if (current !== null && current.identity !== identity) giveUp();
-      const opened = (current ??= { identity, lcm: open() });
-      try {
-        return await opened.lcm;
-      } catch (error) {
-        if (current === opened) current = null;
-        throw error;
-      }
-    },
-    giveUp,
-    rest,
-    async close(): Promise<void> {
-      giveUp();
-      await rest();
-    },
-  };
-}
-
 /** Everything is read through a connection that cannot write; the one that can is opened for the first change. */
 export function createPort({ context, database, readOnly, sessions, model, promptDir }: Ground): Port & {
   close(): Promise<void>;
@@ -122,6 +82,12 @@ export function createPort({ context, database, readOnly, sessions, model, promp
   });
   const reading = async (): Promise<Lcm> => await reader.get();
   let backup: { readonly identity: string | null; readonly path: string } | null = null;
+  const makeBackup = async () => {
+    const identity = database.identity();
+    const made = await database.backup(undefined);
+    backup = { identity, path: made.path };
+    return made;
+  };
   const whyNot = (): string | null => {
     if (readOnly) return "it was opened with --read-only";
     return database.stamp() === null || database.isWritable() ? null : "this file cannot be written to by you";
@@ -141,14 +107,15 @@ export function createPort({ context, database, readOnly, sessions, model, promp
     rest: () => void Promise.all([reader.rest(), writer.rest()]),
     async writing(work) {
       mayWrite();
-      const backUp = async (): Promise<string> => {
-        const identity = database.identity();
-        if (backup?.identity !== identity) backup = { identity, path: (await database.backup(undefined)).path };
-        return backup.path;
-      };
+      const backUp = async (): Promise<string> =>
+        backup?.identity === database.identity() ? backup.path : (await makeBackup()).path;
       // What a plan was made with must be what it is carried out with.
       if ((await wants()).basis !== basis) writer.giveUp();
       return await work(await writer.get(), backUp);
+    },
+    async backUp() {
+      mayWrite();
+      return await makeBackup();
     },
     async summariser(): Promise<Writer | null> {
       const found = await summariser();

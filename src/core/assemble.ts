@@ -25,13 +25,13 @@
 import type { HostMessage } from "./content.ts";
 import { createDrafter, noteTokens } from "./draft.ts";
 import type { Draft, Drafter, Output } from "./draft.ts";
-import { LcmError } from "./errors.ts";
 import { cutsTo, frontMax } from "./evict.ts";
 import type { Sizes } from "./evict.ts";
 import type { ContextItem, ConversationId, Message, MessageId, SummaryId } from "./model.ts";
 import { safeCuts } from "./pairing.ts";
 import { tailLookback, tailStart } from "./plan.ts";
 import type { Store } from "./ports.ts";
+import { mustFind } from "./recall.ts";
 import { promptTokens } from "./render-summary.ts";
 import { costOf, findNewestUser, isMessage, isUserText, readShown, shorten, wordsOf } from "./shown.ts";
 import type { Shown } from "./shown.ts";
@@ -130,12 +130,7 @@ interface Window extends Sizes {
 }
 
 async function readWindow(store: Store, request: AssembleRequest): Promise<Window> {
-  const conversation = await store.conversation(request.conversation);
-  if (conversation === null) {
-    throw new LcmError("not_found", `there is no conversation ${request.conversation}`, {
-      hint: "`lcm conversations` lists them",
-    });
-  }
+  const conversation = await mustFind(store, request.conversation);
   const { totals } = conversation;
   const budget = request.budget >= 0 ? Math.floor(request.budget) : 0;
   const tailCount = Math.max(1, request.freshTailCount);

@@ -83,20 +83,22 @@ export type Transplanted =
 
 // ── Mending ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** What of a summary follows from its sources. Times are as they are written, which may be no times. */
+export interface DerivedFacts {
+  readonly kind: "leaf" | "condensed";
+  readonly depth: number;
+  readonly earliestAt: string | null;
+  readonly latestAt: string | null;
+  readonly descendants: number;
+}
+
 /** What of a conversation is mended without deciding anything: facts that follow from other rows. */
 export interface Mending {
   readonly conversation: ConversationId;
   /** Of the conversation when it was inspected; stale if it has been written to since. */
   readonly revision: number;
   readonly times: readonly { readonly message: MessageId; readonly at: Timestamp }[];
-  readonly summaries: readonly {
-    readonly summary: SummaryId;
-    readonly kind: "leaf" | "condensed";
-    readonly depth: number;
-    readonly earliestAt: string | null;
-    readonly latestAt: string | null;
-    readonly descendants: number;
-  }[];
+  readonly summaries: readonly (DerivedFacts & { readonly summary: SummaryId })[];
   /** Sources as they should be, in order, of summaries where they are not: links that lead nowhere are left out. */
   readonly sources: readonly (Sources & { readonly summary: SummaryId })[];
   /** The whole context as it should be, oldest first, and how it differs; null where it is right. */

@@ -74,6 +74,18 @@ describe("cutting an answer", () => {
     assert.equal(cutToTokens("第一件事已经说过了。第二件事也已经说过了。第三件事还没有说。", 16).text.at(-3), "。");
   });
 
+  it("keeps every sentence that fits, the last one to its last sign", () => {
+    const sentences = Array.from({ length: 12 }, (_, at) => `Then ${"word ".repeat(at)}was said.`);
+    const whole = sentences.join(" ");
+    for (let maxTokens = 12; maxTokens < estimateTokens(whole); maxTokens++) {
+      const fitting = sentences
+        .map((_, at) => `${sentences.slice(0, at + 1).join(" ")} …`)
+        .findLast((begun) => estimateTokens(begun) <= maxTokens);
+      const { text } = cutToTokens(whole, maxTokens);
+      assert.ok(text.length >= (fitting?.length ?? 0), `${maxTokens} tokens: ${text}`);
+    }
+  });
+
   it("is within the tokens, never in the middle of a character or an id", () => {
     fc.assert(
       fc.property(

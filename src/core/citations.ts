@@ -5,7 +5,7 @@
 
 import { isSummaryId, messageName } from "./model.ts";
 import type { MessageId, SummaryId } from "./model.ts";
-import { estimateTokens } from "./text.ts";
+import { estimateTokens, lengthWithin } from "./text.ts";
 
 /** What may be cited: the ids of what was handed out, and its text. */
 export interface HandedOut {
@@ -68,12 +68,7 @@ const sentenceEnd = /(?<=[.!?…][)\]"'”’*_]{0,3})\s|(?<=[。！？])|\n/gu;
 /** At most so many tokens, up to the end of a sentence or a line if one is near, and a mark where it ends early. */
 export function cutToTokens(text: string, maxTokens: number): { readonly text: string; readonly isCut: boolean } {
   if (estimateTokens(text) <= maxTokens) return { text, isCut: false };
-  let [fits, tooLong] = [0, text.length];
-  while (tooLong - fits > 1) {
-    const middle = (fits + tooLong) >> 1;
-    if (estimateTokens(`${text.slice(0, middle)}${mark}`) <= maxTokens) fits = middle;
-    else tooLong = middle;
-  }
+  const { fitting: fits } = lengthWithin(text, maxTokens, (begun) => estimateTokens(begun + mark) > maxTokens);
   const room = text.slice(0, fits).toWellFormed();
   const end = [...text.slice(0, fits + 1).matchAll(sentenceEnd)].findLast(({ index }) => index >= fits / 2)?.index;
   // In the middle of a word, the word goes; in the middle of an id above all.

@@ -136,6 +136,17 @@ describe("compaction", () => {
     await check();
   });
 
+  it("takes as many short messages into a pass as its tokens allow, from either end", async () => {
+    for (const budget of [1_000, 1_000_000]) {
+      const config = { leafChunkTokens: 4_000, freshTailCount: 4 };
+      const { lcm, id, host, live } = await ground({ model: model("good"), config });
+      for (let said = 0; said < 400; said++) host.says(user(`Point ${said}.`));
+      await live(0);
+      const { passes } = await lcm.compact({ conversation: id, mode: "sweep", budget });
+      assert.equal(passes[0]?.sources, 396, `of ${budget}`);
+    }
+  });
+
   it("never separates a tool call from its result", async () => {
     const { lcm, id, live } = await ground({ model: model("good") });
     await live(60);
@@ -189,6 +200,14 @@ describe("compaction", () => {
         ({ prompt }) => prompt.includes("Keep invoice numbers.") && prompt.includes("Mention the harbour."),
       ),
     );
+  });
+
+  it("asks the model that a request brings along, instead of its own", async () => {
+    const [own, brought] = [model("good"), model("good")];
+    const { lcm, id, live } = await ground({ model: own });
+    await live(14);
+    const report = await lcm.compact({ conversation: id, mode: "due", model: brought });
+    assert.deepEqual([report.passes.length, own.calls.length, brought.calls.length], [1, 0, 1]);
   });
 
   it("asks several at a time, and no more than allowed", async () => {
@@ -312,6 +331,13 @@ describe("what is due", () => {
     await lcm.ingest(id, host.entries.map(toAppendable));
     const { kind, rawTokens, contextTokens } = await lcm.due(id);
     assert.deepEqual([kind, rawTokens, contextTokens > 2_000], ["nothing", 0, true]);
+  });
+
+  it("may be asked for a budget of nothing; what is no budget is refused", async () => {
+    const { lcm, id } = await ground({ model: model("good") });
+    const asked = async (budget: number) => await lcm.compact({ conversation: id, mode: "due", budget });
+    assert.equal((await asked(0)).outcome.kind, "idle");
+    for (const budget of [-1, NaN]) await assert.rejects(asked(budget), { code: "invalid" });
   });
 
   it("follows the window that the host gave", async () => {
@@ -623,6 +649,23 @@ describe("guarantee 17: compact tells the truth", () => {
     assert.equal(report.passes.length, passes.length);
   });
 
+  it("knows without the store what the context takes by now", async () => {
+    const swept = async (passesMax: number, isCutOff: boolean) => {
+      const { lcm, id, live } = await ground({ model: model("good"), config: { summaryConcurrency: 1 } });
+      await live(60);
+      let passes = 0;
+      const onPass = (): void => {
+        if (++passes === passesMax && isCutOff) void lcm.store.close();
+      };
+      return await lcm.compact({ conversation: id, mode: "sweep", passesMax, onPass });
+    };
+    const { passes } = await swept(100, false);
+    const condensed = 1 + passes.findIndex(({ depth }) => depth > 0);
+    assert.ok(condensed > 1);
+    for (const passesMax of [1, condensed])
+      assert.equal((await swept(passesMax, true)).tokensAfter, (await swept(passesMax, false)).tokensAfter);
+  });
+
   it("answers when the store fails before anything was begun", async () => {
     const { lcm, id, live } = await ground();
     await live(2);
@@ -630,6 +673,7 @@ describe("guarantee 17: compact tells the truth", () => {
     const report = await lcm.compact({ conversation: id, mode: "sweep" });
     assert.equal(report.outcome.kind, "failed");
     assert.deepEqual(report.passes, []);
+    assert.equal(report.mode, "sweep");
     assert.equal(report.compacted, false);
   });
 });

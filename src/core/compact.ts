@@ -14,6 +14,7 @@ import type { PassDeps, PassesEnd, PassReport, PassRequest, Passes } from "./pas
 import { depthMaxBetweenTurns, rulesOf, strictRules } from "./plan.ts";
 import type { Rules } from "./plan.ts";
 import type { Clock, Model, Store } from "./ports.ts";
+import { mustFind } from "./recall.ts";
 import { promptTokens } from "./render-summary.ts";
 import type { Settings } from "./settings.ts";
 import { formatCount, plural, sumTokens, timestampToMs } from "./text.ts";
@@ -141,12 +142,6 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
   const report = { ...figures, message: tell(figures) };
   await record(deps, report, timestampToMs(clock.now()) - timestampToMs(started));
   return report;
-}
-
-export async function mustFind(store: Store, id: ConversationId): Promise<Conversation> {
-  const found = await store.conversation(id);
-  if (found === null) throw new LcmError("not_found", `there is no conversation ${id}`);
-  return found;
 }
 
 /** What a request comes to now; null when there is nothing to do. */

@@ -8,6 +8,7 @@ import {
   messageFromStore,
   messageToStore,
   textOfParts,
+  isMedia,
 } from "./content.ts";
 import { LcmError } from "./errors.ts";
 import type { Json, JsonObject, Timestamp } from "./model.ts";
@@ -239,5 +240,21 @@ describe("what a message says", () => {
     assert.equal(tokens(result(text, picture("AAAA"), picture("A\nB"))), tokens(result(text)) + 2 * imageTokens);
     assert.equal(tokens(result({ type: "tool_result", content: [picture("A")] })), tokens(result()) + imageTokens);
     assert.equal(tokens(result(text)), tokens([text]), "words about a picture are words");
+  });
+});
+
+describe("a picture or the like", () => {
+  it("is a block whose type says so and that has no text", () => {
+    for (const block of [{ type: "image" }, { type: "input_file", data: "" }, { type: "document" }] as const)
+      assert.ok(isMedia(block), block.type);
+    for (const block of [
+      null,
+      "image",
+      ["image"],
+      { type: "document", text: "in words" },
+      { type: 7 },
+      { type: "text" },
+    ])
+      assert.ok(!isMedia(block), JSON.stringify(block));
   });
 });

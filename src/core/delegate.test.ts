@@ -253,6 +253,21 @@ describe("asking about what was said", () => {
       assert.match((await ask(request)).answer, /pier nine/);
   });
 
+  it("without a word in query or question, says what is wrong with it", async () => {
+    const { ask } = await ground("raw");
+    await assert.rejects(ask({ prompt: "???", query: "!!!" }), { code: "invalid" });
+  });
+
+  it("may use a word of what was read that looks like an id", async () => {
+    const { ask, store, id } = await ground("raw");
+    const host = createHost("later");
+    host.says(user("The fares of the gondola are in the column sum_2026."));
+    await store.append(id, host.entries.map(toAppendable));
+    const model = createToolModel(() => says("They are in sum_2026, not in sum_2027."));
+    const { answer } = await ask({ prompt: "Where are the fares of the gondola?", query: "gondola fares" }, model);
+    assert.equal(answer, "They are in sum_2026, not in.");
+  });
+
   it("is cut to maxTokens at the end of a sentence", async () => {
     const { ask } = await ground();
     const model = createToolModel(() => says("It leaves at 07:40 in the morning. ".repeat(50)));

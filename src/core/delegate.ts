@@ -10,11 +10,10 @@
 import { readAnswer } from "./answer.ts";
 import { cutToTokens, readCitations } from "./citations.ts";
 import { beforeDeadline } from "./deadline.ts";
-import { LcmError, wordsOf } from "./errors.ts";
-import { excerptsOf, leafOf, mergeSearches, readLeads, recordOf, snippetsOf } from "./excerpts.ts";
+import { checkWhole, LcmError, wordsOf } from "./errors.ts";
+import { excerptsOf, mergeSearches, readLeads, recordOf, snippetsOf, withLeaves } from "./excerpts.ts";
 import type { Leads, Piece } from "./excerpts.ts";
 import { expand, namedSummaries, partAbout, summaryToItem } from "./expand.ts";
-import type { Expanded } from "./expand.ts";
 import { chargesOf, readGranted } from "./grants.ts";
 import type { ConversationId, GrantId, Json, MessageId, SummaryId } from "./model.ts";
 import { messageName } from "./model.ts";
@@ -65,10 +64,7 @@ function check({ prompt, query, summaryIds = [], maxTokens, tokenCap, timeoutMs 
       hint: 'give words to find it by, for example query: "OAuth authentication", or summaryIds: ["sum_…"]',
     });
   }
-  for (const [name, value] of Object.entries({ maxTokens, tokenCap, timeoutMs: Math.ceil(timeoutMs) })) {
-    if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))
-      throw new LcmError("invalid", `${name} is ${value}, but must be a whole number of at least 1`);
-  }
+  for (const amount of Object.entries({ maxTokens, tokenCap, timeoutMs: Math.ceil(timeoutMs) })) checkWhole(...amount);
 }
 
 /** What has come of a question so far: at the deadline, the answer is made of this. */
@@ -260,12 +256,6 @@ function partsOf(pieces: readonly Piece[], query: string, tokensMax: number): re
     left -= part?.tokens ?? 0;
     return part === null ? [] : [{ ...piece, ...part }];
   });
-}
-
-async function withLeaves(store: Store, items: readonly Expanded[]): Promise<readonly Piece[]> {
-  const pieces: Piece[] = [];
-  for (const item of items) pieces.push({ ...item, leaf: await leafOf(store, item) });
-  return pieces;
 }
 
 /** Revoked at once if it comes too late: whoever waited for it is gone. */

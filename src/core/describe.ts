@@ -3,14 +3,14 @@
  * by lines, or a message. It hands out no more tokens than it may, and says what it left out.
  */
 
-import { LcmError } from "./errors.ts";
+import { checkWhole, LcmError } from "./errors.ts";
 import { fileIdsOf } from "./large-files.ts";
 import { isFileId, isSummaryId } from "./model.ts";
 import type { ConversationId, FileId, Message, MessageId, Sources, StoredFile, Summary, SummaryId } from "./model.ts";
 import type { Manifest, ManifestRow, Store } from "./ports.ts";
 import { isWithin, originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { estimateTokens, formatCount, plural } from "./text.ts";
+import { charactersPerToken, estimateTokens, formatCount, lengthWithin, plural } from "./text.ts";
 
 export interface DescribeRequest {
   /** `sum_…`, `file_…`, or a message: `msg_42`, `message 42`, `42`. */
@@ -27,7 +27,8 @@ export interface DescribeRequest {
 type SummaryFacts = Omit<Summary, "text" | "previousContext">;
 type MessageFacts = Pick<Message, "id" | "conversation" | "seq" | "key" | "role" | "tokens" | "at" | "aside">;
 
-export type Described =
+/** `tokens` is what the texts handed out take: what a grant pays for. */
+export type Described = { readonly tokens: number } & (
   | {
       readonly kind: "summary";
       readonly summary: SummaryFacts;
@@ -40,7 +41,6 @@ export type Described =
       readonly manifest: Manifest;
       readonly text: string;
       readonly isWhole: boolean;
-      readonly tokens: number;
     }
   | {
       readonly kind: "file";
@@ -49,7 +49,6 @@ export type Described =
       readonly message: MessageId | null;
       /** Null for bytes. */
       readonly content: FilePiece | null;
-      readonly tokens: number;
     }
   | {
       readonly kind: "message";
@@ -60,8 +59,8 @@ export type Described =
       /** What its parts say: for content that was moved out, the reference. */
       readonly text: string;
       readonly isWhole: boolean;
-      readonly tokens: number;
-    };
+    }
+);
 
 export interface FilePiece {
   readonly text: string;
@@ -75,7 +74,6 @@ export interface FilePiece {
   readonly lineCutBy: Bound | null;
 }
 
-/** `tokens` is what the texts handed out take: what a grant pays for. */
 export async function describe(store: Store, request: DescribeRequest): Promise<Described> {
   checkWhole("tokenCap", request.tokenCap);
   const id = request.id.trim();
@@ -184,7 +182,7 @@ async function reachFile(
 
 async function pieceOf(store: Store, id: FileId, request: DescribeRequest, tokensMax: number): Promise<FilePiece> {
   const { fromLine = 1, toLine, bytesMax } = request;
-  if (bytesMax !== undefined) checkWhole("bytesMax", bytesMax);
+  checkWhole("bytesMax", bytesMax);
   const charactersMax = Math.max(1, tokensMax) * charactersPerToken + 1;
   const range = { fromLine, charactersMax, ...(toLine === undefined ? {} : { toLine }) };
   const { text, lines } = await store.fileLines(id, range);
@@ -232,11 +230,6 @@ async function mustReach<T extends { readonly conversation: ConversationId }>(
   });
 }
 
-function checkWhole(name: string, value: number): void {
-  if (Number.isSafeInteger(value) && value >= 1) return;
-  throw new LcmError("invalid", `${name} is ${value}, but must be a whole number from 1`);
-}
-
 type Bound = "tokens" | "bytes";
 
 interface Opening {
@@ -245,31 +238,16 @@ interface Opening {
   readonly lineCutBy: Bound | null;
 }
 
-/** More characters than any text has in a token, but for long runs of one. */
-const charactersPerToken = 16;
-const sampleCharacters = 4_000;
-
 /** How a text begins: as many of its lines as fit, or as much as fits of the first. Looks no further than that. */
 function opening(text: string, tokensMax: number, bytesMax?: number): Opening {
-  const passedBy = (length: number): Bound | null => {
-    const begun = text.slice(0, length);
+  const passedBy = (begun: string): Bound | null => {
     if (estimateTokens(begun) > tokensMax) return "tokens";
     return bytesMax !== undefined && bytesOf(begun) > bytesMax ? "bytes" : null;
   };
-  const furthest = Math.min(text.length, tokensMax * charactersPerToken);
-  if (furthest === text.length && passedBy(furthest) === null) return { text, isWhole: true, lineCutBy: null };
-  // What it begins with tells about how far to look; each look counts all of it up to there.
-  const sample = text.slice(0, sampleCharacters);
-  const reach = Math.ceil((1.05 * tokensMax * sample.length) / Math.max(1, estimateTokens(sample)));
-  let [fitting, tooLong] = [0, furthest + 1];
-  for (let step = 0; tooLong - fitting > 1 + (fitting >> 9); step++) {
-    const guess = step === 0 ? reach : step === 1 ? Math.floor(reach * 0.9) : (fitting + tooLong) >> 1;
-    const middle = Math.min(Math.max(guess, fitting + 1), tooLong - 1);
-    if (passedBy(middle) === null) fitting = middle;
-    else tooLong = middle;
-  }
+  const { fitting, tooLong } = lengthWithin(text, tokensMax, (begun) => passedBy(begun) !== null);
+  if (tooLong === null) return { text, isWhole: true, lineCutBy: null };
   const lineEnd = text.lastIndexOf("\n", fitting);
-  const lineCutBy = lineEnd < 0 ? (passedBy(tooLong) ?? "tokens") : null;
+  const lineCutBy = lineEnd < 0 ? (passedBy(text.slice(0, tooLong)) ?? "tokens") : null;
   // Half a character is none.
   const begun = text.slice(0, lineEnd < 0 ? fitting : lineEnd).replace(/[\uD800-\uDBFF]$/, "");
   return { text: begun, isWhole: false, lineCutBy };

@@ -4,10 +4,10 @@
  */
 
 import type { Changed, DissolvePlan } from "./changes.ts";
-import { mustFind } from "./compact.ts";
 import { LcmError } from "./errors.ts";
 import type { ContextItem, Conversation, ConversationId, Message, Sources, Summary, SummaryId } from "./model.ts";
 import type { Store } from "./ports.ts";
+import { mustFind } from "./recall.ts";
 import { promptTokens } from "./render-summary.ts";
 import { applyOrReplan } from "./replan.ts";
 import { firstLine, sumTokens } from "./text.ts";
@@ -128,25 +128,23 @@ export function planDissolve({ summary: id, purge = false }: DissolveRequest, fa
   if (item === undefined) refuseUnlessPurging(id, purge, facts);
   if (purge) refuseIfNeeded(id, facts);
   const { totals } = conversation;
-  const tokensBefore = promptTokens(totals);
   const { ordinal = null, tokens = 0 } = item ?? {};
-  const about = { conversation: conversation.id, summary: id, ordinal, purge, dissolved: summaryInShort(summary) };
-  if (ordinal === null) {
-    const nothing = { place: null, run: [], shifted: 0, tokensBefore, tokensAfter: tokensBefore };
-    return { ...about, ...nothing, derived, carriedBy };
-  }
-  const run = runOf(summary, facts);
+  const run = ordinal === null ? [] : runOf(summary, facts);
   const later = context.slice(at + 1).map((each) => each.ordinal);
   return {
-    ...about,
-    place: { item: at + 1, of: context.length },
+    conversation: conversation.id,
+    summary: id,
+    ordinal,
+    purge,
+    dissolved: summaryInShort(summary),
+    place: ordinal === null ? null : { item: at + 1, of: context.length },
     run,
-    shifted: movesFor(later, ordinal + run.length).length,
-    tokensBefore,
+    shifted: ordinal === null ? 0 : movesFor(later, ordinal + run.length).length,
+    tokensBefore: promptTokens(totals),
     tokensAfter: promptTokens({
       ...totals,
       contextTokens: totals.contextTokens + sumTokens(run) - tokens,
-      contextItems: totals.contextItems + run.length - 1,
+      contextItems: totals.contextItems + run.length - (ordinal === null ? 0 : 1),
       contextMessages: totals.contextMessages + run.filter(({ kind }) => kind === "message").length,
     }),
     derived,

@@ -40,6 +40,12 @@ export function wordsOf(error: unknown): string {
   }
 }
 
+/** An amount that a caller names, if it does. */
+export function checkWhole(name: string, value: number | undefined): void {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) return;
+  throw new LcmError("invalid", `${name} is ${value}, but must be a whole number of at least 1`);
+}
+
 /** For what cannot happen unless our own code is wrong. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`bug: ${message}`);

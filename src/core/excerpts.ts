@@ -7,7 +7,7 @@
 import { asks, messageToItem, partAbout, saysLittle, summaryToItem, wordsOf } from "./expand.ts";
 import type { Expanded } from "./expand.ts";
 import { messageName } from "./model.ts";
-import type { Message, SummaryId } from "./model.ts";
+import type { Message, MessageId, SummaryId } from "./model.ts";
 import type { SearchHit, Store } from "./ports.ts";
 import { estimateTokens, formatTimestamp, quote } from "./text.ts";
 
@@ -81,6 +81,8 @@ const leavesMax = 2;
 /** What the leaves are sure of; and with less than the least left, reading on brings nothing. */
 const leavesShare = 1 / 6;
 const tokensLeast = 16;
+/** Of the places that are read alone, at once. */
+const messagesPerRead = 16;
 
 /** How long a piece may be: so many tokens, or this part of all if that is more. */
 const lengths = { found: [80, 1 / 40], around: [48, 1 / 80], summary: [256, 1 / 12] } as const;
@@ -91,38 +93,44 @@ export async function readLeads(
   { messages, summaries }: Leads,
   { query, tokensMax }: { readonly query: string; readonly tokensMax: number },
 ): Promise<readonly Piece[]> {
-  const pieces = new Map<Piece["id"], Piece>();
+  const pieces = new Map<Piece["id"], Expanded>();
   const isFound = new Set(messages.map(({ id }) => id));
+  const read = new Map<MessageId, Message>();
   let left = tokensMax;
-  const take = async (item: Expanded, [least, share]: (typeof lengths)[keyof typeof lengths]): Promise<void> => {
+  const take = (item: Expanded, [least, share]: (typeof lengths)[keyof typeof lengths]): void => {
     const room = Math.min(left, Math.max(least, Math.floor(share * tokensMax)));
     const part = pieces.has(item.id) ? null : partAbout(item.text, query, room, Math.min(tokensLeast, tokensMax));
     if (part === null) return;
-    pieces.set(item.id, { ...item, ...part, rank: pieces.size, leaf: await leafOf(store, item) });
+    pieces.set(item.id, { ...item, ...part, rank: pieces.size });
     left -= part.tokens;
   };
   const leaves = await store.summaries({ ids: summaries.slice(0, leavesMax).map(({ id }) => id) });
   const tokensForLeaves = leaves.length === 0 ? 0 : leavesShare * tokensMax;
   const takeAround = async (hit: MessageHit, { before, after }: typeof others): Promise<void> => {
     for (const message of await readAround(store, hit, before, after))
-      await take(messageToItem(message), isFound.has(message.id) ? lengths.found : lengths.around);
+      take(messageToItem(message), isFound.has(message.id) ? lengths.found : lengths.around);
   };
   for (const [place, hit] of messages.entries()) {
     if (left <= tokensForLeaves + (pieces.size === 0 ? 0 : tokensLeast)) break;
-    await takeAround(hit, place < exchanges.places ? exchanges : { before: 0, after: 0 });
+    if (place < exchanges.places) await takeAround(hit, exchanges);
+    else {
+      const next = messages.slice(place, place + messagesPerRead).map(({ id }) => id);
+      if (!read.has(hit.id)) for (const message of await store.messages({ ids: next })) read.set(message.id, message);
+      const message = read.get(hit.id);
+      if (message !== undefined) take(messageToItem(message), lengths.found);
+    }
   }
-  for (const leaf of leaves) await take(summaryToItem(leaf), lengths.summary);
+  for (const leaf of leaves) take(summaryToItem(leaf), lengths.summary);
   for (const hit of messages.slice(exchanges.places)) {
     if (left <= tokensLeast) break;
     await takeAround(hit, others);
   }
-  return [...pieces.values()];
+  return await withLeaves(store, [...pieces.values()]);
 }
 
 /** A message, and then so many of what was said before and after it. */
 async function readAround(store: Store, hit: MessageHit, before: number, after: number): Promise<readonly Message[]> {
   const { id, conversation, seq } = hit;
-  if (before + after === 0) return await store.messages({ ids: [id] });
   const near = await store.messages({ conversation, afterSeq: seq - turnsAround, beforeSeq: seq + turnsAround });
   const found = near.filter((message) => message.id === id);
   const said = near.filter((message) => message.aside === found[0]?.aside && isSaid(message));
@@ -137,9 +145,14 @@ const isSaid = ({ role, parts }: Message): boolean =>
   role !== "tool" &&
   parts.some(({ type, text, toolCallId }) => type === "text" && toolCallId === null && (text ?? "").trim() !== "");
 
-/** What stands for a message right above it; null if nothing does, and for a summary. */
-export const leafOf = async (store: Store, item: Expanded): Promise<SummaryId | null> =>
-  item.kind === "message" ? ((await store.coveredBy(item.id))[0] ?? null) : null;
+/** Asked for all at once: one after the other, the store's thread would be waited for as often. */
+export const withLeaves = async (store: Store, items: readonly Expanded[]): Promise<readonly Piece[]> =>
+  await Promise.all(
+    items.map(async (item) => {
+      const [leaf = null] = item.kind === "message" ? await store.coveredBy(item.id) : [];
+      return { ...item, leaf };
+    }),
+  );
 
 // ── Showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

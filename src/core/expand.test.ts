@@ -182,6 +182,22 @@ describe("expanding a summary", () => {
     assert.equal(some.items.find(({ rank }) => rank === 0)?.id, last.id);
   });
 
+  it("finds an answer below it however often the same is said elsewhere, indexed or not", async () => {
+    const { lcm, id, top } = await ground();
+    const host = createHost("later");
+    for (let turn = 0; turn < 300; turn++) host.says(user(`Which ferry goes to the island on day ${turn}?`));
+    await lcm.ingest(id, host.entries.map(toAppendable));
+    const asked = { summaryIds: [top], reach, query: "ferry to the island", maxDepth: 3, includeMessages: true };
+    const first = await lcm.expand({ ...asked, tokenCap: 200 });
+    assert.ok(first.items.some(({ text }) => text.startsWith("Which ferry do we take")));
+    assert.ok(first.items.every(({ text }) => !text.includes("Which ferry goes")));
+    while ((await lcm.store.index(1_000)) > 0);
+    assert.deepEqual(
+      (await lcm.expand({ ...asked, tokenCap: 200 })).items.map(({ id: each }) => each),
+      first.items.map(({ id: each }) => each),
+    );
+  });
+
   it("says whose sources it read, and how many messages lie below that nobody asked for", async () => {
     const { lcm, id, top } = await ground();
     const { items, expanded, messagesBelow } = await lcm.expand({ reach, summaryIds: [top], tokenCap: 100_000 });

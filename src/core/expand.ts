@@ -215,6 +215,7 @@ async function scoresOf(store: Store, roots: readonly Summary[], query: string):
     sort: "relevance",
     limit: 200,
     conversations,
+    around: roots.map(({ id }) => id),
     ...(since !== undefined && isTimestamp(since) ? { since } : {}),
     ...(until !== undefined && isTimestamp(until) ? { before: timeAfter(until, 1) } : {}),
   });

@@ -57,14 +57,14 @@ export function fit(lines: readonly string[]): string {
   return text;
 }
 
-export function cutLine(line: string, charsMax = lineCharsMax, tokens = lineTokensMax): string {
-  let width = charsMax;
-  let cut = firstLine(line, width);
-  while (width > 1 && estimateTokens(cut) > tokens) {
-    width = Math.floor(width * 0.75);
-    cut = firstLine(line, width);
-  }
-  return cut;
+export const cutLine = (line: string, charsMax = lineCharsMax, tokens = lineTokensMax): string =>
+  narrowed((width) => firstLine(line, width), charsMax, tokens);
+
+/** What a cut gives at the greatest width at which it is not too many tokens. */
+export function narrowed(cut: (width: number) => string, widthMax: number, tokens: number): string {
+  let width = widthMax;
+  while (width > 1 && estimateTokens(cut(width)) > tokens) width = Math.floor(width * 0.75);
+  return cut(width);
 }
 
 export const quote = (text: string): string => `"${cutLine(text, 40, 16)}"`;

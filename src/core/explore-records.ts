@@ -123,7 +123,8 @@ export function tellTable(content: string, hint: string | null): readonly string
   const isHeader = first.every((field) => field !== "" && Number.isNaN(Number(field)));
   const values = isHeader ? rows.slice(1) : rows;
   const count = plural(countRows(content) - (isHeader ? 1 : 0), "row");
-  const header = isHeader ? "header in L1" : "no header";
+  const blankLines = content.slice(0, content.search(/\S/)).split("\n").length - 1;
+  const header = isHeader ? `header in L${blankLines + 1}` : "no header";
   const part = ends === null ? "" : `; ranges from ${formatCount(values.length)} rows at both ends`;
   return [
     `Table (${delimiterNames[delimiter]}), ${count}, ${plural(width, "column")}, ${header}${part}.`,

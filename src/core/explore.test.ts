@@ -80,6 +80,7 @@ describe("exploring a table", () => {
   it("tells columns, rows and ranges, also where fields hold commas, quotes and line breaks", () => {
     const told = explore(csv, unnamed);
     assert.match(told, /^Table \(commas\), 300 rows, 4 columns, header in L1\.$/m);
+    assert.match(explore(`\n \n${csv}`, unnamed), /300 rows, 4 columns, header in L3\.$/m);
     assert.match(told, /^- id: 0 … 299$/m);
     assert.match(told, /^- name: "Noor, "N" 0/m);
     assert.match(told, /^- amount: 0 … 448.5$/m);

@@ -16,12 +16,13 @@ import {
   headOf,
   lastLine,
   list,
+  narrowed,
   outline,
   quote,
 } from "./explore-lines.ts";
 import { tellJson, tellTable } from "./explore-records.ts";
 import type { StoredFile } from "./model.ts";
-import { estimateTokens, excerpt, formatCount, plural } from "./text.ts";
+import { excerpt, formatCount, plural } from "./text.ts";
 
 /** About 200 tokens on what a large text is, with line numbers (`L12`) where they help a reader to ask for more. */
 export function explore(content: string, about: About): string {
@@ -343,14 +344,8 @@ function tellMarkdown(content: string, hint: string | null): readonly string[] |
 /** Of more letters than this to the word there are no words to count. */
 const wordCharsMax = 20;
 
-const endTokensMax = 60;
-
-function endOf(text: string): string {
-  const last = { from: text.length, to: text.length };
-  let width = 240;
-  while (width > 1 && estimateTokens(excerpt(text, last, width)) > endTokensMax) width = Math.floor(width * 0.75);
-  return excerpt(text, last, width);
-}
+const endOf = (text: string): string =>
+  narrowed((width) => excerpt(text, { from: text.length, to: text.length }, width), 240, 60);
 
 function tellText(content: string): readonly string[] {
   let words = 0;

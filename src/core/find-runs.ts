@@ -23,8 +23,9 @@ export interface LeafFinder {
   next(): Promise<LeafRun | null>;
 }
 
-/** How many items one window holds, and how many messages beyond a full chunk are looked at for results of its calls. */
-const windowItems = 1_024;
+/** How many items a window holds: the second number if the first were too few for a pass. */
+const windowItems = [256, 1_024];
+/** How many messages beyond a full chunk are looked at for results of its calls. */
 const lookahead = 32;
 
 /** From the oldest raw message on, or from the fresh tail back. */
@@ -46,9 +47,13 @@ export function createLeafFinder(
       if (start === undefined) return null;
       const edge = start.ordinal;
       const bounds = from === "oldest" ? { after: edge - 1, before } : { after, before: edge + 1 };
-      const window = await store.context(conversation, { ...bounds, limit: windowItems, keep });
-      const { stretch, isWhole } = stretchOf(window, rules, from);
-      const run = await pick(store, stretch, isWhole, rules, from);
+      let seen = nothing;
+      for (const limit of windowItems) {
+        seen = stretchOf(await store.context(conversation, { ...bounds, limit, keep }), limit, rules, from);
+        if (!seen.isCut) break;
+      }
+      const { stretch } = seen;
+      const run = await pick(store, stretch, seen.isWhole, rules, from);
       // Whatever becomes of the run, it is not offered again; what is too short is passed over whole.
       const used = run?.items ?? stretch;
       if (from === "oldest") after = used.at(-1)?.ordinal ?? edge;
@@ -66,23 +71,27 @@ export function createLeafFinder(
   };
 }
 
-/**
- * The neighbouring raw messages at the near end of a window: as many of them as a pass can take, and a few more to see
- * where results of its calls are. It is whole if it ends where its raw messages do, and not where reading stopped.
- */
-function stretchOf(
-  window: readonly ContextItem[],
-  rules: Rules,
-  from: Stretch["from"],
-): { readonly stretch: readonly ContextItem[]; readonly isWhole: boolean } {
+/** The neighbouring raw messages at the near end of a window. */
+interface Seen {
+  /** As many of them as a pass can take, and a few more to see where results of its calls are. */
+  readonly stretch: readonly ContextItem[];
+  /** Whether it ends where its raw messages do; or else where reading stopped, though a pass can take more. */
+  readonly isWhole: boolean;
+  readonly isCut: boolean;
+}
+
+const nothing: Seen = { stretch: [], isWhole: true, isCut: false };
+
+function stretchOf(window: readonly ContextItem[], limit: number, rules: Rules, from: Stretch["from"]): Seen {
   const nearFirst = from === "oldest" ? window : window.toReversed();
   const end = nearFirst.findIndex((item) => item.kind === "summary");
   const raw = end === -1 ? nearFirst : nearFirst.slice(0, end);
   let tokens = 0;
   const full = raw.findIndex((item) => (tokens += item.tokens) > rules.chunkTokens);
   const near = full === -1 ? raw : raw.slice(0, full + 1 + lookahead);
-  const isWhole = near.length === raw.length && (end !== -1 || window.length < windowItems);
-  return { stretch: from === "oldest" ? near : near.toReversed(), isWhole };
+  const isWhole = near.length === raw.length && (end !== -1 || window.length < limit);
+  const isCut = near.length === raw.length && !isWhole;
+  return { stretch: from === "oldest" ? near : near.toReversed(), isWhole, isCut };
 }
 
 async function pick(

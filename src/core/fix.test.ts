@@ -10,7 +10,7 @@ import { makeScratch } from "../testing/scratch.ts";
 import { createHost, toAppendable, turnWithTool, user } from "../testing/scripted-host.ts";
 import { asSummary } from "../store/rows.ts";
 import { openSqlite } from "../store/sqlite.ts";
-import { inspect } from "./inspect.ts";
+import { examine, inspect } from "./inspect.ts";
 import type { Finding } from "./inspect.ts";
 import { applyFixes, isNothing, planFixes } from "./mend.ts";
 import type { ConversationId, NewSummary } from "./model.ts";
@@ -356,6 +356,46 @@ describe("fixing", () => {
     } finally {
       await store.close();
       db.close();
+    }
+  });
+
+  it("takes a summary out of the context that another one there was made from", async () => {
+    const path = damaged([]);
+    const db = new DatabaseSync(path);
+    const shown = (): unknown => db.prepare("SELECT summary_id FROM context_items WHERE conversation_id = 2").all();
+    const before = shown();
+    db.exec(`INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id)
+      SELECT 2, -5, 'summary', parent_summary_id FROM summary_parents JOIN context_items c USING (summary_id)
+      WHERE c.conversation_id = 2 LIMIT 1`);
+    assert.notDeepEqual(shown(), before);
+    const store = await openSqlite({ path, housekeeping: false });
+    try {
+      await applyFixes(store, await planFixes(store, null));
+      assert.deepEqual(shown(), before);
+    } finally {
+      await store.close();
+      db.close();
+    }
+  });
+
+  it("is told how much was looked at", async () => {
+    const store = await openSqlite({ path: damaged([]), housekeeping: false });
+    try {
+      const { conversations, messages, summaries } = await store.status();
+      assert.deepEqual((await examine(store, null)).checked, { conversations, messages, summaries });
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("of one conversation leaves the rest of the file alone", async () => {
+    const store = await openSqlite({ path: damaged([["a part of nothing", 1, 1]]), housekeeping: false });
+    try {
+      const [{ id } = assert.fail("one is there")] = await store.conversations();
+      assert.deepEqual((await planFixes(store, null)).orphans, { rows: 1, searchEntries: 0 });
+      assert.ok(isNothing(await planFixes(store, id)));
+    } finally {
+      await store.close();
     }
   });
 

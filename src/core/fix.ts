@@ -4,7 +4,7 @@
  * must reach. Pure. Whatever needs a decision (a new text, a summary to be opened up, a backup) is left as it is.
  */
 
-import type { Mending } from "./changes.ts";
+import type { DerivedFacts, Mending } from "./changes.ts";
 import { closure, flatten } from "./graph.ts";
 import type { ContextItem, MessageId, Ref, Sources, SummaryId, Timestamp, Totals } from "./model.ts";
 import type { Skeleton, SummaryFacts } from "./ports.ts";
@@ -53,8 +53,7 @@ const isSameFacts = (a: DerivedFacts, b: DerivedFacts): boolean =>
 
 // ── What follows from the rows ───────────────────────────────────────────────────────────────────────────────────────
 
-type Range = Pick<SummaryFacts, "earliestAt" | "latestAt">;
-export type DerivedFacts = Pick<SummaryFacts, "kind" | "depth" | "earliestAt" | "latestAt" | "descendants">;
+type Range = Pick<DerivedFacts, "earliestAt" | "latestAt">;
 
 /** From the first to the last message of the conversation that something stands for, by `seq`. */
 interface Span {
@@ -80,7 +79,13 @@ export interface WhatFollows {
   readonly spanOf: (item: Ref) => Span | null;
 }
 
-export function whatFollows(bones: Skeleton): WhatFollows {
+/** What it goes by: the messages of a conversation, its summaries and what these were made from. */
+export type Bones = Pick<Skeleton, "messageIds" | "messageSeqs" | "messageTimes" | "copies" | "sources" | "gone"> & {
+  readonly summaries: readonly Stated[];
+};
+type Stated = Omit<SummaryFacts, "released">;
+
+export function whatFollows(bones: Bones): WhatFollows {
   const times = new Map<number, Timestamp>();
   const seqOf = new Map<number, number>();
   for (const [at, id] of bones.messageIds.entries()) {
@@ -98,7 +103,7 @@ export function whatFollows(bones: Skeleton): WhatFollows {
     return seq === undefined ? null : { first: seq, last: seq };
   };
 
-  const derive = (summary: SummaryFacts): Derived => {
+  const derive = (summary: Stated): Derived => {
     const before = known.get(summary.id);
     if (before !== undefined) return before;
     underWay.add(summary.id);
@@ -146,7 +151,7 @@ export function partialIn({ gone }: Pick<Skeleton, "gone">): (summary: SummaryId
 
 /** What nothing is left of, or what was carried over, is what it says; of what has both kinds of sources, the depth is. */
 function factsOf(
-  { kind, depth, earliestAt, latestAt, descendants, carriedFrom }: SummaryFacts,
+  { kind, depth, earliestAt, latestAt, descendants, carriedFrom }: Stated,
   messages: readonly MessageId[],
   below: readonly DerivedFacts[],
   times: ReadonlyMap<number, Timestamp>,

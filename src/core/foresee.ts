@@ -1,11 +1,12 @@
 /** A look ahead at a compaction: the passes it would make, for a person to read before anything is asked or written. */
 
-import { due, modeOf, mustFind } from "./compact.ts";
+import { due, modeOf } from "./compact.ts";
 import type { CompactDeps, CompactRequest, Due } from "./compact.ts";
 import { createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, ConversationId } from "./model.ts";
 import type { PassReport } from "./passes.ts";
 import { condensedRuns, depthMaxBetweenTurns, rulesOf, targetTokensOf } from "./plan.ts";
+import { mustFind } from "./recall.ts";
 import { promptTokens, summaryOverheadTokens } from "./render-summary.ts";
 import { sumTokens } from "./text.ts";
 

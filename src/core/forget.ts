@@ -14,14 +14,7 @@ export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" |
 
 /** A message of which only its place is left. */
 export function forgetMessage(message: Message): Redacted {
-  const envelope = keptFields(message.envelope, [
-    "role",
-    "toolCallId",
-    "toolName",
-    "tool_call_id",
-    "isError",
-    "timestamp",
-  ]);
+  const envelope = keptFields(message.envelope, tieFields);
   const isShort = isShortEntry(message.entry);
   const entry = isShort ? {} : keptFields(message.entry, placeFields);
   return onlyMark(
@@ -77,7 +70,9 @@ function stillMoved(message: Message, left: Redacted, forms: Forms): readonly Mo
 /** Letters for fields that the row knows (see content.ts): nothing in it was said by anybody. */
 const isShortEntry = (entry: string | null): boolean => entry === null || !entry.startsWith("{");
 
-const placeFields = ["type", "id", "parentId", "timestamp"] as const;
+/** What is left of a message, by which it is tied to others; and of the line around it. */
+const tieFields = "role toolCallId toolName tool_call_id isError timestamp".split(" ");
+const placeFields = "type id parentId timestamp".split(" ");
 
 function keptFields(json: string | null, fields: readonly string[]): JsonObject {
   const value: Json = json === null ? {} : JSON.parse(json);

@@ -3,7 +3,7 @@
  * names and no others, until its tokens or its time are used up, or until it is revoked, even while it is reading.
  */
 
-import { assert, LcmError } from "./errors.ts";
+import { assert, checkWhole, LcmError } from "./errors.ts";
 import type { ConversationId, GrantId } from "./model.ts";
 import type { Spent, Store } from "./ports.ts";
 import type { Reach } from "./scope.ts";
@@ -21,8 +21,7 @@ export async function readGranted<T>(
   tokenCap: number | undefined,
   read: (reach: Reach, tokensMax: number) => Promise<GrantedRead<T>>,
 ): Promise<T> {
-  if (tokenCap !== undefined && !(Number.isInteger(tokenCap) && tokenCap >= 1))
-    throw new LcmError("invalid", `tokenCap is ${tokenCap}, but must be a whole number of at least 1`);
+  checkWhole("tokenCap", tokenCap);
   const conversations = (await store.grant(grant))?.conversations ?? [];
   const [first] = conversations;
   if (first === undefined) throw denied(grant, "unknown");

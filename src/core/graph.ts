@@ -22,6 +22,13 @@ export function closure(roots: readonly SummaryId[], sourcesOf: SourcesOf): read
   return [...seen];
 }
 
+/** The summaries that a context reaches: of one depth, in the order of the conversation. */
+export const reachedFrom = (context: readonly Ref[], sourcesOf: SourcesOf): readonly SummaryId[] =>
+  closure(
+    context.flatMap((item) => (item.kind === "summary" ? [item.id] : [])),
+    sourcesOf,
+  );
+
 /** Sources first: the order in which summaries can be copied, or rewritten so that each reads fresh text below it. */
 export function bottomUp<
   T extends { readonly id: SummaryId; readonly depth: number; readonly earliestAt: string | null },

@@ -73,6 +73,17 @@ describe("history", () => {
   );
 
   it(
+    "tells that a summary was removed which the context did not show any more",
+    onDeep(async (store, { deep }) => {
+      await dissolve(store, deep, leaf);
+      const purged = await store.dissolve({ conversation: deep, summary: leaf, ordinal: null, purge: true });
+      assert.ok(purged.kind === "written");
+      assert.deepEqual([purged.items, purged.shifted], [0, 0]);
+      assert.equal((await lines(store))[0], `dissolve: ${leaf} removed (holds)`);
+    }),
+  );
+
+  it(
     "tells one summary by its first text and its last, and several by their sums",
     onDeep(async (store) => {
       const twice = await rewrite(store, d1, 20);
@@ -186,6 +197,7 @@ describe("planning an undo", () => {
       const undone = (await undo(store, outcome.change)).change ?? 0;
       const [taken, planted] = await history(store);
       assert.deepEqual([taken?.wayBack, planted?.wayBack], ["lcm transplant 1 3", "lcm transplant 1 3"]);
+      assert.match(taken?.steps[0]?.what ?? "", /^1 → 3, \d+ summaries, \d+ messages: the copies removed$/);
       assert.equal((await undo(store, undone)).change, null);
     }),
   );

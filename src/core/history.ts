@@ -186,23 +186,18 @@ async function depthsOf(store: Store, steps: readonly JournalEntry[]): Promise<D
 }
 
 function whatOf(operation: Operation, steps: readonly JournalEntry[], depths: Depths): string {
-  switch (operation) {
-    case "rewrite":
-    case "repair":
-      return rewriteWords(steps, depths);
-    case "dissolve":
-      return steps.map(dissolveWords).join("; ");
-    case "transplant":
-      return steps.map(transplantWords).join("; ");
-    case "fix":
-      return fixWords(steps);
-    case "undo":
-      return steps.map((step) => takenBackWords(step, depths)).join("; ");
-    case "forget":
-    case "prune":
-      return steps.map(goneWords).join("; ");
-  }
+  if (operation === "rewrite" || operation === "repair") return rewriteWords(steps, depths);
+  if (operation === "fix") return fixWords(steps);
+  return steps.map((step) => stepWords[operation](step, depths)).join("; ");
 }
+
+const stepWords = {
+  dissolve: dissolveWords,
+  transplant: transplantWords,
+  undo: takenBackWords,
+  forget: goneWords,
+  prune: goneWords,
+};
 
 /** A step of an undo is told by what it did to the rows. */
 function takenBackWords(step: JournalEntry, depths: Depths): string {
@@ -243,8 +238,9 @@ function dissolveWords({ subject, before, after }: JournalEntry): string {
   return `${subject} ${words.join(", ")}`.trimEnd();
 }
 
-const transplantWords = ({ subject, after: { rows } }: JournalEntry): string =>
-  `${subject}, ${plural(rows.summaries, "summary", "summaries")}, ${plural(rows.messages, "message")}`;
+function transplantWords({ subject, after: { rows } }: JournalEntry): string {
+  return `${subject}, ${plural(rows.summaries, "summary", "summaries")}, ${plural(rows.messages, "message")}`;
+}
 
 /** What was set right, by the kind of row. */
 function fixWords(steps: readonly JournalEntry[]): string {

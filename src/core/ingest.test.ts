@@ -71,6 +71,29 @@ describe("importing a chat that does not say what it is called", () => {
   });
 });
 
+describe("two exports of one name in which nothing is the same", () => {
+  it("are two chats", async () => {
+    await onStore(async (bring) => {
+      const line = (id: string): Json => ({
+        type: "message",
+        id,
+        parentId: null,
+        message: { role: "user", content: id },
+      });
+      const [one, other] = [await bring([line("a")]), await bring([line("b")])];
+      assert.notEqual(one.conversation?.id, other.conversation?.id);
+    });
+  });
+});
+
+describe("what an imported chat is called", () => {
+  it("is the first thing its user said: no command, and nothing blank", async () => {
+    await onStore(async (bring) => {
+      assert.equal((await bring(chat(" \n ", "/status", "Hello there"))).conversation?.title, "Hello there");
+    });
+  });
+});
+
 describe("importing what is no transcript", () => {
   const bringLines = async (store: Store, lines: Iterable<string>) => {
     async function* source(): AsyncGenerator<SourceLine> {
@@ -145,6 +168,32 @@ describe("importing what is no transcript", () => {
       const empty = await bringLines(store, ["", " "]);
       assert.deepEqual([empty.conversation, empty.malformed], [null, []]);
     });
+  });
+});
+
+describe("an import while it runs", () => {
+  it("tells how far it has come, line by line", async () => {
+    await onStore(async (_, store) => {
+      const positions: number[] = [];
+      const deps = { store, clock: { now: systemNow }, settings: { largeFileTokenThreshold: 25_000 } };
+      const lines = linesOf(chat("a", "b", "c"));
+      await importTranscript(deps, lines, { fallbackSessionId: "log" }, (position) => positions.push(position));
+      assert.deepEqual(positions, [1, 2, 3]);
+    });
+  });
+
+  it("leaves what it brought ready to be found, a single message too", async () => {
+    const folder = makeScratch("ingest");
+    const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false });
+    const deps = { store, clock: { now: systemNow }, settings: { largeFileTokenThreshold: 25_000 } };
+    try {
+      const { conversation } = await importTranscript(deps, linesOf(chat("the heron")), { fallbackSessionId: "log" });
+      const { search } = await store.skeleton(conversation?.id ?? assert.fail());
+      assert.deepEqual(search, { missing: [], pending: 0 });
+    } finally {
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 

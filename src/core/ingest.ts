@@ -6,11 +6,10 @@
 
 import { messageFromStore, messageToStore, textOfParts } from "./content.ts";
 import type { HostMessage } from "./content.ts";
-import { LcmError } from "./errors.ts";
 import { forgottenMark } from "./forget.ts";
-import { mayHoldLarge, messagesPerPage, moveOut, restoreMessage } from "./large-files.ts";
+import { mayHoldLarge, messagesPerPage, moveOut, restoreWhatIsThere } from "./large-files.ts";
 import type { MoveOptions } from "./large-files.ts";
-import type { Conversation, ConversationId, FileId, Json, Message, MessageId, NewMessage, Timestamp } from "./model.ts";
+import type { Conversation, ConversationId, Json, Message, MessageId, NewMessage, Timestamp } from "./model.ts";
 import type { Appendable, Appended, AppendOptions, Clock, Store } from "./ports.ts";
 import { settings } from "./settings.ts";
 import type { Settings } from "./settings.ts";
@@ -76,12 +75,8 @@ async function saysTheSame(store: Store, stored: Message, incoming: NewMessage):
 
 /** As the host sent it; null when a file of it is lost, which `doctor` names. */
 async function originalOf(store: Store, stored: Message): Promise<HostMessage | null> {
-  try {
-    return await restoreMessage(store, stored);
-  } catch (error) {
-    if (error instanceof LcmError && error.code === "unavailable") return null;
-    throw error;
-  }
+  const { raw, losses } = await restoreWhatIsThere(store, stored);
+  return losses.length === 0 ? raw : null;
 }
 
 /** A line of text, or an entry already parsed out of a larger document; `position` counts from 1. */
@@ -282,35 +277,13 @@ export async function* exportTranscript(
     };
     for (const message of messages) {
       yield* entriesBefore(message.seq);
-      const { raw, lost } = await restoreWhatIsThere(store, message);
-      if (lost.length > 0) incomplete.push({ message: message.id, reason: lost.join("; ") });
+      const { raw, losses } = await restoreWhatIsThere(store, message);
+      const reason = losses.map((loss) => loss.message).join("; ");
+      if (reason !== "") incomplete.push({ message: message.id, reason });
       yield messageToLine(message, raw);
       afterSeq = message.seq;
     }
     yield* entriesBefore(upto);
     if (isLast) return incomplete;
   }
-}
-
-/** The message as it came, but for what lies in files that are lost: there the references stay. */
-async function restoreWhatIsThere(
-  store: Store,
-  message: Message,
-): Promise<{ readonly raw: HostMessage; readonly lost: readonly string[] }> {
-  const lost = new Map<FileId, string>();
-  try {
-    return { raw: await restoreMessage(store, message), lost: [] };
-  } catch (error) {
-    if (!(error instanceof LcmError)) throw error;
-  }
-  for (const { file } of message.moved) {
-    try {
-      await store.fileContent(file);
-    } catch (error) {
-      if (!(error instanceof LcmError)) throw error;
-      lost.set(file, error.message);
-    }
-  }
-  const moved = message.moved.filter(({ file }) => !lost.has(file));
-  return { raw: await restoreMessage(store, { ...message, moved }), lost: [...lost.values()] };
 }

@@ -29,6 +29,7 @@ const leaf: SummaryFacts = {
   rewriteReason: null,
   empty: false,
   marked: false,
+  garbled: false,
   released: false,
 };
 const messageItem = (id: number) =>
@@ -100,6 +101,7 @@ describe("inspecting a conversation", () => {
     "a total that the rows do not add up to": [{ recounted: { ...totals, contextTokens: 24 } }, "wrong_totals"],
     "a summary without sources": [{ sources: new Map([["sum_a", of([])]]), asides: new Set([1, 2]) }, "no_sources"],
     "a leaf that claims a depth": [{ summaries: [{ ...leaf, depth: 1 }] }, "wrong_depth"],
+    "a leaf that is called condensed": [{ summaries: [{ ...leaf, kind: "condensed" }] }, "wrong_depth"],
     "a range that its sources do not span": [{ summaries: [{ ...leaf, latestAt: time(3) }] }, "wrong_range"],
     "a wrong count of what is below": [{ summaries: [{ ...leaf, descendants: 2 }] }, "wrong_descendants"],
     "a summary that is among its own sources": [
@@ -237,13 +239,15 @@ describe("inspecting a conversation", () => {
     );
   });
 
-  it("finds the older program's mark in a text that is called normal", () => {
-    const [found, ...others] = inspectWith({ summaries: [{ ...leaf, marked: true }] });
-    assert.deepEqual(others, []);
-    assert.deepEqual(
-      [found?.code, found?.severity, found?.remedy],
-      ["summary_below_normal", "warning", "lcm repair 7"],
-    );
+  it("finds the older program's mark, and what is no text, in a text that is called normal", () => {
+    for (const flaw of ["marked", "garbled"] as const) {
+      const [found, ...others] = inspectWith({ summaries: [{ ...leaf, [flaw]: true }] });
+      assert.deepEqual(others, []);
+      assert.deepEqual(
+        [found?.code, found?.severity, found?.remedy],
+        ["summary_below_normal", "warning", "lcm repair 7"],
+      );
+    }
   });
 
   it("tells of a summary that nothing uses, as information, unless it was dissolved or is carried", () => {
@@ -255,6 +259,15 @@ describe("inspecting a conversation", () => {
       ["unused_summary", "info", "lcm dissolve 7 --summary sum_a --purge"],
     );
     assert.deepEqual(inspectWith({ context, summaries: [{ ...leaf, released: true }] }), []);
+  });
+
+  it("finds that a summary which the context does not reach names its sources in another order", () => {
+    const context = [1, 2, 3, 4].map(messageItem);
+    const summaries = [{ ...leaf, released: true }];
+    assert.deepEqual(inspectWith({ context, summaries }), []);
+    assert.deepEqual(codes(inspectWith({ context, summaries, sources: new Map([["sum_a", of([2, 1])]]) })), [
+      "out_of_order",
+    ]);
   });
 
   it("tells how many files have no row, as information", () => {

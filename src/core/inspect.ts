@@ -6,7 +6,7 @@
 import { wordsOf } from "./errors.ts";
 import { isSameRange, isSameSources, partialIn, planFix, whatFollows, wrongTotals } from "./fix.ts";
 import type { WhatFollows } from "./fix.ts";
-import { closure, coverage, flatten } from "./graph.ts";
+import { coverage, flatten, reachedFrom } from "./graph.ts";
 import { messagesPerPage, restoreMessage } from "./large-files.ts";
 import { isSummaryId, messageName } from "./model.ts";
 import type { ConversationId, Level, MessageId, Ref, Sources, SummaryId } from "./model.ts";
@@ -25,141 +25,146 @@ export interface Finding {
   readonly remedy: string | null;
 }
 
-export type FindingCode =
-  | "missing_message"
-  | "lost_message"
-  | "doubled_message"
-  | "out_of_order"
-  | "unreadable_message"
-  | "odd_time"
-  | "dangling_reference"
-  | "orphaned_rows"
-  | "wrong_totals"
-  | "wrong_depth"
-  | "wrong_range"
-  | "wrong_descendants"
-  | "no_sources"
-  | "cycle"
-  | "empty_summary"
-  | "summary_below_normal"
-  | "summary_outdated"
-  | "summary_too_long"
-  | "unused_summary"
-  | "search_entry_missing"
-  | "search_entry_orphaned"
-  | "search_pending"
-  | "missing_file"
-  | "altered_file"
-  | "file_orphaned"
-  | "damaged_file";
+type Severity = Finding["severity"];
+
+/** What mends: mechanically, with a new text, by opening a summary up first, or not at all. */
+const remedies = {
+  none: () => null,
+  fix: (id) => (id === null ? "lcm doctor --fix --apply" : `lcm doctor ${id} --fix --apply`),
+  repair: (id) => `lcm repair ${id}`,
+  repairAll: () => "lcm repair --all",
+  rewrite: (id, summary) => `lcm rewrite ${id} --summary ${summary}`,
+  dissolve: (id, summary) => `lcm dissolve ${id} --summary ${summary}`,
+  purge: (id, summary) => `lcm dissolve ${id} --summary ${summary} --purge`,
+  restore: () => "lcm restore",
+} as const satisfies Readonly<Record<string, (id: ConversationId | null, summary: string) => string | null>>;
+type Remedy = keyof typeof remedies;
+
+/** Every kind of finding: how bad it is and what mends it, where it does not say otherwise. */
+const kinds = {
+  missing_message: ["error", "restore"],
+  lost_message: ["error", "fix"],
+  doubled_message: ["error", "fix"],
+  out_of_order: ["error", "fix"],
+  unreadable_message: ["error", "restore"],
+  odd_time: ["warning", "fix"],
+  dangling_reference: ["error", "fix"],
+  orphaned_rows: ["error", "fix"],
+  wrong_totals: ["error", "fix"],
+  wrong_depth: ["error", "fix"],
+  wrong_range: ["error", "fix"],
+  wrong_descendants: ["error", "fix"],
+  no_sources: ["error", "restore"],
+  cycle: ["error", "restore"],
+  empty_summary: ["error", "repair"],
+  summary_below_normal: ["warning", "repair"],
+  summary_outdated: ["warning", "repair"],
+  summary_too_long: ["warning", "repair"],
+  unused_summary: ["info", "purge"],
+  search_entry_missing: ["error", "fix"],
+  search_entry_orphaned: ["error", "fix"],
+  search_pending: ["info", "none"],
+  missing_file: ["error", "restore"],
+  altered_file: ["error", "restore"],
+  file_orphaned: ["info", "none"],
+  damaged_file: ["error", "restore"],
+} as const satisfies Readonly<Record<string, readonly [Severity, Remedy]>>;
+
+export type FindingCode = keyof typeof kinds;
+
+/** Whether a new text mends it. */
+export const isMendedByText = (code: FindingCode): boolean => kinds[code][1] === "repair";
+
+/** A finding, once it is known in which conversation; null for the file. */
+type Found = (conversation: ConversationId | null) => Finding;
+
+interface Special {
+  readonly severity?: Severity;
+  readonly remedy?: Remedy;
+  /** What the remedy is done to, if that is not the subject. */
+  readonly summary?: SummaryId;
+}
+
+const found =
+  (code: FindingCode, subject: string, message: string, special: Special = {}): Found =>
+  (conversation) => {
+    const [usual, usually] = kinds[code];
+    const { severity = usual, remedy = usually, summary = subject } = special;
+    return { severity, code, subject, message, remedy: remedies[remedy](conversation, summary), conversation };
+  };
+
+const onlyBackup = "only a backup from before can have it";
 
 /** All findings of one conversation's skeleton. Pure. */
 export function inspectConversation(bones: Skeleton): readonly Finding[] {
-  const { id } = bones.conversation;
   const right = whatFollows(bones);
+  const { pending } = bones.search;
   return [
     ...bones.gone.map(({ message, summary }) => gone(messageName(message), summary)),
     ...inspectInvariant(bones, right),
     ...inspectSummaries(bones, right),
-    ...inspectTotals(bones),
+    ...wrongTotals(bones).map((name) => {
+      const [is, should] = [bones.conversation.totals[name], bones.recounted[name]];
+      return found("wrong_totals", name, `the running total ${name} is ${is}, the rows add up to ${should}`);
+    }),
     ...bones.dangling.map(({ table, from, to }) =>
-      error("dangling_reference", from, `${table} ${from} refers to ${to}, which is not in this conversation`, fix(id)),
+      found("dangling_reference", from, `${table} ${from} refers to ${to}, which is not in this conversation`),
     ),
     ...bones.search.missing
       .map((row) => (typeof row === "number" ? messageName(row) : row))
-      .map((name) => error("search_entry_missing", name, `${name} is not in the search index`, fix(id))),
-    ...(bones.search.pending <= pendingUsual
-      ? []
-      : [
-          info(
-            "search_pending",
-            "search",
-            `${formatCount(bones.search.pending)} messages wait to be indexed; search reads them one by one`,
-          ),
-        ]),
+      .map((name) => found("search_entry_missing", name, `${name} is not in the search index`)),
+    ...(pending > pendingUsual ? [waiting(pending)] : []),
     ...bones.missingFiles.map((file) =>
-      error("missing_file", file, `the content of ${file} is not in the files folder; ${onlyBackup}`, restore),
+      found("missing_file", file, `the content of ${file} is not in the files folder; ${onlyBackup}`),
     ),
-    ...bones.alteredFiles.map(({ id: file, stored, found }) => {
-      const sizes = `has ${formatCount(found)} bytes where ${formatCount(stored)} were stored`;
-      return error(
-        "altered_file",
-        file,
-        `the content of ${file} ${sizes}: it was cut or altered; ${onlyBackup}`,
-        restore,
-      );
+    ...bones.alteredFiles.map(({ id, stored, found: now }) => {
+      const sizes = `has ${formatCount(now)} bytes where ${formatCount(stored)} were stored`;
+      return found("altered_file", id, `the content of ${id} ${sizes}: it was cut or altered; ${onlyBackup}`);
     }),
-    ...(bones.orphanedFiles === 0 ? [] : [orphaned(bones.orphanedFiles)]),
-  ].map((finding) => ({ ...finding, conversation: id }));
+    ...(bones.orphanedFiles > 0 ? [orphaned(bones.orphanedFiles)] : []),
+  ].map((each) => each(bones.conversation.id));
 }
 
 /** So many rows wait for the index at any time, and every search reads them; more means that it is being rebuilt. */
 const pendingUsual = 2_000;
 
-type Bare = Omit<Finding, "conversation">;
-const finding =
-  (severity: Finding["severity"]) =>
-  (code: FindingCode, subject: string, message: string, remedy: string | null = null): Bare => ({
-    severity,
-    code,
-    subject,
-    message,
-    remedy,
-  });
-const [error, warning, info] = [finding("error"), finding("warning"), finding("info")];
+const waiting = (rows: number): Found =>
+  found("search_pending", "search", `${formatCount(rows)} messages wait to be indexed; search reads them one by one`);
 
-// What mends: mechanically, with a new text, by opening a summary up first, or not at all.
-const fix = (id: ConversationId): string => `lcm doctor ${id} --fix --apply`;
-const fixFile = "lcm doctor --fix --apply";
-const repair = (id: ConversationId): string => `lcm repair ${id}`;
-const dissolve = (id: ConversationId, summary: SummaryId): string => `lcm dissolve ${id} --summary ${summary}`;
-const restore = "lcm restore";
-const onlyBackup = "only a backup from before can have it";
-
-const gone = (message: string, summary: SummaryId | null): Bare => {
+function gone(message: string, summary: SummaryId | null): Found {
   const namedBy = summary === null ? "it was in the context" : `${summary} was made from it`;
   const has = "a backup from before has it, and the host's transcript may, which `lcm import` reads";
-  return error(
-    "missing_message",
-    message,
-    `${message} is gone: ${namedBy}, and it is not stored any more; ${has}`,
-    restore,
-  );
-};
+  return found("missing_message", message, `${message} is gone: ${namedBy}, and it is not stored any more; ${has}`);
+}
 
-const orphaned = (files: number): Bare =>
-  info(
-    "file_orphaned",
-    "files",
-    `no row names ${files} of the files in its folder, left by a process that was ended; forgetting removes them`,
-  );
+function orphaned(files: number): Found {
+  const left = "left by a process that was ended; forgetting removes them";
+  return found("file_orphaned", "files", `no row names ${files} of the files in its folder, ${left}`);
+}
 
 // ── The one invariant ────────────────────────────────────────────────────────────────────────────────────────────────
 
-function inspectInvariant(bones: Skeleton, right: WhatFollows): readonly Bare[] {
-  const { id } = bones.conversation;
+function inspectInvariant(bones: Skeleton, right: WhatFollows): readonly Found[] {
   const walked = flatten(bones.context, (summary) => bones.sources.get(summary));
   const { lost, doubled } = coverage(walked.messages, bones.messageIds, bones.asides);
   const isDoubled = new Set(doubled);
   const wrong = misordered(walked.messages, bones).filter((each) => !isDoubled.has(each));
   const opened = doubled.length + wrong.length === 0 ? () => null : whatToOpen(bones, right);
-  const tangled = (code: FindingCode, message: number, words: string): Bare => {
+  const tangled = (code: FindingCode, message: number, words: string): Found => {
     const summary = opened(message);
     const subject = messageName(message as MessageId);
-    if (summary === null) return error(code, subject, `the context reaches ${subject} ${words}`, fix(id));
-    if (summary === "unknown")
-      return error(code, subject, `the context reaches ${subject} ${words}; ${onlyBackup} right`, restore);
+    const reached = `the context reaches ${subject} ${words}`;
+    if (summary === null) return found(code, subject, reached);
+    if (summary === "unknown") return found(code, subject, `${reached}; ${onlyBackup} right`, { remedy: "restore" });
     const then = `once ${summary} is dissolved, doctor --fix sets it right`;
-    return error(code, subject, `the context reaches ${subject} ${words}; ${then}`, dissolve(id, summary));
+    return found(code, subject, `${reached}; ${then}`, { remedy: "dissolve", summary });
   };
   return [
     ...lost
       .map((each) => messageName(each as MessageId))
-      .map((name) => error("lost_message", name, `the context does not reach ${name}`, fix(id))),
+      .map((name) => found("lost_message", name, `the context does not reach ${name}`)),
     ...doubled.map((each) => tangled("doubled_message", each, "more than once")),
-    ...[...right.cyclic].map((each) =>
-      error("cycle", each, `${each} is among its own sources; ${onlyBackup} right`, restore),
-    ),
+    ...[...right.cyclic].map((each) => found("cycle", each, `${each} is among its own sources; ${onlyBackup} right`)),
     ...wrong.map((each) => tangled("out_of_order", each, "after one that was said later")),
     ...oddTimes(bones, right),
   ];
@@ -206,129 +211,106 @@ function whatToOpen(bones: Skeleton, right: WhatFollows): (message: number) => S
   };
 }
 
-function oddTimes(bones: Skeleton, { times }: WhatFollows): readonly Bare[] {
-  return bones.messageTimes.flatMap((time, index) => {
+const oddTimes = (bones: Skeleton, { times }: WhatFollows): readonly Found[] =>
+  bones.messageTimes.flatMap((time, index) => {
     const id = (bones.messageIds[index] ?? 0) as MessageId;
     const right = times.get(id);
     if (right === time) return [];
-    return right === undefined
-      ? [warning("odd_time", messageName(id), `its time is “${time}”, which is none; ${onlyBackup}`, restore)]
-      : [
-          warning(
-            "odd_time",
-            messageName(id),
-            `its time is ${time}, not UTC with milliseconds`,
-            fix(bones.conversation.id),
-          ),
-        ];
+    if (right !== undefined)
+      return [found("odd_time", messageName(id), `its time is ${time}, not UTC with milliseconds`)];
+    const words = `its time is “${time}”, which is none; ${onlyBackup}`;
+    return [found("odd_time", messageName(id), words, { remedy: "restore" })];
   });
-}
 
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function inspectSummaries(bones: Skeleton, right: WhatFollows): readonly Bare[] {
-  const { id } = bones.conversation;
+function inspectSummaries(bones: Skeleton, right: WhatFollows): readonly Found[] {
   const byId = new Map(bones.summaries.map((summary) => [summary.id, summary]));
   const tokensOf = new Map(bones.messageIds.map((message, index) => [message, bones.messageTokens[index] ?? 0]));
   const isUnused = unusedIn(bones);
   const isPartial = partialIn(bones);
-  const shown = bones.context.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
-  const reached = new Set(closure(shown, (summary) => bones.sources.get(summary)));
+  const reached = new Set(reachedFrom(bones.context, (summary) => bones.sources.get(summary)));
   return bones.summaries.flatMap((summary) => {
     const sources = bones.sources.get(summary.id) ?? { messages: [], summaries: [] };
     return [
-      ...inspectText(id, summary),
-      ...inspectLength(id, summary, [
+      ...inspectText(summary),
+      ...inspectLength(summary, [
         ...(isPartial(summary.id) ? [Infinity] : []),
         ...sources.messages.map((message) => tokensOf.get(message) ?? Infinity),
         ...sources.summaries.map((source) => byId.get(source)?.tokens ?? Infinity),
       ]),
-      ...(isPartial(summary.id) && isNone(sources) ? [] : inspectFacts(id, summary, sources, right)),
-      ...(reached.has(summary.id) ? [] : inspectOrder(id, summary.id, sources, right)),
-      ...(isUnused(summary) && !isPartial(summary.id) ? [unused(id, summary)] : []),
+      ...(isPartial(summary.id) && isNone(sources) ? [] : inspectFacts(summary, sources, right)),
+      ...(reached.has(summary.id) ? [] : inspectOrder(summary.id, sources, right)),
+      ...(isUnused(summary) && !isPartial(summary.id) ? [unused(summary.id)] : []),
     ];
   });
 }
 
 const isNone = ({ messages, summaries }: Sources): boolean => messages.length + summaries.length === 0;
 
-function inspectText(id: ConversationId, summary: SummaryFacts): readonly Bare[] {
-  const { id: subject } = summary;
-  if (summary.empty) return [error("empty_summary", subject, `${subject} has no text`, repair(id))];
-  if (summary.rewriteReason !== null) {
-    const message = `${subject} should be rewritten: ${summary.rewriteReason}`;
+function inspectText(summary: SummaryFacts): readonly Found[] {
+  const { id, rewriteReason } = summary;
+  if (summary.empty) return [found("empty_summary", id, `${id} has no text`)];
+  if (rewriteReason !== null) {
     // What was carried over is rewritten with what it was carried from.
-    return [
-      warning("summary_outdated", subject, message, summary.carriedFrom === null ? repair(id) : "lcm repair --all"),
-    ];
+    const remedy = summary.carriedFrom === null ? "repair" : "repairAll";
+    return [found("summary_outdated", id, `${id} should be rewritten: ${rewriteReason}`, { remedy })];
   }
-  const found = (make: typeof warning, words: string, remedy = repair(id)): readonly Bare[] => [
-    make("summary_below_normal", subject, `${subject} ${words}`, remedy),
+  const below = (words: string, special?: Special): readonly Found[] => [
+    found("summary_below_normal", id, `${id} ${words}`, special),
   ];
   switch (summary.level) {
     case "normal":
-      return summary.marked ? found(warning, "has the older program's mark of a text that was cut short") : [];
+      if (summary.garbled) return below("is garbled: it holds what is no text, or lost part of a number");
+      return summary.marked ? below("has the older program's mark of a text that was cut short") : [];
     case "aggressive": {
-      const rewrite = `lcm rewrite ${id} --summary ${subject}`;
-      return found(info, "keeps the barest facts; a rewrite may keep more", rewrite);
+      const special = { severity: "info", remedy: "rewrite" } as const;
+      return below("keeps the barest facts; a rewrite may keep more", special);
     }
     case "extractive":
-      return found(info, "was made without a model; a rewrite would read better");
+      return below("was made without a model; a rewrite would read better", { severity: "info" });
     case "truncated":
-      return found(warning, "was cut short, because no answer of the model was of use");
+      return below("was cut short, because no answer of the model was of use");
   }
 }
 
 /** What is to be rewritten anyway, and what has lost a source, is another finding. */
-function inspectLength(id: ConversationId, summary: SummaryFacts, sources: readonly number[]): readonly Bare[] {
+function inspectLength(summary: SummaryFacts, sources: readonly number[]): readonly Found[] {
   const tokens = sources.reduce((sum, each) => sum + each, 0);
   if (sources.length === 0 || summary.rewriteReason !== null || summary.tokens < tokens) return [];
   const message = `${summary.id} takes ${summary.tokens} tokens, what it stands for takes ${tokens}`;
-  return [warning("summary_too_long", summary.id, message, repair(id))];
+  return [found("summary_too_long", summary.id, message)];
 }
 
-function inspectFacts(
-  id: ConversationId,
-  summary: SummaryFacts,
-  sources: Sources,
-  right: WhatFollows,
-): readonly Bare[] {
-  const { id: subject, kind, depth, descendants } = summary;
+function inspectFacts(summary: SummaryFacts, sources: Sources, right: WhatFollows): readonly Found[] {
+  const { id, kind, depth, descendants } = summary;
   if (summary.carriedFrom !== null) return [];
-  if (isNone(sources)) {
-    return [
-      error("no_sources", subject, `${subject} stands for nothing: it has no sources; ${onlyBackup} whole`, restore),
-    ];
-  }
-  const { facts, sources: own } = right.summaries.get(subject) ?? { facts: null, sources };
+  if (isNone(sources))
+    return [found("no_sources", id, `${id} stands for nothing: it has no sources; ${onlyBackup} whole`)];
+  const { facts, sources: own } = right.summaries.get(id) ?? { facts: null, sources };
   if (facts === null) return [];
-  const found: Bare[] = [];
-  const shape = `${subject} is ${kind} of depth ${depth}`;
-  if (own.messages.length > 0 && own.summaries.length > 0)
-    found.push(error("wrong_depth", subject, `${shape}, and was made of both messages and summaries`, restore));
-  else if (kind !== facts.kind || depth !== facts.depth)
-    found.push(
-      error("wrong_depth", subject, `${shape}, its sources make it ${facts.kind} of depth ${facts.depth}`, fix(id)),
-    );
-  if (!isSameRange(summary, facts)) {
-    const message = `${subject} claims ${rangeWords(summary)}, its sources span ${rangeWords(facts)}`;
-    found.push(error("wrong_range", subject, message, fix(id)));
-  }
-  if (descendants !== facts.descendants) {
-    const message = `${subject} claims ${descendants} summaries below it, and has ${facts.descendants}`;
-    found.push(error("wrong_descendants", subject, message, fix(id)));
-  }
-  return found;
+  const shape = `${id} is ${kind} of depth ${depth}`;
+  const isMixed = own.messages.length > 0 && own.summaries.length > 0;
+  const isShaped = kind === facts.kind && depth === facts.depth;
+  const mixed = `${shape}, and was made of both messages and summaries`;
+  const misshapen = `${shape}, its sources make it ${facts.kind} of depth ${facts.depth}`;
+  const range = `${id} claims ${rangeWords(summary)}, its sources span ${rangeWords(facts)}`;
+  const count = `${id} claims ${descendants} summaries below it, and has ${facts.descendants}`;
+  return [
+    ...(isMixed ? [found("wrong_depth", id, mixed, { remedy: "restore" })] : []),
+    ...(isMixed || isShaped ? [] : [found("wrong_depth", id, misshapen)]),
+    ...(isSameRange(summary, facts) ? [] : [found("wrong_range", id, range)]),
+    ...(descendants === facts.descendants ? [] : [found("wrong_descendants", id, count)]),
+  ];
 }
 
 /** Of a summary that the context does not reach; the one invariant tells the order of all that it does reach. */
-function inspectOrder(id: ConversationId, subject: SummaryId, sources: Sources, right: WhatFollows): readonly Bare[] {
-  const own = right.summaries.get(subject)?.sources;
+function inspectOrder(id: SummaryId, sources: Sources, right: WhatFollows): readonly Found[] {
+  const own = right.summaries.get(id)?.sources;
   // A link to what is not there is another finding.
   const isWhole = own?.messages.length === sources.messages.length && own.summaries.length === sources.summaries.length;
   if (!isWhole || isSameSources(sources, own)) return [];
-  const message = `${subject} names what it was made from in another order than it was said`;
-  return [error("out_of_order", subject, message, fix(id))];
+  return [found("out_of_order", id, `${id} names what it was made from in another order than it was said`)];
 }
 
 const rangeWords = ({ earliestAt, latestAt }: Pick<SummaryFacts, "earliestAt" | "latestAt">): string =>
@@ -348,50 +330,26 @@ function unusedIn(bones: Skeleton): (summary: SummaryFacts) => boolean {
     flatten([{ kind: "summary", id }], sourcesOf).messages.every((each) => reached.has(each) || bones.asides.has(each));
 }
 
-const unused = (id: ConversationId, { id: subject }: SummaryFacts): Bare =>
-  info(
-    "unused_summary",
-    subject,
-    `nothing uses ${subject}: it is not in the context, and nothing was made from it`,
-    `${dissolve(id, subject)} --purge`,
-  );
+const unused = (id: SummaryId): Found =>
+  found("unused_summary", id, `nothing uses ${id}: it is not in the context, and nothing was made from it`);
 
-// ── Totals and the file ──────────────────────────────────────────────────────────────────────────────────────────────
-
-function inspectTotals(bones: Skeleton): readonly Bare[] {
-  const { conversation, recounted } = bones;
-  return wrongTotals(bones).map((name) => {
-    const message = `the running total ${name} is ${conversation.totals[name]}, the rows add up to ${recounted[name]}`;
-    return error("wrong_totals", name, message, fix(conversation.id));
-  });
-}
+// ── The file ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export function inspectFile(integrity: Integrity): readonly Finding[] {
-  const found = [
-    ...integrity.problems.map((problem) => error("damaged_file", "database", problem, restore)),
-    ...integrity.dangling.map(({ table, from, to }) =>
-      error(
-        "dangling_reference",
-        table,
-        `row ${from} of ${table} refers to a missing row of ${to}; ${onlyBackup}`,
-        restore,
-      ),
+  const { problems, dangling, orphanedRows, orphanedSearchEntries: entries } = integrity;
+  return [
+    ...problems.map((problem) => found("damaged_file", "database", problem)),
+    ...dangling.map(({ table, from, to }) => {
+      const words = `row ${from} of ${table} refers to a missing row of ${to}; ${onlyBackup}`;
+      return found("dangling_reference", table, words, { remedy: "restore" });
+    }),
+    ...Object.entries(orphanedRows).map(([table, rows]) =>
+      found("orphaned_rows", table, `rows of ${table} that belong to nothing: ${formatCount(rows)}`),
     ),
-    ...Object.entries(integrity.orphanedRows).map(([table, rows]) =>
-      error("orphaned_rows", table, `rows of ${table} that belong to nothing: ${formatCount(rows)}`, fixFile),
-    ),
-    ...(integrity.orphanedSearchEntries === 0
+    ...(entries === 0
       ? []
-      : [
-          error(
-            "search_entry_orphaned",
-            "search",
-            `search entries without a row: ${formatCount(integrity.orphanedSearchEntries)}`,
-            fixFile,
-          ),
-        ]),
-  ];
-  return found.map((finding) => ({ ...finding, conversation: null }));
+      : [found("search_entry_orphaned", "search", `search entries without a row: ${formatCount(entries)}`)]),
+  ].map((each) => each(null));
 }
 
 // ── The walk over a database ─────────────────────────────────────────────────────────────────────────────────────────
@@ -443,7 +401,7 @@ export async function* eachConversation(
 }
 
 async function unreadable(store: Store, id: ConversationId): Promise<readonly Finding[]> {
-  const found: Finding[] = [];
+  const all: Finding[] = [];
   for (let afterSeq = 0; ;) {
     const page = await store.messages({ conversation: id, afterSeq, limit: messagesPerPage });
     for (const message of page) {
@@ -453,10 +411,10 @@ async function unreadable(store: Store, id: ConversationId): Promise<readonly Fi
       } catch (cause) {
         const subject = messageName(message.id);
         const words = `${subject} cannot be rebuilt: ${wordsOf(cause)}; ${onlyBackup} whole`;
-        found.push({ ...error("unreadable_message", subject, words, restore), conversation: id });
+        all.push(found("unreadable_message", subject, words)(id));
       }
     }
-    if (page.length < messagesPerPage) return found;
+    if (page.length < messagesPerPage) return all;
   }
 }
 

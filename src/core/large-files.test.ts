@@ -236,6 +236,10 @@ describe("what is moved out of a message", () => {
       const { shown } = await stored(ground, { role: "assistant", content: null, tool_calls: [call] });
       const left: Json = JSON.parse(textAt(shown, "tool_calls", 0, "function", "arguments"));
       assert.match(textAt(left, "moved"), reference);
+      assert.deepEqual(
+        (await ground.store.files(ground.talk.id)).map(({ mimeType }) => mimeType),
+        ["application/json"],
+      );
     });
   });
 
@@ -325,6 +329,7 @@ describe("a picture moved out of a message", () => {
       const { message, shown } = await stored(ground, { role: "user", content: [{ type: "hologram", held }] });
       assert.equal(message.moved.length, 1);
       assert.ok(message.tokens < 200);
+      assert.doesNotMatch(message.text, /lines?\b/, "bytes have none");
       assert.deepEqual(await messageForPrompt(ground.store, message), shown);
     });
   });

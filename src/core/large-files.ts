@@ -53,9 +53,28 @@ export const messagesPerPage = 100;
 
 /** The host's message exactly as it came, moved content back in its place. `unavailable` if a file of it is lost or cut. */
 export async function restoreMessage(store: Store, message: Message): Promise<HostMessage> {
+  const { raw, losses } = await restoreWhatIsThere(store, message);
+  const [cause] = losses;
+  if (cause === undefined) return raw;
+  throw new LcmError("unavailable", `${cause.message}, and a message says only where it was`, {
+    cause,
+    hint: cause.hint ?? "the files folder was moved or emptied; restore it from a backup",
+  });
+}
+
+/** The same, but for what lies in files that are lost or cut: there the references stay. */
+export async function restoreWhatIsThere(
+  store: Store,
+  message: Message,
+): Promise<{ readonly raw: HostMessage; readonly losses: readonly LcmError[] }> {
   let raw = messageFromStore(message);
-  for (const moved of message.moved.toReversed()) raw = putBack(raw, moved, await contentOf(store, moved.file));
-  return raw;
+  const losses = new Map<FileId, LcmError>();
+  for (const moved of message.moved.toReversed()) {
+    const content = await contentOf(store, moved.file);
+    if (typeof content === "string") raw = putBack(raw, moved, content);
+    else losses.set(moved.file, content);
+  }
+  return { raw, losses: [...losses.values()].toReversed() };
 }
 
 /**
@@ -66,8 +85,8 @@ export async function messageForPrompt(store: Store, message: Message): Promise<
   let raw = messageFromStore(message);
   for (const moved of message.moved.toReversed()) {
     if (!isSeen(raw, moved.path) || (await store.file(moved.file))?.encoding !== "base64") continue;
-    const content = await contentIfThere(store, moved.file);
-    raw = content === null ? standIn(raw, moved) : putBack(raw, moved, content);
+    const content = await contentOf(store, moved.file);
+    raw = typeof content === "string" ? putBack(raw, moved, content) : standIn(raw, moved);
   }
   return raw;
 }
@@ -151,7 +170,7 @@ async function isStored({ store, conversation }: Moving, content: string): Promi
   const lines = content.split("\n").length;
   for (const file of await store.files(conversation)) {
     const isLike = file.encoding === "utf8" && file.lines === lines;
-    if (isLike && (await contentIfThere(store, file.id)) === content) return true;
+    if (isLike && (await contentOf(store, file.id)) === content) return true;
   }
   return false;
 }
@@ -353,29 +372,15 @@ function standIn(raw: HostMessage, moved: MovedContent): HostMessage {
   return setAt(raw, block, { type: "text", text: referenceIn(raw, moved) });
 }
 
-async function contentOf(store: Store, id: FileId): Promise<string> {
-  try {
-    return await store.fileContent(id);
-  } catch (cause) {
-    if (!isLoss(cause)) throw cause;
-    throw new LcmError("unavailable", `${cause.message}, and a message says only where it was`, {
-      cause,
-      hint: cause.hint ?? "the files folder was moved or emptied; restore it from a backup",
-    });
-  }
-}
-
-async function contentIfThere(store: Store, id: FileId): Promise<string | null> {
+/** Or why it cannot be read. */
+async function contentOf(store: Store, id: FileId): Promise<string | LcmError> {
   try {
     return await store.fileContent(id);
   } catch (error) {
-    if (isLoss(error)) return null;
+    if (error instanceof LcmError) return error;
     throw error;
   }
 }
-
-const isLoss = (error: unknown): error is LcmError =>
-  error instanceof LcmError && (error.code === "unavailable" || error.code === "not_found");
 
 // ── A string inside a message ────────────────────────────────────────────────────────────────────────────────────────
 

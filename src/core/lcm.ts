@@ -6,7 +6,7 @@
 
 import { assemble } from "./assemble.ts";
 import type { Assembly } from "./assemble.ts";
-import { checkBudget, compact, due, mustFind, promptBudgetDefault } from "./compact.ts";
+import { checkBudget, compact, due, promptBudgetDefault } from "./compact.ts";
 import type { CompactReport, CompactRequest, Due } from "./compact.ts";
 import { beforeDeadline } from "./deadline.ts";
 import { expandQuery } from "./delegate.ts";
@@ -24,7 +24,7 @@ import type { ConversationId } from "./model.ts";
 import type { Clock, Model, Store } from "./ports.ts";
 import { builtInTemplates } from "./prompts.ts";
 import type { Templates } from "./prompts.ts";
-import { findConversation, grep } from "./recall.ts";
+import { findConversation, grep, mustFind } from "./recall.ts";
 import { recent } from "./recent.ts";
 import { planPrune, prune } from "./prune.ts";
 import { planRepair } from "./repair.ts";

@@ -345,3 +345,26 @@ describe("cutting a list", () => {
     );
   });
 });
+
+describe("what is no call", () => {
+  it("though it has an id or stands among calls, is none", () => {
+    const blocks = [{ type: "image", id: "c1", data: "" }, { type: "toolCall", name: "read" }, null, "toolCall"];
+    assert.deepEqual(tiesOf({ role: "assistant", content: blocks }).calls, []);
+    assert.deepEqual(
+      tiesOf({ role: "assistant", content: null, tool_calls: [null, "c1", { name: "read" }] }).calls,
+      [],
+    );
+  });
+});
+
+describe("a result that says it failed", () => {
+  it("says so in the dialect of its call too, and so does what stands in for one that is not there", () => {
+    const failed = { type: "tool_result", tool_use_id: "c1", content: "no such file", is_error: true };
+    const [, , told] = paired(user("go"), calling("pi", "c1"), { role: "user", content: [failed] });
+    assert.deepEqual([told?.["role"], told?.["isError"]], ["toolResult", true]);
+    const [, , missing] = paired(user("go"), calling("pi", "c1"), user("well?"));
+    assert.deepEqual([missing?.["role"], missing?.["isError"]], ["toolResult", true]);
+    const [, , good] = paired(user("go"), calling("pi", "c1"), ...answering("anthropic", ["c1", "yes"]));
+    assert.equal(good?.["isError"], false);
+  });
+});

@@ -7,6 +7,7 @@ import type {
   Archived,
   Changed,
   Copying,
+  DerivedFacts,
   DissolvePlan,
   Extent,
   ForgetPlan,
@@ -237,16 +238,13 @@ export interface Skeleton {
   readonly orphanedFiles: number;
 }
 
-export interface SummaryFacts extends Pick<
-  Summary,
-  "id" | "depth" | "tokens" | "level" | "descendants" | "carriedFrom" | "rewriteReason"
-> {
-  readonly kind: "leaf" | "condensed";
-  readonly earliestAt: string | null;
-  readonly latestAt: string | null;
+export interface SummaryFacts
+  extends DerivedFacts, Pick<Summary, "id" | "tokens" | "level" | "carriedFrom" | "rewriteReason"> {
   readonly empty: boolean;
   /** Its text is called normal, and has the older program's mark of one that was cut short. */
   readonly marked: boolean;
+  /** It is called normal, and holds control characters, or a lost one beside a digit. */
+  readonly garbled: boolean;
   /** Nothing here need use it: it was dissolved, or nothing does and another conversation carries its text. */
   readonly released: boolean;
 }

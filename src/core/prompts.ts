@@ -27,7 +27,7 @@ export interface PromptInput {
 }
 
 /** What a model is told: its role, and what it is asked. */
-interface Prompt {
+export interface Prompt {
   readonly system: string;
   readonly prompt: string;
 }

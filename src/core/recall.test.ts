@@ -72,6 +72,15 @@ describe("guarantee 25: a search stays within its reach", () => {
   });
 });
 
+describe("how many hits may be asked for", () => {
+  it("is a whole number from 1 to 200; anything else is refused, with a way to see more", async () => {
+    const reach = { kind: "grant", conversations: [] } as const;
+    for (const limit of [1, 200]) assert.deepEqual((await grep(store, { pattern: "heron", reach, limit })).hits, []);
+    for (const limit of [0, 201, 1.5, NaN])
+      await assert.rejects(grep(store, { pattern: "heron", reach, limit }), { code: "invalid", hint: /narrow/ });
+  });
+});
+
 describe("a conversation is found by what people call it", () => {
   it("its number, its session key, its session id; of several segments the one that goes on", async () => {
     const session = { sessionId: "777", sessionKey: "agent:main:called" };

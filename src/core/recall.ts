@@ -112,8 +112,14 @@ export async function findConversation(store: Store, name: string): Promise<Conv
     const newest = segments.find(({ active }) => active) ?? segments[0];
     if (newest !== undefined) return newest;
   }
-  throw unknownConversation(name);
+  throw unknown(name);
 }
 
-const unknownConversation = (name: string): LcmError =>
+export async function mustFind(store: Store, id: ConversationId): Promise<Conversation> {
+  const found = await store.conversation(id);
+  if (found === null) throw unknown(id);
+  return found;
+}
+
+const unknown = (name: string | number): LcmError =>
   new LcmError("not_found", `there is no conversation ${name}`, { hint: "`lcm conversations` lists them" });

@@ -138,6 +138,7 @@ describe("what happened lately", () => {
     const told = await tell({ tokenCap: 300 });
     const [shown = ""] = texts(told);
     for (const hours of range(-9, 0)) assert.ok(shown.includes(line(hours)), shown);
+    assert.ok(shown.includes(`${line(-2)} …`), "and says where it left something out");
     assert.deepEqual([told.items.length, told.items[0]?.isWhole], [1, false]);
   });
 

@@ -6,7 +6,7 @@
  */
 
 import { cutToTokens } from "./citations.ts";
-import { LcmError } from "./errors.ts";
+import { checkWhole, LcmError } from "./errors.ts";
 import type {
   ContextItem,
   ConversationId,
@@ -75,9 +75,7 @@ export async function recent(
   request: RecentRequest,
 ): Promise<Recent> {
   const { reach, tokenCap } = request;
-  if (!Number.isSafeInteger(tokenCap) || tokenCap < 1) {
-    throw new LcmError("invalid", `tokenCap is ${tokenCap}, but must be a whole number from 1`);
-  }
+  checkWhole("tokenCap", tokenCap);
   const before = timeBound("before", request.before);
   const since = timeBound("since", request.since) ?? timeAfter(before ?? clock.now(), -dayMs);
   if (before !== null && before <= since) {
@@ -214,15 +212,11 @@ async function itemsOf(store: Store, refs: readonly Ref[], reach: Reach | null):
   const itemOf = new Map<RecentItem["id"], RecentItem>();
   for (const message of messages) itemOf.set(message.id, messageToItem(message));
   for (const summary of summaries) {
-    if (reach === null || !(await isToldElsewhere(store, reach, summary)))
-      itemOf.set(summary.id, summaryToItem(summary));
+    const origin = reach === null ? null : await originOf(store, reach, summary);
+    const isToldElsewhere = reach !== null && origin !== null && (await isWithin(store, reach, origin.conversation));
+    if (!isToldElsewhere) itemOf.set(summary.id, summaryToItem(summary));
   }
   return refs.flatMap(({ id }) => itemOf.get(id) ?? []).filter(({ text }) => reach === null || text.trim() !== "");
-}
-
-async function isToldElsewhere(store: Store, reach: Reach, summary: Summary): Promise<boolean> {
-  const origin = await originOf(store, reach, summary);
-  return origin !== null && (await isWithin(store, reach, origin.conversation));
 }
 
 function messageToItem({ id, conversation, role, text, at }: Message): RecentItem {
@@ -300,40 +294,42 @@ function partOf(item: RecentItem, span: Span, tokensMax: number): RecentItem {
 
 /** By finer summaries, the coarsest and the newest first, as far as that fits. */
 async function refine(telling: Telling, newestFirst: readonly RecentItem[]): Promise<readonly RecentItem[]> {
-  let told = newestFirst;
-  let left = telling.tokenCap - sumTokens(told);
-  const replace = (finer: ReadonlyMap<RecentItem, readonly RecentItem[]>): void => {
-    const replaced = new Map<RecentItem, readonly RecentItem[]>();
-    for (const [item, sources] of finer) {
-      const more = sumTokens(sources) - item.tokens;
-      if (more > left) continue;
-      replaced.set(item, sources);
-      left -= more;
-    }
-    told = told.flatMap((item) => replaced.get(item)?.toReversed() ?? [item]);
+  let left = telling.tokenCap - sumTokens(newestFirst);
+  const fits = (item: RecentItem, sources: readonly RecentItem[]): boolean => {
+    const more = sumTokens(sources) - item.tokens;
+    if (more > left) return false;
+    left -= more;
+    return true;
   };
-  const finer = async (isCoarse: (item: RecentItem) => boolean) => await finerOf(telling, told.filter(isCoarse));
-  for (let depth = Math.max(0, ...told.map(depthOf)); depth > 0; depth--)
-    replace(await finer((item) => depthOf(item) === depth));
   // The messages of a leaf are told only where the leaf tells of another time too.
-  replace(await finer((item) => depthOf(item) === 0 && isVague(item, telling)));
-  return told;
+  const isCoarse = (item: RecentItem): boolean => depthOf(item) > 0 || isVague(item, telling);
+  return (await byFiner(telling, newestFirst.toReversed(), isCoarse, fits)).toReversed();
 }
 
 /** Of what reaches beyond the span, what is of the span. Of a leaf, that is its messages, if they take less. */
 async function narrow(telling: Telling, items: readonly RecentItem[]): Promise<readonly RecentItem[]> {
-  let narrowed = items;
-  for (let depth = Math.max(-1, ...items.map(depthOf)); depth >= 0; depth--) {
-    const isWide = (item: RecentItem): boolean => (depth === 0 ? isVague(item, telling) : isBeyond(item, telling));
-    const wide = narrowed.filter((item) => depthOf(item) === depth && isWide(item));
-    const finer = new Map(await finerOf(telling, wide));
-    for (const [item, sources] of finer) {
-      const isBetter = isVague(item, telling) && (depth > 0 || item.tokens > telling.tokenCap);
-      if (!isBetter && sumTokens(sources) >= item.tokens) finer.delete(item);
-    }
-    narrowed = narrowed.flatMap((item) => finer.get(item) ?? [item]);
+  const isWide = (item: RecentItem): boolean => (depthOf(item) > 0 ? isBeyond : isVague)(item, telling);
+  const isBetter = (item: RecentItem, sources: readonly RecentItem[]): boolean =>
+    (isVague(item, telling) && (depthOf(item) > 0 || item.tokens > telling.tokenCap)) ||
+    sumTokens(sources) < item.tokens;
+  return await byFiner(telling, items, isWide, isBetter);
+}
+
+/** What is coarse, told by what it was made from wherever that is better: the deepest first, of a depth the newest. */
+async function byFiner(
+  telling: Telling,
+  oldestFirst: readonly RecentItem[],
+  isCoarse: (item: RecentItem) => boolean,
+  isBetter: (item: RecentItem, sources: readonly RecentItem[]) => boolean,
+): Promise<readonly RecentItem[]> {
+  let told = oldestFirst;
+  for (let depth = Math.max(-1, ...told.map(depthOf)); depth >= 0; depth--) {
+    const coarse = told.filter((item) => depthOf(item) === depth && isCoarse(item));
+    const finer = new Map(await finerOf(telling, coarse));
+    for (const [item, sources] of [...finer].toReversed()) if (!isBetter(item, sources)) finer.delete(item);
+    told = told.flatMap((item) => finer.get(item) ?? [item]);
   }
-  return narrowed;
+  return told;
 }
 
 const isBeyond = ({ earliestAt, latestAt }: RecentItem, { since, before }: Span): boolean =>

@@ -83,6 +83,16 @@ describe("a repair", () => {
     await lcm.close();
   });
 
+  it("takes one that is short for want of a better answer as well, if it has another fault", async () => {
+    const lcm = await open();
+    const { id, leaves } = await talk(lcm, "one", { level: "aggressive", text: "", tokens: 0 });
+    assert.deepEqual(
+      (await lcm.planRepair(id)).targets.map(({ summary }) => summary),
+      leaves,
+    );
+    await lcm.close();
+  });
+
   it("takes those that speak of what was forgotten, and those that the older program marked", async () => {
     const lcm = await open();
     const marked = "[LCM fallback summary; the model did not answer]\nsomebody lit a lamp, and then another one";

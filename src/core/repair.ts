@@ -1,7 +1,7 @@
 /** Summaries that `inspect` finds fault with and that a new text mends: which they are, and why. */
 
-import { eachConversation, inspectConversation } from "./inspect.ts";
-import type { Finding, FindingCode } from "./inspect.ts";
+import { eachConversation, inspectConversation, isMendedByText } from "./inspect.ts";
+import type { Finding } from "./inspect.ts";
 import { isSummaryId } from "./model.ts";
 import type { ConversationId, SummaryId } from "./model.ts";
 import type { Skeleton, Store } from "./ports.ts";
@@ -34,18 +34,11 @@ export async function planRepair(
   };
 }
 
-const mendableCodes: ReadonlySet<FindingCode> = new Set([
-  "empty_summary",
-  "summary_outdated",
-  "summary_too_long",
-  "summary_below_normal",
-]);
-
 export function mendable({ summaries }: Skeleton, findings: readonly Finding[]): readonly Finding[] {
   const levelOf = new Map<string, string>(summaries.map(({ id, level }): [SummaryId, string] => [id, level]));
   // The barest facts are what a model made of it when it was asked twice: nothing that is broken.
   return findings.filter(
     ({ code, subject }) =>
-      mendableCodes.has(code) && !(code === "summary_below_normal" && levelOf.get(subject) === "aggressive"),
+      isMendedByText(code) && !(code === "summary_below_normal" && levelOf.get(subject) === "aggressive"),
   );
 }

@@ -7,15 +7,16 @@
  * what was looked at is what is applied, and paid for once; and work that was interrupted goes on where it was.
  */
 
-import { mustFind, promptBudgetDefault } from "./compact.ts";
+import { promptBudgetDefault } from "./compact.ts";
 import { LcmError } from "./errors.ts";
-import { bottomUp, closure } from "./graph.ts";
+import { bottomUp, closure, reachedFrom } from "./graph.ts";
 import type { Conversation, ConversationId, NewSummary, Refusal, Summary, SummaryId } from "./model.ts";
 import { rulesOf, targetTokensOf } from "./plan.ts";
 import type { Rules } from "./plan.ts";
 import type { Changed, PartOf, RewritePlan, Skeleton, Store, SummaryFacts, Written } from "./ports.ts";
 import { templateNameOf } from "./prompts.ts";
 import type { TemplateName } from "./prompts.ts";
+import { mustFind } from "./recall.ts";
 import type { Settings } from "./settings.ts";
 import { draftWithModel, nameOf, promptFor } from "./summarize.ts";
 import type { SummarizeDeps } from "./summarize.ts";
@@ -83,21 +84,15 @@ function selected(
       hint: `\`lcm dag ${conversation.id}\` lists them`,
     });
   }
-  const reached = reachedIn({ context, sources });
+  const reached = reachedFrom(context, (id) => sources.get(id));
   if ("all" in select) return new Set(reached);
   const ofDepth = new Set(summaries.flatMap(({ id, depth }) => (depth === select.depth ? [id] : [])));
   return new Set(reached.filter((id) => ofDepth.has(id)));
 }
 
-/** What the context reaches: of one depth, in the order of the conversation. */
-function reachedIn({ context, sources }: Pick<Skeleton, "context" | "sources">): readonly SummaryId[] {
-  const roots = context.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
-  return closure(roots, (id) => sources.get(id));
-}
-
 /** Sources first. Within a depth by place in the conversation: times may be equal, and copies have those of others. */
 function inOrder(bones: Skeleton, wanted: ReadonlySet<SummaryId>): readonly SummaryFacts[] {
-  const places = new Map(reachedIn(bones).map((id, place) => [id, place]));
+  const places = new Map(reachedFrom(bones.context, (id) => bones.sources.get(id)).map((id, place) => [id, place]));
   const placeOf = ({ id }: SummaryFacts): number => places.get(id) ?? places.size;
   return bottomUp(bones.summaries.filter(({ id }) => wanted.has(id))).toSorted(
     (a, b) => a.depth - b.depth || placeOf(a) - placeOf(b),

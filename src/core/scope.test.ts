@@ -167,6 +167,16 @@ describe("guarantee 25: scope holds", () => {
     }
   });
 
+  it("lets a reader outside any session whose agent is known read what is that agent's", async () => {
+    const { store, ids } = await ground();
+    const reader = { conversation: null, agentId: "one", policy: "agent" } as const;
+    for (const whose of everyone) {
+      const asking = reachOf(store, reader, { conversationId: ids[whose] });
+      if (agent.some((each) => each === whose)) assert.deepEqual((await asking).conversations, [ids[whose]]);
+      else assert.equal((await isRefused(asking)).code, "not_found");
+    }
+  });
+
   it("shows a hidden conversation to whoever speaks in it, and to nobody else", async () => {
     const { store, ids } = await ground();
     const reach = await reachOf(store, { conversation: ids["hidden segment"], policy: "own" }, {});

@@ -15,6 +15,9 @@ export interface SearchRequest {
   /** `since` is inclusive, `before` is exclusive. Summaries match by overlap of their range. */
   readonly since?: Timestamp;
   readonly before?: Timestamp;
+  /** What does not lie below these summaries, or above, is not asked for, and need not be looked at. */
+  readonly around?: readonly SummaryId[];
+  /** What one of our own tools answered comes behind all else, unless words are asked for by recency. */
   readonly sort: "recency" | "relevance" | "hybrid";
   /** 1 to 200. */
   readonly limit: number;

@@ -1,7 +1,7 @@
 /** What is made from the table of settings: the plugin's config for the host, and the page for operators. */
 
 import type { Json, JsonObject } from "./model.ts";
-import { expectation, rows, schemaOf } from "./settings.ts";
+import { envOf, exampleOf, expectation, rows, schemaOf } from "./settings.ts";
 import type { Setting, SettingKey } from "./settings.ts";
 
 /**
@@ -18,7 +18,7 @@ export function settingsUiHints(): JsonObject {
   return perSetting((setting, key) => ({
     label: labelOf(key),
     help: withDefault(setting),
-    placeholder: placeholderOf(setting),
+    placeholder: String(exampleOf(setting)),
     ...(everyday.has(key) ? {} : { advanced: true }),
   }));
 }
@@ -48,8 +48,6 @@ const withDefault = ({ sentence, default: preset }: Setting): string =>
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
-const placeholderOf = (setting: Setting): string => String("example" in setting ? setting.example : setting.default);
-
 /** `summaryBaseUrl` is "Summary base URL". */
 function labelOf(key: string): string {
   const words = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/ url$/, " URL");
@@ -60,7 +58,7 @@ function labelOf(key: string): string {
 export function settingsMarkdown(): string {
   const table = rows.map(([key, setting]) => {
     const preset = setting.default === null ? "not set" : `\`${JSON.stringify(setting.default)}\``;
-    return `| \`${key}\` | \`${setting.env}\` | ${preset} | ${expectation(setting)} | ${setting.sentence} |`;
+    return `| \`${key}\` | \`${envOf(key)}\` | ${preset} | ${expectation(setting)} | ${setting.sentence} |`;
   });
   const reasons = rows.flatMap(([key, { why }]) => (why === undefined ? [] : [`- \`${key}\`: ${why}`]));
   return `# Settings

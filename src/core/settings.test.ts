@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import * as fc from "fast-check";
 
 import { LcmError } from "./errors.ts";
-import { resolveSettings, settings } from "./settings.ts";
+import { envOf, resolveSettings, settings } from "./settings.ts";
 import { settingsJsonSchema, settingsMarkdown, settingsUiHints } from "./settings-pages.ts";
 import type { Setting } from "./settings.ts";
 
@@ -67,7 +67,7 @@ function refusal(resolve: () => unknown): { readonly message: string; readonly h
 
 describe("the table of settings", () => {
   it("holds every name of the specification with its default, then ours, and nothing else", () => {
-    const table = rows.map(([key, setting]) => [key, setting.env, setting.default]);
+    const table = rows.map(([key, setting]) => [key, envOf(key), setting.default]);
     const expected = Object.entries({ ...specified, ...added }).map(([key, [env, preset]]) => [key, env, preset]);
     assert.deepEqual(table, expected);
   });
@@ -112,7 +112,7 @@ describe("resolving settings", () => {
 
   for (const blank of ["", "  ", "\n"]) {
     it(`takes the variable ${JSON.stringify(blank)} as not set`, () => {
-      const env = Object.fromEntries(rows.map(([, setting]) => [setting.env, blank]));
+      const env = Object.fromEntries(rows.map(([key]) => [envOf(key), blank]));
       const { values, sources } = resolveSettings({ env, config: { freshTailCount: 9 } });
       assert.equal(values.freshTailCount, 9);
       assert.equal(sources.freshTailCount, "plugin config");
@@ -425,7 +425,7 @@ describe("any value within bounds", () => {
       fc.assert(
         fc.property(within(setting), ({ value, text }) => {
           fc.pre(key !== "leafTargetTokens" || Number(value) < room.leafChunkTokens);
-          const env = resolveSettings({ env: { [setting.env]: text }, config: others });
+          const env = resolveSettings({ env: { [envOf(key)]: text }, config: others });
           assert.deepEqual(valueOf(env, key), value);
           const config = fromConfig({ ...others, [key]: value });
           assert.deepEqual(valueOf(config, key), value);
@@ -514,8 +514,8 @@ describe("the settings in a form", () => {
 describe("the page of the settings", () => {
   it("names every key and variable in one row", () => {
     const lines = settingsMarkdown().split("\n");
-    for (const [key, setting] of rows) {
-      assert.equal(lines.filter((line) => line.startsWith(`| \`${key}\` | \`${setting.env}\` |`)).length, 1, key);
+    for (const [key] of rows) {
+      assert.equal(lines.filter((line) => line.startsWith(`| \`${key}\` | \`${envOf(key)}\` |`)).length, 1, key);
     }
   });
 

@@ -19,27 +19,23 @@ const minutesOfYear = 525_600;
 
 export const settings = {
   enabled: {
-    env: "LCM_ENABLED",
     kind: "boolean",
     default: true,
     sentence: "When false, nothing is stored or compacted, no tool answers, and the host's messages pass through.",
   },
   databasePath: {
-    env: "LCM_DATABASE_PATH",
     kind: "path",
     default: null,
     example: "/var/lib/openclaw/lcm.db",
     sentence: "The SQLite database; when not set, `lcm.db` in the state directory.",
   },
   contextThreshold: {
-    env: "LCM_CONTEXT_THRESHOLD",
     kind: "number",
     default: 0.75,
     bounds: [0, 1],
     sentence: "The part of the prompt budget that the context may fill before a full sweep runs.",
   },
   freshTailCount: {
-    env: "LCM_FRESH_TAIL_COUNT",
     kind: "integer",
     default: 32,
     bounds: [0, wholeMax],
@@ -47,28 +43,24 @@ export const settings = {
       "How many of the newest raw messages are never folded; more where a tool result would lose its call otherwise.",
   },
   leafMinFanout: {
-    env: "LCM_LEAF_MIN_FANOUT",
     kind: "integer",
     default: 8,
     bounds: [2, wholeMax],
     sentence: "How many leaves in a row it takes to condense them into a summary of depth 1.",
   },
   condensedMinFanout: {
-    env: "LCM_CONDENSED_MIN_FANOUT",
     kind: "integer",
     default: 4,
     bounds: [2, wholeMax],
     sentence: "How many condensed summaries of one depth in a row it takes to condense them into one a depth above.",
   },
   condensedMinFanoutHard: {
-    env: "LCM_CONDENSED_MIN_FANOUT_HARD",
     kind: "integer",
     default: 2,
     bounds: [2, wholeMax],
     sentence: "What both fanouts are lowered to in a forced sweep, so it may not exceed either.",
   },
   incrementalMaxDepth: {
-    env: "LCM_INCREMENTAL_MAX_DEPTH",
     kind: "integer",
     default: 0,
     bounds: [-1, wholeMax],
@@ -76,7 +68,6 @@ export const settings = {
       "The deepest summary that compaction between turns may make: 0 is leaves only, 1 condenses them, -1 is no limit.",
   },
   leafChunkTokens: {
-    env: "LCM_LEAF_CHUNK_TOKENS",
     kind: "integer",
     default: 20_000,
     bounds: [2, wholeMax],
@@ -84,28 +75,24 @@ export const settings = {
       "How many tokens of raw messages a leaf pass takes at most, and how many outside the fresh tail start one.",
   },
   leafTargetTokens: {
-    env: "LCM_LEAF_TARGET_TOKENS",
     kind: "integer",
     default: 1_200,
     bounds: [1, wholeMax],
     sentence: "The length in tokens that a leaf should have, which must be below `leafChunkTokens`.",
   },
   condensedTargetTokens: {
-    env: "LCM_CONDENSED_TARGET_TOKENS",
     kind: "integer",
     default: 2_000,
     bounds: [1, wholeMax],
     sentence: "The length in tokens that a condensed summary should have.",
   },
   maxExpandTokens: {
-    env: "LCM_MAX_EXPAND_TOKENS",
     kind: "integer",
     default: 4_000,
     bounds: [1, wholeMax],
     sentence: "How many tokens of stored text one expansion may read, and how much of a file is described at once.",
   },
   largeFileTokenThreshold: {
-    env: "LCM_LARGE_FILE_TOKEN_THRESHOLD",
     kind: "integer",
     default: 25_000,
     bounds: [1, wholeMax],
@@ -113,7 +100,6 @@ export const settings = {
       "A file inside a message is stored on its own, and replaced by a short reference, above this many tokens.",
   },
   summaryModel: {
-    env: "LCM_SUMMARY_MODEL",
     kind: "string",
     default: null,
     example: "anthropic/claude-sonnet-4-20250514",
@@ -121,7 +107,6 @@ export const settings = {
       "The model that writes summaries; when not set, the session's own (another needs `allowModelOverride` there), and outside of a host the one in OpenClaw's config.",
   },
   summaryProvider: {
-    env: "LCM_SUMMARY_PROVIDER",
     kind: "string",
     default: null,
     example: "anthropic",
@@ -129,7 +114,6 @@ export const settings = {
       "The provider of that model; when not set, the one its name begins with, else the one in OpenClaw's config.",
   },
   summaryBaseUrl: {
-    env: "LCM_SUMMARY_BASE_URL",
     kind: "string",
     default: null,
     example: "http://127.0.0.1:11434/v1",
@@ -137,7 +121,6 @@ export const settings = {
     why: "A model on one's own machine or behind a gateway has an address that nobody else can know.",
   },
   summaryConcurrency: {
-    env: "LCM_SUMMARY_CONCURRENCY",
     kind: "integer",
     default: 4,
     bounds: [1, 64],
@@ -145,7 +128,6 @@ export const settings = {
     why: "A hosted model answers many at once, and one on the operator's own machine only one after the other.",
   },
   summaryTimeoutSeconds: {
-    env: "LCM_SUMMARY_TIMEOUT_SECONDS",
     kind: "integer",
     default: 120,
     bounds: [1, timeoutSecondsMax],
@@ -153,7 +135,6 @@ export const settings = {
     why: "A model on the operator's own machine can need many times what a hosted one does.",
   },
   newSessionRetainDepth: {
-    env: "LCM_NEW_SESSION_RETAIN_DEPTH",
     kind: "integer",
     default: 2,
     bounds: [-1, wholeMax],
@@ -161,7 +142,6 @@ export const settings = {
     why: "One person wants a clean start where another wants to go on, and both say `/new`.",
   },
   promptDir: {
-    env: "LCM_PROMPT_DIR",
     kind: "path",
     default: null,
     example: "/etc/openclaw/lcm-prompts",
@@ -169,7 +149,6 @@ export const settings = {
     why: "Prompts are reviewed and shared like source code, so they may have to lie where that is kept.",
   },
   customInstructions: {
-    env: "LCM_CUSTOM_INSTRUCTIONS",
     kind: "string",
     default: null,
     example: "Always keep invoice numbers.",
@@ -177,14 +156,12 @@ export const settings = {
     why: "What must never be dropped differs by field of work, and a whole prompt file is much to keep for one line.",
   },
   timezone: {
-    env: "LCM_TIMEZONE",
     kind: "zone",
     default: "UTC",
     sentence: "The time zone of the timestamps in the text that is given to be summarised.",
     why: 'A summary that says "this morning" is right only in the zone its people live in, which no row tells.',
   },
   scopePolicy: {
-    env: "LCM_SCOPE_POLICY",
     kind: "choice",
     default: "agent",
     choices: ["own", "agent", "all"],
@@ -193,7 +170,6 @@ export const settings = {
     why: "Only the operator knows whether those who share a database may read each other.",
   },
   ignoreSessionPatterns: {
-    env: "LCM_IGNORE_SESSION_PATTERNS",
     kind: "list",
     default: [],
     example: ["agent:*:cron:*"],
@@ -202,7 +178,6 @@ export const settings = {
     why: "Which sessions are noise, or too private to keep, depends on how an operator names and uses them.",
   },
   statelessSessionPatterns: {
-    env: "LCM_STATELESS_SESSION_PATTERNS",
     kind: "list",
     default: [],
     example: ["agent:*:subagent:*"],
@@ -211,7 +186,6 @@ export const settings = {
     why: "Which sessions come and go by the hundred, and are worth nothing afterwards, depends on what they are used for.",
   },
   spendCeilingCalls: {
-    env: "LCM_SPEND_CEILING_CALLS",
     kind: "integer",
     default: 120,
     bounds: [0, wholeMax],
@@ -219,7 +193,6 @@ export const settings = {
     why: "What a call costs differs a hundredfold between models, so no one ceiling fits all purses.",
   },
   spendWindowMinutes: {
-    env: "LCM_SPEND_WINDOW_MINUTES",
     kind: "integer",
     default: 60,
     bounds: [1, minutesOfYear],
@@ -227,7 +200,6 @@ export const settings = {
     why: "Quotas of providers run by the minute, the hour or the day, and the ceiling is only of use in their measure.",
   },
   expandTimeoutSeconds: {
-    env: "LCM_EXPAND_TIMEOUT_SECONDS",
     kind: "integer",
     default: 120,
     bounds: [1, timeoutSecondsMax],
@@ -235,7 +207,6 @@ export const settings = {
     why: "A model on the operator's own machine can need many times what a hosted one does.",
   },
   searchTimeoutSeconds: {
-    env: "LCM_SEARCH_TIMEOUT_SECONDS",
     kind: "integer",
     default: 10,
     bounds: [1, timeoutSecondsMax],
@@ -245,7 +216,7 @@ export const settings = {
 } as const satisfies Readonly<Record<string, Setting>>;
 
 /** One row of the table. `why` is owed by every setting that the specification does not name. */
-export type Setting = { readonly env: `LCM_${string}`; readonly sentence: string; readonly why?: string } & (
+export type Setting = { readonly sentence: string; readonly why?: string } & (
   | { readonly kind: "boolean"; readonly default: boolean }
   | { readonly kind: "integer" | "number"; readonly default: number; readonly bounds: Bounds }
   | { readonly kind: "string" | "path"; readonly default: null; readonly example: string }
@@ -253,6 +224,9 @@ export type Setting = { readonly env: `LCM_${string}`; readonly sentence: string
   | { readonly kind: "choice"; readonly default: string; readonly choices: readonly string[] }
   | { readonly kind: "list"; readonly default: readonly string[]; readonly example: readonly string[] }
 );
+
+/** `freshTailCount` is `LCM_FRESH_TAIL_COUNT` in the environment. */
+export const envOf = (key: string): string => `LCM_${key.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
 
 /** Both ends are allowed. */
 type Bounds = readonly [least: number, most: number];
@@ -298,7 +272,7 @@ export function resolveSettings(given: {
   const values: Record<string, Value> = {};
   const sources: Record<string, SettingSource> = {};
   for (const [key, setting] of rows) {
-    const text = given.env[setting.env];
+    const text = given.env[envOf(key)];
     const written = given.config[key];
     if (text !== undefined && text.trim() !== "") {
       values[key] = accept(key, setting, "environment", text, kinds[setting.kind].fromText(text));
@@ -328,15 +302,15 @@ export function changedSettings({ values, sources }: ResolvedSettings): readonly
   const keys = Object.keys(settings) as readonly SettingKey[];
   return keys
     .filter((key) => sources[key] !== "default")
-    .map((key) => ({ key, env: settings[key].env, value: values[key], source: sources[key] }));
+    .map((key) => ({ key, env: envOf(key), value: values[key], source: sources[key] }));
 }
 
 export const rows: readonly (readonly [key: string, setting: Setting])[] = Object.entries(settings);
 
 function accept(key: string, setting: Setting, source: SettingSource, given: unknown, value: unknown): Value {
   if (fits(setting, value)) return value;
-  const hint = `for example ${assignment(source, key, setting, exampleOf(setting))}`;
-  const wrong = `${nameIn(source, key, setting)} is ${show(given)}, but must be ${expectation(setting)}`;
+  const hint = `for example ${assignment(source, key, exampleOf(setting))}`;
+  const wrong = `${nameIn(source, key)} is ${show(given)}, but must be ${expectation(setting)}`;
   throw new LcmError("invalid", wrong, { hint });
 }
 
@@ -456,11 +430,11 @@ function checkTogether(values: Settings, sources: ResolvedSettings["sources"]): 
     const [low, high] = [values[lower], values[upper]];
     if (low < high || (low === high && relation === "at most")) continue;
 
-    const told = (key: SettingKey): string => `${nameIn(sources[key], key, settings[key])} (${sources[key]})`;
+    const told = (key: SettingKey): string => `${nameIn(sources[key], key)} (${sources[key]})`;
     // One of the two was set by somebody, and that is where a remedy can be written.
     const remedySource = sources[lower] === "default" ? sources[upper] : sources[lower];
     const remedy = Math.max(settings[lower].bounds[0], Math.min(settings[lower].default, Math.floor(high / 2)));
-    const hint = `for example ${assignment(remedySource, lower, settings[lower], remedy)}`;
+    const hint = `for example ${assignment(remedySource, lower, remedy)}`;
     const wrong = `${told(lower)} is ${low}, but must be ${relation} ${told(upper)}, which is ${high}`;
     throw new LcmError("invalid", wrong, { hint });
   }
@@ -469,15 +443,12 @@ function checkTogether(values: Settings, sources: ResolvedSettings["sources"]): 
 // ── Saying it ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** As the one who set it knows it. */
-const nameIn = (source: SettingSource, key: string, setting: Setting): string =>
-  source === "environment" ? setting.env : key;
+const nameIn = (source: SettingSource, key: string): string => (source === "environment" ? envOf(key) : key);
 
-function assignment(source: SettingSource, key: string, setting: Setting, value: Value): string {
-  if (source === "environment") return `${setting.env}=${String(value)}`;
-  return `"${key}": ${JSON.stringify(value)}`;
-}
+const assignment = (source: SettingSource, key: string, value: Value): string =>
+  source === "environment" ? `${envOf(key)}=${String(value)}` : `"${key}": ${JSON.stringify(value)}`;
 
-const exampleOf = (setting: Setting): Value => ("example" in setting ? setting.example : setting.default);
+export const exampleOf = (setting: Setting): Value => ("example" in setting ? setting.example : setting.default);
 
 const shownCharsMax = 80;
 

@@ -68,23 +68,14 @@ export function meter(deps: SpendDeps, model: Model, options: { readonly breaker
 export const completeWithin = async (model: Model, request: CompletionRequest): Promise<Completion> =>
   await within(request.signal, async () => counted(await model.complete(request)));
 
-async function within<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T | Refused> {
-  return signal?.aborted === true ? cancelled : await beforeDeadline(signal, safely(work), cancelled);
-}
+const within = async <T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T | Refused> =>
+  signal?.aborted === true ? cancelled : await beforeDeadline(signal, work().catch(refusedBy), cancelled);
 
 const cancelled: Refused = {
   kind: "refused",
   refusal: "cancelled",
   message: "the call was withdrawn before the model had answered",
 };
-
-async function safely<T>(work: () => Promise<T>): Promise<T | Refused> {
-  try {
-    return await work();
-  } catch (error) {
-    return refusedBy(error);
-  }
-}
 
 const refusedBy = (error: unknown): Refused => ({
   kind: "refused",

@@ -11,7 +11,7 @@ import { rulesOf, targetTokensOf } from "./plan.ts";
 import { renderedTokens } from "./render-summary.ts";
 import { resolveSettings } from "./settings.ts";
 import { sourceText } from "./source-text.ts";
-import { draftWithModel, summarize } from "./summarize.ts";
+import { draftWithModel, promptFor, summarize } from "./summarize.ts";
 import type { Drafted, Source, SummarizeDeps, SummarizeOptions } from "./summarize.ts";
 import { estimateTokens } from "./text.ts";
 
@@ -165,6 +165,10 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
   it("a bad answer is asked for again, more strictly; then the most telling sentences take its place", async () => {
     const source = sourceOf(talk(40));
     const long = Array.from({ length: 400 }, (_, at) => `And ${at} more things were said about the boats.`).join("\n");
+    const { system, prompt } = promptFor({ settings, templates: builtInTemplates }, source, {}, "normal");
+    const instructions = prompt.replace(/<conversation_segment>[^]*<\/conversation_segment>/, "");
+    const echoes = [system, instructions, `${system}\n\n${instructions}`, instructions.replaceAll("\n", " ")];
+    const garbled = [good.replace("02-17", "0\ufffd-17"), `${"{}[];:,.<>|=+-*/ ".repeat(20)}\n${good.slice(0, 60)}`];
     const bad: readonly (string | Completion)[] = [
       "",
       "...",
@@ -174,6 +178,8 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
       long,
       sourceText(source.passages),
       sourceText(source.passages.slice(0, 8)),
+      ...echoes,
+      ...garbled,
       { kind: "text", text: good, finish: "length", inputTokens: 1, outputTokens: 1 },
       { kind: "refused", refusal: "filtered", message: "" },
       { kind: "refused", refusal: "too_long", message: "" },
@@ -190,6 +196,13 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
       checkSummary(summary, source);
       assert.deepEqual([once.calls.length, never.calls.length], [2, 2]);
     }
+  });
+
+  it("what the record itself holds of lost characters may stand in its summary", async () => {
+    const [first, ...others] = talk(40);
+    assert.ok(first);
+    const source = sourceOf([{ ...first, text: `${first.text} The meter said 4\ufffd7.` }, ...others]);
+    assert.equal((await drafted(answering(`The meter said 4\ufffd7. ${good}`), source)).level, "normal");
   });
 
   it("an echo of the summary before is no summary", async () => {

@@ -14,7 +14,7 @@ import type { Passage } from "./extract.ts";
 import type { CallPurpose, ConversationId, FileId, NewSummary, Refusal } from "./model.ts";
 import type { Completion, Model } from "./ports.ts";
 import { expandFooter, renderPrompt } from "./prompts.ts";
-import type { Templates } from "./prompts.ts";
+import type { Prompt, Templates } from "./prompts.ts";
 import type { Settings } from "./settings.ts";
 import { renderedTokens } from "./render-summary.ts";
 import { sourceText } from "./source-text.ts";
@@ -139,10 +139,15 @@ async function attempt(
       ? { kind: "unusable", reason: `the model refused it: ${message}` }
       : completion;
   }
-  const read = readSummary(completion, words.prompt, source, targetTokens);
+  // The record in the midst of it would hide that an answer repeats what stands on both sides.
+  const bare = promptFor(deps, { ...source, passages: [], previousContext: null }, options, level);
+  const asked = { bare: asOne(bare), whole: asOne(words) };
+  const read = readSummary(completion, source, targetTokens, asked);
   if ("reason" in read) return { kind: "unusable", ...read };
   return drafted(source, { ...read, level, model: nameOf(model), previousContext });
 }
+
+const asOne = ({ system, prompt }: Prompt): string => `${system}\n${prompt}`;
 
 export const nameOf = ({ provider, name }: Model): string => `${provider}/${name}`;
 
@@ -152,7 +157,7 @@ export function promptFor(
   source: Source,
   options: Pick<AskOptions, "customInstructions">,
   level: ModelLevel,
-): ReturnType<typeof renderPrompt> & Pick<Source, "targetTokens" | "previousContext"> {
+): Prompt & Pick<Source, "targetTokens" | "previousContext"> {
   const targetTokens = level === "normal" ? source.targetTokens : Math.floor(source.targetTokens / 2);
   // Above depth 1 a summary stands alone, so that it can be carried to where nothing comes before it.
   const previousContext = source.depth <= 1 ? source.previousContext : null;
@@ -178,9 +183,9 @@ const isAboutTheText = (refusal: Refusal): boolean =>
 /** The summary in an answer, or why the answer is of no use. */
 function readSummary(
   { text, finish }: Completion & { readonly kind: "text" },
-  prompt: string,
   source: Source,
   targetTokens: number,
+  asked: { readonly bare: string; readonly whole: string },
 ): { readonly text: string } | { readonly reason: string } {
   if (finish === "length") return { reason: "the answer was cut off before its end" };
   const said = readAnswer(text);
@@ -189,14 +194,28 @@ function readSummary(
   const saidTokens = estimateTokens(said);
   if (saidTokens < Math.min(saidTokensMin, targetTokens / 4))
     return { reason: `the answer was too thin, ${saidTokens} of about ${targetTokens} tokens` };
+  if (isGarbled(said, source)) return { reason: "the answer is garbled: characters were lost, or it is hardly words" };
   const cap = capOf(source, targetTokens);
   const closed = closeWithFooter(said, source.passages, cap);
   const tokens = renderedTokens(closed ?? said);
   if (closed === null && tokens <= cap) return { reason: "the answer was nothing but its last line" };
   if (closed === null || tokens > cap)
     return { reason: `the answer was too long: ${tokens} tokens, and the cap is ${cap}` };
-  return isEcho(closed, prompt) ? { reason: "the answer repeats what it was to summarise" } : { text: closed };
+  if (isEcho(said, asked.bare)) return { reason: "the answer repeats what the model was asked" };
+  return isEcho(said, asked.whole) ? { reason: "the answer repeats what it was to summarise" } : { text: closed };
 }
+
+/** What stands where a character was lost; a record may hold it, and then a summary may. */
+const lostCharacter = "\uFFFD";
+
+function isGarbled(said: string, { passages }: Source): boolean {
+  const inWords = said.replace(/[^\p{L}\p{M}\p{N}]+/gu, "").length;
+  if (inWords < wordShareMin * said.replace(/\s/g, "").length) return true;
+  return said.includes(lostCharacter) && !passages.some(({ text }) => text.includes(lostCharacter));
+}
+
+/** Of the characters of a text: prose has nine tenths, code and tables half. */
+const wordShareMin = 0.25;
 
 /** Fewer say nothing of a long source: "Done.", or three dots. */
 const saidTokensMin = 12;

@@ -6,6 +6,7 @@
 
 import { assert, LcmError } from "./errors.ts";
 import type { Timestamp } from "./model.ts";
+import { estimateTokens } from "./tokens.ts";
 
 export { estimateTokens, sumTokens } from "./tokens.ts";
 
@@ -172,7 +173,7 @@ function cutAround(text: string, match: Place, width: number, tidy: (piece: stri
   const unusedAfter = after.more ? 0 : Math.max(0, room - half - after.shown.length);
   const start = cutStart(before, half + unusedAfter);
   const end = cutEnd(after, room - characters(start).length);
-  return start + found.shown.join("") + end;
+  return start + joined(found.shown) + end;
 }
 
 /** Every line behind `> `: what somebody wrote, which cannot pass for what stands at the margin. */
@@ -198,7 +199,7 @@ function wholeMatch(text: string, match: Place): Place {
 
 /** Characters next to a place, and whether there are more beyond them. */
 interface Stretch {
-  readonly shown: readonly string[];
+  readonly shown: Characters;
   readonly more: boolean;
 }
 
@@ -218,45 +219,80 @@ function charactersAfter(text: string, from: number, reach: number, tidy: (piece
 }
 
 function cutStart({ shown, more }: Stretch, room: number): string {
-  if (!more && shown.length <= room) return shown.join("");
+  if (!more && shown.length <= room) return joined(shown);
   if (room < 1) return "";
   const earliest = Math.max(0, shown.length - (room - 1));
   let cut = earliest;
   while (cut < shown.length && cut < earliest + wordMax && isInsideWord(shown, cut)) cut++;
   const kept = shown.slice(isInsideWord(shown, cut) || cut === shown.length ? earliest : cut);
-  return `…${kept.join("").trimStart()}`;
+  return `…${joined(kept).trimStart()}`;
 }
 
 function cutEnd({ shown, more }: Stretch, room: number): string {
-  if (!more && shown.length <= room) return shown.join("");
+  if (!more && shown.length <= room) return joined(shown);
   if (room < 1) return "";
   const latest = Math.min(shown.length, room - 1);
   let cut = latest;
   while (cut > 0 && cut > latest - wordMax && isInsideWord(shown, cut)) cut--;
   const kept = shown.slice(0, isInsideWord(shown, cut) || cut === 0 ? latest : cut);
-  return `${kept.join("").trimEnd()}…`;
+  return `${joined(kept).trimEnd()}…`;
 }
 
-const blanksAndControls = /[\s\p{Cc}]+/gu;
+/** Single spaces, as most are, are passed over: quick. */
+const blanksAndControls = /[\s\p{Cc}]{2,}|[[\s\p{Cc}]--\x20]/gv;
 const lineEnds = /\r\n|[\v\f\r\u0085\u2028\u2029]/g;
 const controls = /[^\P{Cc}\t\n]+/gu;
 const isBlank = (unit: string): boolean => /[\s\p{Cc}]/u.test(unit);
 const isOfWord = (character: string | undefined): boolean =>
   character !== undefined && !/^[\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(character);
-const isInsideWord = (shown: readonly string[], at: number): boolean => isOfWord(shown[at - 1]) && isOfWord(shown[at]);
+const isInsideWord = (shown: Characters, at: number): boolean => isOfWord(shown[at - 1]) && isOfWord(shown[at]);
 
 function isInsidePair(text: string, at: number): boolean {
   return (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 && (text.charCodeAt(at) & 0xfc00) === 0xdc00;
 }
 
+/** A plain text is as good as a list of its characters, and need not be taken apart. */
+type Characters = string | readonly string[];
+
+const joined = (shown: Characters): string => (typeof shown === "string" ? shown : shown.join(""));
+
 /** Made at first use, which takes longer than all the rest of this file. */
 let graphemes: Intl.Segmenter | undefined;
 
-function characters(text: string): readonly string[] {
-  const isPlain = /^[\t\n\u0020-\u02ff]*$/.test(text);
-  if (isPlain) return text.split("");
+function characters(text: string): Characters {
+  if (!/[^\t\n\u0020-\u02ff\u2010-\u2027]/.test(text)) return text;
   graphemes ??= new Intl.Segmenter("en", { granularity: "grapheme" });
   return Array.from(graphemes.segment(text), ({ segment }) => segment);
+}
+
+// ── Beginnings ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** More characters than any text has in a token, but for long runs of one. */
+export const charactersPerToken = 16;
+const sampleCharacters = 4_000;
+
+/**
+ * How much of the beginning of a text fits into so many tokens, to one part in five hundred, and a length that does not;
+ * null if all of it fits. Looks little further than that.
+ */
+export function lengthWithin(
+  text: string,
+  tokensMax: number,
+  isTooLong: (begun: string) => boolean,
+): { readonly fitting: number; readonly tooLong: number | null } {
+  const furthest = Math.min(text.length, tokensMax * charactersPerToken);
+  if (furthest === text.length && !isTooLong(text)) return { fitting: furthest, tooLong: null };
+  // What it begins with tells about how far to look; each look counts all of it up to there.
+  const sample = text.slice(0, sampleCharacters);
+  const reach = Math.ceil((1.05 * tokensMax * sample.length) / Math.max(1, estimateTokens(sample)));
+  let [fitting, tooLong] = [0, furthest + 1];
+  for (let step = 0; tooLong - fitting > 1 + (fitting >> 9); step++) {
+    const guess = step === 0 ? reach : step === 1 ? Math.floor(reach * 0.9) : (fitting + tooLong) >> 1;
+    const middle = Math.min(Math.max(guess, fitting + 1), tooLong - 1);
+    if (isTooLong(text.slice(0, middle))) tooLong = middle;
+    else fitting = middle;
+  }
+  return { fitting, tooLong };
 }
 
 // ── Amounts ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,13 +3,13 @@
  * copied and what the target would carry from then on; what the target holds already is refused before anything happens.
  */
 
-import type { Changed, Copying, TransplantPlan } from "./changes.ts";
-import { mustFind } from "./compact.ts";
+import type { Copying, Transplanted, TransplantPlan } from "./changes.ts";
 import { summaryInShort } from "./dissolve.ts";
 import type { SummaryInShort } from "./dissolve.ts";
 import { LcmError } from "./errors.ts";
 import type { ConversationId, SummaryId } from "./model.ts";
 import type { Store } from "./ports.ts";
+import { mustFind } from "./recall.ts";
 import { promptTokens } from "./render-summary.ts";
 import { applyOrReplan } from "./replan.ts";
 import { plural, sumTokens } from "./text.ts";
@@ -98,13 +98,10 @@ async function wayOn(store: Store, { source, target, existing, copied }: Held): 
   return `${fresh}, or dissolve the earlier copy first: \`lcm dissolve ${target} --summary ${first} --purge --apply\``;
 }
 
-export interface TransplantDone extends Changed {
-  /** What was applied: the plan given, or one made again because the source had changed. */
+/** With what was applied: the plan given, or one made again because the source had changed. */
+export type TransplantDone = Omit<Extract<Transplanted, { readonly kind: "written" }>, "kind"> & {
   readonly plan: Transplantation;
-  readonly contextItems: number;
-  readonly summaries: number;
-  readonly messages: number;
-}
+};
 
 /** Null if there was nothing to copy. */
 export async function transplant(

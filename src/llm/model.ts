@@ -8,7 +8,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { APICallError, LanguageModel } from "ai";
-import { LcmError } from "../core/errors.ts";
+import { beforeDeadline } from "../core/deadline.ts";
+import { assert, LcmError } from "../core/errors.ts";
 import type { Refusal } from "../core/model.ts";
 import type { Completion, CompletionRequest, Model, Refused } from "../core/ports.ts";
 import { endpointOf } from "./choice.ts";
@@ -125,7 +126,9 @@ export async function createModel(choice: ModelChoice, deps: ModelDeps): Promise
     const deadline = performance.now() + deps.timeoutMs;
     signal.throwIfAborted();
     // Not itself cut short: a login that is being renewed must be written down.
-    const credential = await unlessAborted(findCredential(choice.provider, credentialDeps), signal);
+    const credential = await beforeDeadline(signal, findCredential(choice.provider, credentialDeps), null);
+    signal.throwIfAborted();
+    assert(credential !== null, "only the signal comes before it");
     if (credential.kind === "refused") return credential;
 
     let retries = 0;
@@ -194,13 +197,6 @@ const toldOf = ({ provider, model }: ModelChoice, refusal: Refusal): string =>
   refusal === "unknown_model"
     ? `${provider} has no model "${model}"`
     : `${provider}/${model} ${sentences[refusal] ?? refusal}`;
-
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  work.then(resolve, reject);
-  return promise;
-}
 
 /** The SDK looks into the environment for what it is not given, so it is given everything. */
 async function languageModel(

@@ -6,6 +6,7 @@
  */
 
 import { readdir } from "node:fs/promises";
+import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { LcmError } from "../core/errors.ts";
 import { fieldsOf, readIfThere, textAt, valueAt } from "./reading.ts";
@@ -19,6 +20,12 @@ export interface CustomProvider {
   /** A key, the name of a variable that holds it, or the host's way to say where it is. */
   readonly apiKey: unknown;
 }
+
+/** Where OpenClaw keeps everything. */
+export const stateDirectoryIn = (env: Env): string => fromHome(env["OPENCLAW_STATE_DIR"]?.trim() || "~/.openclaw");
+
+/** A variable's or a config's `~` has not been seen by a shell. */
+export const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? join(homedir(), path.slice(1)) : path);
 
 /** OpenClaw's config, or null if there is none. */
 export async function readOpenclawConfig(stateDir: string, env: Env): Promise<unknown> {

@@ -3,22 +3,16 @@
 import { join } from "node:path";
 import { LcmError } from "../core/errors.ts";
 import { builtInTemplates, checkTemplate, templateNames } from "../core/prompts.ts";
-import type { TemplateName, Templates } from "../core/prompts.ts";
+import type { TemplateName } from "../core/prompts.ts";
 import { readIfThere } from "./reading.ts";
 
-export interface LoadedTemplates {
-  /** Where a file cannot be used the built-in text stands, which nobody asked for: see `problems`. */
-  readonly templates: Templates;
-  /** The path of the file, or `built-in`. */
-  readonly sources: Readonly<Record<TemplateName, string>>;
-  /** Why a file cannot be used. It concerns only whoever needs that template. */
-  readonly problems: ReadonlyMap<TemplateName, LcmError>;
-}
-
 /** Files are `leaf.txt`, `condensed-d1.txt` and so on. Never throws for what is in them, or instead of them. */
-export async function loadTemplates(dir: string): Promise<LoadedTemplates> {
+export async function loadTemplates(dir: string) {
+  /** Where a file cannot be used the built-in text stands, which nobody asked for. */
   const templates: Record<TemplateName, string> = { ...builtInTemplates };
+  /** The path of the file, or `built-in`. */
   const sources: Record<TemplateName, string> = { ...builtInTemplates };
+  /** Why a file cannot be used. It concerns only whoever needs that template. */
   const problems = new Map<TemplateName, LcmError>();
   for (const name of templateNames) {
     const path = join(dir, `${name}.txt`);

@@ -23,7 +23,7 @@ export async function grantFork(runtime: Runtime, call: SpawnCall): Promise<{ ro
   const isOurs = serviceOf(runtime.settings.values, parentSessionKey) !== "left";
   if (contextMode !== "fork" || !isOurs) return undefined;
   const during = `${childSessionKey} was given leave to read`;
-  const isGiven = await patiently(runtime, childSessionKey, during, async () => {
+  const giving = runtime.inTurn(orderOf(childSessionKey), during, async () => {
     const { store, clock, settings } = await runtime.open();
     const inherited = await inheritanceOf(store, call, runtime.grants.get(parentSessionKey)?.grant);
     if (inherited.conversations.length === 0) return false;
@@ -35,26 +35,18 @@ export async function grantFork(runtime: Runtime, call: SpawnCall): Promise<{ ro
     runtime.grants.set(childSessionKey, { grant });
     return true;
   });
-  return isGiven === false ? undefined : { rollback: async () => await endChild(runtime, childSessionKey) };
+  const given = await giving.catch((error: unknown) => {
+    runtime.note(during, error);
+    return { value: false };
+  });
+  return given?.value === false ? undefined : { rollback: async () => await endChild(runtime, childSessionKey) };
 }
 
 /**
  * The parent's turn waits for it, and so not for long. What is late is done all the same, in the child's own order: a
- * grant is given before it is revoked. Null if it is late, false if it failed.
+ * grant is given before it is revoked.
  */
-async function patiently<T>(
-  runtime: Runtime,
-  childSessionKey: string,
-  during: string,
-  work: () => Promise<T>,
-): Promise<T | null | false> {
-  try {
-    return (await runtime.inTurn(`the grant of ${childSessionKey}`, during, work))?.value ?? null;
-  } catch (error) {
-    runtime.note(during, error);
-    return false;
-  }
-}
+const orderOf = (childSessionKey: string): string => `the grant of ${childSessionKey}`;
 
 /** A parent that itself reads under a grant passes that on, and the store makes nothing wider of it. */
 async function inheritanceOf(
@@ -72,7 +64,8 @@ async function inheritanceOf(
 
 /** What a child that answers a question holds is looked after by the question. */
 export async function endChild(runtime: Runtime, childSessionKey: string): Promise<void> {
-  await patiently(runtime, childSessionKey, `the grant of ${childSessionKey} was revoked`, async () => {
+  const order = orderOf(childSessionKey);
+  await runtime.attempt(order, `${order} was revoked`, async () => {
     const held = runtime.grants.get(childSessionKey);
     if (held === undefined || held.tools !== undefined) return;
     runtime.grants.delete(childSessionKey);

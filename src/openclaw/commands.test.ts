@@ -14,7 +14,7 @@ import { resolveSettings } from "../core/settings.ts";
 import { connect, openSqlite } from "../store/sqlite.ts";
 import { makeScratch } from "../testing/scratch.ts";
 import { runCommand } from "./commands.ts";
-import type { CommandContext, Llm } from "./host.ts";
+import type { CommandContext, Llm, ReadTranscript } from "./host.ts";
 import { runtimeOf } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -54,10 +54,13 @@ function createRuntime({
   return runtime;
 }
 
+/** Of a session that nothing has happened in since it was stored. */
+const unread: ReadTranscript = async () => await Promise.resolve({ kind: "missing" });
+
 /** What a person in the session reads. No line is a wide table. */
 async function say(runtime: Runtime, args?: string, more: Partial<CommandContext> = {}): Promise<string> {
   const call = { ...session, config: { agents: { defaults: { userTimezone: "Asia/Tokyo" } } }, ...more };
-  const { text } = await runCommand(runtime, args === undefined ? call : { ...call, args });
+  const { text } = await runCommand(runtime, unread, args === undefined ? call : { ...call, args });
   assert(!/\bundefined\b|\bnull\b|NaN|\[object/.test(text), text);
   return text;
 }
@@ -249,7 +252,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     const left = await say(runtime, "", { sessionKey: "agent:main:cron:1" });
     assert.match(left, /\*\*This session\*\*: It is left to OpenClaw \(`ignoreSessionPatterns`\)/);
     const { sessionKey: _, ...keyless } = session;
-    assert.match((await runCommand(runtime, keyless)).text, /This chat belongs to no session/);
+    assert.match((await runCommand(runtime, unread, keyless)).text, /This chat belongs to no session/);
     assert.equal(runtime.isOpen(), false);
     assert.match(await say(runtime, "", { sessionKey: "agent:main:subagent:1" }), /It only reads/);
     assert.equal(runtime.isOpen(), true);

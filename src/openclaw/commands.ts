@@ -9,20 +9,21 @@ import { wordsOf } from "../core/errors.ts";
 import type { Finding } from "../core/inspect.ts";
 import { isSound } from "../core/inspect.ts";
 import type { Lcm } from "../core/lcm.ts";
-import type { CompactionRecord, ContextItem, Conversation, Timestamp } from "../core/model.ts";
+import type { Timestamp } from "../core/model.ts";
 import type { StoreStatus } from "../core/ports.ts";
 import { changedSettings } from "../core/settings.ts";
 import type { Settings } from "../core/settings.ts";
 import type { Spend } from "../core/spend.ts";
 import { firstLine, formatBytes, formatCount, formatTimestamp, msToTimestamp } from "../core/text.ts";
+import { withDeadline } from "../tools/deadline.ts";
 import { count } from "../tools/show.ts";
-import type { CommandContext, TranscriptPlace } from "./host.ts";
+import type { CommandContext, ReadTranscript, TranscriptPlace } from "./host.ts";
 import { createHostModel } from "./model.ts";
 import { told } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, compactionSecondsOf, isIncognito, serviceOf } from "./sessions.ts";
 import type { Service } from "./sessions.ts";
-import { findActive } from "./transcript.ts";
+import { drainToReset, findActive } from "./transcript.ts";
 
 /** Of our engine, as the host knows it. */
 const engineId = "lossless-claw";
@@ -30,6 +31,7 @@ const engineId = "lossless-claw";
 /** A command as it was given, and what it is about. */
 interface Asked {
   readonly runtime: Runtime;
+  readonly read: ReadTranscript;
   readonly call: CommandContext;
   /** What stands behind the word. */
   readonly rest: string;
@@ -52,21 +54,20 @@ const words: ReadonlyMap<string, Word> = new Map([
 ]);
 
 /** Never throws. */
-export async function runCommand(runtime: Runtime, call: CommandContext): Promise<{ readonly text: string }> {
+export async function runCommand(
+  runtime: Runtime,
+  read: ReadTranscript,
+  call: CommandContext,
+): Promise<{ readonly text: string }> {
   const [, word = "", rest = ""] = /^\s*(\S*)\s*([^]*?)\s*$/.exec(call.args ?? "") ?? [];
   const known = words.get(word.toLowerCase() || "status");
   if (known === undefined)
     return { text: [`There is no ${code(`/lcm ${firstLine(word, 20)}`)}. There is:`, ...wordLines()].join("\n") };
   const { sessionKey = "", sessionId = "" } = call;
+  const service = serviceOf(runtime.settings.values, call.sessionKey);
+  const place = { agentId: call.agentId ?? agentOf(sessionKey), sessionKey, sessionId };
   try {
-    const lines = await known.answer({
-      runtime,
-      call,
-      rest,
-      service: serviceOf(runtime.settings.values, call.sessionKey),
-      place: { agentId: call.agentId ?? agentOf(sessionKey), sessionKey, sessionId },
-      clock: clockOf(call),
-    });
+    const lines = await known.answer({ runtime, read, call, rest, service, place, clock: clockOf(call) });
     return { text: lines.join("\n") };
   } catch (error) {
     runtime.note(`/lcm ${word} was answered`, error);
@@ -114,24 +115,21 @@ function leftWords({ service, runtime, call }: Asked): string | null {
     : "It is left to OpenClaw (`ignoreSessionPatterns`): nothing of it is stored or folded.";
 }
 
+/** A reset stands in the transcript alone, until the next turn reads it. What cannot be read now, that will. */
+async function openCaughtUp({ runtime, read, service, place }: Asked): Promise<Lcm> {
+  const lcm = await runtime.open();
+  const during = `${place.sessionKey} was caught up for a command`;
+  if (service === "served" && place.sessionId !== "")
+    await runtime.attempt(place.sessionKey, during, async () => await drainToReset(lcm, read, place));
+  return lcm;
+}
+
 const nothingYet = "Nothing is stored of it yet. From your next message on everything is, the past included.";
 
 // ── Status ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What a database tells about a session and about itself. */
-interface State {
-  readonly session: SessionState | null;
-  readonly store: StoreStatus;
-  readonly spend: Spend;
-}
-
-interface SessionState {
-  readonly conversation: Conversation;
-  readonly segments: readonly Conversation[];
-  readonly due: Due;
-  readonly summaries: readonly ContextItem[];
-  readonly last: CompactionRecord | null;
-}
+type State = Awaited<ReturnType<typeof readState>>;
 
 async function tellStatus(asked: Asked): Promise<readonly string[]> {
   const { runtime, service } = asked;
@@ -161,16 +159,16 @@ const section = (title: string, lines: readonly string[]): readonly string[] =>
     ? ["", `**${title}**: ${lines.join("")}`]
     : ["", `**${title}**`, ...lines.map((line) => `- ${line}`)];
 
-async function readState({ runtime, place, service }: Asked): Promise<State> {
-  const lcm = await runtime.open();
+async function readState(asked: Asked) {
+  const lcm = await openCaughtUp(asked);
   return {
-    session: service === "served" ? await readSession(lcm, place) : null,
+    session: asked.service === "served" ? await readSession(lcm, asked.place) : null,
     store: await lcm.store.status(),
     spend: await lcm.spend(),
   };
 }
 
-async function readSession(lcm: Lcm, place: TranscriptPlace): Promise<SessionState | null> {
+async function readSession(lcm: Lcm, place: TranscriptPlace) {
   const { store } = lcm;
   const conversation = await findActive(store, place);
   if (conversation === null) return null;
@@ -312,7 +310,7 @@ async function examine(asked: Asked): Promise<readonly string[]> {
   const left = leftWords(asked);
   if (left !== null) return [`**This session**: ${left}`];
   const { sessionKey, agentId } = asked.place;
-  const lcm = await asked.runtime.open();
+  const lcm = await openCaughtUp(asked);
   const segments = await lcm.store.conversations({ sessionKey, agentId, includeHidden: true });
   if (segments.length === 0) return [`**This session**: ${nothingYet}`];
   const findings: Finding[] = [];
@@ -342,19 +340,21 @@ async function fold(asked: Asked): Promise<readonly string[]> {
   const { runtime, call, rest } = asked;
   const left = leftWords(asked);
   if (left !== null) return [`**This session**: ${left}`, "`/compact` is OpenClaw's own here."];
-  const lcm = await runtime.open();
+  const lcm = await openCaughtUp(asked);
   const conversation = await findActive(lcm.store, asked.place);
   if (conversation === null) return [`**This session**: ${nothingYet}`];
   const llm = call.runtimeContext?.llm;
   const model = llm === undefined ? null : lcm.metered(createHostModel(llm, runtime));
-  const report = await lcm.compact({
-    conversation: conversation.id,
-    mode: "sweep",
-    force: true,
-    signal: AbortSignal.timeout(compactionSecondsOf(call.config) * 1_000),
-    ...(model === null ? {} : { model }),
-    ...(rest === "" ? {} : { customInstructions: rest }),
-  });
+  const report = await withDeadline(compactionSecondsOf(call.config) * 1_000, undefined, async (signal) =>
+    lcm.compact({
+      conversation: conversation.id,
+      mode: "sweep",
+      force: true,
+      signal,
+      ...(model === null ? {} : { model }),
+      ...(rest === "" ? {} : { customInstructions: rest }),
+    }),
+  );
   const byLevel = Map.groupBy(report.passes, ({ level }) => level);
   return [
     `${report.compacted ? "✅ " : ""}${sentence(wordsOf(report.message))}`,

@@ -141,12 +141,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
       const during = `a prompt of ${call.sessionKey} was assembled`;
       const current = attempt;
       const assembled = async () => await assembleFor(await runtime.open(), call, current);
-      try {
-        shown = behind === null ? ((await runtime.inTurn(during, during, assembled))?.value ?? null) : null;
-      } catch (error) {
-        runtime.note(during, error);
-        shown = null;
-      }
+      shown = behind === null ? ((await runtime.attempt(during, during, assembled))?.value ?? null) : null;
       // Without what came last the model would answer to an old state of things: the host has that.
       shown ??= fitted(call, budgetOf(attempt, call, memory, 0));
       attempt.shownTokens = shown.estimatedTokens + addedBy(shown);
@@ -157,7 +152,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
       // The host waits for this before the next turn. So what takes a model is only begun here.
       if (isServed(call) && call.runtimeContext?.allowDeferredCompactionExecution === true) {
         const during = `${call.sessionKey} was looked after`;
-        await runtime.inTurn(during, during, async () => await beginFolding(call, during));
+        await runtime.attempt(during, during, async () => await beginFolding(call));
       }
       return { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
     },
@@ -206,18 +201,14 @@ export function createEngine(deps: EngineDeps): ContextEngine {
     return { messages: [...messages.slice(0, end), ...live], estimatedTokens: tokens, ...addition };
   }
 
-  async function beginFolding(call: SessionCall, during: string): Promise<void> {
+  async function beginFolding(call: SessionCall): Promise<void> {
     const place = placeOf(call);
-    try {
-      const lcm = await runtime.open();
-      const conversation = await findActive(lcm.store, place);
-      if (conversation === null) return;
-      const { promptBudget } = memoryIn(place);
-      if (promptBudget !== null && promptBudget > 0) await lcm.store.setPromptBudget(conversation.id, promptBudget);
-      if ((await lcm.due(conversation.id)).kind !== "nothing") runtime.compactSoon(conversation.id, modelOf(call));
-    } catch (error) {
-      runtime.note(during, error);
-    }
+    const lcm = await runtime.open();
+    const conversation = await findActive(lcm.store, place);
+    if (conversation === null) return;
+    const { promptBudget } = memoryIn(place);
+    if (promptBudget !== null && promptBudget > 0) await lcm.store.setPromptBudget(conversation.id, promptBudget);
+    if ((await lcm.due(conversation.id)).kind !== "nothing") runtime.compactSoon(conversation.id, modelOf(call));
   }
 
   async function compactNow(call: CompactCall): Promise<CompactResult> {
@@ -266,18 +257,12 @@ export function createEngine(deps: EngineDeps): ContextEngine {
   /** A run that no transcript is kept of: its messages have no ids, but each has its time. */
   async function storeStandalone(call: SessionCall, messages: readonly HostMessage[]): Promise<number> {
     const place = placeOf(call);
-    const during = `a run of ${place.sessionKey} was stored`;
-    try {
-      const stored = await runtime.inTurn(place.sessionKey, during, async () => {
-        const lcm = await runtime.open();
-        const conversation = await lcm.store.open(place);
-        return (await lcm.ingest(conversation.id, itemsOf(lcm, messages, timeKeys()))).messages.length;
-      });
-      return stored?.value ?? 0;
-    } catch (error) {
-      runtime.note(during, error);
-      return 0;
-    }
+    const stored = await runtime.attempt(place.sessionKey, `a run of ${place.sessionKey} was stored`, async () => {
+      const lcm = await runtime.open();
+      const conversation = await lcm.store.open(place);
+      return (await lcm.ingest(conversation.id, itemsOf(lcm, messages, timeKeys()))).messages.length;
+    });
+    return stored?.value ?? 0;
   }
 }
 

@@ -65,9 +65,7 @@ export interface HostRuntime {
 }
 
 /** Of `session_end`; others have more. */
-export interface HookEvent {
-  readonly sessionId?: string;
-  readonly sessionKey?: string;
+export interface HookEvent extends SessionNames {
   readonly reason?: string;
 }
 
@@ -124,8 +122,6 @@ export interface LlmRequest {
 
 export interface LlmAnswer {
   readonly text: string;
-  readonly provider?: string;
-  readonly model?: string;
   readonly stopReason?: string;
   readonly usage?: {
     readonly inputTokens?: number;
@@ -185,7 +181,7 @@ export interface ContextEngine {
     readonly reason?: string;
   }>;
   /** The next turn of the session waits until it returns, whatever the host calls it. */
-  maintain(call: SessionCall & { readonly abortSignal?: AbortSignal }): Promise<{
+  maintain(call: SessionCall): Promise<{
     readonly changed: boolean;
     readonly bytesFreed: number;
     readonly rewrittenEntries: number;
@@ -254,7 +250,6 @@ export interface AssembleResult {
 }
 
 export interface CompactCall extends SessionCall {
-  readonly agentId?: string;
   readonly tokenBudget?: number;
   readonly force?: boolean;
   /** What the provider has counted, if it was its refusal that led here. */

@@ -93,19 +93,15 @@ interface Trace {
 }
 
 /** Messages in their order, and where each mark is among them. */
-interface Side {
-  readonly traces: readonly Trace[];
-  readonly places: ReadonlyMap<string, readonly number[]>;
-  add(message: Message | NewMessage): void;
-}
+type Side = ReturnType<typeof createSide>;
 
-function createSide(): Side {
+function createSide() {
   const traces: Trace[] = [];
   const places = new Map<string, number[]>();
   return {
     traces,
     places,
-    add(message) {
+    add(message: Message | NewMessage): void {
       const trace = traceOf(message);
       const at = traces.push(trace) - 1;
       for (const mark of trace.marks) {
@@ -117,16 +113,11 @@ function createSide(): Side {
   };
 }
 
-interface Held {
-  /** What came without a line of the host's transcript, of all segments of the session, oldest first. */
-  readonly older: Side;
-  /** Keys of what came with one: read before, by a run that broke off. */
-  readonly known: ReadonlySet<string>;
-}
-
-async function readHeld(store: Store, { id }: Conversation): Promise<Held> {
+async function readHeld(store: Store, { id }: Conversation) {
   const family = await store.conversations({ familyOf: id, includeHidden: true });
+  /** What came without a line of the host's transcript, of all segments of the session, oldest first. */
   const older = createSide();
+  /** Keys of what came with one: read before, by a run that broke off. */
   const known = new Set<string>();
   for (const segment of family.toSorted((a, b) => a.id - b.id)) {
     for (let afterSeq = 0; ;) {
@@ -143,14 +134,9 @@ async function readHeld(store: Store, { id }: Conversation): Promise<Held> {
   return { older, known };
 }
 
-interface Said {
-  readonly said: Side;
-  /** Lines that are no messages, and which message comes next. */
-  readonly others: readonly { readonly key: string; readonly before: number }[];
-}
-
-async function readSaid(pages: AsyncIterable<readonly Appendable[]>, known: ReadonlySet<string>): Promise<Said> {
+async function readSaid(pages: AsyncIterable<readonly Appendable[]>, known: ReadonlySet<string>) {
   const said = createSide();
+  /** Lines that are no messages, and which message comes next. */
   const others: { readonly key: string; readonly before: number }[] = [];
   for await (const page of pages) {
     await breathe(); // A host that reads its transcript without waiting for anything would be held up by all of it.

@@ -525,10 +525,31 @@ describe("the plugin", () => {
     await inWorld(async (world) => {
       await world.host.turn(key, { says: "one" });
       const asked = { agentId: "main", sessionKey: key, args: "status" };
-      const { text } = await runCommand(world.runtime, asked);
+      const { text } = await runCommand(world.runtime, world.host.read, asked);
       const { sessionId } = world.host.placeOf(key);
-      assert.equal(text, (await runCommand(world.runtime, { ...asked, sessionId })).text);
+      assert.equal(text, (await runCommand(world.runtime, world.host.read, { ...asked, sessionId })).text);
       assert.doesNotMatch(text, /nothing is stored/i);
+    });
+  });
+
+  it("tells of a session that was reset just now as it is now, and takes no turn that is under way for said", async () => {
+    await inWorld(async (world) => {
+      for (const says of ["one", "two"]) await world.host.turn(key, { says });
+      const tell = async (args: string): Promise<string> => {
+        const call = { ...world.host.placeOf(key), args };
+        return (await runCommand(world.runtime, world.host.read, call)).text;
+      };
+      assert.match(await tell("status"), /\n- 4 messages stored\n/);
+      world.host.slash(key, "/before");
+      for (const reason of ["new", "reset"] as const) world.host.reset(key, reason);
+      world.host.slash(key, "/after");
+      const now = await tell("status");
+      assert.match(now, /\n- 0 messages stored, and 6 in 2 earlier segments\n/);
+      assert.match(now, /Context: 0 of /);
+      assert.match(await tell("compact"), /^Nothing/);
+      assert.equal(await tell("status"), now);
+      await world.host.turn(key, { says: "three" });
+      assert.match(await tell("status"), /\n- 4 messages stored, and 6 in 2 earlier segments\n/);
     });
   });
 

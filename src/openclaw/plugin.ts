@@ -5,13 +5,13 @@
  */
 
 import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { wordsOf } from "../core/errors.ts";
 import type { Timestamp } from "../core/model.ts";
 import { resolveSettings } from "../core/settings.ts";
+import { fromHome, stateDirectoryIn } from "../llm/openclaw-files.ts";
 import { tools } from "../tools/tools.ts";
-import type { ContextEngine, HostConfig, PluginApi } from "./host.ts";
+import type { ContextEngine, HostConfig, PluginApi, ReadTranscript } from "./host.ts";
 import { runtimeOf } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import { createTool } from "./tools.ts";
@@ -37,9 +37,9 @@ export default {
         acceptsArgs: true,
         requireAuth: true,
         async handler(call) {
-          const { runCommand } = await import("./commands.ts");
           try {
-            return await runCommand(runtime(), call);
+            const [{ runCommand }, read] = await Promise.all([import("./commands.ts"), loadReading()]);
+            return await runCommand(runtime(), read, call);
           } catch (error) {
             return { text: `⚠️ ${wordsOf(error)}` }; // A wrong setting: there is nothing to ask yet.
           }
@@ -63,7 +63,7 @@ export default {
 
 function findRuntime(api: PluginApi): Runtime {
   const settings = resolveSettings({ env: process.env, config: configIn(api.config) });
-  const path = resolve(fromHome(settings.values.databasePath ?? join(stateDirectory(), "lcm.db")));
+  const path = resolve(fromHome(settings.values.databasePath ?? join(stateDirectoryIn(process.env), "lcm.db")));
   return runtimeOf({
     path,
     settings,
@@ -75,7 +75,7 @@ function findRuntime(api: PluginApi): Runtime {
     },
     async templates() {
       const { loadTemplates } = await import("../llm/templates.ts");
-      const dir = resolve(fromHome(settings.values.promptDir ?? join(stateDirectory(), "lcm-prompts")));
+      const dir = resolve(fromHome(settings.values.promptDir ?? join(stateDirectoryIn(process.env), "lcm-prompts")));
       const { templates, problems } = await loadTemplates(dir);
       for (const problem of problems.values()) api.logger.warn(`${problem.message}; the built-in text is used instead`);
       return templates;
@@ -84,15 +84,12 @@ function findRuntime(api: PluginApi): Runtime {
 }
 
 async function createEngineFor(runtime: Runtime): Promise<ContextEngine> {
-  const [{ createEngine }, { readSessionTranscriptRawDelta }] = await Promise.all([
-    import("./engine.ts"),
-    import("openclaw/plugin-sdk/session-transcript-runtime"),
-  ]);
+  const [{ createEngine }, readTranscript] = await Promise.all([import("./engine.ts"), loadReading()]);
   return createEngine({
     id,
     version: version(),
     runtime,
-    readTranscript: readSessionTranscriptRawDelta,
+    readTranscript,
     async delegateCompaction(call) {
       const { delegateCompactionToRuntime } = await import("openclaw/plugin-sdk/core");
       return await delegateCompactionToRuntime(call);
@@ -100,12 +97,11 @@ async function createEngineFor(runtime: Runtime): Promise<ContextEngine> {
   });
 }
 
+const loadReading = async (): Promise<ReadTranscript> =>
+  (await import("openclaw/plugin-sdk/session-transcript-runtime")).readSessionTranscriptRawDelta;
+
 /** As the operator wrote it: in what the host hands over, defaults look as if they had been written. */
 const configIn = ({ plugins }: HostConfig): Readonly<Record<string, unknown>> => plugins?.entries?.[id]?.config ?? {};
-
-const stateDirectory = (): string => fromHome(process.env["OPENCLAW_STATE_DIR"]?.trim() || "~/.openclaw");
-
-const fromHome = (path: string): string => (/^~(?=$|[/\\])/.test(path) ? join(homedir(), path.slice(1)) : path);
 
 function version(): string {
   const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8"));

@@ -72,6 +72,8 @@ export interface Runtime {
     during: string,
     work: (left: AbortSignal) => Promise<T>,
   ): Promise<{ readonly value: T } | null>;
+  /** The same for what the host need not hear of: a failure is noted, and is null too. */
+  attempt<T>(session: string, during: string, work: () => Promise<T>): Promise<{ readonly value: T } | null>;
   /** What is due for a conversation is folded, without anybody waiting; nothing if that is under way already. */
   compactSoon(conversation: ConversationId, model: Model | null): void;
   isCompacting(conversation: ConversationId): boolean;
@@ -200,6 +202,14 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
         return null;
       } finally {
         left.abort();
+      }
+    },
+    async attempt(session, during, work) {
+      try {
+        return await self.inTurn(session, during, work);
+      } catch (error) {
+        self.note(during, error);
+        return null;
       }
     },
     compactSoon(conversation, model) {

@@ -98,6 +98,19 @@ export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPla
   return { conversation, messages, turn: named, isKept: true };
 }
 
+/**
+ * Stores what came up to the last reset, for who asks between turns how the session stands. What stands behind it may be
+ * of a turn that is under way, which is shown by the host until it is committed.
+ */
+export async function drainToReset(lcm: Lcm, read: ReadTranscript, place: TranscriptPlace): Promise<void> {
+  const active = await findActive(lcm.store, place);
+  if (active === null || active.hostCursor === null) return;
+  let last: number | null = null;
+  for await (const { events } of pagesFrom(createReader(read, place), active.hostCursor))
+    last = events.findLast(({ event }) => beginsSegment(event, keepAll))?.seq ?? last;
+  if (last !== null) await drain(lcm, readingTo(read, last), place);
+}
+
 /** A turn that is known already may come with rows that are not: they are stored without it. */
 async function append(
   lcm: Lcm,
@@ -185,18 +198,16 @@ async function findStart(
 ): Promise<Conversation | null> {
   const family = (await familyOf(store, place)).filter(({ sessionId }) => sessionId === place.sessionId);
   const newest = family.find(({ active }) => active) ?? null;
-  for (let cursor = start; ;) {
-    const page = await readFrom(cursor, eventsPerPage);
-    if (page.kind !== "page" || page.events.length === 0) return newest;
-    for (const { event } of page.events) {
+  for await (const { events } of pagesFrom(readFrom, start)) {
+    for (const { event } of events) {
       if (beginsSegment(event, keep)) return family.toSorted((a, b) => a.id - b.id)[0] ?? null;
       if (!isMessageRow(event) || keep.isPast(event.id)) continue;
       for (const each of family)
         if ((await store.messages({ conversation: each.id, keys: [event.id] })).length > 0) return each;
       return newest;
     }
-    cursor = page.cursor;
   }
+  return newest;
 }
 
 const familyOf = async (store: Store, { sessionKey, agentId }: TranscriptPlace): Promise<readonly Conversation[]> =>
@@ -257,13 +268,7 @@ async function createFilter(lcm: Lcm, conversation: Conversation | null, readFro
 }
 
 async function* pagesOf(lcm: Lcm, readFrom: ReadFrom): AsyncGenerator<readonly Appendable[]> {
-  for (let cursor: string | null = null; ;) {
-    const page = await readFrom(cursor, eventsPerPage);
-    if (page.kind !== "page" || page.events.length === 0) return;
-    yield itemsOf(lcm, page);
-    if (!page.hasMore) return;
-    cursor = page.cursor;
-  }
+  for await (const page of pagesFrom(readFrom, null)) yield itemsOf(lcm, page);
 }
 
 function itemsOf({ clock }: Lcm, { events }: Page): readonly Appendable[] {
@@ -316,6 +321,29 @@ function createReader(read: ReadTranscript, place: TranscriptPlace): ReadFrom {
     const row = await read({ ...from, maxEvents: 1, maxBytes: Math.min(bytesMax, page.requiredBytes) });
     if (row.kind !== "page" || row.requiredBytes === undefined) return row;
     throw new LcmError("unavailable", `a row of ${row.requiredBytes} bytes is more than the host hands over`);
+  };
+}
+
+/** The pages behind a place, as long as there are any. */
+async function* pagesFrom(readFrom: ReadFrom, start: string | null): AsyncGenerator<Page> {
+  for (let cursor = start; ;) {
+    const page = await readFrom(cursor, eventsPerPage);
+    if (page.kind !== "page" || page.events.length === 0) return;
+    yield page;
+    if (!page.hasMore) return;
+    cursor = page.cursor;
+  }
+}
+
+/** As if nothing had been written behind that row yet. */
+function readingTo(read: ReadTranscript, lastSeq: number): ReadTranscript {
+  return async (from) => {
+    const page = await read(from);
+    const kept = page.kind === "page" ? page.events.filter(({ seq }) => seq <= lastSeq) : [];
+    if (page.kind !== "page" || kept.length === page.events.length) return page;
+    return kept.length === 0
+      ? { ...page, events: [], hasMore: false }
+      : await read({ ...from, maxEvents: kept.length });
   };
 }
 

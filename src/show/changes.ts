@@ -3,7 +3,7 @@
 import type { Change, PlannedUndo } from "../core/history.ts";
 import { formatTimestamp } from "../core/text.ts";
 import { diffLines, unifiedDiff } from "./diff.ts";
-import type { Page } from "./page.ts";
+import type { Page } from "./render.ts";
 import { breakLines, createSpans, cut, listed, oneLine, plural, table } from "./render.ts";
 
 /** A change beside others. */

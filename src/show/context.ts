@@ -7,7 +7,7 @@ import { messageName } from "../core/model.ts";
 import type { Conversation, Json, Message, MessageId, Summary, SummaryId, Timestamp } from "../core/model.ts";
 import { formatCount } from "../core/text.ts";
 import { inShort, openingOf } from "./messages.ts";
-import type { Page } from "./page.ts";
+import type { Page } from "./render.ts";
 import { cut, harmless, oneLine, plural, widthOf } from "./render.ts";
 
 /** A message of the prompt, with what is stored about where it comes from. */

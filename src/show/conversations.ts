@@ -2,25 +2,20 @@
 
 import type { Conversation, Timestamp } from "../core/model.ts";
 import { timestampToMs } from "../core/text.ts";
-import type { Page } from "./page.ts";
 import { clockTime, cut, oneLine } from "./render.ts";
-import type { Paint } from "./render.ts";
+import type { Page, Paint } from "./render.ts";
 
 /** Which conversation an answer is about. */
 export const headline = ({ paint, columns }: Page, conversation: Conversation): string =>
   paint.strong(cut(`conversation ${conversation.id} · ${nameOf(conversation)}`, columns));
 
-export function nameOf({
-  title,
-  sessionKey,
-  sessionId,
-  active,
-  hidden,
-}: Pick<Conversation, "title" | "sessionKey" | "sessionId" | "active" | "hidden">): string {
-  const name = oneLine(title ?? sessionKey ?? sessionId);
-  const state = hidden ? " (hidden)" : active ? "" : " (earlier)";
-  return name + state;
-}
+/** With what is to be said where it is not the present one. */
+export const nameOf = (conversation: Named & Pick<Conversation, "active" | "hidden">): string =>
+  bareName(conversation) + (conversation.hidden ? " (hidden)" : conversation.active ? "" : " (earlier)");
+
+type Named = Pick<Conversation, "title" | "sessionKey" | "sessionId">;
+
+export const bareName = ({ title, sessionKey, sessionId }: Named): string => oneLine(title ?? sessionKey ?? sessionId);
 
 const minuteMs = 60_000;
 

@@ -1,9 +1,8 @@
 /** Two texts as a unified diff, and that diff as a person reads it: signs in front, colours if there are any. */
 
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
-import type { Output } from "./page.ts";
 import { harmless, wrap } from "./render.ts";
-import type { Paint } from "./render.ts";
+import type { Output, Paint } from "./render.ts";
 
 /** In the form that `diff -u` has: `---` and `+++`, then hunks. Empty if the texts are equal. */
 export function unifiedDiff(old: string, now: string): string {

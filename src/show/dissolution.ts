@@ -6,7 +6,7 @@ import { summaryOverheadTokens } from "../core/render-summary.ts";
 import { formatCount, formatRange } from "../core/text.ts";
 import { comparison } from "./make-up.ts";
 import { openingOf } from "./messages.ts";
-import type { Page } from "./page.ts";
+import type { Page } from "./render.ts";
 import { cut, facts, plural, table } from "./render.ts";
 
 /** How wide the names of the facts are, with what separates them from the values. */

@@ -2,8 +2,9 @@
 
 import type { Finding, Inspection } from "../core/inspect.ts";
 import type { Level } from "../core/model.ts";
+import type { Mending } from "../core/ports.ts";
 import { formatCount } from "../core/text.ts";
-import type { Page } from "./page.ts";
+import type { Page } from "./render.ts";
 import { breakLines, oneLine, plural } from "./render.ts";
 
 /** What is told of a database, and of what is set for it. */
@@ -160,4 +161,28 @@ function findingLines(page: Page, finding: ToldFinding, isWhole = false): readon
   if (!isWhole) return [`    ${page.paint.soft([...place, subject].join(", "))}`];
   const words = [...place, ...(message.includes(subject) ? [] : [subject])].join(", ");
   return broken(page, `${page.paint.soft(words === "" ? "" : `${words}: `)}${oneLine(message)}`, "    ");
+}
+
+// ── Setting right ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What would be set right in a conversation. */
+export function mendingLines(page: Page, mending: Mending): readonly string[] {
+  const { conversation, times, sources, context, summaries, recount, unindexed } = mending;
+  const { added = 0, dropped = 0, reordered = false } = context ?? {};
+  const inContext = [
+    added > 0 && `${plural(added, "item")} put back`,
+    dropped > 0 && `${plural(dropped, "item")} left out`,
+    reordered && "put in order",
+  ].filter((words) => words !== false);
+  const said = [
+    times.length > 0 && `${plural(times.length, "time")} written in UTC with milliseconds`,
+    sources.length > 0 &&
+      `sources of ${plural(sources.length, "summary", "summaries")}: without links to nothing, and in order`,
+    inContext.length > 0 && `context: ${inContext.join(", ")}`,
+    summaries.length > 0 &&
+      `depth, range or count of ${plural(summaries.length, "summary", "summaries")} worked out again`,
+    recount && "running totals counted again",
+    unindexed.length > 0 && `${plural(unindexed.length, "row")} brought into the search index`,
+  ].filter((words) => words !== false);
+  return [`  conversation ${conversation}`, ...said.flatMap((line) => broken(page, line, "    "))];
 }

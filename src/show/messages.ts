@@ -2,7 +2,7 @@
 
 import { isObject, messageFromStore } from "../core/content.ts";
 import type { Json, Message, Part, Summary } from "../core/model.ts";
-import type { Page } from "./page.ts";
+import type { Page } from "./render.ts";
 import { harmless, oneLine } from "./render.ts";
 
 /** A message in one line: what it says, and what it calls. */

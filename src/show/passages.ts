@@ -2,7 +2,7 @@
 
 import type { ConversationId, MessageId, Role, SummaryId, Timestamp } from "../core/model.ts";
 import { messageName } from "../core/model.ts";
-import type { Page } from "./page.ts";
+import type { Page } from "./render.ts";
 import { harmless, plural, spanOf, wrap } from "./render.ts";
 
 type Passage = {

@@ -6,7 +6,7 @@
 import { stripVTControlCharacters } from "node:util";
 import picocolors from "picocolors";
 import type { Role, Timestamp } from "../core/model.ts";
-import { formatCount, formatTimestamp, timestampToMs } from "../core/text.ts";
+import { formatTimestamp, timestampToMs } from "../core/text.ts";
 
 /** Colours by what they mean. */
 export interface Paint {
@@ -22,6 +22,27 @@ export interface Paint {
   readonly role: (role: Role, text: string) => string;
   /** A summary of this depth. */
   readonly depth: (depth: number, text: string) => string;
+}
+
+/** Where text goes: a terminal, a file or another program. */
+export interface Output {
+  readonly stream: NodeJS.WritableStream;
+  readonly isTerminal: boolean;
+  /** Width of the terminal; null where there is none and no width was asked for. */
+  readonly columns: number | null;
+  readonly colour: boolean;
+}
+
+export interface Page {
+  readonly paint: Paint;
+  /** How wide a line may be. Where there is no terminal, so wide that whoever reads it is not flooded. */
+  readonly columns: number;
+  /** The same where there is a terminal; null where nothing needs to be broken or cut. */
+  readonly bounds: number | null;
+  /** The zone in which times are shown. */
+  readonly zone: string;
+  /** `lcm …` commands in these words as they would have to be typed here. */
+  readonly typed: (words: string) => string;
 }
 
 export function createPaint(colour: boolean): Paint {
@@ -77,9 +98,7 @@ export function spanOf(earliest: Timestamp, latest: Timestamp, zone: string, lef
   return isShort ? `${from.slice(leftOut)}…${to.slice(11)}` : `${from.slice(leftOut, 10)}…${to.slice(leftOut, 10)}`;
 }
 
-/** `1 message`, `1,234 messages`. */
-export const plural = (count: number, one: string, many = `${one}s`): string =>
-  `${formatCount(count)} ${count === 1 ? one : many}`;
+export { plural } from "../core/text.ts";
 
 /** `one`, `one and two`, `one, two and three`. */
 export const listed = (items: readonly string[]): string =>

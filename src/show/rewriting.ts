@@ -8,7 +8,7 @@ import type { Spend } from "../core/spend.ts";
 import { formatCount, formatRange, parseTimestamp } from "../core/text.ts";
 import { costOf } from "./cost.ts";
 import type { Cost } from "./cost.ts";
-import type { Page } from "./page.ts";
+import type { Page } from "./render.ts";
 import { breakLines, facts, oneLine, plural, table } from "./render.ts";
 import { callLines, modelLines } from "./summariser.ts";
 import type { NamedModel } from "./summariser.ts";

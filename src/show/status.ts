@@ -7,7 +7,7 @@ import type { ChangedSetting } from "../core/settings.ts";
 import type { Spend } from "../core/spend.ts";
 import type { Pressure, Standing } from "../core/standing.ts";
 import { formatBytes, formatCount, formatTimestamp } from "../core/text.ts";
-import type { Page } from "./page.ts";
+import type { Page } from "./render.ts";
 import { oneLine, plural } from "./render.ts";
 import { modelLines } from "./summariser.ts";
 import type { NamedModel } from "./summariser.ts";

@@ -4,7 +4,7 @@ import type { Refusal } from "../core/model.ts";
 import type { Spend } from "../core/spend.ts";
 import { formatCount } from "../core/text.ts";
 import type { Cost } from "./cost.ts";
-import type { Page } from "./page.ts";
+import type { Page } from "./render.ts";
 import { listed, plural } from "./render.ts";
 
 /** A model as people are told of it. */

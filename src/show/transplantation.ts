@@ -3,9 +3,10 @@
 import type { Conversation, ConversationId } from "../core/model.ts";
 import { formatCount } from "../core/text.ts";
 import type { Transplantation, TransplantDone } from "../core/transplant.ts";
+import { bareName } from "./conversations.ts";
 import { openingOf } from "./messages.ts";
-import type { Page } from "./page.ts";
-import { cut, oneLine, padEnd, padStart, plural } from "./render.ts";
+import type { Page } from "./render.ts";
+import { cut, padEnd, padStart, plural } from "./render.ts";
 
 const rowsShown = 30;
 
@@ -20,8 +21,8 @@ export function transplantationLines(
   const title = (text: string): string => paint.strong(text);
   const ends = [
     title(`Transplant: conversation ${source.id} → conversation ${target.id}`),
-    ...[["from", source] as const, ["into", target] as const].map(([word, { title: name, sessionKey, sessionId }]) =>
-      paint.soft(cut(`  ${word} ${oneLine(name ?? sessionKey ?? sessionId)}`, page.columns)),
+    ...[["from", source] as const, ["into", target] as const].map(([word, conversation]) =>
+      paint.soft(cut(`  ${word} ${bareName(conversation)}`, page.columns)),
     ),
     "",
   ];

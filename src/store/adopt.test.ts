@@ -119,10 +119,15 @@ describe("adopting: what the older program left in texts", () => {
 
   it("says of itself when something was last said", async () => {
     for (const version of fixtureVersions) {
-      await adopted(older(version), async (store) => {
-        const times = (await store.messages({ conversation: first })).map(({ at }) => at).toSorted();
-        assert.equal((await store.conversation(first))?.lastMessageAt, times.at(-1));
-      });
+      const begun = "UPDATE messages SET created_at = '2025-01-01 00:00:00' WHERE message_id = 1";
+      await adopted(
+        older(version, (db) => db.exec(begun)),
+        async (store) => {
+          const times = (await store.messages({ conversation: first })).map(({ at }) => at).toSorted();
+          assert.equal((await store.conversation(first))?.lastMessageAt, times.at(-1));
+          assert.notEqual(times[0], times.at(-1));
+        },
+      );
     }
   });
 
@@ -885,6 +890,14 @@ describe("adopting: damage that the older program left", () => {
       await checkSound(store);
       assert.deepEqual((await store.summaries({ conversation: first }))[0]!.fileIds, [] satisfies FileId[]);
       assert.equal(rowsOf(path, "SELECT 1 FROM older_summaries WHERE file_ids = '[broken'").length, 14);
+    });
+  });
+
+  it("keeps which files a summary tells of", async () => {
+    const file: FileId = "file_0123456789abcdef";
+    const path = older("0.15.3", (db) => db.exec(`UPDATE summaries SET file_ids = '["${file}"]'`));
+    await adopted(path, async (store) => {
+      for (const { fileIds } of await store.summaries({ conversation: first })) assert.deepEqual(fileIds, [file]);
     });
   });
 

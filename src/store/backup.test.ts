@@ -327,6 +327,14 @@ describe("restoring", () => {
     assert.deepEqual(contentsOf(path), contentsOf(backup));
   });
 
+  it("takes a file in which nothing was written yet for none", async () => {
+    const backup = await living();
+    const path = join(folder(), "lcm.db");
+    writeFileSync(path, "");
+    assert.equal((await restore(backup, path, defaultFilesDir(path), now)).replaced, null);
+    assert.deepEqual(contentsOf(path), contentsOf(backup));
+  });
+
   it("replaces a damaged database, and keeps its bytes", async () => {
     const backup = await living(["good"]);
     for (const damage of ["cut off", "overwritten"] as const) {

@@ -2,8 +2,12 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
 import { messageToStore } from "../core/content.ts";
+
+import { inspect } from "../core/inspect.ts";
+import { applyFixes, planFixes } from "../core/mend.ts";
 import type { Timestamp } from "../core/model.ts";
 import { foldPlaces, shownTexts } from "../testing/contract/ground.ts";
 import { checkSound } from "../testing/lossless.ts";
@@ -11,7 +15,8 @@ import { makeScratch } from "../testing/scratch.ts";
 import { user } from "../testing/scripted-host.ts";
 import { openSqlite } from "./sqlite.ts";
 
-const store = await openSqlite({ path: join(makeScratch("branch"), "lcm.db"), housekeeping: false });
+const path = join(makeScratch("branch"), "lcm.db");
+const store = await openSqlite({ path, housekeeping: false });
 after(async () => await store.close());
 
 const at = "2026-02-17T07:37:00.000Z" as Timestamp;
@@ -43,6 +48,15 @@ describe("what comes late", () => {
     assert.equal(await hears(["g", null]), "a b c d e f g", "nothing is missing any more");
   });
 
+  it("is no branch that was left, once it is in its place", async () => {
+    const { id, hears } = await talk(["a", null], ["c", "b"]);
+    assert.equal(await hears(["b", "a"]), "a b c");
+    assert.deepEqual(
+      (await store.messages({ conversation: id })).map(({ aside }) => aside),
+      [null, null, null],
+    );
+  });
+
   it("does not hold up what goes on meanwhile", async () => {
     const { hears } = await talk(["a", null], ["f", "e"]);
     assert.equal(await hears(["c", null], ["g", "f"]), "a c f g");
@@ -53,6 +67,31 @@ describe("what comes late", () => {
     const { hears } = await talk(["a", null], ["c", "b"], ["e", "d"]);
     assert.equal(await hears(["d", null]), "a c d e");
     assert.equal(await hears(["b", null]), "a b c d e");
+  });
+
+  it("opens a gap of its own when its own parent is missing too, back to where all is known", async () => {
+    const { id, hears } = await talk(["a", null], ["f", "e"]);
+    assert.equal(await hears(["e", "d"]), "a e f");
+    assert.equal(await hears(["d", "c"], ["g", "f"]), "a d e f g");
+    assert.equal(await hears(["c", "a"]), "a c d e f g");
+    assert.equal(await hears(["h", "d"]), "a c d h", "and it is a place to go back to");
+    await checkSound(store, [id]);
+    const again = await talk(["a", null], ["f", "e"]);
+    assert.equal(await again.hears(["e", "d"], ["d", "c"], ["c", "a"]), "a c d e f", "in one append as well");
+  });
+
+  it("leaves such a gap open for what follows its root, and in front of a line that is no message", async () => {
+    const { id, hears } = await talk(["a", null], ["f", "e"]);
+    assert.equal(await hears(["b", null], ["e", "d"]), "a b e f");
+    const line = { key: "d", parentKey: "c", type: "label", at, raw: "{}" };
+    await store.append(id, [{ kind: "entry", entry: line }]);
+    assert.equal(await hears(["c", "b"]), "a b c e f");
+  });
+
+  it("keeps what was said before the branch it is on, when that comes back before its root does", async () => {
+    const { hears } = await talk(["a", null], ["f", "e"], ["g", "a"]);
+    assert.equal(await hears(["e", "d"]), "a g");
+    assert.equal(await hears(["h", "f"]), "a e f h");
   });
 
   it("stays on the branch it belongs to, if that was left, and comes back with it", async () => {
@@ -91,5 +130,45 @@ describe("going back", () => {
     const hears = await folded();
     assert.equal(await hears(["f", "c"]), "ab c f");
     assert.equal(await hears(["g", "b"]), "ab g");
+  });
+});
+
+describe("the newest message, whose row was lost", () => {
+  const lost = async (parent: string | null) => {
+    const { id, hears } = await talk(["a", null], ["b", parent]);
+    const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+    const [number] = db.prepare("SELECT max(message_id) AS id FROM messages WHERE conversation_id = ?").all(id);
+    for (const table of ["message_parts", "messages"])
+      db.exec(`DELETE FROM ${table} WHERE message_id = ${Number(number?.["id"])}`);
+    db.close();
+    const told = async () => (await inspect(store, id)).map(({ code }) => code);
+    assert.ok((await told()).includes("missing_message"));
+    const fix = async () => await applyFixes(store, await planFixes(store, id));
+    return { hears, told, fix };
+  };
+
+  for (const parent of ["a", null])
+    it(`is no longer missing once it comes again, behind ${parent ?? "nothing"}`, async () => {
+      const { hears, told, fix } = await lost(parent);
+      assert.equal(await hears(["a", null], ["b", parent]), "a b");
+      await fix();
+      assert.deepEqual(await told(), []);
+      assert.equal(await hears(["c", "b"]), "a b c");
+    });
+
+  it("is no longer missing also when its place was cleared in between", async () => {
+    const { hears, told, fix } = await lost("a");
+    await fix();
+    assert.deepEqual(await told(), ["missing_message"]);
+    assert.equal(await hears(["a", null], ["b", "a"]), "a b");
+    await fix();
+    assert.deepEqual(await told(), []);
+  });
+
+  it("stays missing where another comes in its place", async () => {
+    const { hears, told, fix } = await lost("a");
+    assert.equal(await hears(["c", "a"]), "a c");
+    await fix();
+    assert.deepEqual(await told(), ["missing_message"]);
   });
 });

@@ -8,8 +8,11 @@
  */
 
 import type { ConversationId } from "../core/model.ts";
+import { journalGone } from "./change.ts";
 import { replaceItem } from "./dissolve.ts";
 import { ordinalOf } from "./late.ts";
+import { reads } from "./read.ts";
+import { asSummary } from "./rows.ts";
 import { count, first, int, sql, text, textOrNull } from "./script.ts";
 import type { Script, ScriptDeps } from "./script.ts";
 import { adjustTotals } from "./totals.ts";
@@ -95,7 +98,7 @@ function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
     }
     if (step.aside === "branch") returning.push({ messageId: step.messageId, seq: step.seq, tokens: step.tokens });
     key = step.parent;
-    oldestSeq = step.seq;
+    if (step.seq !== -1) oldestSeq = step.seq;
   }
   // The way ends at a message that names no parent: what was said before it is what it continues.
   const anchorSeq = yield* count(
@@ -109,7 +112,8 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script
   let place = anchor.key === null ? null : yield* ordinalOf(id, anchor.key);
   for (;;) {
     const last = yield* first(
-      sql`SELECT c.ordinal, c.message_id, c.summary_id, m.seq, m.late, m.copied_from, coalesce(m.token_count, s.token_count, 0) AS tokens
+      sql`SELECT c.ordinal, c.message_id, c.summary_id, m.seq, m.late, m.copied_from,
+            coalesce(m.token_count, s.token_count, 0) AS tokens, coalesce(m.seq, s.depth) IS NULL AS is_gone
           FROM context_items c
           LEFT JOIN messages m ON m.message_id = c.message_id
           LEFT JOIN summaries s ON s.summary_id = c.summary_id
@@ -121,15 +125,19 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script
     const tokens = int(last, "tokens");
     const summary = textOrNull(last, "summary_id");
     if (place !== null && ordinal < place) return;
-    if (summary === null) {
-      const isEarlier = int(last, "seq") <= anchor.seq && last["late"] === null;
+    const isGone = int(last, "is_gone") === 1;
+    if (summary === null || isGone) {
+      const isEarlier = !isGone && int(last, "seq") <= anchor.seq && last["late"] === null;
       if (place === null ? isEarlier || last["copied_from"] !== null : ordinal === place) return;
-      yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND ordinal = ${ordinal}`;
-      yield sql`UPDATE messages SET aside = 'branch' WHERE message_id = ${int(last, "message_id")}`;
+      const cut =
+        yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND ordinal = ${ordinal} RETURNING *`;
+      // That what it names is gone stays told.
+      if (isGone) yield* journalGone(deps, `a place for nothing in conversation ${id}`, { context_items: cut });
+      yield sql`UPDATE messages SET aside = 'branch' WHERE message_id = ${last["message_id"] ?? null}`;
       yield* adjustTotals(deps, id, {
         contextItems: -1,
         contextTokens: -tokens,
-        contextMessages: -1,
+        contextMessages: summary === null ? -1 : 0,
         contextMessageTokens: -tokens,
       });
       continue;
@@ -145,15 +153,13 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script
   }
 }
 
-const newestSeqBelow = (summary: string): Script<number> =>
-  count(
-    sql`WITH RECURSIVE below(summary_id) AS (
-          VALUES (${summary})
-          UNION SELECT p.parent_summary_id FROM summary_parents p JOIN below b ON p.summary_id = b.summary_id
-        )
-        SELECT max(m.seq) FROM below JOIN summary_messages l USING (summary_id) JOIN messages m USING (message_id)
-        WHERE m.copied_from IS NULL AND m.late IS NULL`,
+function* newestSeqBelow(summary: string): Script<number> {
+  const below = yield* reads.closure([asSummary(summary)]);
+  return yield* count(
+    sql`SELECT max(m.seq) FROM summary_messages l JOIN messages m USING (message_id)
+        WHERE l.summary_id IN (SELECT value FROM json_each(${below})) AND m.copied_from IS NULL AND m.late IS NULL`,
   );
+}
 
 /** The key of the last message that a summary stands for. */
 const lastKeyBelow = (summary: string): Script<string | null> =>

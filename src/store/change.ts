@@ -9,9 +9,9 @@ import { LcmError } from "../core/errors.ts";
 import { forgottenMark } from "../core/forget.ts";
 import type { ConversationId, Operation, SummaryId, Totals } from "../core/model.ts";
 import { summaries as summaryIndex } from "./corpus.ts";
-import { reindexRow } from "./indexing.ts";
+import { reindexRow, takeUpFreed } from "./indexing.ts";
 import { all, count, first, int, sql, statement, text, textOrNull } from "./script.ts";
-import type { Script, ScriptDeps, Value } from "./script.ts";
+import type { Row, Script, ScriptDeps, Value } from "./script.ts";
 import { adjustTotals, totalsIn } from "./totals.ts";
 import type { TotalsChange } from "./totals.ts";
 
@@ -107,6 +107,20 @@ export function* journalled(
   return next;
 }
 
+/** Rows that named what does not exist, and stay removed: the database itself would refuse them. */
+export const journalGone = (
+  deps: ScriptDeps,
+  subject: string,
+  gone: Readonly<Record<string, readonly Row[]>>,
+  partOf?: PartOf,
+): Script<number> =>
+  journalled(
+    deps,
+    { operation: "fix", conversation: null, subject, partOf },
+    { rows: [], conversation: null, gone },
+    { rows: [], conversation: null },
+  );
+
 /** Of the step that was just journalled: what a summary said that stood for something forgotten must not stay, nor come back. */
 export function* forgetBefore(summary: SummaryId): Script<void> {
   yield sql`UPDATE journal SET before_json = ${JSON.stringify({ text: forgottenMark })} WHERE journal_id = (
@@ -196,9 +210,7 @@ export function* removeEntity({ table, key }: Pick<Image, "table" | "key">): Scr
   yield sql`DELETE FROM drafts WHERE summary_id = ${key["summary_id"] ?? null}`;
   yield* remove(table, key);
   yield* reindexRow("summaries", number, null, 0);
-  // The next summary may get the number of one that is gone: it must still be seen as new.
-  const { indexedUpto, newest } = yield* summaryIndex.extent();
-  if (newest < indexedUpto) yield summaryIndex.setIndexedUpto(newest);
+  yield* takeUpFreed(summaryIndex);
 }
 
 function* store({ table, key, columns }: Image, was: Columns | null): Script<void> {

@@ -61,6 +61,7 @@ export function* collect(
   const { query, scope, terms } = wanted;
   const keep = (rows: readonly Found[]): readonly Candidate[] =>
     rows
+      .filter(({ corpus, id }) => scope.isNear[corpus](id))
       .map((found) => ({ found, reading: wanted.read(found.text) }))
       .filter(({ reading }) => isEnough(reading) && query.phrases.every((phrase) => holds(wanted, reading, phrase)));
   const holding = new Map<Term, number>();
@@ -131,7 +132,8 @@ function* readPicked(
   let isById = request.sort === "recency";
   for (;;) {
     while (queue.length > 0 && candidates.length < enough && !endedLate) {
-      const rows = yield* all(corpus.rows(queue.slice(0, page), scope.filter), toFound);
+      const near = queue.slice(0, page).filter(scope.isNear[corpus.name]);
+      const rows = near.length === 0 ? [] : yield* all(corpus.rows(near, scope.filter), toFound);
       candidates.push(...keep(rows));
       queue = queue.slice(page);
       page = nextPage(page, rows);
@@ -151,7 +153,8 @@ function* readPicked(
     }
     taken += next.length;
     const known = new Set(candidates.map(({ found }) => found.id));
-    queue = (yield* corpus.sift(next, scope.filter)).filter((id) => !known.has(id));
+    const near = next.filter(scope.isNear[corpus.name]);
+    queue = (yield* corpus.sift(near, scope.filter)).filter((id) => !known.has(id));
   }
   const [following] = isById ? [...queue, ...picked.ids(taken, taken + 1)] : [];
   return {
@@ -238,6 +241,6 @@ function* readTail(
   return { candidates, unread: Math.max(0, to - indexedUpto) };
 }
 
-export const newestOf = <T extends { readonly found: Found }>(rows: readonly T[], most: number): readonly T[] =>
+const newestOf = <T extends { readonly found: Found }>(rows: readonly T[], most: number): readonly T[] =>
   rows.toSorted((one, other) => byRecency(one.found, other.found)).slice(0, most);
 export const later = (one: string, other: string): string => (one > other ? one : other);

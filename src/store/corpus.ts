@@ -4,7 +4,7 @@
  */
 
 import { roles } from "../core/model.ts";
-import type { ConversationId, Timestamp } from "../core/model.ts";
+import type { ConversationId, SummaryId, Timestamp } from "../core/model.ts";
 import type { SearchHit, SearchRequest } from "../core/ports.ts";
 import { asConversation, asMessage, asSummary } from "./rows.ts";
 import { count, int, one, sql, statement, text, textOrNull } from "./script.ts";
@@ -24,7 +24,9 @@ const earliest = "";
 const latest = "~";
 
 const messageColumns = `message_id AS id, conversation_id, seq, role, content, created_at AS at,
-  CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name`;
+  CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name,
+  CASE WHEN role = 'tool' AND json_valid(envelope)
+    THEN coalesce(envelope ->> '$.toolName', envelope ->> '$.name') GLOB '*lcm_[a-z]*' END AS is_recalled`;
 
 export const messages = createCorpus({
   name: "messages",
@@ -152,6 +154,8 @@ export interface Scope {
   readonly matches: readonly string[];
   /** How many rows there are to look at, roughly. */
   readonly rows: number;
+  /** Whether a row can be around what was asked for: to tell it by the id is many times quicker than to read it. */
+  readonly isNear: Readonly<Record<Corpus["name"], (id: number) => boolean>>;
   /** Whether rows that the index finds may be left out by the filter. */
   readonly isNarrowed: boolean;
 }
@@ -179,6 +183,7 @@ export function* openScope({
   conversations,
   since = asTime(earliest),
   before = asTime(latest),
+  around,
 }: SearchRequest): Script<Scope> {
   const corpora = corporaOf[scope];
   const only = conversations === undefined ? null : JSON.stringify(conversations);
@@ -198,8 +203,27 @@ export function* openScope({
     filter: { only, hidden: JSON.stringify(hidden), since, before },
     matches: isNamed ? [anyOf(conversations.map((id) => `"${conversationWord(id)}"`))] : [],
     rows,
+    isNear: around === undefined ? { messages: () => true, summaries: () => true } : yield* nearTo(around),
     isNarrowed: since !== earliest || before !== latest || hidden.length > 0 || (only !== null && !isNamed),
   };
+}
+
+/** Messages are stored in about the order in which they are folded: they lie between two ids. */
+function* nearTo(asked: readonly SummaryId[]): Script<Scope["isNear"]> {
+  const [row = {}] = yield sql`WITH RECURSIVE
+    below(id) AS (SELECT value FROM json_each(${asked})
+      UNION SELECT p.parent_summary_id FROM below JOIN summary_parents AS p ON p.summary_id = below.id),
+    above(id) AS (SELECT value FROM json_each(${asked})
+      UNION SELECT p.summary_id FROM above JOIN summary_parents AS p ON p.parent_summary_id = above.id)
+    SELECT
+      min((SELECT min(message_id) FROM summary_messages WHERE summary_id = id)) AS first,
+      max((SELECT max(message_id) FROM summary_messages WHERE summary_id = id)) AS last,
+      (SELECT json_group_array(search_id) FROM summaries
+       WHERE summary_id IN (SELECT id FROM below UNION SELECT id FROM above)) AS summaries
+    FROM below`;
+  const [first, last] = [Number(row["first"]), Number(row["last"])];
+  const summaries = new Set(JSON.parse(text(row, "summaries")) as number[]);
+  return { messages: (id) => id >= first && id <= last, summaries: (id) => summaries.has(id) };
 }
 
 const hiddenConversations = sql`SELECT json_group_array(conversation_id) AS ids FROM conversations WHERE hidden = 1`;
@@ -222,6 +246,8 @@ export interface Found {
   readonly text: string;
   readonly at: Timestamp;
   readonly name: string | null;
+  /** What one of our own tools answered: it says again what is stored, and would hide that. */
+  readonly isRecalled: boolean;
   readonly toHit: (shared: Pick<SearchHit, "conversation" | "snippet" | "at" | "score">) => SearchHit;
 }
 
@@ -244,7 +270,14 @@ export function toFound(row: Row): Found {
       depth: int(row, "depth"),
       earliestAt: earliestAt === null ? null : asTime(earliestAt),
     } as const;
-    return { ...shared, corpus: "summaries", seq: 0, name: null, toHit: (hit) => ({ ...hit, ...facts }) };
+    return {
+      ...shared,
+      corpus: "summaries",
+      seq: 0,
+      name: null,
+      isRecalled: false,
+      toHit: (hit) => ({ ...hit, ...facts }),
+    };
   }
   const role = roles.find((known) => known === row["role"]) ?? "user";
   const facts = { kind: "message", id: asMessage(id), role, seq: int(row, "seq") } as const;
@@ -253,9 +286,14 @@ export function toFound(row: Row): Found {
     corpus: "messages",
     seq: facts.seq,
     name: textOrNull(row, "name"),
+    isRecalled: row["is_recalled"] === 1,
     toHit: (hit) => ({ ...hit, ...facts }),
   };
 }
 
 export const byRecency = (one: Found, other: Found): number =>
   one.at === other.at ? other.id - one.id : one.at < other.at ? 1 : -1;
+
+/** What was recalled comes behind all else, and otherwise the newest first, where nothing tells more. */
+export const recalledLast = (one: Found, other: Found, otherwise = 0): number =>
+  Number(one.isRecalled) - Number(other.isRecalled) || otherwise || byRecency(one, other);

@@ -32,7 +32,8 @@ export async function draftContent(folder: string, id: FileId, file: NewFile): P
   if (!isFileId(id)) throw new LcmError("invalid", `${id} is not the id of a file`);
   const storageUri = `${file.conversation}/${id}.${extensionOf(file)}`;
   const path = pathInside(folder, storageUri);
-  const { draft, ...size } = await writeDraft(folder, path, file.content, file.encoding);
+  const { bytes, size } = measured(file.content, file.encoding);
+  const draft = await writeDraft(folder, path, (to) => writeFile(to, bytes, { mode: 0o600 }));
   let isKept = false;
   return {
     saved: { storageUri, ...size },
@@ -90,24 +91,34 @@ function bytesOf(content: string, encoding: FileEncoding): Buffer {
   );
 }
 
-/** Written beside its place and then moved there, so a crash leaves no half of a file. */
-async function writeDraft(
-  folder: string,
-  path: string,
-  content: string,
-  encoding: FileEncoding,
-): Promise<Omit<Saved, "storageUri"> & { readonly draft: string }> {
+function measured(content: string, encoding: FileEncoding) {
   const bytes = bytesOf(content, encoding);
+  const lines = encoding === "base64" ? null : content === "" ? 0 : content.split("\n").length;
+  return { bytes, size: { bytes: bytes.length, lines } };
+}
+
+/** Written beside its place and then moved there, so a crash leaves no half of a file. */
+async function writeDraft(folder: string, path: string, write: (draft: string) => Promise<void>): Promise<string> {
   const draft = `${path}.${process.pid}.new`;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await writeFile(draft, bytes, { mode: 0o600 });
+    await write(draft);
+    await chmod(draft, 0o600);
+    return draft;
   } catch (cause) {
     await rm(draft, { force: true }).catch(() => undefined); // Where nothing can be written there is nothing to remove.
     throw cannotStore(folder, cause);
   }
-  const lines = encoding === "base64" ? null : content === "" ? 0 : content.split("\n").length;
-  return { draft, bytes: bytes.length, lines };
+}
+
+async function writeInPlace(folder: string, path: string, write: (draft: string) => Promise<void>): Promise<void> {
+  const draft = await writeDraft(folder, path, write);
+  try {
+    await rename(draft, path);
+  } catch (cause) {
+    await rm(draft, { force: true });
+    throw cannotStore(folder, cause);
+  }
 }
 
 const cannotStore = (folder: string, cause: unknown): LcmError =>
@@ -162,14 +173,8 @@ export async function rewriteContent(
   content: string,
   encoding: FileEncoding,
 ): Promise<Omit<Saved, "storageUri">> {
-  const path = pathInside(folder, file.storageUri);
-  const { draft, ...size } = await writeDraft(folder, path, content, encoding);
-  try {
-    await rename(draft, path);
-  } catch (cause) {
-    await rm(draft, { force: true });
-    throw cannotStore(folder, cause);
-  }
+  const { bytes, size } = measured(content, encoding);
+  await writeInPlace(folder, pathInside(folder, file.storageUri), (draft) => writeFile(draft, bytes, { mode: 0o600 }));
   return size;
 }
 
@@ -206,17 +211,8 @@ function pathInside(folder: string, storageUri: string): string {
 export async function copyContent(from: string, to: string, storageUri: string): Promise<boolean> {
   if (!(await hasContent(from, { storageUri }))) return false;
   if (await hasContent(to, { storageUri })) return true;
-  const target = pathInside(to, storageUri);
-  const draft = `${target}.${process.pid}.new`;
-  try {
-    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-    await copyFile(pathInside(from, storageUri), draft);
-    await chmod(draft, 0o600);
-    await rename(draft, target);
-  } catch (cause) {
-    await rm(draft, { force: true }).catch(() => undefined); // Where nothing can be written there is nothing to remove.
-    throw cannotStore(to, cause);
-  }
+  const source = pathInside(from, storageUri);
+  await writeInPlace(to, pathInside(to, storageUri), (draft) => copyFile(source, draft));
   return true;
 }
 

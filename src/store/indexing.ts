@@ -48,6 +48,12 @@ export function* reindexRow(
   if (content !== null) yield corpus.index(id, prepareForIndex(content, conversation));
 }
 
+/** What gets the number of a row that is gone must still be seen as new. */
+export function* takeUpFreed(corpus: Corpus): Script<void> {
+  const { indexedUpto, newest } = yield* corpus.extent();
+  if (newest < indexedUpto) yield corpus.setIndexedUpto(newest);
+}
+
 /** Counted from ids, so that asking is free; ids skipped by a failed write count too, and vanish with the next batch. */
 export function* unindexedRows(): Script<number> {
   let rows = 0;

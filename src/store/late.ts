@@ -4,10 +4,12 @@
  * fills the gap belongs in front of that child, and is no rewind although it does not continue the newest entry.
  */
 
-import type { ConversationId } from "../core/model.ts";
+import type { ConversationId, MessageId } from "../core/model.ts";
 import { makeRoom } from "./dissolve.ts";
+import { reads } from "./read.ts";
 import { all, count, first, int, sql, text, textOrNull } from "./script.ts";
 import type { Script } from "./script.ts";
+import { referencesToNone } from "./verify.ts";
 
 /** A parent that is not stored, the child that names it, and the newest entry that was put in front of that child. */
 export interface Gap {
@@ -46,10 +48,15 @@ export function* gapsFor(id: ConversationId, entries: readonly Linked[]): Script
   return [...gaps];
 }
 
-export function* noteGap(id: ConversationId, parentKey: string, childKey: string): Script<Gap> {
-  yield sql`INSERT OR IGNORE INTO missing_parents (conversation_id, parent_key, child_key)
-            VALUES (${id}, ${parentKey}, ${childKey})`;
-  return { parentKey, childKey, lateKey: null };
+export function* noteGap(
+  id: ConversationId,
+  parentKey: string,
+  childKey: string,
+  lateKey: string | null = null,
+): Script<Gap> {
+  yield sql`INSERT OR IGNORE INTO missing_parents (conversation_id, parent_key, child_key, late_key)
+            VALUES (${id}, ${parentKey}, ${childKey}, ${lateKey})`;
+  return { parentKey, childKey, lateKey };
 }
 
 /** The gap that an entry belongs into: it is what was missing, it continues what was put there, or it is the root. */
@@ -64,16 +71,31 @@ export function gapOf(
   return gaps.find((gap) => gap.lateKey === null) ?? null;
 }
 
-/** Moves a gap on to the entry that was put into it, or closes it. */
-export function* fillGap(id: ConversationId, gap: Gap, key: string): Script<"open" | "closed"> {
-  gap.lateKey = key;
-  if (gap.parentKey === key) {
-    yield sql`DELETE FROM missing_parents WHERE conversation_id = ${id} AND parent_key = ${key}`;
-    return "closed";
+/**
+ * Moves a gap on to the entry that was put into it; or closes it, and opens another in front of that entry, whose own
+ * parent may be as unknown. What the context does not show has no place there: the child then is the one behind it.
+ */
+export function* fillGap(
+  id: ConversationId,
+  gap: Gap,
+  { key, parentKey }: Linked,
+  isShown: boolean,
+): Script<Gap | null> {
+  if (gap.parentKey !== key) {
+    gap.lateKey = key;
+    yield sql`UPDATE missing_parents SET late_key = ${key}
+              WHERE conversation_id = ${id} AND parent_key = ${gap.parentKey}`;
+    return gap;
   }
-  yield sql`UPDATE missing_parents SET late_key = ${key}
-            WHERE conversation_id = ${id} AND parent_key = ${gap.parentKey}`;
-  return "open";
+  yield sql`DELETE FROM missing_parents WHERE conversation_id = ${id} AND parent_key = ${key}`;
+  if (typeof parentKey !== "string" || (yield* isStored(id, parentKey))) return null;
+  return yield* noteGap(id, parentKey, isShown ? key : gap.childKey, gap.lateKey);
+}
+
+function* isStored(id: ConversationId, key: string): Script<boolean> {
+  const rows = yield sql`SELECT 1 FROM messages WHERE conversation_id = ${id} AND message_key = ${key}
+    UNION ALL SELECT 1 FROM transcript_entries WHERE conversation_id = ${id} AND entry_key = ${key}`;
+  return rows.length > 0;
 }
 
 /** Whether the child of a gap is on a branch that was left. */
@@ -96,21 +118,33 @@ export function* ordinalOf(id: ConversationId, key: string): Script<number | nul
         UNION ALL
         SELECT (SELECT message_id FROM messages m WHERE m.conversation_id = ${id} AND m.seq > e.after_seq ORDER BY seq LIMIT 1)
           FROM transcript_entries e WHERE e.conversation_id = ${id} AND e.entry_key = ${key}`,
-    (row) => row["message_id"] as number | null,
+    (row) => row["message_id"] as MessageId | null,
   );
   if (child === null) return null;
   return yield* first(
-    sql`SELECT c.ordinal FROM context_items c WHERE c.conversation_id = ${id} AND c.summary_id IN (
-          WITH RECURSIVE above(summary_id) AS (
-            SELECT summary_id FROM summary_messages WHERE message_id = ${child}
-            UNION SELECT p.summary_id FROM summary_parents p JOIN above a ON p.parent_summary_id = a.summary_id
-          ) SELECT summary_id FROM above)
+    sql`SELECT ordinal FROM context_items
+        WHERE conversation_id = ${id} AND summary_id IN (SELECT value FROM json_each(${yield* reads.coveredBy(child)}))
         UNION ALL
         SELECT * FROM (SELECT ordinal FROM context_items WHERE conversation_id = ${id} AND message_id = ${child}
                        ORDER BY ordinal DESC LIMIT 1)
         LIMIT 1`,
     (row) => int(row, "ordinal"),
   );
+}
+
+/**
+ * The newest message names itself as the newest; where its row was lost and it comes again, it takes its number again, so
+ * that nothing goes on telling of a loss. Null if that number is not certain, or a summary stands for it.
+ */
+export function* freeLostNumber(id: ConversationId): Script<{ messageId: MessageId; places: number } | null> {
+  const newest = yield* count(sql`SELECT max(message_id) FROM messages WHERE conversation_id = ${id}`);
+  const [lost, ...others] = (yield* referencesToNone(id)).gone.filter(({ message }) => message > newest);
+  if (lost === undefined || others.length > 0 || lost.summary !== null) return null;
+  const { message: messageId } = lost;
+  yield sql`DELETE FROM message_parts WHERE message_id = ${messageId}`;
+  const places =
+    yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND message_id = ${messageId} RETURNING 1`;
+  return { messageId, places: places.length };
 }
 
 export const lastOrdinal = (id: ConversationId): Script<number> =>

@@ -7,8 +7,8 @@
 
 import type { Mending, PartOf } from "../core/changes.ts";
 import type { ConversationId, SummaryId, Totals } from "../core/model.ts";
-import { journalled, recorded, reindex, replaced, tiesOf } from "./change.ts";
-import type { Columns, Image, Trace } from "./change.ts";
+import { journalGone, recorded, reindex, replaced, tiesOf } from "./change.ts";
+import type { Columns, Image } from "./change.ts";
 import { messages, summaries } from "./corpus.ts";
 import { mustHave } from "./read.ts";
 import { count, int, sql, statement } from "./script.ts";
@@ -191,18 +191,3 @@ export const sweepOrphans: WriteScript<"sweepOrphans"> = function* (deps, partOf
   if (removed === 0) return { change: null, removed };
   return { change: yield* journalGone(deps, "what belonged to nothing, and stays removed", gone, partOf), removed };
 };
-
-function* journalGone(
-  deps: ScriptDeps,
-  subject: string,
-  gone: Readonly<Record<string, readonly Row[]>>,
-  partOf: PartOf | undefined,
-): Script<number> {
-  const nothing: Trace = { rows: [], conversation: null };
-  return yield* journalled(
-    deps,
-    { operation: "fix", conversation: null, subject, partOf },
-    { ...nothing, gone },
-    nothing,
-  );
-}

@@ -216,11 +216,14 @@ export function stampVersion(db: DatabaseSync): void {
   db.exec(`PRAGMA user_version = ${schemaVersion}`);
 }
 
-export function inTransaction(db: DatabaseSync, work: () => void): void {
-  db.exec("BEGIN IMMEDIATE");
+export type Begin = "BEGIN" | "BEGIN IMMEDIATE";
+
+export function inTransaction<T>(db: DatabaseSync, work: () => T, begin: Begin = "BEGIN IMMEDIATE"): T {
+  db.exec(begin);
   try {
-    work();
+    const result = work();
     db.exec("COMMIT");
+    return result;
   } catch (error) {
     if (db.isTransaction) db.exec("ROLLBACK");
     throw error;

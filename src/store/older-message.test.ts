@@ -74,6 +74,12 @@ describe("a message of the older program", () => {
     ]);
   });
 
+  it("keeps a text beside its block that says more than the block", () => {
+    const part = { ...textBlock("hello"), text: "hello there" };
+    const found = understandMessage(message("user", "hello", [part]));
+    assert.ok(JSON.stringify(found).includes("hello there"));
+  });
+
   it("keeps a column that says something else than the block", () => {
     const part = { ...textBlock("hi"), toolCallId: "c9", toolName: "bash" };
     const call: OlderPart = {

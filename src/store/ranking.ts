@@ -4,7 +4,7 @@
  * through who speaks and when. Pure: rows come in, scores go out.
  */
 
-import type { Query, Term } from "./words.ts";
+import type { Query, Term, Wanted } from "./words.ts";
 import { eachWord, stem } from "./words.ts";
 
 /** A part of a text, from one character to before another. */
@@ -49,7 +49,7 @@ export function createReader(terms: readonly Term[]): (text: string) => Reading 
     );
     return found.length === 0 ? none : found;
   };
-  const opensAsWanted = createOpening(stems.map((one) => one.stem));
+  const wanted = wantedFor(stems.map((one) => one.stem));
 
   return (text) => {
     const spots: {
@@ -58,15 +58,12 @@ export function createReader(terms: readonly Term[]): (text: string) => Reading 
       readonly from: number;
       readonly to: number;
     }[] = [];
-    let length = 0;
-    const visit = (word: string, from: number, to: number): void => {
-      const place = length++;
-      if (word === "") return;
+    const visit = (word: string, from: number, to: number, place: number): void => {
       let found = known.get(word);
       if (found === undefined) known.set(word, (found = numbersOf(word)));
       if (found !== none) spots.push({ place, stems: found, from, to });
     };
-    eachWord(text, visit, opensAsWanted);
+    const length = eachWord(text, visit, wanted);
 
     const counts = terms.map(() => 0);
     const matches: Match[] = [];
@@ -87,16 +84,24 @@ export function createReader(terms: readonly Term[]): (text: string) => Reading 
   };
 }
 
-/** Stemming changes no letter of a word before the last of its stem, so two letters tell most words apart. */
-function createOpening(stems: readonly string[]): (text: string, from: number) => boolean {
+/** Stemming changes no letter of a word before the last of its stem; the first two tell most words apart. */
+function wantedFor(stems: readonly string[]): Wanted {
   const opens = new Uint8Array(128 * 128);
-  const lower = (code: number): number => (code >= 65 && code <= 90 ? code + 32 : code & 127);
+  const bothCases = (letter: string): readonly number[] =>
+    [letter, letter.toUpperCase()].map((each) => each.charCodeAt(0) & 127);
   for (const wanted of stems) {
-    const first = lower(wanted.charCodeAt(0));
-    if (wanted.length > 2) opens[first * 128 + lower(wanted.charCodeAt(1))] = 1;
-    else opens.fill(1, first * 128, first * 128 + 128);
+    for (const first of bothCases(wanted.charAt(0))) {
+      if (wanted.length < 3) opens.fill(1, first * 128, first * 128 + 128);
+      else for (const second of bothCases(wanted.charAt(1))) opens[first * 128 + second] = 1;
+    }
   }
-  return (text, from) => opens[lower(text.charCodeAt(from)) * 128 + lower(text.charCodeAt(from + 1))] === 1;
+  const beginnings = stems.map((wanted) => wanted.slice(0, -1));
+  const longest = beginnings.reduce((length, beginning) => Math.max(length, beginning.length), 0);
+  const begins = (text: string, from: number): boolean => {
+    const word = text.slice(from, from + longest).toLowerCase();
+    return beginnings.some((beginning) => word.startsWith(beginning));
+  };
+  return { opens, begins };
 }
 
 /** How much a term tells, from how many of the rows hold it. */

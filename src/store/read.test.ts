@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import type { MessageId } from "../core/model.ts";
 import type { MessageSelection } from "../core/ports.ts";
+import { compaction } from "../testing/contract/ground.ts";
 import { makeScratch } from "../testing/scratch.ts";
 import { createHost, toAppendable, user } from "../testing/scripted-host.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -29,6 +30,21 @@ describe("messages by their ids", () => {
     assert.equal(await read(asked(1, 2)), "bc");
     assert.equal(await read(asked(3, 0, 2)), "dac");
     assert.equal(await read(asked(2, 3, 4)), "cd");
+  });
+});
+
+describe("the last compactions", () => {
+  it("are as many as asked for, the newest first, of one conversation or of all", async () => {
+    const other = await store.open({ sessionId: "other" });
+    for (const [conversation, passes] of [
+      [id, 1],
+      [other.id, 2],
+      [id, 3],
+    ] as const)
+      await store.recordCompaction(compaction(conversation, { passes }));
+    const told = async (of: typeof id | null, limit: number): Promise<string> =>
+      (await store.compactions(of, limit)).map(({ passes }) => passes).join("");
+    assert.deepEqual([await told(null, 2), await told(id, 1), await told(id, 5)], ["32", "3", "31"]);
   });
 });
 

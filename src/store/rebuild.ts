@@ -10,21 +10,25 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { assert } from "../core/errors.ts";
+import { whatFollows } from "../core/fix.ts";
 import { columnsOf, stampVersion, tableNames } from "./migrate.ts";
 import {
   asText,
-  asTextOrNull,
   defineFunctions,
   epoch,
   insertFrom,
+  int,
   keepSequence,
   quoted,
   taken,
   takenTables,
 } from "./older-rows.ts";
-import type { Row, TakenTable } from "./older-rows.ts";
+import type { TakenTable } from "./older-rows.ts";
 import { copyMessages } from "./rebuild-messages.ts";
+import { asConversation } from "./rows.ts";
 import { indexes, searchTables, tables } from "./schema.ts";
+import { createRunner } from "./sqlite.ts";
+import { bonesOf } from "./verify.ts";
 
 export interface Rebuilt {
   readonly messages: number;
@@ -46,10 +50,11 @@ export function rebuildTables(db: DatabaseSync): Rebuilt {
   for (const name of ["summary_messages", "summary_parents", "large_files", "context_items"] as const) {
     copyTable(db, name, aside[name]);
   }
-  const summaries = copySummaries(db, aside.summaries);
+  copySummaries(db, aside.summaries);
 
   for (const older of Object.values(aside)) if (older !== null) db.exec(`DROP TABLE ${older}`);
   for (const statement of indexes) replaceIndex(db, statement);
+  const summaries = deriveFacts(db);
   totalConversations(db);
   for (const statement of searchTables) db.exec(statement);
   stampVersion(db);
@@ -172,103 +177,51 @@ function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): vo
 
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Depths, ranges and counts follow from the links, whatever the columns said. */
-function copySummaries(db: DatabaseSync, older: string | null): number {
+/** In the order in which they were made; one that does not say when gets its time from what it stands for. */
+function copySummaries(db: DatabaseSync, older: string | null): void {
   assert(older !== null, "every file of the older program has summaries");
   const has = columnsOf(db, older);
-  const createdAt = `coalesce(lcm_time(o.created_at), ?, '${epoch}')`;
-  const values = {
-    summary_id: "o.summary_id",
-    conversation_id: "o.conversation_id",
-    kind: "o.kind",
-    depth: "?",
-    content: "CAST(o.content AS TEXT)",
-    token_count: "lcm_tokens(o.content)",
-    earliest_at: "?",
-    latest_at: "?",
-    descendant_count: "?",
-    created_at: createdAt,
-    updated_at: createdAt,
-    file_ids: has.has("file_ids") ? "CASE WHEN json_valid(o.file_ids) THEN o.file_ids ELSE '[]' END" : "'[]'",
-    model: has.has("model") ? "nullif(o.model, 'unknown')" : "NULL",
-    level: "lcm_level(o.content)",
-    search_id: "?",
-  };
-  const insert = db.prepare(`${insertFrom("summaries", older, values)} WHERE o.summary_id = ?`);
-  const facts = describeSummaries(db, older);
-  let searchId = 0;
-  for (const [id, { depth, earliestAt, latestAt, descendants }] of facts) {
-    insert.run(depth, earliestAt, latestAt, descendants, latestAt, latestAt, ++searchId, id);
+  const column = (name: string): string => (has.has(name) ? `o.${name}` : "NULL");
+  const createdAt = "coalesce(lcm_time(o.created_at), '')";
+  db.exec(
+    insertFrom("summaries", older, {
+      summary_id: "o.summary_id",
+      conversation_id: "o.conversation_id",
+      kind: "o.kind",
+      depth: `iif(o.kind = 'leaf', 0, max(1, CAST(coalesce(${column("depth")}, 1) AS INTEGER)))`,
+      content: "CAST(o.content AS TEXT)",
+      token_count: "lcm_tokens(o.content)",
+      earliest_at: `lcm_time(${column("earliest_at")})`,
+      latest_at: `lcm_time(${column("latest_at")})`,
+      created_at: createdAt,
+      updated_at: createdAt,
+      file_ids: has.has("file_ids") ? "CASE WHEN json_valid(o.file_ids) THEN o.file_ids ELSE '[]' END" : "'[]'",
+      model: `nullif(${column("model")}, 'unknown')`,
+      level: "lcm_level(o.content)",
+      search_id: `row_number() OVER (ORDER BY ${createdAt}, o.rowid)`,
+    }),
+  );
+}
+
+/** Depths, ranges and counts follow from the links, whatever the columns said. */
+function deriveFacts(db: DatabaseSync): number {
+  const runner = createRunner(db);
+  const update = db.prepare(
+    "UPDATE summaries SET kind = ?, depth = ?, earliest_at = ?, latest_at = ?, descendant_count = ? WHERE summary_id = ?",
+  );
+  let summaries = 0;
+  for (const row of db.prepare("SELECT DISTINCT conversation_id FROM summaries").all()) {
+    const right = whatFollows(runner.run(bonesOf(asConversation(int(row, "conversation_id")))));
+    for (const [id, { facts }] of right.summaries) {
+      if (facts !== null) update.run(facts.kind, facts.depth, facts.earliestAt, facts.latestAt, facts.descendants, id);
+      summaries += 1;
+    }
   }
-  return facts.size;
+  runner.forgetStatements();
+  db.exec(`UPDATE summaries SET created_at = coalesce(latest_at, '${epoch}'), updated_at = coalesce(latest_at, '${epoch}')
+           WHERE created_at = ''`);
+  return summaries;
 }
-
-interface SummaryFacts {
-  readonly depth: number;
-  readonly earliestAt: string | null;
-  readonly latestAt: string | null;
-  readonly descendants: number;
-}
-
-/** Depths, ranges and counts from the links, in the order in which the summaries were made. */
-function describeSummaries(db: DatabaseSync, older: string): ReadonlyMap<string, SummaryFacts> {
-  const has = columnsOf(db, older);
-  const column = (name: string): string => (has.has(name) ? name : "NULL");
-  const rows = db
-    .prepare(
-      `SELECT summary_id, kind, ${column("depth")} AS depth, lcm_time(${column("earliest_at")}) AS earliest,
-         lcm_time(${column("latest_at")}) AS latest
-       FROM ${older} ORDER BY coalesce(lcm_time(created_at), ''), rowid`,
-    )
-    .all();
-  const spans = db
-    .prepare(
-      `SELECT l.summary_id, min(m.created_at) AS earliest, max(m.created_at) AS latest
-       FROM summary_messages l JOIN messages m USING (message_id) GROUP BY l.summary_id`,
-    )
-    .all();
-  const links = db.prepare("SELECT summary_id, parent_summary_id FROM summary_parents").all();
-  const statedOf = new Map(rows.map((row) => [asText(row["summary_id"]), row]));
-  const spanOf = new Map(spans.map((row) => [asText(row["summary_id"]), toSpan(row)]));
-  const linksOf = Map.groupBy(links, (row) => asText(row["summary_id"]));
-  const described = new Map<string, SummaryFacts>();
-
-  const describe = (id: string): SummaryFacts | null => {
-    const known = described.get(id);
-    const row = statedOf.get(id);
-    if (known !== undefined || row === undefined) return known ?? null;
-    const isLeaf = row["kind"] === "leaf";
-    const stated = { depth: isLeaf ? 0 : Math.max(1, Number(row["depth"] ?? 1)), ...toSpan(row), descendants: 0 };
-    // One that is among its own sources meets this there, and goes no further.
-    described.set(id, stated);
-    const sources = (linksOf.get(id) ?? []).map((link) => describe(asText(link["parent_summary_id"])));
-    const below = sources.filter((source) => source !== null);
-    const own = spanOf.get(id);
-    const covered = own === undefined ? below : [...below, own];
-    const facts: SummaryFacts = {
-      depth: isLeaf || below.length === 0 ? stated.depth : 1 + Math.max(...below.map((source) => source.depth)),
-      // Where nothing is left of its sources, what it said of itself is all there is.
-      ...(covered.length === 0 ? toSpan(row) : joinSpans(covered)),
-      descendants: below.reduce((sum, source) => sum + source.descendants + 1, 0),
-    };
-    described.set(id, facts);
-    return facts;
-  };
-  const inOrder = [...statedOf.keys()].map((id) => [id, describe(id)] as const);
-  return new Map(inOrder.flatMap(([id, facts]) => (facts === null ? [] : [[id, facts]])));
-}
-
-type Span = Pick<SummaryFacts, "earliestAt" | "latestAt">;
-
-const toSpan = (row: Row): Span => ({
-  earliestAt: asTextOrNull(row["earliest"]),
-  latestAt: asTextOrNull(row["latest"]),
-});
-
-const joinSpans = (spans: readonly Span[]): Span => {
-  const times = (of: keyof Span): readonly string[] => spans.flatMap((span) => span[of] ?? []).toSorted();
-  return { earliestAt: times("earliestAt")[0] ?? null, latestAt: times("latestAt").at(-1) ?? null };
-};
 
 // ── Totals ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -6,6 +6,7 @@ import type { Changed, Extent, RemovePlan, Written } from "../core/changes.ts";
 import { belongings, giveFilesToHeirs } from "./belongings.ts";
 import { journalled } from "./change.ts";
 import { messages, summaries } from "./corpus.ts";
+import { takeUpFreed } from "./indexing.ts";
 import { removeOlderValues } from "./older-values.ts";
 import { reads } from "./read.ts";
 import { asConversation } from "./rows.ts";
@@ -148,10 +149,6 @@ export function* remove(
   for (const { table, isOwn } of belongings.toReversed())
     yield statement(`DELETE FROM ${table} WHERE ${isOwn("main")}`, [ids]);
   yield sql`DROP INDEX context_items_message_idx`;
-  // What gets a number of one that is gone must still be seen as new.
-  for (const corpus of [messages, summaries]) {
-    const { indexedUpto, newest } = yield* corpus.extent();
-    if (newest < indexedUpto) yield corpus.setIndexedUpto(newest);
-  }
+  for (const corpus of [messages, summaries]) yield* takeUpFreed(corpus);
   return { kind: "written", change, contents };
 }

@@ -7,9 +7,9 @@
 
 import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../core/ports.ts";
 import { excerpt } from "../core/text.ts";
-import { collect, holds, later, newestOf } from "./collect.ts";
+import { collect, holds, later } from "./collect.ts";
 import type { Candidate, Collected, WordSearch } from "./collect.ts";
-import { allOf, anyOf, byRecency, isWithin, messages, openScope, toFound, turnsAt } from "./corpus.ts";
+import { allOf, anyOf, byRecency, isWithin, messages, openScope, recalledLast, toFound, turnsAt } from "./corpus.ts";
 import type { Corpus, Found, Scope } from "./corpus.ts";
 import { lookUp, postingsMax, requiredBy } from "./lookup.ts";
 import { compilePattern } from "./pattern.ts";
@@ -52,7 +52,7 @@ function* searchByPattern(request: SearchRequest, deadline: Deadline): Script<Se
   const scope = yield* openScope(request);
   const scans: Scan[] = [];
   for (const corpus of scope.corpora) scans.push(yield* scanRows(corpus, scope, pattern, request.limit, deadline));
-  const hits = scans.flatMap((scan) => scan.hits).sort((one, other) => byRecency(one.found, other.found));
+  const hits = inOrder(scans.flatMap((scan) => scan.hits));
   const total = (of: "scanned" | "rows"): number => scans.reduce((sum, scan) => sum + scan[of], 0);
 
   const caveats: SearchCaveat[] = [];
@@ -66,6 +66,9 @@ interface PatternHit {
   readonly found: Found;
   readonly stretch: Stretch;
 }
+
+const inOrder = (hits: readonly PatternHit[]): readonly PatternHit[] =>
+  hits.toSorted((one, other) => recalledLast(one.found, other.found));
 
 interface Scan {
   readonly hits: readonly PatternHit[];
@@ -92,10 +95,11 @@ function* scanRows(
   const read = (from: number, to: number): Statement =>
     ids === null ? corpus.between(from + 1, to, filter, like) : corpus.rows(ids.slice(from, to), filter, like);
   let hits: readonly PatternHit[] = [];
-  const isEnough = (): boolean => hits.length > limit;
+  const isEnough = (): boolean => hits[limit]?.found.isRecalled === false;
   const add = (hit: PatternHit): void => {
-    const oldest = isEnough() ? hits.at(-1) : undefined;
-    if (oldest === undefined || byRecency(hit.found, oldest.found) < 0) hits = newestOf([...hits, hit], limit + 1);
+    const last = hits[limit];
+    if (last === undefined || recalledLast(hit.found, last.found) < 0)
+      hits = inOrder([...hits, hit]).slice(0, limit + 1);
   };
   const left = yield* readDown(rows, read, test, add, isEnough, deadline);
   const scanned = rows - left;
@@ -240,7 +244,7 @@ function* findBest(wanted: WordSearch): Script<Answer> {
   return {
     hits: ranked
       .map((row, at) => ({ ...row, score: row.score * (boosts[at] ?? 1) }))
-      .sort((one, other) => other.score - one.score || byRecency(one.found, other.found))
+      .sort((one, other) => recalledLast(one.found, other.found, other.score - one.score))
       .slice(0, request.limit + 1)
       .map(({ found, reading, score }) => hitOf(found, bestStretch(reading, weights, snippetWidth), score)),
     collected,

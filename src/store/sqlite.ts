@@ -10,31 +10,20 @@ import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../core/errors.ts";
+import type { ErrorCode } from "../core/errors.ts";
 import { forgottenMark, formsOf, redactText } from "../core/forget.ts";
 import type { ConversationId, FileId, StoredFile, Timestamp } from "../core/model.ts";
 import type { ForgetPlan, Store } from "../core/ports.ts";
 import { archive } from "./archive.ts";
 import type { Place } from "./archive.ts";
 import { backUp } from "./backup.ts";
-import {
-  draftContent,
-  findOrphans,
-  hasContent,
-  isAltered,
-  hashContent,
-  holdsAny,
-  linesOf,
-  readContent,
-  readWhole,
-  removeContent,
-  rewriteContent,
-  sizeOfContent,
-} from "./files.ts";
+import * as folder from "./files.ts";
 import type { Orphan } from "./files.ts";
 import { filesIn, filesOnlyOf, filesToForget, isScrubPending, recordScrub, replaceFileRow } from "./forget.ts";
 import { indexBatch, unindexedRows } from "./indexing.ts";
 import { merge } from "./merge.ts";
-import { errcodeOf, identify, isBusy, messageOf, migrate } from "./migrate.ts";
+import { errcodeOf, identify, inTransaction, isBusy, messageOf, migrate } from "./migrate.ts";
+import type { Begin } from "./migrate.ts";
 import { fileWith, mustHave, storedAmong } from "./read.ts";
 import { toStoredFile } from "./rows.ts";
 import { first } from "./script.ts";
@@ -104,10 +93,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
   /** The text of a stored file; none of bytes, and none where it is gone. */
   const textIn = async (file: StoredFile): Promise<string | null> =>
-    file.encoding === "utf8" && (await hasContent(filesDir, file)) ? await readContent(filesDir, file) : null;
+    file.encoding === "utf8" && (await folder.hasContent(filesDir, file))
+      ? await folder.readContent(filesDir, file)
+      : null;
 
   const orphansOf = async (scope: ConversationId | null): Promise<readonly Orphan[]> =>
-    await findOrphans(filesDir, scope, async (ids) => new Set(await read(() => storedAmong(ids))));
+    await folder.findOrphans(filesDir, scope, async (ids) => new Set(await read(() => storedAmong(ids))));
 
   const abandonedIn = async (scope: ConversationId | null): Promise<readonly string[]> =>
     (await orphansOf(scope)).flatMap(({ isAbandoned, storageUri }) => (isAbandoned ? [storageUri] : []));
@@ -122,7 +113,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       if (forms.some((form) => told.some((words) => words.includes(form)))) files.push(file);
     }
     const orphans: Orphan[] = [];
-    for (const orphan of await orphansOf(scope)) if (await holdsAny(filesDir, orphan, forms)) orphans.push(orphan);
+    for (const orphan of await orphansOf(scope))
+      if (await folder.holdsAny(filesDir, orphan, forms)) orphans.push(orphan);
     return { files, orphans };
   };
 
@@ -145,27 +137,27 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       const deadline = { deadlineMs: nowMs() + (limits.timeoutMs ?? searchTimeoutMsDefault), nowMs };
       if (request.scope !== "files") return await read(() => search(request, deadline));
       const files = await read(() => filesToSearch(request));
-      return await searchFiles(request, deadline, files, (file) => readContent(filesDir, file));
+      return await searchFiles(request, deadline, files, (file) => folder.readContent(filesDir, file));
     },
     async fileContent(id) {
-      return await readWhole(filesDir, await fileOf(id));
+      return await folder.readWhole(filesDir, await fileOf(id));
     },
     async fileLines(id, range) {
-      return linesOf(await readContent(filesDir, await fileOf(id)), range);
+      return folder.linesOf(await folder.readContent(filesDir, await fileOf(id)), range);
     },
     async saveFile(file) {
-      const contentHash = hashContent(file);
+      const contentHash = folder.hashContent(file);
       await read(() => mustHave(file.conversation)); // Before its content lies in the folder, where nobody would find it.
       const known = await read(() => first(fileWith(file.conversation, contentHash), toStoredFile));
       if (known !== null) {
-        const found = await sizeOfContent(filesDir, known);
-        if (found === null || isAltered(known, found))
-          await rewriteContent(filesDir, known, file.content, file.encoding);
+        const found = await folder.sizeOfContent(filesDir, known);
+        if (found === null || folder.isAltered(known, found))
+          await folder.rewriteContent(filesDir, known, file.content, file.encoding);
         return known;
       }
       const id: FileId = `file_${hex16()}`;
       const { content: _, ...described } = file;
-      const draft = await draftContent(filesDir, id, file);
+      const draft = await folder.draftContent(filesDir, id, file);
       try {
         return await write(function* () {
           const stored = yield* beyond.recordFile(deps, { ...described, id, contentHash, ...draft.saved });
@@ -173,7 +165,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
           return stored;
         });
       } catch (error) {
-        await removeContent(filesDir, draft.saved.storageUri); // Kept, and then not recorded.
+        await folder.removeContent(filesDir, draft.saved.storageUri); // Kept, and then not recorded.
         throw error;
       } finally {
         await draft.drop();
@@ -185,11 +177,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     async skeleton(id) {
       const bones = await read(() => beyond.skeleton(id));
       const files = await read(() => reads.files(id));
-      const sizes = await Promise.all(files.map((file) => sizeOfContent(filesDir, file)));
+      const sizes = await Promise.all(files.map((file) => folder.sizeOfContent(filesDir, file)));
       const missingFiles = files.filter((_, index) => sizes[index] === null).map((file) => file.id);
       const alteredFiles = files.flatMap((file, index) => {
         const found = sizes[index] ?? null;
-        return found !== null && isAltered(file, found) ? [{ id: file.id, stored: file.bytes, found }] : [];
+        return found !== null && folder.isAltered(file, found) ? [{ id: file.id, stored: file.bytes, found }] : [];
       });
       return { ...bones, missingFiles, alteredFiles, orphanedFiles: (await orphansOf(id)).length };
     },
@@ -210,7 +202,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       if (outcome.kind === "stale") return outcome;
       if (target.kind === "secret") for (const file of files) await forgetInFile(file, target.text);
       const contents = [...orphans.map(({ storageUri }) => storageUri), ...(await abandonedIn(scope))];
-      for (const storageUri of contents) await removeContent(filesDir, storageUri);
+      for (const storageUri of contents) await folder.removeContent(filesDir, storageUri);
       await scrub();
       return { ...outcome, removed: outcome.removed + files.length + orphans.length };
     },
@@ -228,7 +220,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       const outcome = await write(() => beyond.remove(deps, plan));
       if (outcome.kind === "stale") return outcome;
       const contents = [...outcome.contents, ...(await abandonedIn(null))]; // Also by a removal that was interrupted.
-      for (const storageUri of contents) await removeContent(filesDir, storageUri);
+      for (const storageUri of contents) await folder.removeContent(filesDir, storageUri);
       giveBack(db);
       const { all: bytes, free } = bytesIn(db);
       return { kind: "written", change: outcome.change, bytes: Math.max(0, before - bytes), reusable: free };
@@ -250,7 +242,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   async function forgetInFile(file: StoredFile, secret: string): Promise<void> {
     const text = await textIn(file);
     const left =
-      text === null ? file : { ...file, ...(await rewriteContent(filesDir, file, redactText(text, secret), "utf8")) };
+      text === null
+        ? file
+        : { ...file, ...(await folder.rewriteContent(filesDir, file, redactText(text, secret), "utf8")) };
     await write(() => replaceFileRow(left, (words) => redactText(words, secret)));
   }
 
@@ -258,7 +252,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
    * in the index's old segments or in the log. */
   async function scrub(): Promise<void> {
     for (const file of await read(filesToForget)) {
-      const left = await rewriteContent(filesDir, file, forgottenMark, "utf8");
+      const left = await folder.rewriteContent(filesDir, file, forgottenMark, "utf8");
       await write(() => replaceFileRow({ ...file, ...left, encoding: "utf8" }, () => forgottenMark));
     }
     await retryWhileBusy(busyTimeoutMs, () => rewriteFile(db));
@@ -337,27 +331,23 @@ export async function retryWhileBusy<T>(timeoutMs: number, attempt: () => T): Pr
 
 /** SQLite's own errors as ours; everything else is somebody else's and passes through. */
 function translate(error: unknown): unknown {
-  const reason = messageOf(error);
+  const told = (code: ErrorCode, what: string, hint: string): LcmError =>
+    new LcmError(code, `${what}: ${messageOf(error)}`, { cause: error, hint });
   switch ((errcodeOf(error) ?? 0) & 0xff) {
     case 11: // CORRUPT
     case 26: // NOTADB
-      return new LcmError("corrupt", `the database is damaged: ${reason}`, {
-        cause: error,
-        hint: "`lcm restore` puts a backup in its place",
-      });
+      return told("corrupt", "the database is damaged", "`lcm restore` puts a backup in its place");
     case 13: // FULL
     case 10: // IOERR
-      return new LcmError("unavailable", `the disk refused: ${reason}`, {
-        cause: error,
-        hint: "see that the disk of the database has room and is sound",
-      });
+      return told("unavailable", "the disk refused", "see that the disk of the database has room and is sound");
     case 8: // READONLY
     case 14: // CANTOPEN
     case 3: // PERM
-      return new LcmError("denied", `the database cannot be opened for this: ${reason}`, {
-        cause: error,
-        hint: "check who owns the file and its folder: both must be writable, also to read it",
-      });
+      return told(
+        "denied",
+        "the database cannot be opened for this",
+        "check who owns the file and its folder: both must be writable, also to read it",
+      );
     default:
       return error;
   }
@@ -393,17 +383,8 @@ export function createRunner(db: DatabaseSync) {
   };
 
   return {
-    atomically<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", script: Script<T>): T {
-      db.exec(begin);
-      try {
-        const result = run(script);
-        db.exec("COMMIT");
-        return result;
-      } catch (error) {
-        if (db.isTransaction) db.exec("ROLLBACK");
-        throw error;
-      }
-    },
+    run,
+    atomically: <T>(begin: Begin, script: Script<T>): T => inTransaction(db, () => run(script), begin),
     forgetStatements: () => prepared.clear(),
   };
 }

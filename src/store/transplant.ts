@@ -10,7 +10,7 @@ import { messageName } from "../core/model.ts";
 import type { Copying } from "../core/changes.ts";
 import { journalled, saysOfItself } from "./change.ts";
 import type { Image } from "./change.ts";
-import { mustHave } from "./read.ts";
+import { mustHave, reads } from "./read.ts";
 import { asMessage, asSummary, toSummaryId } from "./rows.ts";
 import { all, count, first, int, sql, statement, text } from "./script.ts";
 import type { ReadScript, Row, Script, ScriptDeps, WriteScript } from "./script.ts";
@@ -23,9 +23,7 @@ export const planTransplant: ReadScript<"planTransplant"> = function* (source, t
   const byDepth = Map.groupBy(graph.depths.values(), (depth) => depth);
   return {
     summaries: graph.shown.map(({ id }) => id),
-    depths: [...byDepth]
-      .map(([depth, all]) => ({ depth, summaries: all.length }))
-      .toSorted((a, b) => a.depth - b.depth),
+    depths: [...byDepth].map(([depth, all]) => ({ depth, summaries: all.length })),
     messages: graph.messages.size,
     ...(yield* alreadyIn(target, graph)),
   };
@@ -124,13 +122,9 @@ function* graphOf(source: ConversationId): Script<Graph> {
     (row) => ({ id: toSummaryId(row), tokens: row["token_count"] as number | null }),
   );
   const depths = yield* all(
-    sql`WITH RECURSIVE below(summary_id) AS (
-          SELECT value FROM json_each(${shown.map(({ id }) => id)})
-          UNION
-          SELECT p.parent_summary_id FROM summary_parents p JOIN below b ON p.summary_id = b.summary_id
-        )
-        SELECT s.summary_id, s.depth FROM below JOIN summaries s USING (summary_id)
-        WHERE s.conversation_id = ${source} ORDER BY s.depth, s.created_at, s.search_id`,
+    sql`SELECT summary_id, depth FROM summaries
+        WHERE summary_id IN (SELECT value FROM json_each(${yield* reads.closure(shown.map(({ id }) => id))}))
+          AND conversation_id = ${source} ORDER BY depth, created_at, search_id`,
     (row) => [toSummaryId(row), int(row, "depth")] as const,
   );
   const depthOf = new Map(depths);
@@ -144,9 +138,8 @@ function* graphOf(source: ConversationId): Script<Graph> {
   const messageLinks = yield* links("summary_messages", (row) => asMessage(int(row, "message_id")));
   const messages = yield* all(
     sql`SELECT message_id, token_count, created_at, coalesce(copied_from, message_id) AS origin FROM messages
-        WHERE conversation_id = ${source} AND message_id IN (SELECT value FROM json_each(${JSON.stringify([
-          ...new Set(messageLinks.map((link) => link.source)),
-        ])})) ORDER BY seq`,
+        WHERE conversation_id = ${source}
+          AND message_id IN (SELECT value FROM json_each(${messageLinks.map((link) => link.source)})) ORDER BY seq`,
     (row) =>
       [
         asMessage(int(row, "message_id")),

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { history } from "../core/history.ts";
 import { followed, of, onScene, rewrite } from "../testing/contract/undo-scene.ts";
 import { openSqlite } from "./sqlite.ts";
 
@@ -9,6 +10,41 @@ const subject = {
   open: async (path: string) => await openSqlite({ path, housekeeping: false }),
   restore: async (): Promise<void> => undefined,
 };
+
+describe("taking back a part of a change", () => {
+  it(
+    "that was taken back as a whole brings that part again, and no other",
+    onScene(subject, async ({ store, leaves }) => {
+      const [one, other] = [of(leaves, 4), of(leaves, 5)];
+      const change = await rewrite(store, one, "one anew");
+      await rewrite(store, other, "other anew", { change });
+      const back = await store.undo(change);
+      assert.ok(back.kind === "undone");
+      assert.equal((await store.undo(back.change, one)).kind, "undone");
+      const texts = (await store.summaries({ ids: [one, other] })).map(({ text }) => text);
+      assert.deepEqual(texts, ["one anew", "leaf number 5"]);
+      const [{ steps } = assert.fail("the change is told")] = await history(store, { change });
+      assert.deepEqual(
+        steps.map(({ subject, undoneBy }) => [subject, undoneBy]),
+        [
+          [one, null],
+          [other, back.change],
+        ],
+      );
+    }),
+  );
+
+  it(
+    "is refused by name where the change did nothing to it, or is none",
+    onScene(subject, async ({ store, leaves }) => {
+      const change = await rewrite(store, of(leaves, 4), "one anew");
+      const strange = of(leaves, 5);
+      const message = `change ${change} did nothing to ${strange}`;
+      await assert.rejects(store.undo(change, strange), { code: "not_found", message });
+      await assert.rejects(store.undo(99), { code: "not_found", message: "there is no change 99" });
+    }),
+  );
+});
 
 describe("what stands in the way of taking a change back", () => {
   it(

@@ -94,19 +94,20 @@ const negated = (totals: NonNullable<Trace["totals"]>): NonNullable<Trace["total
 
 // ── What stands in the way ───────────────────────────────────────────────────────────────────────────────────────────
 
-const undoneAlready = ({ change, undoneBy }: JournalEntry): Obstacle => ({
-  subject: `change ${change}`,
-  message: `it was taken back already, by change ${undoneBy}`,
-  change: undoneBy,
-  cover: null,
-});
-
-const final = ({ change, operation }: JournalEntry, because: string): Obstacle => ({
-  subject: `change ${change}`,
-  message: `${withArticle(operation)} like this cannot be taken back: ${because}`,
+/** `way`: the change to take back first, or the summary to open up, if there is one. */
+const inTheWay = (subject: string, message: string, way: Partial<Obstacle> = {}): Obstacle => ({
+  subject,
   change: null,
   cover: null,
+  ...way,
+  message,
 });
+
+const undoneAlready = ({ change, undoneBy }: JournalEntry): Obstacle =>
+  inTheWay(`change ${change}`, `it was taken back already, by change ${undoneBy}`, { change: undoneBy });
+
+const final = ({ change, operation }: JournalEntry, because: string): Obstacle =>
+  inTheWay(`change ${change}`, `${withArticle(operation)} like this cannot be taken back: ${because}`);
 
 const withArticle = (operation: string): string => `${operation === "undo" ? "an" : "a"} ${operation}`;
 
@@ -179,7 +180,7 @@ function* namingNothing(left: ReadonlyMap<string, Left>): Script<readonly Obstac
       const subject = subjectOf(entry, named);
       const change = (yield* laterStep(entry, named, subject))?.change ?? null;
       const by = change === null ? "" : ` by change ${change}`;
-      found.push({ subject, change, cover: null, message: `${subject} was removed since${by}` });
+      found.push(inTheWay(subject, `${subject} was removed since${by}`, { change }));
     }
   }
   return found;
@@ -239,16 +240,10 @@ function* stillNamed(left: ReadonlyMap<string, Left>): Script<readonly Obstacle[
   return [
     ...shown
       .filter(({ place }) => !left.has(place))
-      .map(({ where, summary, message }) => {
-        const what = summary ?? messageName(message);
-        return { subject: where, change: null, cover: summary, message: `${what} stands in ${where} now` };
-      }),
-    ...tied.map((subject) => ({
-      subject,
-      change: null,
-      cover: subject,
-      message: `${subject} was made since from messages that would go`,
-    })),
+      .map(({ where, summary, message }) =>
+        inTheWay(where, `${summary ?? messageName(message)} stands in ${where} now`, { cover: summary }),
+      ),
+    ...tied.map((id) => inTheWay(id, `${id} was made since from messages that would go`, { cover: id })),
   ];
 }
 
@@ -278,13 +273,12 @@ function* changedSince(entry: JournalEntry, image: Image): Script<Obstacle> {
     const { change, operation } = later;
     const message = `${subject} was changed since by change ${change}, ${withArticle(operation)}`;
     return operation === "forget"
-      ? { subject, change: null, cover: null, message: `${message}, which is for good` }
-      : { subject, change, cover: null, message };
+      ? inTheWay(subject, `${message}, which is for good`)
+      : inTheWay(subject, message, { change });
   }
   const cover = yield* coverOf(subject, entry.conversation);
-  const message =
-    cover === null ? `${subject} has changed since` : `${subject} was folded since: ${cover} stands for it now`;
-  return { subject, change: null, cover, message };
+  const folded = `${subject} was folded since: ${cover} stands for it now`;
+  return inTheWay(subject, cover === null ? `${subject} has changed since` : folded, { cover });
 }
 
 /** The newest step of an operator that touched this row since and still holds. */
@@ -349,12 +343,12 @@ function* builtOn(
     if (reverted.has(subject) || isDeleted.has(`summaries ${subject}`)) continue;
     const later = yield* laterStep(entry, { table: "summaries", key: { summary_id: subject }, columns: null }, subject);
     const by = later === null ? "" : ` by change ${later.change}`;
-    const message = `${subject} was written since from ${id}${by}`;
-    found.push({ subject, change: later?.change ?? null, cover: later === null ? subject : null, message });
+    const way = later === null ? { cover: subject } : { change: later.change };
+    found.push(inTheWay(subject, `${subject} was written since from ${id}${by}`, way));
   }
   if (goes) {
     for (const subject of yield* reads.carriedBy(asSummary(id)))
-      found.push({ subject, change: null, cover: null, message: `${subject} carries the text of ${id} over` });
+      found.push(inTheWay(subject, `${subject} carries the text of ${id} over`));
   }
   return found;
 }

@@ -5,7 +5,7 @@ import { levels } from "../core/model.ts";
 import type { DanglingReference, Skeleton, StoreStatus, SummaryFacts } from "../core/ports.ts";
 import { unindexedRows } from "./indexing.ts";
 import { isTruncated } from "./older-rows.ts";
-import { groupSources, mustHave, reads } from "./read.ts";
+import { mustHave, reads } from "./read.ts";
 import { asMessage, toSummaryId } from "./rows.ts";
 import { schemaVersion, tables } from "./schema.ts";
 import { all, count, one, int, sql, statement, text, textOrNull } from "./script.ts";
@@ -15,33 +15,36 @@ import { totalsIn } from "./totals.ts";
 export function* skeleton(id: ConversationId): Script<Skeleton> {
   const conversation = yield* mustHave(id);
   const items = yield* reads.context(id);
-  const facts = yield* summaryFacts(id);
-  const { gone, back } = yield* referencesToNone(id);
-  const sources = yield* allSources(
-    id,
-    facts.map((fact) => fact.id),
-    new Set(gone.map(({ message }) => message)),
-  );
-  const released = yield* releasedOf(id, facts, items, sources);
+  const { back, ...bones } = yield* bonesOf(id);
+  const released = yield* releasedOf(id, bones.summaries, items, bones.sources);
   return {
+    ...bones,
     conversation,
     recounted: yield* recount(id),
     context: items,
-    ...(yield* messageFacts(id)),
-    summaries: facts.map((fact) => ({ ...fact, released: released.has(fact.id) })),
-    sources,
+    summaries: bones.summaries.map((fact) => ({ ...fact, released: released.has(fact.id) })),
     dangling: [
       ...(yield* danglingIn(id)),
       ...back.flatMap(({ message, summary }) =>
         summary === null ? [] : [{ table: "summary_messages", from: summary, to: String(message) }],
       ),
     ],
-    gone,
     search: yield* searchFacts(id),
     missingFiles: [],
     alteredFiles: [],
     orphanedFiles: 0,
   };
+}
+
+/** What the facts of summaries follow from. */
+export function* bonesOf(id: ConversationId) {
+  const summaries = yield* summaryFacts(id);
+  const { gone, back } = yield* referencesToNone(id);
+  const sources = yield* sourcesLeft(
+    summaries.map((fact) => fact.id),
+    new Set(gone.map(({ message }) => message)),
+  );
+  return { ...(yield* messageFacts(id)), summaries, sources, gone, back };
 }
 
 /** What the rows add up to. */
@@ -80,11 +83,16 @@ function* messageFacts(
   };
 }
 
+/** Control characters but tab, line feed and carriage return; and what stands for a lost character, beside a digit. */
+const [notText, lostBeside, lostBefore] = ["*[\u0001-\b\v\f\u000e-\u001f]*", "*[0-9]\ufffd*", "*\ufffd[0-9]*"];
+
 /** The older program left its mark at an end of a text; of long ones only the ends are read. */
 const summaryFacts = (id: ConversationId): Script<readonly Omit<SummaryFacts, "released">[]> =>
   all(
     sql`SELECT summary_id, depth, kind, token_count, level, earliest_at, latest_at, descendant_count, carried_from,
-          rewrite_reason, length(trim(content)) = 0 AS empty, CASE WHEN level <> 'normal' THEN ''
+          rewrite_reason, length(trim(content)) = 0 AS empty,
+          level = 'normal' AND (instr(content, char(0)) > 0 OR content GLOB ${notText} OR content GLOB ${lostBeside}
+            OR content GLOB ${lostBefore}) AS garbled, CASE WHEN level <> 'normal' THEN ''
             WHEN length(content) <= 800 THEN content ELSE substr(content, 1, 400) || '…' || substr(content, -400) END AS ends
         FROM summaries WHERE conversation_id = ${id} ORDER BY search_id`,
     (row) => ({
@@ -99,6 +107,7 @@ const summaryFacts = (id: ConversationId): Script<readonly Omit<SummaryFacts, "r
       carriedFrom: textOrNull(row, "carried_from") as SummaryId | null,
       rewriteReason: textOrNull(row, "rewrite_reason"),
       empty: int(row, "empty") === 1,
+      garbled: int(row, "garbled") === 1,
       marked: isTruncated(text(row, "ends")),
     }),
   );
@@ -123,19 +132,14 @@ function* releasedOf(
   return new Set([...dissolved, ...carried].map((row) => text(row, "id")));
 }
 
-function* allSources(
-  id: ConversationId,
-  ids: readonly SummaryId[],
-  gone: ReadonlySet<number>,
-): Script<Skeleton["sources"]> {
-  const messageRows =
-    yield sql`SELECT l.summary_id, l.message_id FROM summary_messages l JOIN summaries s USING (summary_id)
-    WHERE s.conversation_id = ${id} ORDER BY l.summary_id, l.ordinal`;
-  const summaryRows =
-    yield sql`SELECT p.summary_id, p.parent_summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
-    WHERE s.conversation_id = ${id} ORDER BY p.summary_id, p.ordinal`;
-  const there = messageRows.filter((row) => !gone.has(int(row, "message_id")));
-  return groupSources(ids, there, summaryRows);
+/** Without those that are gone, which are findings of their own. */
+function* sourcesLeft(ids: readonly SummaryId[], gone: ReadonlySet<number>): Script<Skeleton["sources"]> {
+  const sources = yield* reads.sources(ids);
+  const left = [...sources].map(
+    ([id, { messages, summaries }]) =>
+      [id, { messages: messages.filter((each) => !gone.has(each)), summaries }] as const,
+  );
+  return gone.size === 0 ? sources : new Map(left);
 }
 
 const toDangling = (row: Row): DanglingReference => ({

@@ -29,27 +29,40 @@ export function prepareForIndex(text: string, conversation: number): string {
 }
 
 /**
- * The words of a text, lowercase and unstemmed, in the order of the index, each with where it stands in the text.
- * Parts of identifiers come last, as they do in the index, so that they never stand between the words of a phrase.
- * Plain words that do not open as wanted are visited as "": most words of most texts, and cutting them out takes time.
+ * The words of a text, lowercase and unstemmed, in the order of the index, each with where it stands in the text and as
+ * which of them; and how many there are. Parts of identifiers come last, as they do in the index, so that they never
+ * stand between the words of a phrase. Plain words that are not wanted are only counted: most words of most texts.
  */
 export function eachWord(
   text: string,
-  visit: (word: string, from: number, to: number) => void,
-  opensAsWanted?: (text: string, from: number) => boolean,
-): void {
+  visit: (word: string, from: number, to: number, place: number) => void,
+  wanted?: Wanted,
+): number {
   const parts = new Map<string, Piece>();
-  eachRun(
+  let visited = 0;
+  const skipped = eachRun(
     text,
-    (from, to, shape) => {
+    (from, to, shape, before) => {
       for (const piece of piecesOf(text, from, to, shape)) {
-        for (const word of piece.words) visit(word, piece.from, piece.to);
+        for (const word of piece.words) visit(word, piece.from, piece.to, before + visited++);
         for (const part of piece.parts) if (!parts.has(part)) parts.set(part, piece);
       }
     },
-    (from, to) => visit(opensAsWanted?.(text, from) === false ? "" : text.slice(from, to).toLowerCase(), from, to),
+    (from, to, before) => {
+      const place = before + visited++;
+      if (wanted?.begins(text, from) !== false) visit(text.slice(from, to).toLowerCase(), from, to, place);
+    },
+    wanted?.opens,
   );
-  for (const [part, { from, to }] of parts) visit(part, from, to);
+  for (const [part, { from, to }] of parts) visit(part, from, to, skipped + visited++);
+  return skipped + visited;
+}
+
+/** What plain words to visit. */
+export interface Wanted {
+  /** Not 0 at 128 times the first of a word's characters plus the second, or what stands behind it. */
+  readonly opens: Uint8Array;
+  readonly begins: (text: string, from: number) => boolean;
 }
 
 /** The terms that FTS5 holds for a prepared text, without its conversation. */
@@ -191,47 +204,59 @@ const commonWords: ReadonlySet<string> = new Set(
 /** A run is letters and digits without a break: foreign if it holds more than ASCII, joined if it is an identifier. */
 type Shape = "foreign" | "joined";
 
-const lower = 1;
-const upper = 2;
-const digit = 3;
-const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
-  const character = String.fromCharCode(code);
-  return /[a-z]/.test(character) ? lower : /[A-Z]/.test(character) ? upper : /[0-9]/.test(character) ? digit : 0;
-});
+const [blank, lower, upper, digit, foreign] = [0, 1, 2, 3, 4];
+const kinds = new Uint8Array(2 ** 16).fill(foreign, 128);
+for (const [kind, first, last] of [[lower, "a", "z"] as const, [upper, "A", "Z"] as const, [digit, "0", "9"] as const])
+  kinds.fill(kind, first.charCodeAt(0), last.charCodeAt(0) + 1);
 
-/** Visits the runs of a text that need care, and the plain ones if asked. One pass over character codes: quick. */
+/**
+ * Visits the runs of a text that need care, and the plain ones if asked: all, or those that open so. One pass over
+ * character codes, copied out since that is twice as quick; each visit, and the end, tells how many were skipped.
+ */
 function eachRun(
   text: string,
-  visit: (from: number, to: number, shape: Shape) => void,
-  visitPlain?: (from: number, to: number) => void,
-): void {
-  let from = -1;
-  let before = 0;
-  let joined = false;
-  let foreign = false;
-  for (let at = 0; at <= text.length; at++) {
-    const code = at < text.length ? text.charCodeAt(at) : 32;
-    if (code > 127) {
-      if (from < 0) from = at;
-      foreign = true;
-      before = 0;
-      continue;
+  visit: (from: number, to: number, shape: Shape, skipped: number) => void,
+  visitPlain?: (from: number, to: number, skipped: number) => void,
+  opens?: Uint8Array,
+): number {
+  const codes = codesOf(text);
+  const end = text.length;
+  let skipped = 0;
+  for (let at = 0; at < end; at++) {
+    const from = at;
+    let before = kinds[codes[at] ?? 0];
+    if (before === blank) continue;
+    let isForeign = before === foreign;
+    let isJoined = false;
+    for (at++; at < end; at++) {
+      const kind = kinds[codes[at] ?? 0];
+      if (kind === before) continue;
+      if (kind === blank) break;
+      if (kind === foreign) isForeign = true;
+      // Joints: aB, a1, 1a, and the last capital of ABc.
+      else if (kind !== lower || before === digit || at - from > 1) isJoined = true;
+      before = kind;
     }
-    const kind = kinds[code] ?? 0;
-    if (kind === 0) {
-      if (from >= 0) {
-        if (foreign) visit(from, at, "foreign");
-        else if (joined) visit(from, at, "joined");
-        else visitPlain?.(from, at);
-        from = -1;
-        joined = false;
-        foreign = false;
-      }
-    } else if (from < 0) from = at;
-    // Joints: aB, a1, 1a, and the last capital of ABc.
-    else if (kind !== before && (kind !== lower || before === digit || at - from > 1)) joined = true;
-    before = kind;
+    if (isForeign) visit(from, at, "foreign", skipped);
+    else if (isJoined) visit(from, at, "joined", skipped);
+    else if (opens !== undefined && opens[(codes[from] ?? 0) * 128 + (codes[from + 1] ?? 0)] === 0) skipped += 1;
+    else visitPlain?.(from, at, skipped);
   }
+  return skipped;
+}
+
+let codes = new Uint16Array(2 ** 14);
+let copied = Buffer.from(codes.buffer);
+
+/** The character codes of a text, and one of a blank behind them; valid until the next text. */
+function codesOf(text: string): Uint16Array {
+  if (text.length >= codes.length) {
+    codes = new Uint16Array(2 * text.length);
+    copied = Buffer.from(codes.buffer);
+  }
+  copied.write(text, "utf16le");
+  codes[text.length] = 0;
+  return codes;
 }
 
 interface Piece {

@@ -21,7 +21,8 @@ import type {
 } from "../core/model.ts";
 import type { Appendable, SessionIdentity } from "../core/ports.ts";
 import { rewind } from "./branch.ts";
-import { fillGap, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late.ts";
+import { reindex } from "./change.ts";
+import { fillGap, freeLostNumber, gapOf, gapsFor, isLeft, lastOrdinal, noteGap, placeLate } from "./late.ts";
 import { itemsBetween, mustHave } from "./read.ts";
 import { agentOf, asMessage, asSummary, toConversation, toSummaryId } from "./rows.ts";
 import { all, count, first, int, one, sql, statement, text } from "./script.ts";
@@ -209,6 +210,7 @@ export const append: WriteScript<"append"> = function* (deps, id, appended, opti
   const stored: MessageId[] = [];
   const differing: string[] = [];
   let entryCount = 0;
+  const newestKey = place.head;
   let gaps = place.hasGaps ? yield* gapsFor(id, appended.map(linkOf)) : [];
   for (const item of appended) {
     const { key, parentKey } = linkOf(item);
@@ -219,6 +221,8 @@ export const append: WriteScript<"append"> = function* (deps, id, appended, opti
       continue;
     }
     known.set(key, contentOf(item));
+    const lost = key === newestKey && item.kind === "message" ? yield* freeLostNumber(id) : null;
+    totals.contextItems -= lost?.places ?? 0;
     const filled = gapOf(gaps, key, parentKey, item.kind);
     // What continues the newest entry is the newest, also where it is what a branch that was left had been missing.
     const isNewest = filled !== null && parentKey === place.head && (yield* isLeft(id, filled));
@@ -229,16 +233,20 @@ export const append: WriteScript<"append"> = function* (deps, id, appended, opti
       else place.ordinal = moved.lastOrdinal;
     }
     if (gap === null) place.head = key;
-    if (filled !== null && (yield* fillGap(id, filled, key)) === "closed")
-      gaps = gaps.filter((each) => each !== filled);
+    if (filled !== null) {
+      const isShown = item.kind === "message" && item.message.aside === undefined;
+      const open = yield* fillGap(id, filled, linkOf(item), isShown);
+      gaps = [...gaps.filter((each) => each !== filled), ...(open === null ? [] : [open])];
+    }
     if (item.kind === "entry") {
       yield* insertEntry(id, item.entry, place.seq - 1);
       entryCount += 1;
       continue;
     }
     const { message } = item;
-    const messageId = asMessage(++place.lastId);
+    const messageId = lost?.messageId ?? asMessage(++place.lastId);
     yield* insertMessage(messageId, id, place.seq++, message, now);
+    if (lost !== null) yield* reindex({ table: "messages", key: { message_id: messageId } });
     stored.push(messageId);
     totals.messages += 1;
     totals.messageTokens += message.tokens;

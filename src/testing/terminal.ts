@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import xterm from "@xterm/headless";
@@ -57,6 +58,12 @@ export interface TerminalOptions {
 /** How long something may take to be seen; only a test that fails waits so long. */
 const patienceMs = 30_000;
 
+const started: ChildProcess[] = [];
+// Also where a test has failed.
+process.on("exit", () => {
+  for (const script of started) script.kill("SIGKILL");
+});
+
 /** Runs a line of shell in it. Where there is no `script`, this fails; `withoutPseudoTerminal` says so beforehand. */
 export function startTerminal(command: string, options: TerminalOptions = {}): Terminal {
   const { env = {}, cwd, columns = 100, rows = 30 } = options;
@@ -83,7 +90,7 @@ export function startTerminal(command: string, options: TerminalOptions = {}): T
       drawn = Promise.withResolvers();
     });
   });
-  process.on("exit", () => script.kill("SIGKILL")); // Also where a test has failed.
+  started.push(script);
   const ended = Promise.withResolvers<number>();
   let isOver = false;
   script.on("error", (cause) => ended.reject(new Error("`script` of util-linux makes the terminal", { cause })));

@@ -68,12 +68,7 @@ export async function checkArguments<const P extends Parameters>(
 
 // ── What was meant ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Mended {
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly unknown: readonly string[];
-}
-
-function mend({ properties, required }: Parameters, given: unknown): Mended {
+function mend({ properties, required }: Parameters, given: unknown) {
   if (given !== undefined && given !== null && (typeof given !== "object" || Array.isArray(given))) {
     throw new LcmError("invalid", `the arguments are ${show(given)}, but must be an object`);
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { visibleWidth } from "@earendil-works/pi-tui";
-import type { ConversationId, Timestamp } from "../core/model.ts";
+import type { Conversation, ConversationId, Timestamp } from "../core/model.ts";
 import { createPaint } from "../show/render.ts";
 import { draw, start, update } from "./app.ts";
 import type { App, AppEvent, AppStep, Effect, Start } from "./app.ts";
@@ -20,6 +20,32 @@ const given: Start = {
 
 const key = (name: string): AppEvent => ({ kind: "key", key: { name, text: name.length === 1 ? name : "" } });
 const text = (lines: readonly string[]): Place => ({ kind: "text", title: "a text", lines });
+const one: Conversation = {
+  id: 1 as ConversationId,
+  sessionId: "s",
+  sessionKey: null,
+  agentId: null,
+  active: true,
+  hidden: false,
+  title: null,
+  createdAt: now,
+  updatedAt: now,
+  lastMessageAt: null,
+  totals: {
+    messages: 0,
+    messageTokens: 0,
+    summaries: 0,
+    contextItems: 0,
+    contextTokens: 0,
+    contextMessages: 0,
+    contextMessageTokens: 0,
+  },
+  revision: 1,
+  hostCursor: null,
+  forgets: 0,
+  caughtUp: 0,
+  promptBudget: null,
+};
 const history: Place = { kind: "history", conversation: 1 as ConversationId };
 
 function play(app: App, ...events: readonly AppEvent[]): AppStep {
@@ -69,6 +95,32 @@ describe("the terminal UI", () => {
     const { app } = start({ ...given, size: { columns: 80, rows: 60 } }, history);
     assert.doesNotMatch(draw(app).at(-1) ?? "", /undo|read/);
     assert.match(screen(play(app, key("?")).app), /show all that the change did[^]*\(there is no change\)/);
+  });
+
+  it("lets a key that is pressed before the list is there wait for it, and what follows it", () => {
+    const { app } = start(given);
+    const early = play(app, key("enter"), key("escape"), key("c"), key("j"), key("enter"));
+    assert.deepEqual(kinds(early.effects), []);
+    assert.match(screen(early.app), / ↵ as soon as it is read/);
+    assert.doesNotMatch(screen(early.app), /✗/);
+    const told = [{ conversation: one, promptTokens: 1, budget: 9, thresholdTokens: 8, stalled: null }];
+    const ask = { kind: "conversations" } as const;
+    const answered = play(early.app, { kind: "answer", layer: 0, answer: { kind: "conversations", ask, told } });
+    assert.deepEqual(
+      answered.effects.map((effect) => effect.kind === "ask" && effect.ask.kind),
+      ["prompt"],
+      "escape dropped the first, and the last waits on for the prompt",
+    );
+    assert.doesNotMatch(screen(answered.app), /✗|as soon as/);
+  });
+
+  it("lets no key wait that would change something, nor any where reading has failed", () => {
+    const { app } = start(given);
+    assert.match(screen(play(app, key("R")).app), /✗ R: they are still being read/);
+    const failure = { code: "not_found", message: "there is no database", hint: null };
+    const failed = play(app, key("enter"), { kind: "failed", layer: 0, ask: { kind: "conversations" }, failure });
+    assert.match(screen(failed.app), /✗ there is no database/);
+    assert.deepEqual(failed.app.held, []);
   });
 
   it("lets no title of a box move the cursor", () => {

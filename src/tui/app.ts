@@ -5,13 +5,13 @@
 
 import type { Timestamp } from "../core/model.ts";
 import { oneLine, widthOf } from "../show/render.ts";
-import type { Page } from "../show/page.ts";
+import type { Page } from "../show/render.ts";
 import type { Ask } from "./asks.ts";
-import type { Asking, Binding, Frame, Going, LayerEvent, Module, Notice, Place, Step } from "./contract.ts";
+import type { Asking, Frame, Going, LayerEvent, Notice, Place, Step } from "./contract.ts";
 import { boxPlace, ends, fit, fitAll, over, spinner, textPage } from "./draw.ts";
 import { barEntries, drawBar, helpLines, keyName } from "./keys.ts";
 import type { BarEntry, Key, Offer } from "./keys.ts";
-import { advance, open, withModule } from "./layers.ts";
+import { advance, bindingFor, offeredIn, open, reasonAgainst, withModule } from "./layers.ts";
 import type { Layer } from "./layers.ts";
 
 export interface Size {
@@ -31,6 +31,8 @@ export interface App {
   readonly opened: number;
   /** One about an ask that failed goes when the same is answered. */
   readonly notice: (Notice & { readonly about?: Ask["kind"] }) | null;
+  /** Keys that were pressed before there was what they have to do with. */
+  readonly held: readonly Key[];
   /** Of the database's file as it was last looked at; null where there was none. */
   readonly stamp: string | null;
   /** Whether something could not be read: it is asked for again. */
@@ -69,7 +71,7 @@ export interface AppStep {
 export type Start = Pick<App, "look" | "path" | "readOnly" | "size" | "now" | "stamp">;
 
 export function start(given: Start, place: Place = { kind: "conversations" }): AppStep {
-  const app: App = { ...given, layers: [], opened: 0, notice: null, isBehind: false, beat: 0 };
+  const app: App = { ...given, layers: [], opened: 0, notice: null, held: [], isBehind: false, beat: 0 };
   return push(app, place);
 }
 
@@ -114,7 +116,9 @@ function boxOf(app: App, layer: Layer): ReturnType<typeof boxPlace> | null {
 export function update(app: App, event: AppEvent): AppStep {
   switch (event.kind) {
     case "key":
-      return pressed({ ...app, notice: null }, event.key, app.notice?.text === leavingWords);
+      return isHeld(app, event.key)
+        ? still({ ...app, held: [...app.held, event.key], notice: { tone: "said", text: heldWords(event.key) } })
+        : pressed({ ...app, held: [], notice: null }, event.key, app.notice?.text === leavingWords);
     case "pasted":
       return isTyping(topOf(app).layer) ? toTop(app, event) : still(app);
     case "click":
@@ -125,7 +129,7 @@ export function update(app: App, event: AppEvent): AppStep {
       return toAll({ ...app, size: event.size }, { kind: "resized" });
     case "answer": {
       const notice = app.notice?.about === event.answer.kind ? null : app.notice;
-      return to({ ...app, isBehind: false, notice }, event.layer, event);
+      return then(to({ ...app, isBehind: false, notice }, event.layer, event), letGo);
     }
     case "progress":
       return to(app, event.layer, event);
@@ -153,15 +157,17 @@ function topOf({ layers }: App): Opened {
 
 const isTyping = (layer: Layer): boolean => withModule(layer, (module, state) => module.isTyping?.(state) ?? false);
 
+const isUnread = (layer: Layer): boolean => withModule(layer, (module, state) => module.isUnread?.(state) ?? false);
+
 export const isBusy = ({ layers }: Pick<App, "layers">): boolean =>
-  layers.some(({ layer }) => withModule(layer, (module, state) => module.isBusy?.(state) ?? false));
+  layers.some(({ layer }) => isUnread(layer) || withModule(layer, (module, state) => module.isBusy?.(state) ?? false));
 
 /** Says what it was that failed, unless the layer has its own words for it. Whatever could not be read is asked again. */
 function failed(app: App, event: Extract<AppEvent, { readonly kind: "failed" }>): AppStep {
   const { ask, failure } = event;
   const text = [failure.message, ...(failure.hint === null ? [] : [app.look.typed(failure.hint)])].join(" · ");
   const notice = { tone: "bad", text: oneLine(text), about: ask.kind } as const;
-  return to({ ...app, isBehind: true, notice }, event.layer, event);
+  return to({ ...app, isBehind: true, held: [], notice }, event.layer, event);
 }
 
 function ticked(app: App, now: Timestamp, stamp: string | null): AppStep {
@@ -271,10 +277,10 @@ function pressed(app: App, key: Key, isLeaving = false): AppStep {
   const isText = isTyping(layer);
   const own = withModule(layer, (module, state) => {
     if (isText) return advance(module, state, { kind: "key", key }, frame);
-    const found = bindingFor(module, state, key, frame);
+    const found = bindingFor(module, state, key.name, frame);
     if (found === null) return null;
     const why = reasonAgainst(found, state, frame);
-    if (why === null) return advance(module, state, { kind: "action", action: found.action }, frame);
+    if (why === null) return advance(module, state, { kind: "pressed", name: key.name }, frame);
     return { state, notice: { tone: "bad", text: `${keyName(key.name)}: ${why}` } } as const;
   });
   if (own !== null) return took(app, id, own);
@@ -292,18 +298,25 @@ function pressed(app: App, key: Key, isLeaving = false): AppStep {
   }
 }
 
-/** Of several on one key, the first that can be done now. */
-function bindingFor<S extends Layer>(module: Module<S>, state: S, key: Key, frame: Frame): Binding<S> | null {
-  const found = offeredIn(module, state).filter(({ keys }) => keys.includes(key.name));
-  return found.find((each) => reasonAgainst(each, state, frame) === null) ?? found[0] ?? null;
+/** Whether it has to wait: it needs what is still being read, or comes after one that does. What changes something never waits. */
+function isHeld(app: App, key: Key): boolean {
+  const { layer } = topOf(app);
+  if (!isUnread(layer) || isTyping(layer)) return false;
+  return withModule(layer, (module, state) => {
+    const frame = frameOf(app, layer);
+    const found = bindingFor(module, state, key.name, frame);
+    if (found === null || found.changes === true) return false;
+    return app.held.length > 0 || reasonAgainst(found, state, frame) !== null;
+  });
 }
 
-const offeredIn = <S extends Layer>({ keys }: Module<S>, state: S): readonly Binding<S>[] =>
-  keys.filter(({ when }) => when?.(state) ?? true);
+const heldWords = ({ name }: Key): string => `${keyName(name)} as soon as it is read`;
 
-function reasonAgainst<S>(binding: Binding<S>, state: S, frame: Frame): string | null {
-  if (binding.changes === true && frame.readOnly !== null) return frame.readOnly;
-  return binding.disabled?.(state, frame) ?? null;
+/** Keys that had to wait, in their order, until one of them leads to where it is still being read. */
+function letGo(app: App): AppStep {
+  const [key, ...held] = app.held;
+  if (key === undefined || isUnread(topOf(app).layer)) return still(app);
+  return then(pressed({ ...app, held, notice: null }, key), letGo);
 }
 
 const offersOf = (app: App, layer: Layer): readonly Offer[] =>

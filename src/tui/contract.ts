@@ -5,7 +5,7 @@
  */
 
 import type { ConversationId, FileId, MessageId, SummaryId, Timestamp } from "../core/model.ts";
-import type { Page } from "../show/page.ts";
+import type { Page } from "../show/render.ts";
 import type { Answer, Ask } from "./asks.ts";
 import type { Key } from "./keys.ts";
 import type { Failure, OfConversation, Progress } from "./port.ts";
@@ -24,7 +24,7 @@ export interface Frame extends Page {
 
 interface Happenings {
   /** A key of the layer's own table was pressed, and nothing disables it. */
-  readonly action: { readonly action: string };
+  readonly pressed: { readonly name: string };
   /** Any key, while `isTyping` says so; Enter and Escape are keys like all others then. */
   readonly key: { readonly key: Key };
   /** Text that was pasted, while typing. */
@@ -102,6 +102,7 @@ interface Places {
   readonly targets: { readonly source: ConversationId };
   readonly transplant: { readonly source: ConversationId; readonly target: ConversationId };
   readonly undo: { readonly change: number };
+  readonly fix: OfConversation;
   readonly text: { readonly title: string; readonly lines: readonly string[] };
 }
 
@@ -137,8 +138,6 @@ export const opensIts = <S extends OfConversation>(kind: Its) =>
 export interface Binding<S> {
   /** As `keys.ts` names them; the first is the one that is shown. */
   readonly keys: readonly string[];
-  /** Its name, which no other key of the layer has. */
-  readonly action: string;
   /** A word or two for the help bar; without, it is only on the help screen. */
   readonly short?: string;
   /** What it does, as a sentence without an end. */
@@ -164,7 +163,9 @@ export interface Module<S extends { readonly kind: PlaceKind }> {
   readonly title: (state: S) => string;
   /** Whether keys are text now. */
   readonly isTyping?: (state: S) => boolean;
-  /** Whether something is under way that a spinner shows. */
+  /** Whether what it shows has not been read yet. A spinner shows that, and keys that have to do with it wait. */
+  readonly isUnread?: (state: S) => boolean;
+  /** Whether something else is under way that a spinner shows. */
   readonly isBusy?: (state: S) => boolean;
   /** What it shows: asked for at first, and again when that may be old, after a change or when one comes back to it. */
   readonly reads?: (state: S) => readonly Asking[];

@@ -1,9 +1,8 @@
 /** Lines of a fixed width: fitted, boxed, beside and over each other. */
 
 import { compositeTuiLine, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui";
-import type { Page } from "../show/page.ts";
 import { oneLine, table, widthOf } from "../show/render.ts";
-import type { Column, Paint } from "../show/render.ts";
+import type { Column, Page, Paint } from "../show/render.ts";
 import type { Frame } from "./contract.ts";
 import type { List } from "./list.ts";
 

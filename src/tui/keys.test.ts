@@ -62,11 +62,6 @@ describe("the page of keys", () => {
 });
 
 describe("every layer's keys", () => {
-  it("have each a name of its own, for by that it is told which was pressed", () => {
-    for (const { name, keys } of modules)
-      assert.equal(new Set(keys.map(({ action }) => action)).size, keys.length, name);
-  });
-
   // Those of a dialog that goes through phases are offered in one of them at a time.
   for (const { name, keys } of modules.filter((each) => each.keys.every(({ when }) => when === undefined))) {
     it(`of “${name}” are each for one thing, unless one of them is off at a time`, () => {

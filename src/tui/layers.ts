@@ -11,7 +11,7 @@ import { historyModule } from "./screens/history.ts";
 import { messagesModule } from "./screens/messages.ts";
 import { statusModule } from "./screens/status.ts";
 import { transcriptsModule } from "./screens/transcripts.ts";
-import { dissolveModule, transplantModule, undoModule } from "./dialogs/changes.ts";
+import { dissolveModule, fixModule, transplantModule, undoModule } from "./dialogs/changes.ts";
 import { rewriteModule } from "./dialogs/rewrite.ts";
 import { rewritesModule } from "./dialogs/rewrites.ts";
 import { targetsModule } from "./dialogs/targets.ts";
@@ -36,6 +36,7 @@ const all = {
   targets: targetsModule,
   transplant: transplantModule,
   undo: undoModule,
+  fix: fixModule,
   text: textModule,
 };
 
@@ -70,6 +71,27 @@ function readsOf<S extends { readonly kind: Kind }>({ reads }: Module<S>, state:
   return asks.length === 0 ? {} : { asks };
 }
 
+/** The keys that there are now. */
+export const offeredIn = <S extends { readonly kind: Kind }>({ keys }: Module<S>, state: S): readonly Binding<S>[] =>
+  keys.filter(({ when }) => when?.(state) ?? true);
+
+/** Why what a key does cannot be done now; null if it can. */
+export function reasonAgainst<S>(binding: Binding<S>, state: S, frame: Frame): string | null {
+  if (binding.changes === true && frame.readOnly !== null) return frame.readOnly;
+  return binding.disabled?.(state, frame) ?? null;
+}
+
+/** Of several on one key, the first that can be done now. */
+export function bindingFor<S extends { readonly kind: Kind }>(
+  module: Module<S>,
+  state: S,
+  key: string,
+  frame: Frame,
+): Binding<S> | null {
+  const found = offeredIn(module, state).filter(({ keys }) => keys.includes(key));
+  return found.find((each) => reasonAgainst(each, state, frame) === null) ?? found[0] ?? null;
+}
+
 /** What becomes of a layer by an event. */
 export function advance<S extends { readonly kind: Kind }>(
   module: Module<S>,
@@ -91,8 +113,8 @@ function stepOf<S extends { readonly kind: Kind }>(
   frame: Frame,
 ): Step<S> | undefined {
   switch (event.kind) {
-    case "action":
-      return module.keys.find(({ action }) => action === event.action)?.does(state, frame);
+    case "pressed":
+      return bindingFor(module, state, event.name, frame)?.does(state, frame);
     case "answer":
       return answered(module, state, event.answer, frame);
     case "changed":

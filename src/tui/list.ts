@@ -12,7 +12,7 @@ export interface List {
 
 export const startOfList: List = { cursor: 0, top: 0 };
 
-type Named<A> = Pick<Binding<never>, "keys" | "says"> & { readonly action: A };
+type Named<A> = Pick<Binding<never>, "keys" | "says" | "short"> & { readonly action: A };
 
 export const listKeys: readonly Named<ListAction>[] = [
   { keys: ["down", "j"], action: "down", says: "go down a line" },
@@ -54,37 +54,59 @@ export function wheeled({ cursor, top }: List, lines: number, count: number, row
   return { top: to, cursor: Math.max(0, Math.min(Math.max(cursor, to), to + rows - 1, count - 1)) };
 }
 
+/** Where the rows of a list are. */
+interface Extent {
+  /** Lines above the first. */
+  readonly above: number;
+  /** How many are seen at once. */
+  readonly rows: number;
+  /** How many may be drawn, where that is more: what stands between them is not always seen. */
+  readonly drawn?: number;
+  /** How wide they are, where something stands beside them. */
+  readonly columns?: number;
+}
+
 /** The rows of a layer, and what is to be known of them for keys and the mouse to move in them. */
 interface Rows<S> {
   readonly count: (state: S) => number;
-  /** How many are seen at once. */
-  readonly room: (state: S, frame: Frame) => number;
-  /** How many may be drawn, where that is more: what stands between them is not always seen. */
-  readonly drawn?: (state: S, frame: Frame) => number;
-  /** Which one would be at a point; null where none is. */
-  readonly at: (state: S, point: Point, frame: Frame) => number | null;
+  readonly place: (state: S, frame: Frame) => Extent;
+  /** Which one is so many lines below the first, where that is not simply the how many-th; null where none is. */
+  readonly at?: (state: S, line: number, frame: Frame) => number | null;
   /** What a double click does. */
   readonly open: (state: S, frame: Frame) => Step<S>;
+  /** Scrolls the text beside or below them, if there is one. */
+  readonly scroll?: (state: S, lines: number, frame: Frame) => Step<S>;
 }
 
 /** Keys and the mouse for a layer with a list. */
-export function createRows<S extends { readonly list: List }>({ count, room, drawn = room, at, open }: Rows<S>) {
+export function createRows<S extends { readonly list: List }>({ count, place, at, open, scroll }: Rows<S>) {
+  const room = (state: S, frame: Frame): number => place(state, frame).rows;
   const to = (state: S, list: List): Step<S> => ({ state: { ...state, list } });
   const move = (state: S, action: ListAction, frame: Frame): Step<S> =>
     to(state, moved(state.list, action, count(state), room(state, frame)));
+  const isBeyond = ({ column, row }: Point, { above, rows, drawn = rows, columns = Infinity }: Extent): boolean =>
+    column >= columns || row >= above + drawn;
   /** The arrows move also while something is typed. */
   const arrow = (state: S, { name }: Key, frame: Frame): Step<S> | null => {
     const found = listKeys.find(({ action }) => action === name);
     return found === undefined ? null : move(state, found.action, frame);
   };
   const on = {
-    resized: (state, _, frame) => to(state, seen(state.list, count(state), room(state, frame))),
-    wheel: (state, { lines }, frame) => to(state, wheeled(state.list, lines, count(state), room(state, frame))),
+    resized(given, _, frame) {
+      const step = scroll?.(given, 0, frame) ?? { state: given };
+      const { state } = step;
+      return { ...step, ...to(state, seen(state.list, count(state), room(state, frame))) };
+    },
+    wheel(state, event, frame) {
+      if (scroll !== undefined && isBeyond(event, place(state, frame))) return scroll(state, event.lines, frame);
+      return to(state, wheeled(state.list, event.lines, count(state), room(state, frame)));
+    },
     click(state, event, frame) {
       const { top } = state.list;
-      const cursor = at(state, event, frame);
-      if (cursor === null || cursor < top || cursor >= Math.min(count(state), top + drawn(state, frame)))
-        return { state };
+      const where = place(state, frame);
+      const line = event.row - where.above;
+      const cursor = line < 0 || isBeyond(event, where) ? null : at === undefined ? top + line : at(state, line, frame);
+      if (cursor === null || cursor >= count(state)) return { state };
       const step = to(state, { top, cursor });
       return event.count > 1 ? { ...step, ...open(step.state, frame) } : step;
     },

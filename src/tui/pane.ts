@@ -50,38 +50,36 @@ export function rowsFrom(lines: readonly string[], from: Spot, { columns, rows }
   return found.slice(0, rows);
 }
 
-/** The first spot from which on the rest is seen. */
-const lastSpot = (lines: readonly string[], { columns, rows }: Room): Spot =>
-  back(lines, { line: lines.length, row: 0 }, rows, columns);
-
-function back(lines: readonly string[], { line, row }: Spot, by: number, columns: number): Spot {
-  let [at, left] = [line, by - row];
-  while (left > 0 && at > 0) {
-    at -= 1;
-    left -= wrapped(lines[at] ?? "", columns).length;
-  }
-  return { line: at, row: Math.max(0, -left) };
+/** What has rows of its own each, and is scrolled by rows: lines that are wrapped, or messages. */
+export interface Blocks {
+  readonly count: number;
+  readonly heightOf: (at: number) => number;
 }
 
-function forth(lines: readonly string[], { line, row }: Spot, by: number, columns: number): Spot {
+/** So many rows further up (where negative) or down, as far as there are, but not below `last`. */
+export function spotAfter({ count, heightOf }: Blocks, { line, row }: Spot, by: number, last?: Spot): Spot {
   let [at, left] = [line, row + by];
-  for (; at < lines.length; at++) {
-    const rows = wrapped(lines[at] ?? "", columns).length;
-    if (left < rows) return { line: at, row: left };
-    left -= rows;
-  }
-  return { line: lines.length, row: 0 };
+  while (left < 0 && at > 0) left += heightOf(--at);
+  while (at < count && left >= heightOf(at)) left -= heightOf(at++);
+  const to = { line: at, row: Math.max(0, at < count ? left : 0) };
+  return last !== undefined && isBelow(to, last) ? last : to;
 }
+
+/** The first spot from which on the rest is seen. */
+export const lastSpot = (blocks: Blocks, rows: number): Spot =>
+  spotAfter(blocks, { line: blocks.count, row: 0 }, -rows);
+
+export const isBelow = (one: Spot, other: Spot): boolean =>
+  one.line > other.line || (one.line === other.line && one.row > other.row);
 
 /** After scrolling by so many rows, or by a key; never beyond what fills the room. */
 export function scrolledBy(lines: readonly string[], top: Spot, by: Scroll, room: Room): Spot {
-  const last = lastSpot(lines, room);
+  const blocks = { count: lines.length, heightOf: (at: number) => wrapped(lines[at] ?? "", room.columns).length };
+  const last = lastSpot(blocks, room.rows);
   if (by === "first" || by === "last") return by === "first" ? startOfText : last;
   const page = Math.max(1, room.rows - 1);
   const keys = { up: -1, textUp: -1, down: 1, textDown: 1, pageUp: -page, pageDown: page };
-  const rows = typeof by === "number" ? by : keys[by];
-  const to = rows < 0 ? back(lines, top, -rows, room.columns) : forth(lines, top, rows, room.columns);
-  return to.line > last.line || (to.line === last.line && to.row > last.row) ? last : to;
+  return spotAfter(blocks, top, typeof by === "number" ? by : keys[by], last);
 }
 
 /** How far one has come; nothing where all of it is seen. */
@@ -93,7 +91,7 @@ export function percent(lines: number, top: Spot, room: Room): string {
 // ── Stretches ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The ends of what is held of something long. */
-export type Side = "older" | "newer";
+type Side = "older" | "newer";
 
 /** What is held, with what was read beside it. Of more than so many, those at the other end go, and are read again. */
 export function joined<T>(held: readonly T[], told: readonly T[], side: Side, max: number): readonly T[] {

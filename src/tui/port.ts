@@ -28,6 +28,8 @@ export interface Port {
    * time, and answers where that is. `denied` where the database is read-only.
    */
   writing<T>(work: (lcm: Lcm, backUp: () => Promise<string | null>) => Promise<T>): Promise<T>;
+  /** A copy of the database beside it, and how large it is. `denied` where the database is read-only. */
+  backUp(): Promise<{ readonly path: string; readonly bytes: number }>;
   /** Who would write summaries; null if nobody would. */
   summariser(): Promise<Writer | null>;
   /** What it is asked with, and what is wrong with files that cannot be used. */
@@ -75,10 +77,14 @@ export interface Transcript {
 
 // ── Asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface Failure {
-  readonly code: string;
+/** What stands in the way, and what can be done about it. */
+export interface Trouble {
   readonly message: string;
   readonly hint: string | null;
+}
+
+export interface Failure extends Trouble {
+  readonly code: string;
 }
 
 export interface Progress {
@@ -99,3 +105,9 @@ export interface Doing {
   readonly signal: AbortSignal;
   readonly onProgress: (progress: Progress) => void;
 }
+
+/** Performs an ask that only reads. */
+export const reads =
+  <A extends object, T>(read: (lcm: Lcm, ask: A, doing: Doing) => Promise<T>) =>
+  async (ask: A, doing: Doing): Promise<T> =>
+    await read(await doing.port.reading(), ask, doing);

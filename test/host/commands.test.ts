@@ -76,13 +76,24 @@ describe("chat commands", () => {
     );
   });
 
+  it("tell of a session that was reset just now as it is now", async () => {
+    const renewed = "agent:main:renewed";
+    assert.equal((await gateway.turn(renewed, "the pier is blue")).status, 200);
+    assert.match(await gateway.chat(renewed, "/lcm"), /\n- 2 messages stored\n/);
+    await gateway.rpc("sessions.reset", { key: renewed, reason: "reset" });
+    assert.match(
+      await gateway.chat(renewed, "/lcm"),
+      /\n- 0 messages stored, and 4 in 1 earlier segment\n- Context: 0 of /,
+    );
+  });
+
   it("say of a session that is left alone, or only reads, that it is", async () => {
     for (const key of [ignored, reading]) await gateway.turn(key, "nobody keeps this");
     assert.match(await gateway.chat(ignored, "/lcm"), /It is left to OpenClaw \(`ignoreSessionPatterns`\)/);
     assert.match(await gateway.chat(ignored, "/lcm compact"), /`\/compact` is OpenClaw's own here/);
     assert.match(await gateway.chat(reading, "/lcm"), /It only reads \(`statelessSessionPatterns`\)/);
     const stored = await withStore(gateway, async ({ store }) => await store.conversations({ includeHidden: true }));
-    assert(stored.every(({ sessionKey }) => sessionKey === session));
+    assert(stored.every(({ sessionKey }) => sessionKey !== ignored && sessionKey !== reading));
   });
 
   it("a session deleted in the host is hidden from recall, and its rows stay", async () => {

@@ -134,6 +134,14 @@ describe("the package", () => {
     assert.equal(pluginConfig().slots.contextEngine ?? "legacy", "legacy");
   });
 
+  it("comes back after it was taken out, by its install and a word that it is wanted again", async () => {
+    await openclaw("plugins", "install", "-l", root, ...consent);
+    assert.equal(pluginConfig().entries[id].enabled, false);
+    await openclaw("plugins", "enable", id, "--accept-capabilities");
+    assert.equal(pluginConfig().entries[id].enabled, true);
+    assert.equal(pluginConfig().slots.contextEngine, id);
+  });
+
   it("can be linked from the folder it lies in", async () => {
     gateway = await createGateway({ server: models, plugins });
     await openclaw("plugins", "install", "-l", root, ...consent);

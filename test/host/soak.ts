@@ -120,7 +120,7 @@ export async function soak(minutes: number, seed: number): Promise<boolean> {
   const began = performance.now();
   const ledger = createLedger();
   const server = await startModelServer();
-  const weather = createWeather(createRandom(seed * 100), ledger, contextWindow);
+  const weather = createWeather(createRandom(seed * 100), ledger, contextWindow, (key) => gateway.transcript(key));
   server.script(weather.reply);
   const recorded = recordedPlugin(makeScratch("soak"), settings, {}, longArguments);
   const { openai, anthropic } = models;

@@ -1148,5 +1148,6 @@ describe("the demo", () => {
     const place = { state: createFolder() };
     const { kept } = ok({ ...place, env: { TMPDIR: place.state } }, "demo", "--keep", "--json").json;
     assert.equal(ok(place, "doctor", "--json", "--db", join(kept, "lcm.db")).json.sound, true);
+    assert.match(ok(place, "status", "--db", join(kept, "lcm.db")).stdout, /^search +up to date$/m);
   });
 });

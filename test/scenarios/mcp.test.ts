@@ -338,8 +338,8 @@ describe("lcm mcp on its pipes", () => {
     assert.equal(openGrants(), 0);
   });
 
-  it("waits for nothing that was cancelled, and for nobody who has stopped to read", async () => {
-    for (const last of ["cancelled", "deaf"] as const) {
+  it("waits for nothing that was cancelled, and for nobody who has stopped to read or is gone", async () => {
+    for (const last of ["cancelled", "deaf", "gone"] as const) {
       provider.play({ kind: "hang" });
       const asked = provider.asked.length;
       const server = startServer(withModel());
@@ -347,10 +347,10 @@ describe("lcm mcp on its pipes", () => {
       const question = { name: "lcm_expand_query", arguments: { prompt: "When is the appointment for the passport?" } };
       server.stdin.write(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
       while (provider.asked.length === asked) await sleep(20);
-      if (last === "deaf") server.stdout.destroy();
-      else server.stdout.resume();
+      if (last === "cancelled") server.stdout.resume();
+      else server.stdout.destroy();
       const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 2 } };
-      server.stdin.end(toLines([last === "deaf" ? grepCall(3) : cancelled]));
+      server.stdin.end(toLines({ cancelled: [cancelled], deaf: [grepCall(3)], gone: [] }[last]));
       assert.deepEqual(await closed, [0, null], await server.told);
       assert.equal(openGrants(), 0);
     }

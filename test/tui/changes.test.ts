@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { copyFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { before, describe, it } from "node:test";
 import { messageToStore } from "../../src/core/content.ts";
 import { createLcm } from "../../src/core/lcm.ts";
@@ -519,6 +520,32 @@ describe("the history at the terminal", () => {
       await robot.sees("nothing was changed by an operator yet");
       await robot.press("u");
       await robot.sees("u: there is no change");
+    });
+  });
+});
+
+describe("setting right from the list of conversations", () => {
+  it("checks, shows what would be set right, does that after a backup, and can be taken back", async () => {
+    const path = copyOfIt();
+    const db = new DatabaseSync(path);
+    db.prepare("UPDATE conversations SET context_tokens = 5 WHERE conversation_id = ?").run(made.deep);
+    db.close();
+    await sit(path, { place: { kind: "conversations" } }, async (robot) => {
+      await robot.press("h");
+      await robot.sees(/findings? to look at/);
+      await robot.press("h");
+      await robot.sees("H sets right what needs no decision");
+      await robot.press("escape", "H");
+      await robot.sees("running totals counted again");
+      await robot.sees("Set it right?");
+      assert.deepEqual(backupsOf(path), []);
+      await robot.press("y");
+      await robot.sees(`✓ conversation ${made.deep} is set right · change 1, u takes it back`);
+      assert.equal(backupsOf(path).length, 1);
+      await robot.press("H");
+      await robot.sees("there is nothing to set right without a decision");
+      await robot.press("escape", "u", "u");
+      await robot.sees("Take it back?");
     });
   });
 });

@@ -103,6 +103,7 @@ const places: ReadonlyMap<string, Place> = new Map<string, Place>([
   ["Transplant into which", { kind: "targets", source: deep }],
   ["Transplant", { kind: "transplant", source: deep, target: young }],
   ["Undo", { kind: "undo", change: 1 }],
+  ["Set right", { kind: "fix", conversation: deep }],
   ["A text", { kind: "text", title: "a text", lines: ["one"] }],
 ]);
 
@@ -225,7 +226,8 @@ describe("a terminal UI that was opened read-only", () => {
 
   for (const { name, keys } of changing.filter((each) => each.keys.length > 0)) {
     it(`refuses every change with the reason: ${name}`, async () => {
-      const path = copy();
+      // Where all is right there is nothing to refuse.
+      const path = name === "Set right" ? sql(copy(), "UPDATE conversations SET context_tokens = 5") : copy();
       const before = bytesOf(path);
       const place = places.get(name);
       assert.ok(place !== undefined);

@@ -1,10 +1,9 @@
 /** `lcm adopt`: a database of the older program becomes ours, in place, after a backup. */
 
 import { plural } from "../../show/render.ts";
-import { exitOk, indexAll, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { defineCommand, indexAll, withLcm } from "./session.ts";
 
-export const adoptCommand: CommandDefinition = {
+export const adoptCommand = defineCommand({
   name: "adopt",
   summary: "move a database of lossless-claw 0.1 to 0.15 over to this one",
   description:
@@ -14,28 +13,22 @@ export const adoptCommand: CommandDefinition = {
     ["lcm adopt", "the database of this user"],
     ["lcm adopt --db old/lcm.db", "another one"],
   ],
-  run: adoptIt,
-};
-
-async function adoptIt(session: Session): Promise<number> {
-  const { database } = session;
-  const adopted = await database.adopt();
-  const indexed = await withLcm(session, "write", async (lcm) => await indexAll(session, lcm));
-  if (session.json) {
-    session.printJson({ ...adopted, path: database.path, indexed });
-    return exitOk;
-  }
-  if (adopted.kind === "unchanged") {
-    const search = indexed === 0 ? "" : `; ${plural(indexed, "row")} indexed for search`;
-    session.print(`nothing to do: ${database.path} is in the present format${search}`);
-    return exitOk;
-  }
-  session.print(`adopted ${database.path}`);
-  session.print(`  backup   ${adopted.backup}`);
-  session.print(
-    `  kept     ${plural(adopted.messages, "message")}, ${plural(adopted.parts, "part")}, ${plural(adopted.summaries, "summary", "summaries")}`,
-  );
-  session.print(`  search   ${plural(indexed, "row")} indexed`);
-  session.note("`lcm doctor` checks that nothing is missing");
-  return exitOk;
-}
+  async run(session) {
+    const { database } = session;
+    const adopted = await database.adopt();
+    const indexed = await withLcm(session, "write", async (lcm) => await indexAll(session, lcm));
+    if (session.json) return session.printJson({ ...adopted, path: database.path, indexed });
+    if (adopted.kind === "unchanged") {
+      const search = indexed === 0 ? "" : `; ${plural(indexed, "row")} indexed for search`;
+      session.print(`nothing to do: ${database.path} is in the present format${search}`);
+      return;
+    }
+    session.print(`adopted ${database.path}`);
+    session.print(`  backup   ${adopted.backup}`);
+    session.print(
+      `  kept     ${plural(adopted.messages, "message")}, ${plural(adopted.parts, "part")}, ${plural(adopted.summaries, "summary", "summaries")}`,
+    );
+    session.print(`  search   ${plural(indexed, "row")} indexed`);
+    session.note("`lcm doctor` checks that nothing is missing");
+  },
+});

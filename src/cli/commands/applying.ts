@@ -3,27 +3,18 @@
  * is changed a backup is made, once for a command, and afterwards it is said how to take the change back.
  */
 
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
-import type { SharedOption } from "./options.ts";
+import type { OptionsOf, OptionTable } from "./options.ts";
 import type { Session } from "./session.ts";
 
-interface ApplyingOptions {
-  readonly apply?: boolean;
-  readonly dryRun?: boolean;
-  /** False for `--no-backup`. */
-  readonly backup?: boolean;
-}
+export const applyOptions = {
+  apply: ["--apply", "do it; otherwise only what would be done is shown"],
+  dryRun: ["--dry-run", "only show what would be done, which is the default"],
+} as const satisfies OptionTable;
 
-export const applyOptions: readonly SharedOption[] = [
-  ["--apply", "do it; otherwise only what would be done is shown"],
-  ["--dry-run", "only show what would be done, which is the default"],
-];
+export const backupOption = { backup: ["--no-backup", "make no backup before --apply"] } as const satisfies OptionTable;
 
-export const backupOption: SharedOption = ["--no-backup", "make no backup before --apply"];
-
-export function isApplying(command: Command): boolean {
-  const { apply, dryRun } = command.opts<ApplyingOptions>();
+export function isApplying({ apply, dryRun }: OptionsOf<typeof applyOptions>): boolean {
   if (apply === true && dryRun === true) {
     throw new LcmError("invalid", "--dry-run and --apply contradict each other", { hint: "give one of them" });
   }
@@ -31,8 +22,11 @@ export function isApplying(command: Command): boolean {
 }
 
 /** The path of the backup, or null for `--no-backup`. */
-export async function backUpFirst(session: Session, command: Command): Promise<string | null> {
-  if (command.opts<ApplyingOptions>().backup === false) return null;
+export async function backUpFirst(
+  session: Session,
+  { backup }: OptionsOf<typeof backupOption>,
+): Promise<string | null> {
+  if (backup === false) return null;
   const { path, pruned } = await session.database.backup(undefined);
   if (!session.json) {
     session.note(session.paint.soft(`backup: ${path}`));
@@ -41,7 +35,13 @@ export async function backUpFirst(session: Session, command: Command): Promise<s
   return path;
 }
 
-export const sayNothingChanged = ({ note }: Session): void => note("nothing was changed; --apply does it");
+const unchanged = "nothing was changed; --apply does it";
+
+/** Where only the plan is told: in a dry run, and where it holds nothing to do, which needs no `note`. */
+export function endAtPlan(session: Session, applying: boolean, plan: unknown, note: string | null = unchanged): void {
+  if (session.json) session.printJson({ dryRun: !applying, applied: false, plan });
+  else if (note !== null) session.note(note);
+}
 
 export const sayUndo = ({ note, paint }: Session, change: number): void =>
   note(`${paint.soft("change")} ${change}${paint.soft(":")} \`lcm undo ${change} --apply\` takes it back`);

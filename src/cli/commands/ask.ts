@@ -1,7 +1,5 @@
 /** `lcm ask`: a question, answered from what was said, with the ids of what the answer is taken from. */
 
-import type { Command } from "commander";
-import { Option } from "commander";
 import type { Answer, AskProgress } from "../../core/question.ts";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -13,46 +11,42 @@ import { progressWords } from "../../tools/show.ts";
 import { textLines } from "../../show/passages.ts";
 import { facts, oneLine, plural } from "../../show/render.ts";
 import { summaryIdsOf } from "./expand.ts";
-import { conversationWords, seconds, tokensMax, wholeNumber } from "./options.ts";
-import { everywhere, reachFor } from "./reach.ts";
-import type { ReachOptions } from "./reach.ts";
-import { attend, exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session, Summariser } from "./session.ts";
+import { seconds, tokensMax, wholeNumber } from "./options.ts";
+import type { OptionsOf, OptionTable } from "./options.ts";
+import { everywhere, reachFor, reachOptions } from "./reach.ts";
+import { attend, defineCommand, withLcm } from "./session.ts";
+import type { Session, Summariser } from "./session.ts";
 
-interface AskOptions extends ReachOptions {
-  readonly query?: string;
-  readonly summary?: readonly string[];
-  readonly maxTokens?: number;
-  readonly tokens?: number;
-  /** False for `--no-model`. */
-  readonly model?: string | false;
-  readonly timeout?: number;
-}
+const collect = (id: string, before?: unknown): readonly string[] => [...(Array.isArray(before) ? before : []), id];
 
-const collect = (id: string, before: readonly string[] = []): readonly string[] => [...before, id];
+const flags = {
+  query: ["--query <words>", "find passages by these words instead of the question's own"],
+  summary: ["--summary <id>", "read below this summary instead of searching; may be said several times", collect],
+  ...reachOptions,
+  maxTokens: [
+    "--max-tokens <n>",
+    "how long the answer may be (default: 2,000; without a model 600)",
+    wholeNumber(1, tokensMax),
+  ],
+  tokens: ["--tokens <n>", "how much may be read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)],
+  model: [
+    ["--model <name>", "which model answers, as provider/model"],
+    ["--no-model", "use none: show the passages that speak of it"],
+  ],
+  timeout: ["--timeout <seconds>", "answer after this long (default: LCM_EXPAND_TIMEOUT_SECONDS, 120)", seconds],
+} as const satisfies OptionTable;
 
-export const askCommand: CommandDefinition = {
+type AskOptions = OptionsOf<typeof flags>;
+
+export const askCommand = defineCommand({
   name: "ask",
   summary: "ask a question about what was said",
   description:
     "Ask a question about what was said. What speaks of it is found and given to the model, which may read further " +
     "down, and the answer names the ids it is taken from. Without a model you get the passages themselves.",
-  options: (command) =>
-    command
-      .argument("<question...>", "what you want to know; several words need no quotes")
-      .option("--query <words>", "find passages by these words instead of the question's own")
-      .option("--summary <id>", "read below this summary instead of searching; may be said several times", collect)
-      .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
-      .option("--family <name>", "only in this conversation and the other segments of its session")
-      .option(
-        "--max-tokens <n>",
-        "how long the answer may be (default: 2,000; without a model 600)",
-        wholeNumber(1, tokensMax),
-      )
-      .option("--tokens <n>", "how much may be read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax))
-      .option("--model <name>", "which model answers, as provider/model")
-      .option("--no-model", "use none: show the passages that speak of it")
-      .option("--timeout <seconds>", "answer after this long (default: LCM_EXPAND_TIMEOUT_SECONDS, 120)", seconds),
+  arguments: [["<question...>", "what you want to know; several words need no quotes"]],
+  options: flags,
+  exclusive: [["conversation", "family"]],
   examples: [
     ["lcm ask why did we choose postgres", "an answer with its sources"],
     ["lcm ask 'what is left to do?' --conversation 3", "of one conversation"],
@@ -62,37 +56,28 @@ export const askCommand: CommandDefinition = {
     "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config. Ctrl-C and --timeout end " +
     "it with what has been found until then.",
   run: ask,
-};
+});
 
 /** As many passages as one cares to read; a model's answer is as long as it needs to be. */
 const passageTokens = 600;
 
-async function ask(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
-  const options = command.opts<AskOptions>();
+async function ask(session: Session, options: AskOptions, ...words: readonly string[]): Promise<void> {
   const question = words.join(" ");
   if (question.trim() === "") throw new LcmError("invalid", "the question is empty", { hint: "name what to look for" });
   const { values } = await session.context.settings();
   const settings = { ...values, expandTimeoutSeconds: options.timeout ?? values.expandTimeoutSeconds };
   const summariser = options.model === false ? null : await session.context.summariser({ model: options.model });
   const model = summariser === null ? null : await summariser.create(settings);
-  const work = async (lcm: Lcm): Promise<number> => {
+  const work = async (lcm: Lcm): Promise<void> => {
     const maxTokens = options.maxTokens ?? (summariser === null ? passageTokens : undefined);
     const answered = await answerTo(session, lcm, question, { ...options, ...(maxTokens && { maxTokens }) });
     if (session.json) session.printJson(answered.answer);
     else print(session, answered, summariser);
-    return exitOk;
   };
   return await withLcm(session, "search", work, { settings, model });
 }
 
-interface Answered {
-  readonly answer: Answer;
-  readonly isInterrupted: boolean;
-  /** Whether more time might have helped. */
-  readonly isLate: boolean;
-}
-
-async function answerTo(session: Session, lcm: Lcm, prompt: string, options: AskOptions): Promise<Answered> {
+async function answerTo(session: Session, lcm: Lcm, prompt: string, options: AskOptions) {
   const { query, summary, maxTokens, tokens: tokenCap } = options;
   const question = {
     prompt,
@@ -108,6 +93,7 @@ async function answerTo(session: Session, lcm: Lcm, prompt: string, options: Ask
   return await watch(session, async (signal, onProgress) => ({
     answer: await askWithin(question, { ...context, signal, onProgress }),
     isInterrupted: signal.aborted,
+    /** Whether more time might have helped. */
     isLate: performance.now() > lateMs,
   }));
 }
@@ -135,7 +121,11 @@ async function watch<T>(
 
 // ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function print(session: Session, { answer, isInterrupted, isLate }: Answered, summariser: Summariser | null): void {
+function print(
+  session: Session,
+  { answer, isInterrupted, isLate }: Awaited<ReturnType<typeof answerTo>>,
+  summariser: Summariser | null,
+): void {
   const { paint, note } = session;
   const caution = (words: string): void => note(`${paint.caution("note:")} ${oneLine(words)}`);
   for (const line of answerLines(session, answer)) session.print(line);

@@ -1,7 +1,5 @@
 /** `lcm compact`: folds what is old into summaries. Without --apply it says what that would fold, ask for and bring. */
 
-import type { Command } from "commander";
-import { Option } from "commander";
 import type { CompactReport, CompactRequest } from "../../core/compact.ts";
 import { LcmError } from "../../core/errors.ts";
 import type { CompactionPlan, PlannedPass } from "../../core/foresee.ts";
@@ -18,61 +16,53 @@ import { comparison } from "../../show/make-up.ts";
 import { facts, listed, oneLine, padEnd, plural, table } from "../../show/render.ts";
 import { watchModel } from "../../show/waiting.ts";
 import type { Watched } from "../../show/waiting.ts";
-import { applyOptions, isApplying } from "./applying.ts";
+import { applyOptions, endAtPlan, isApplying } from "./applying.ts";
 import { headline } from "../../show/conversations.ts";
 import { dueWords } from "../../show/status.ts";
 import { budgetOption, conversationWords, providerOptions, seconds, tokensMax, wholeNumber } from "./options.ts";
-import { attend, exitOk, indexAll, withLcm } from "./session.ts";
-import type { CommandDefinition, PromptFiles, Session, Summariser } from "./session.ts";
+import type { OptionsOf, OptionTable } from "./options.ts";
+import { attend, defineCommand, exitOk, indexAll, withLcm } from "./session.ts";
+import type { PromptFiles, Session, Summariser } from "./session.ts";
 import { callLines, modelLines, refusalHint } from "../../show/summariser.ts";
 import type { NamedModel } from "../../show/summariser.ts";
 
-interface CompactOptions {
-  readonly mode?: "due" | "incremental" | "sweep";
-  readonly until?: number;
-  readonly force?: boolean;
-  readonly instructions?: string;
-  /** False for `--no-model`. */
-  readonly model?: string | false;
-  readonly provider?: string;
-  readonly baseUrl?: string;
-  readonly budget?: number;
-  readonly passes?: number;
-  readonly concurrency?: number;
-  readonly timeout?: number;
-  /** False for `--no-backup`. */
-  readonly backup: boolean;
-}
+const flags = {
+  mode: [
+    "--mode <mode>",
+    "only what is due, one pass, or all there is to fold (default: sweep)",
+    ["due", "incremental", "sweep"],
+  ],
+  until: ["--until <tokens>", "only until the context takes no more than this", wholeNumber(1, tokensMax)],
+  force: ["--force", "fold short runs too, and fewer summaries at a time than usual"],
+  instructions: ["--instructions <text>", "what to look after in these summaries, for the model"],
+  model: [
+    ["--model <name>", "which model writes them, as provider/model"],
+    ["--no-model", "use none: take the most telling sentences, on this machine"],
+  ],
+  budget: budgetOption,
+  passes: ["--passes <n>", "how many summaries to make at most", wholeNumber(1, 1_000_000)],
+  concurrency: [
+    "--concurrency <n>",
+    "how many at the same time (default: LCM_SUMMARY_CONCURRENCY, 4)",
+    wholeNumber(1, 64),
+  ],
+  timeout: ["--timeout <seconds>", "stop after this long; what is folded stays", seconds],
+  backup: ["--no-backup", "make no backup before --apply; a fold removes no row"],
+  ...providerOptions,
+  ...applyOptions,
+} as const satisfies OptionTable;
 
-export const compactCommand: CommandDefinition = {
+type CompactOptions = OptionsOf<typeof flags>;
+
+export const compactCommand = defineCommand({
   name: "compact",
   summary: "fold old messages into summaries",
   description:
     "Fold old messages into summaries, and summaries into deeper ones, so that the context fits the model. Every message " +
     "stays stored and can be reached through its summary. Without --apply it only shows what it would do and cost.",
-  options: (command) =>
-    command
-      .argument("<conversation>", conversationWords)
-      .addOption(
-        new Option("--mode <mode>", "only what is due, one pass, or all there is to fold (default: sweep)")
-          .choices(["due", "incremental", "sweep"])
-          .conflicts("until"),
-      )
-      .option("--until <tokens>", "only until the context takes no more than this", wholeNumber(1, tokensMax))
-      .option("--force", "fold short runs too, and fewer summaries at a time than usual")
-      .option("--instructions <text>", "what to look after in these summaries, for the model")
-      .option("--model <name>", "which model writes them, as provider/model")
-      .option("--no-model", "use none: take the most telling sentences, on this machine")
-      .addOption(budgetOption())
-      .option("--passes <n>", "how many summaries to make at most", wholeNumber(1, 1_000_000))
-      .option(
-        "--concurrency <n>",
-        "how many at the same time (default: LCM_SUMMARY_CONCURRENCY, 4)",
-        wholeNumber(1, 64),
-      )
-      .option("--timeout <seconds>", "stop after this long; what is folded stays", seconds)
-      .option("--no-backup", "make no backup before --apply; a fold removes no row"),
-  shared: [...providerOptions, ...applyOptions],
+  arguments: [["<conversation>", conversationWords]],
+  options: flags,
+  exclusive: [["mode", "until"]],
   examples: [
     ["lcm compact 3", "what would be folded, and what that costs"],
     ["lcm compact 3 --apply", "fold it"],
@@ -86,11 +76,10 @@ export const compactCommand: CommandDefinition = {
     "or refused, that nothing was folded before --timeout, or that --until was missed; 130 means that Ctrl-C " +
     "was pressed. What was folded before stays.",
   run: compactOne,
-};
+});
 
-async function compactOne(session: Session, command: Command, name: string): Promise<number> {
-  const options = command.opts<CompactOptions>();
-  const applying = isApplying(command);
+async function compactOne(session: Session, options: CompactOptions, name: string): Promise<number | void> {
+  const applying = isApplying(options);
   const { values } = await session.context.settings();
   const settings = { ...values, summaryConcurrency: options.concurrency ?? values.summaryConcurrency };
   const summariser =
@@ -107,7 +96,7 @@ async function compactOne(session: Session, command: Command, name: string): Pro
       ? null
       : watchModel(await summariser.create(settings), settings.summaryTimeoutSeconds);
   const problem = await (summariser?.check() ?? null);
-  const work = async (lcm: Lcm): Promise<number> => {
+  const work = async (lcm: Lcm): Promise<number | void> => {
     const conversation = await lcm.find(name);
     const request = requestOf(conversation.id, options);
     const planned = await lcm.planCompaction(request);
@@ -125,15 +114,11 @@ async function compactOne(session: Session, command: Command, name: string): Pro
       const spend = cost === null ? null : await lcm.spend();
       for (const line of planLines(session, plan, spend, options.force === true, applying)) session.print(line);
     }
-    if (!applying) {
-      if (session.json) session.printJson({ dryRun: true, applied: false, plan });
-      else if (isFolding(plan)) session.note("nothing was changed; --apply does it");
-      return exitOk;
-    }
+    if (!applying) return endAtPlan(session, applying, plan, isFolding(plan) ? undefined : null);
     if (summariser !== null && problem !== null && isFolding(plan)) {
       throw new LcmError("unavailable", problem, { hint: hintOf("no_credential", summariser, settings) });
     }
-    const backup = !isFolding(plan) || !options.backup ? null : await session.database.backup(undefined);
+    const backup = !isFolding(plan) || options.backup === false ? null : await session.database.backup(undefined);
     if (!session.json && backup !== null) session.print(`backup   ${backup.path}`);
     if (!session.json && session.context.stderr.isTerminal)
       session.note(session.paint.soft("Ctrl-C stops it; what is folded stays"));
@@ -142,7 +127,10 @@ async function compactOne(session: Session, command: Command, name: string): Pro
     if (session.json) {
       session.printJson({ dryRun: false, applied: result.compacted, plan, result, backup: backup?.path ?? null });
     } else for (const line of resultLines(session, result, tookMs)) session.print(line);
-    return isInterrupted ? interrupted(session, result) : ending(session, result, plan, summariser, settings);
+    if (!isInterrupted) return ending(session, result, plan, summariser, settings);
+    session.note(`interrupted: ${oneLine(result.message)}`);
+    session.note("what is folded stays; run it again to go on");
+    return exitInterrupted;
   };
   return await withLcm(session, applying ? "write" : "read", work, {
     settings,
@@ -261,12 +249,6 @@ function passTable({ paint, context }: Session, passes: readonly PlannedPass[]):
 
 // ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Ran {
-  readonly result: CompactReport;
-  readonly isInterrupted: boolean;
-  readonly tookMs: number;
-}
-
 /** Plan and result stand below each other. */
 const padded = (name: string): string => padEnd(name, "context".length);
 
@@ -281,7 +263,7 @@ async function run(
   plan: Plan,
   options: CompactOptions,
   watched: Watched | null,
-): Promise<Ran> {
+) {
   const { clock, stderr } = session.context;
   const started = timestampToMs(clock.now());
   const progress = session.progress("compacting");
@@ -336,23 +318,16 @@ function resultLines(
 
 function levelWords({ paint }: Session, level: Level, count: number): string {
   const words = `${formatCount(count)} ${level}`;
-  switch (level) {
-    case "normal":
-      return words;
-    case "aggressive":
-      return `${words} ${paint.soft("(the model's first answer was of no use)")}`;
-    case "extractive":
-      return `${words} ${paint.soft("(made on this machine)")}`;
-    case "truncated":
-      return `${paint.caution(words)} ${paint.soft("(no answer of the model was of use; `lcm doctor` names them)")}`;
-  }
+  const why = levelReasons[level];
+  return why === null ? words : `${level === "truncated" ? paint.caution(words) : words} ${paint.soft(why)}`;
 }
 
-function interrupted({ note }: Session, { message }: CompactReport): number {
-  note(`interrupted: ${oneLine(message)}`);
-  note("what is folded stays; run it again to go on");
-  return exitInterrupted;
-}
+const levelReasons: Readonly<Record<Level, string | null>> = {
+  normal: null,
+  aggressive: "(the model's first answer was of no use)",
+  extractive: "(made on this machine)",
+  truncated: "(no answer of the model was of use; `lcm doctor` names them)",
+};
 
 /** Says how it ended, with a way on where it did not end well, and answers the exit status. */
 function ending(

@@ -1,6 +1,5 @@
 /** `lcm context`: what the model sees of a conversation, what that is made of, and what had to be left out. */
 
-import type { Command } from "commander";
 import type { Assembly, AssemblyReport } from "../../core/assemble.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model.ts";
@@ -23,55 +22,43 @@ import { headline } from "../../show/conversations.ts";
 import { bar, legend, makeUp } from "../../show/make-up.ts";
 import { createSpans, table } from "../../show/render.ts";
 import { budgetOption, conversationWords } from "./options.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 
-interface ContextOptions {
-  readonly budget?: number;
-  readonly full?: boolean;
-}
-
-export const contextCommand: CommandDefinition = {
+export const contextCommand = defineCommand({
   name: "context",
   summary: "show what the model sees of a conversation",
   description:
     "Show what the model sees of a conversation: which summaries and messages, in which order, and how many tokens they take " +
     "of the budget. What is not shown here is stored all the same.",
-  options: (command) =>
-    command
-      .argument("<conversation>", conversationWords)
-      .addOption(budgetOption())
-      .option("--full", "the whole texts, exactly as the model gets them"),
+  arguments: [["<conversation>", conversationWords]],
+  options: {
+    budget: budgetOption,
+    full: ["--full", "the whole texts, exactly as the model gets them"],
+  },
   examples: [
     ["lcm context 3", "a line for each item"],
     ["lcm context 3 --budget 32000", "what a smaller model would see"],
     ["lcm context 3 --full | less", "every word of it"],
     ["lcm context 3 --json | jq '.messages'", "the prompt's messages, for a program"],
   ],
-  run: showContext,
-};
-
-async function showContext(session: Session, command: Command, name: string): Promise<number> {
-  const { budget, full } = command.opts<ContextOptions>();
-  return await withLcm(session, "read", async (lcm) => {
-    const conversation = await lcm.find(name);
-    const assembly = await lcm.assemble(conversation.id, budget === undefined ? {} : { budget });
-    if (session.json) {
-      session.printJson({ conversation: conversation.id, ...assembly });
-      return exitOk;
-    }
-    printMakeUp(session, conversation, assembly.report, budget !== undefined);
-    const items = await readItems(lcm, assembly);
-    if (full === true) printWhole(session, items);
-    else printLines(session, items);
-    for (const sentence of [
-      ...(await starvation(lcm, conversation, assembly.report)),
-      ...reservations(assembly.report),
-    ])
-      session.note(`${session.paint.caution("note:")} ${sentence}`);
-    return exitOk;
-  });
-}
+  async run(session, { budget, full }, name) {
+    return await withLcm(session, "read", async (lcm) => {
+      const conversation = await lcm.find(name);
+      const assembly = await lcm.assemble(conversation.id, budget === undefined ? {} : { budget });
+      if (session.json) return session.printJson({ conversation: conversation.id, ...assembly });
+      printMakeUp(session, conversation, assembly.report, budget !== undefined);
+      const items = await readItems(lcm, assembly);
+      if (full === true) printWhole(session, items);
+      else printLines(session, items);
+      for (const sentence of [
+        ...(await starvation(lcm, conversation, assembly.report)),
+        ...reservations(assembly.report),
+      ])
+        session.note(`${session.paint.caution("note:")} ${sentence}`);
+    });
+  },
+});
 
 function printMakeUp(session: Session, conversation: Conversation, report: AssemblyReport, isAsked: boolean): void {
   const { print, paint, columns } = session;

@@ -1,69 +1,55 @@
 /** `lcm conversations`: which there are, newest activity first. */
 
-import type { Command } from "commander";
 import type { Conversation } from "../../core/model.ts";
 import type { ConversationFilter } from "../../core/ports.ts";
 import { promptTokens } from "../../core/render-summary.ts";
 import { formatCount } from "../../core/text.ts";
 import { nameOf } from "../../show/conversations.ts";
 import { clockTime, plural, table } from "../../show/render.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 import { wholeNumber } from "./options.ts";
 
-interface ConversationsOptions {
-  readonly sessionKey?: string;
-  readonly agent?: string;
-  readonly all?: boolean;
-  readonly limit: number;
-}
-
-export const conversationsCommand: CommandDefinition = {
+export const conversationsCommand = defineCommand({
   name: "conversations",
   summary: "list conversations, newest activity first",
   description: "List conversations, newest activity first.",
-  options: (command) =>
-    command
-      .option("--session-key <key>", "only the segments of this session key")
-      .option("--agent <id>", "only those of this agent")
-      .option("--all", "also those hidden from recall because their session was deleted")
-      .option("--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 50),
+  options: {
+    sessionKey: ["--session-key <key>", "only the segments of this session key"],
+    agent: ["--agent <id>", "only those of this agent"],
+    all: ["--all", "also those hidden from recall because their session was deleted"],
+    limit: ["--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 50],
+  },
   examples: [
     ["lcm conversations", "the 50 most recently active"],
     ["lcm conversations --session-key agent:main:main", "all segments of one session"],
     ["lcm conversations --json | jq '.conversations[].id'", "for a script"],
   ],
-  run: listConversations,
-};
+  async run(session, options) {
+    const filter: ConversationFilter = {
+      ...(options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey }),
+      ...(options.agent === undefined ? {} : { agentId: options.agent }),
+      includeHidden: options.all === true,
+    };
+    return await withLcm(session, "read", async (lcm) => {
+      const found = await lcm.store.conversations({ ...filter, limit: options.limit + 1 });
+      const shown = found.slice(0, options.limit);
+      if (session.json)
+        return session.printJson({
+          conversations: shown.map((each) => ({ ...each, promptTokens: promptTokens(each.totals) })),
+          more: found.length > shown.length,
+        });
+      if (shown.length === 0) session.note(noneSentence(options.sessionKey ?? options.agent, options.all === true));
+      else for (const line of toTable(session, shown)) session.print(line);
+      if (shown.length > 0)
+        session.note(session.paint.soft(footer(session, shown.length, found.length > shown.length)));
+    });
+  },
+});
 
-async function listConversations(session: Session, command: Command): Promise<number> {
-  const options = command.opts<ConversationsOptions>();
-  const filter: ConversationFilter = {
-    ...(options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey }),
-    ...(options.agent === undefined ? {} : { agentId: options.agent }),
-    includeHidden: options.all === true,
-  };
-  return await withLcm(session, "read", async (lcm) => {
-    const found = await lcm.store.conversations({ ...filter, limit: options.limit + 1 });
-    const shown = found.slice(0, options.limit);
-    if (session.json) {
-      session.printJson({
-        conversations: shown.map((each) => ({ ...each, promptTokens: promptTokens(each.totals) })),
-        more: found.length > shown.length,
-      });
-      return exitOk;
-    }
-    if (shown.length === 0) session.note(noneSentence(options));
-    else for (const line of toTable(session, shown)) session.print(line);
-    if (shown.length > 0) session.note(session.paint.soft(footer(session, shown.length, found.length > shown.length)));
-    return exitOk;
-  });
-}
-
-const noneSentence = ({ sessionKey, agent, all }: ConversationsOptions): string => {
-  const narrowed =
-    sessionKey === undefined && agent === undefined ? "there are no conversations yet" : "no conversation is like that";
-  return all === true ? narrowed : `${narrowed}; --all also lists hidden ones`;
+const noneSentence = (asked: string | undefined, isAll: boolean): string => {
+  const narrowed = asked === undefined ? "there are no conversations yet" : "no conversation is like that";
+  return isAll ? narrowed : `${narrowed}; --all also lists hidden ones`;
 };
 
 const footer = ({ context }: Session, shown: number, isCut: boolean): string =>

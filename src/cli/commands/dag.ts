@@ -3,8 +3,6 @@
  * is left out is said.
  */
 
-import type { Command } from "commander";
-import { Option } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isSummaryId, messageName } from "../../core/model.ts";
@@ -15,55 +13,51 @@ import { createSpans, plural, table } from "../../show/render.ts";
 import type { Paint } from "../../show/render.ts";
 import { levelWords } from "../../show/summaries.ts";
 import { readTree } from "../tree.ts";
-import type { Tree, TreeNode, TreeOptions } from "../tree.ts";
+import type { Tree, TreeNode } from "../tree.ts";
 import { headline } from "../../show/conversations.ts";
 import { inShort, openingOf } from "../../show/messages.ts";
 import { conversationWords, wholeNumber } from "./options.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 
-interface DagOptions extends TreeOptions {
-  readonly summary?: string;
-  readonly summaryId?: string;
-}
-
-export const dagCommand: CommandDefinition = {
+export const dagCommand = defineCommand({
   name: "dag",
   summary: "show which summaries stand for what, as a tree",
   description:
     "Show the context from the top down as a tree: each summary with the summaries or messages it was made from. What is " +
     "not in the context any more is named at the end.",
-  options: (command) =>
-    command
-      .argument("[conversation]", `${conversationWords}; not needed with --summary`)
-      .option("--summary <id>", "only this summary and what is below it")
-      .addOption(new Option("--summary-id <id>", "the same").hideHelp())
-      .option("--depth <n>", "how many levels below the context to show", wholeNumber(0, 1_000))
-      .option("--messages", "the messages too, a line each")
-      .option("--limit <n>", "how many summaries to show at most", wholeNumber(1, 100_000), 500),
+  arguments: [["[conversation]", `${conversationWords}; not needed with --summary`]],
+  options: {
+    summary: ["--summary <id>", "only this summary and what is below it"],
+    summaryId: ["--summary-id <id>", null],
+    depth: ["--depth <n>", "how many levels below the context to show", wholeNumber(0, 1_000)],
+    messages: ["--messages", "the messages too, a line each"],
+    limit: ["--limit <n>", "how many summaries to show at most", wholeNumber(1, 100_000), 500],
+  },
   examples: [
     ["lcm dag 3", "the whole tree"],
     ["lcm dag 3 --depth 0", "only what is in the context"],
     ["lcm dag --summary sum_0123456789abcdef --messages", "one summary, down to its messages"],
   ],
-  run: showDag,
-};
+  async run(session, options, name?: string) {
+    const top = givenSummary(options);
+    return await withLcm(session, "read", async (lcm) => {
+      const root = top === undefined ? null : await findSummary(lcm, top);
+      const conversation = await conversationOf(lcm, name, root);
+      const dag = await readTree(lcm, conversation, root, options);
+      if (session.json) session.printJson(toJson(conversation, dag));
+      else print(session, conversation, dag);
+    });
+  },
+});
 
-async function showDag(session: Session, command: Command, name?: string): Promise<number> {
-  const options = command.opts<DagOptions>();
-  const top = givenSummary(options);
-  return await withLcm(session, "read", async (lcm) => {
-    const root = top === undefined ? null : await findSummary(lcm, top);
-    const conversation = await conversationOf(lcm, name, root);
-    const dag = await readTree(lcm, conversation, root, options);
-    if (session.json) session.printJson(toJson(conversation, dag));
-    else print(session, conversation, dag);
-    return exitOk;
-  });
+interface SummaryOptions {
+  readonly summary?: string;
+  readonly summaryId?: string;
 }
 
 /** Both names mean the same, so they have to say the same. */
-export function givenSummary({ summary, summaryId }: Pick<DagOptions, "summary" | "summaryId">): string | undefined {
+export function givenSummary({ summary, summaryId }: SummaryOptions): string | undefined {
   if (summary !== undefined && summaryId !== undefined && summary !== summaryId) {
     throw new LcmError("invalid", "--summary and --summary-id name different summaries", { hint: "give one of them" });
   }

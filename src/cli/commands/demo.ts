@@ -7,7 +7,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Command } from "commander";
 import type { Assembly } from "../../core/assemble.ts";
 import type { SourceLine } from "../../core/ingest.ts";
 import { isSound } from "../../core/inspect.ts";
@@ -24,41 +23,36 @@ import type { Recollection } from "../recollect.ts";
 import { cut, harmless, oneLine, plural } from "../../show/render.ts";
 import { readTree } from "../tree.ts";
 import { treeOf } from "./dag.ts";
-import { exitFindings, exitOk } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { defineCommand, exitFindings, exitOk, indexAll } from "./session.ts";
+import type { Session } from "./session.ts";
 
-interface DemoOptions {
-  readonly keep?: boolean;
-}
-
-export const demoCommand: CommandDefinition = {
+export const demoCommand = defineCommand({
   name: "demo",
   summary: "see it work on a made-up conversation, in a few seconds",
   description:
     "See it work on a made-up conversation of five weeks: stored, folded into summaries, shown, searched and opened up again. " +
     "No server, key or account is needed. It happens in a folder of its own, which is gone afterwards.",
-  options: (command) => command.option("--keep", "keep that folder, to look around in"),
+  options: {
+    keep: ["--keep", "keep that folder, to look around in"],
+  },
   examples: [
     ["lcm demo", "watch it"],
     ["lcm demo --keep", "then try the other commands on it"],
   ],
-  run: demonstrate,
-};
-
-async function demonstrate(session: Session, command: Command): Promise<number> {
-  const { keep } = command.opts<DemoOptions>();
-  const folder = mkdtempSync(join(tmpdir(), "lcm-demo-"));
-  const stage = createStage(session);
-  try {
-    stage.title(`five weeks of a tea shop, in ${keep === true ? folder : "a folder that is gone afterwards"}`);
-    const figures = await perform(stage, folder);
-    if (session.json) session.printJson({ ...figures, kept: keep === true ? folder : null });
-    for (const line of nextSteps(session, keep === true ? folder : null)) stage.session.print(line);
-    return stage.isGood() ? exitOk : exitFindings;
-  } finally {
-    if (keep !== true) rmSync(folder, { recursive: true, force: true });
-  }
-}
+  async run(session, { keep }) {
+    const folder = mkdtempSync(join(tmpdir(), "lcm-demo-"));
+    const stage = createStage(session);
+    try {
+      stage.title(`five weeks of a tea shop, in ${keep === true ? folder : "a folder that is gone afterwards"}`);
+      const figures = await perform(stage, folder);
+      if (session.json) session.printJson({ ...figures, kept: keep === true ? folder : null });
+      for (const line of nextSteps(session, keep === true ? folder : null)) stage.session.print(line);
+      return stage.isGood() ? exitOk : exitFindings;
+    } finally {
+      if (keep !== true) rmSync(folder, { recursive: true, force: true });
+    }
+  },
+});
 
 /** What a small model on one's own machine takes. */
 const smallBudget = 16_000;
@@ -90,7 +84,7 @@ async function perform(stage: Stage, folder: string): Promise<object> {
 async function store(stage: Stage, lcm: Lcm, transcript: readonly JsonObject[], sessionId: string): Promise<void> {
   stage.headline("Every message is stored");
   const { messages } = await lcm.import(linesOf(transcript), { fallbackSessionId: sessionId });
-  while ((await lcm.store.index(1_000)) > 0);
+  await indexAll(stage.session, lcm);
   const { totals } = await lcm.find(sessionId);
   stage.say(
     `${plural(messages, "message")}, ${formatCount(totals.messageTokens)} tokens, indexed for search: ${stage.took()}`,
@@ -100,6 +94,7 @@ async function store(stage: Stage, lcm: Lcm, transcript: readonly JsonObject[], 
 async function fold(stage: Stage, lcm: Lcm, { id }: Conversation): Promise<object> {
   stage.headline("What is old becomes summaries, here without any model");
   const { passes, tokensBefore, tokensAfter } = await lcm.compact({ conversation: id, mode: "sweep" });
+  await indexAll(stage.session, lcm);
   const { columns, paint } = stage.session;
   for (const line of comparison(tokensBefore, tokensAfter, columns, paint)) stage.say(line);
   stage.say(`${plural(passes.length, "summary", "summaries")} written: ${stage.took()}`);
@@ -213,25 +208,12 @@ function nextSteps({ paint }: Session, kept: string | null): readonly string[] {
 
 // ── The stage ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Stage {
-  /** With lines as wide as there is room beside the numbers. */
-  readonly session: Session;
-  title(text: string): void;
-  headline(text: string): void;
-  say(line: string): void;
-  /** What came of the line above. */
-  arrow(line: string): void;
-  verdict(isGood: boolean, text: string): void;
-  isGood(): boolean;
-  /** Since the last headline or restart. */
-  took(): string;
-  restart(): void;
-}
+type Stage = ReturnType<typeof createStage>;
 
 const indent = "   ";
 const columnsMax = 110;
 
-function createStage(given: Session): Stage {
+function createStage(given: Session) {
   const { paint } = given;
   const print = given.json ? (): void => undefined : given.print;
   const columns = Math.min(given.columns, columnsMax) - indent.length;
@@ -241,20 +223,23 @@ function createStage(given: Session): Stage {
   const say = (line: string): void => print(`${indent}${line}`);
   const restart = (): void => void (startedMs = performance.now());
   return {
+    /** With lines as wide as there is room beside the numbers. */
     session: { ...given, print, columns },
-    title: (text) => print(`${paint.strong("lossless-claw")} ${paint.soft(`· ${text}`)}`),
-    headline(text) {
+    title: (text: string) => print(`${paint.strong("lossless-claw")} ${paint.soft(`· ${text}`)}`),
+    headline(text: string) {
       print();
       print(paint.strong(`${++headlines}  ${text}`));
       restart();
     },
     say,
-    arrow: (line) => say(`  ${paint.soft("→")} ${line}`),
-    verdict(good, text) {
+    /** What came of the line above. */
+    arrow: (line: string) => say(`  ${paint.soft("→")} ${line}`),
+    verdict(good: boolean, text: string) {
       isGood &&= good;
       say(`${good ? paint.good("✓") : paint.bad("✗")} ${text}`);
     },
     isGood: () => isGood,
+    /** Since the last headline or restart. */
     took() {
       const ms = performance.now() - startedMs;
       return ms < 1_000 ? `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;

@@ -1,6 +1,5 @@
 /** `lcm describe`: one summary, message or file by its id, with what it was made from and what reading that would take. */
 
-import type { Command } from "commander";
 import { conversationOf } from "../../core/describe.ts";
 import type { Described } from "../../core/describe.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -15,54 +14,43 @@ import { openingOf } from "../../show/messages.ts";
 import { messageRuns } from "../../show/summaries.ts";
 import { tokensMax, wholeNumber } from "./options.ts";
 import { everywhere } from "./reach.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
-
-interface DescribeOptions {
-  readonly fromLine?: number;
-  readonly toLine?: number;
-  readonly bytes?: number;
-  readonly tokens?: number;
-}
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 
 const line = wholeNumber(1, 1_000_000_000);
 
-export const describeCommand: CommandDefinition = {
+export const describeCommand = defineCommand({
   name: "describe",
   summary: "look at one summary, message or file by its id",
   description:
     "Look at one thing by its id: a summary with what lies below it and how many tokens each part takes, a message, " +
     "or a file by its lines.",
-  options: (command) =>
-    command
-      .argument("<id>", "sum_…, file_… or msg_42, as other commands show them")
-      .option("--from-line <n>", "of a file: the first line to show", line)
-      .option("--to-line <n>", "of a file: the last line to show", line)
-      .option("--bytes <n>", "of a file: how many bytes to show at most", line)
-      .option("--tokens <n>", "how much to show (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)),
+  arguments: [["<id>", "sum_…, file_… or msg_42, as other commands show them"]],
+  options: {
+    fromLine: ["--from-line <n>", "of a file: the first line to show", line],
+    toLine: ["--to-line <n>", "of a file: the last line to show", line],
+    bytes: ["--bytes <n>", "of a file: how many bytes to show at most", line],
+    tokens: ["--tokens <n>", "how much to show (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)],
+  },
   examples: [
     ["lcm describe sum_0123456789abcdef", "what it says, and what it was made from"],
     ["lcm describe msg_42", "one message, and the summaries that stand for it"],
     ["lcm describe file_0123456789abcdef --from-line 200", "a file, from there on"],
   ],
-  run: describeOne,
-};
-
-async function describeOne(session: Session, command: Command, id: string): Promise<number> {
-  const { tokens, bytes, ...lines } = command.opts<DescribeOptions>();
-  return await withLcm(session, "read", async (lcm) => {
-    const described = await lcm.describe({
-      id,
-      reach: await everywhere(lcm),
-      tokenCap: tokens ?? lcm.settings.maxExpandTokens,
-      ...lines,
-      ...(bytes === undefined ? {} : { bytesMax: bytes }),
+  async run(session, { tokens, bytes, ...lines }, id) {
+    return await withLcm(session, "read", async (lcm) => {
+      const described = await lcm.describe({
+        id,
+        reach: await everywhere(lcm),
+        tokenCap: tokens ?? lcm.settings.maxExpandTokens,
+        ...lines,
+        ...(bytes === undefined ? {} : { bytesMax: bytes }),
+      });
+      if (session.json) session.printJson(described);
+      else await print(session, lcm, described);
     });
-    if (session.json) session.printJson(described);
-    else await print(session, lcm, described);
-    return exitOk;
-  });
-}
+  },
+});
 
 // ── Showing it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,6 +1,5 @@
 /** `lcm doctor`: every promise about what is stored, checked against the rows, and what is mechanical set right. */
 
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Inspection } from "../../core/inspect.ts";
 import { isSound, levelsOf } from "../../core/inspect.ts";
@@ -9,20 +8,16 @@ import { isNothing } from "../../core/mend.ts";
 import type { FixPlan } from "../../core/mend.ts";
 import type { Conversation } from "../../core/model.ts";
 import type { Mending } from "../../core/ports.ts";
-import { broken, findingsLines, groupFindings } from "../../show/findings.ts";
+import { findingsLines, groupFindings, mendingLines } from "../../show/findings.ts";
 import type { FindingGroup, ToldFinding } from "../../show/findings.ts";
 import { plural } from "../../show/render.ts";
-import { applyOptions, backUpFirst, backupOption, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
-import { exitFindings, exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./applying.ts";
+import { defineCommand, exitFindings, exitOk, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 import { conversationWords } from "./options.ts";
+import type { OptionsOf } from "./options.ts";
 
-interface DoctorOptions {
-  readonly verbose?: boolean;
-  readonly fix?: boolean;
-}
-
-export const doctorCommand: CommandDefinition = {
+export const doctorCommand = defineCommand({
   name: "doctor",
   summary: "check that nothing is lost, doubled or broken",
   description:
@@ -30,12 +25,13 @@ export const doctorCommand: CommandDefinition = {
     "and search entry is right, and the file itself is sound. Every finding names the command that mends it. " +
     "--fix sets right what follows from other rows, and no text: order, links to nothing, totals, times, search " +
     "entries. Nothing is changed without --apply.",
-  options: (command) =>
-    command
-      .argument("[conversation]", `only ${conversationWords}`)
-      .option("-v, --verbose", "name everything that is only for information, too")
-      .option("--fix", "set right what needs no decision"),
-  shared: [...applyOptions, backupOption],
+  arguments: [["[conversation]", `only ${conversationWords}`]],
+  options: {
+    verbose: ["-v, --verbose", "name everything that is only for information, too"],
+    fix: ["--fix", "set right what needs no decision"],
+    ...applyOptions,
+    ...backupOption,
+  },
   examples: [
     ["lcm doctor", "the whole database"],
     ["lcm doctor 3 --json", "one conversation, as JSON"],
@@ -43,24 +39,22 @@ export const doctorCommand: CommandDefinition = {
     ["lcm doctor --fix --apply", "set it right, after a backup"],
   ],
   notes: "Exit status 1 means that there are errors or warnings, or still are after --fix; information alone is 0.",
-  run: doctor,
-};
-
-async function doctor(session: Session, command: Command, name?: string): Promise<number> {
-  const { fix = false, verbose = false } = command.opts<DoctorOptions>();
-  const applying = isApplying(command);
-  if (applying && !fix) {
-    throw new LcmError("invalid", "--apply goes with --fix", { hint: "without --fix there is nothing to apply" });
-  }
-  return await withLcm(session, applying ? "write" : "read", async (lcm) => {
-    const only = name === undefined ? null : await lcm.find(name);
-    const found = await examine(session, lcm, only);
-    if (!session.json) await printFindings(session, lcm, found, verbose);
-    if (fix) return await setRight(session, command, lcm, only, found);
-    if (session.json) session.printJson(found);
-    return found.sound ? exitOk : exitFindings;
-  });
-}
+  async run(session, options, name?: string) {
+    const { fix = false, verbose = false } = options;
+    const applying = isApplying(options);
+    if (applying && !fix) {
+      throw new LcmError("invalid", "--apply goes with --fix", { hint: "without --fix there is nothing to apply" });
+    }
+    return await withLcm(session, applying ? "write" : "read", async (lcm) => {
+      const only = name === undefined ? null : await lcm.find(name);
+      const found = await examine(session, lcm, only);
+      if (!session.json) await printFindings(session, lcm, found, verbose);
+      if (fix) return await setRight(session, options, applying, lcm, only, found);
+      if (session.json) session.printJson(found);
+      return found.sound ? exitOk : exitFindings;
+    });
+  },
+});
 
 interface Examined {
   readonly sound: boolean;
@@ -104,21 +98,20 @@ async function printFindings(session: Session, lcm: Lcm, found: Examined, verbos
 
 async function setRight(
   session: Session,
-  command: Command,
+  options: OptionsOf<typeof backupOption>,
+  applying: boolean,
   lcm: Lcm,
   only: Conversation | null,
   found: Examined,
 ): Promise<number> {
-  const applying = isApplying(command);
   const plan = await lcm.planFix(only?.id ?? null);
   const shown = { conversations: plan.conversations.map(shownMending), orphans: plan.orphans };
   if (!session.json) for (const line of planLines(session, plan)) session.print(line);
   if (!applying || isNothing(plan)) {
-    if (session.json) session.printJson({ dryRun: !applying, applied: false, plan: shown });
-    else if (!isNothing(plan)) sayNothingChanged(session);
+    endAtPlan(session, applying, shown, isNothing(plan) ? null : undefined);
     return found.sound ? exitOk : exitFindings;
   }
-  const backup = await backUpFirst(session, command);
+  const backup = await backUpFirst(session, options);
   const progress = session.progress("setting right");
   const fixed = await lcm
     .fix(plan, {
@@ -165,35 +158,11 @@ function planLines(session: Session, plan: FixPlan): readonly string[] {
     "",
     paint.strong("--fix sets right"),
     ...conversations.slice(0, conversationsShown).flatMap((mending) => mendingLines(session, mending)),
-    ...(more > 0 ? [`  ${paint.soft(`and ${plural(more, "conversation")} more; --json lists all`)}`] : []),
-    ...(orphans.rows + orphans.searchEntries === 0 ? [] : ["  the file"]),
-    ...(orphans.rows === 0
-      ? []
-      : [`    ${plural(orphans.rows, "row that belongs", "rows that belong")} to nothing, removed for good`]),
-    ...(orphans.searchEntries === 0
-      ? []
-      : [`    ${plural(orphans.searchEntries, "search entry", "search entries")} without a row, removed`]),
-  ];
-}
-
-function mendingLines(session: Session, mending: Mending): readonly string[] {
-  const { conversation, times, sources, context, summaries, recount, unindexed } = mending;
-  const inContext = [
-    ...(context === null || context.added === 0 ? [] : [`${plural(context.added, "item")} put back`]),
-    ...(context === null || context.dropped === 0 ? [] : [`${plural(context.dropped, "item")} left out`]),
-    ...(context?.reordered === true ? ["put in order"] : []),
-  ];
-  const said = [
-    ...(times.length === 0 ? [] : [`${plural(times.length, "time")} written in UTC with milliseconds`]),
-    ...(sources.length === 0
-      ? []
-      : [`sources of ${plural(sources.length, "summary", "summaries")}: without links to nothing, and in order`]),
-    ...(inContext.length === 0 ? [] : [`context: ${inContext.join(", ")}`]),
-    ...(summaries.length === 0
-      ? []
-      : [`depth, range or count of ${plural(summaries.length, "summary", "summaries")} worked out again`]),
-    ...(recount ? ["running totals counted again"] : []),
-    ...(unindexed.length === 0 ? [] : [`${plural(unindexed.length, "row")} brought into the search index`]),
-  ];
-  return [`  conversation ${conversation}`, ...said.flatMap((line) => broken(session, line, "    "))];
+    more > 0 && `  ${paint.soft(`and ${plural(more, "conversation")} more; --json lists all`)}`,
+    orphans.rows + orphans.searchEntries > 0 && "  the file",
+    orphans.rows > 0 &&
+      `    ${plural(orphans.rows, "row that belongs", "rows that belong")} to nothing, removed for good`,
+    orphans.searchEntries > 0 &&
+      `    ${plural(orphans.searchEntries, "search entry", "search entries")} without a row, removed`,
+  ].filter((line) => line !== false);
 }

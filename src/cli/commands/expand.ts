@@ -1,6 +1,5 @@
 /** `lcm expand`: what summaries were made from, within a number of tokens, down to the messages. */
 
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Expansion } from "../../core/expand.ts";
 import { isSummaryId } from "../../core/model.ts";
@@ -10,54 +9,43 @@ import { countWords, passageLines } from "../../show/passages.ts";
 import { plural } from "../../show/render.ts";
 import { everywhere } from "./reach.ts";
 import { tokensMax, wholeNumber } from "./options.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 
-interface ExpandOptions {
-  readonly query?: string;
-  readonly depth: number;
-  readonly messages?: boolean;
-  readonly tokens?: number;
-}
-
-export const expandCommand: CommandDefinition = {
+export const expandCommand = defineCommand({
   name: "expand",
   summary: "read what summaries were made from",
   description:
     "Read what summaries were made from: the messages of a leaf; else the summaries below it, and with --messages " +
     "their messages too.",
-  options: (command) =>
-    command
-      .argument("<summary...>", "ids of summaries, as `lcm grep` and `lcm dag` show them")
-      .option("--query <words>", "take what speaks of this first, when not all of it fits")
-      .option("--depth <n>", "how many levels of summaries to go down", wholeNumber(1, 1_000), 1)
-      .option("--messages", "the messages too, below the summaries that are reached")
-      .option("--tokens <n>", "how much to read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)),
+  arguments: [["<summary...>", "ids of summaries, as `lcm grep` and `lcm dag` show them"]],
+  options: {
+    query: ["--query <words>", "take what speaks of this first, when not all of it fits"],
+    depth: ["--depth <n>", "how many levels of summaries to go down", wholeNumber(1, 1_000), 1],
+    messages: ["--messages", "the messages too, below the summaries that are reached"],
+    tokens: ["--tokens <n>", "how much to read (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)],
+  },
   examples: [
     ["lcm expand sum_0123456789abcdef", "one level down"],
     ["lcm expand sum_0123456789abcdef --messages --query 'rate limit'", "the messages that speak of it"],
   ],
-  run: expandThem,
-};
-
-async function expandThem(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
-  const { query, depth, messages, tokens } = command.opts<ExpandOptions>();
-  const summaryIds = summaryIdsOf(words);
-  return await withLcm(session, "search", async (lcm) => {
-    const isOfLeaves = (await lcm.store.summaries({ ids: summaryIds })).every((summary) => summary.depth === 0);
-    const expansion = await lcm.expand({
-      summaryIds,
-      reach: await everywhere(lcm),
-      maxDepth: depth,
-      includeMessages: messages ?? isOfLeaves,
-      tokenCap: tokens ?? lcm.settings.maxExpandTokens,
-      ...(query === undefined ? {} : { query }),
+  async run(session, { query, depth, messages, tokens }, ...words) {
+    const summaryIds = summaryIdsOf(words);
+    return await withLcm(session, "search", async (lcm) => {
+      const isOfLeaves = (await lcm.store.summaries({ ids: summaryIds })).every((summary) => summary.depth === 0);
+      const expansion = await lcm.expand({
+        summaryIds,
+        reach: await everywhere(lcm),
+        maxDepth: depth,
+        includeMessages: messages ?? isOfLeaves,
+        tokenCap: tokens ?? lcm.settings.maxExpandTokens,
+        ...(query === undefined ? {} : { query }),
+      });
+      if (session.json) session.printJson(expansion);
+      else print(session, expansion);
     });
-    if (session.json) session.printJson(expansion);
-    else print(session, expansion);
-    return exitOk;
-  });
-}
+  },
+});
 
 /** Throws `invalid` for what is no id of a summary. */
 export function summaryIdsOf(words: readonly string[]): readonly SummaryId[] {

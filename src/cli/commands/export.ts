@@ -4,63 +4,54 @@ import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Incomplete } from "../../core/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
 import type { ConversationId } from "../../core/model.ts";
 import { plural } from "../../show/render.ts";
-import { exitFindings, exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { defineCommand, exitFindings, exitOk, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 import { conversationWords } from "./options.ts";
 
-interface ExportOptions {
-  readonly output?: string;
-  readonly force?: boolean;
-}
-
-export const exportCommand: CommandDefinition = {
+export const exportCommand = defineCommand({
   name: "export",
   summary: "write a conversation as JSONL, as it came in",
   description: "Write a conversation as JSONL: the lines it came from, equal entry by entry.",
-  options: (command) =>
-    command
-      .argument("<conversation>", conversationWords)
-      .option("-o, --output <file>", "write into this file, readable by you alone, instead of to stdout")
-      .option("--force", "replace the file if there is one"),
+  arguments: [["<conversation>", conversationWords]],
+  options: {
+    output: ["-o, --output <file>", "write into this file, readable by you alone, instead of to stdout"],
+    force: ["--force", "replace the file if there is one"],
+  },
   examples: [
     ["lcm export 3 > session.jsonl", "to stdout"],
     ["lcm export 3 --output session.jsonl", "to a file that only you can read"],
     ["lcm export 3 | jq -r 'select(.message).message.role'", "through another program"],
   ],
-  run: exportOne,
-};
-
-async function exportOne(session: Session, command: Command, name: string): Promise<number> {
-  const { output, force } = command.opts<ExportOptions>();
-  if (output !== undefined && force !== true && existsSync(output)) {
-    throw new LcmError("conflict", `${output} exists already`, { hint: "--force replaces it" });
-  }
-  if (output !== undefined && !existsSync(dirname(output))) {
-    throw new LcmError("not_found", `there is no folder ${dirname(output)}`, {
-      hint: "make it first, or name a file in another one",
-    });
-  }
-  return await withLcm(session, "read", async (lcm) => {
-    const conversation = await lcm.find(name);
-    const counter: Exported = { lines: 0, incomplete: [] };
-    const lines = Readable.from(countedLines(lcm, conversation.id, counter));
-    if (output === undefined) {
-      await pipeline(lines, session.context.stdout.stream, { end: false });
-      return told(session, counter);
+  async run(session, { output, force }, name) {
+    if (output !== undefined && force !== true && existsSync(output)) {
+      throw new LcmError("conflict", `${output} exists already`, { hint: "--force replaces it" });
     }
-    await writeWhole(lines, output);
-    if (session.json) session.printJson({ conversation: conversation.id, path: output, ...counter });
-    else session.print(`${output}: ${plural(counter.lines, "line")} of conversation ${conversation.id}`);
-    return told(session, counter);
-  });
-}
+    if (output !== undefined && !existsSync(dirname(output))) {
+      throw new LcmError("not_found", `there is no folder ${dirname(output)}`, {
+        hint: "make it first, or name a file in another one",
+      });
+    }
+    return await withLcm(session, "read", async (lcm) => {
+      const conversation = await lcm.find(name);
+      const counter: Exported = { lines: 0, incomplete: [] };
+      const lines = Readable.from(countedLines(lcm, conversation.id, counter));
+      if (output === undefined) {
+        await pipeline(lines, session.context.stdout.stream, { end: false });
+        return told(session, counter);
+      }
+      await writeWhole(lines, output);
+      if (session.json) session.printJson({ conversation: conversation.id, path: output, ...counter });
+      else session.print(`${output}: ${plural(counter.lines, "line")} of conversation ${conversation.id}`);
+      return told(session, counter);
+    });
+  },
+});
 
 interface Exported {
   lines: number;

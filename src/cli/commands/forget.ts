@@ -4,8 +4,6 @@
  */
 
 import { text as readAll } from "node:stream/consumers";
-import type { Command } from "commander";
-import { Option } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import { forgetMessage, forgottenMark, redactText } from "../../core/forget.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -14,45 +12,45 @@ import type { Message, MessageId } from "../../core/model.ts";
 import type { ForgetPlan } from "../../core/ports.ts";
 import { cut, oneLine, plural } from "../../show/render.ts";
 import { applyOptions, isApplying } from "./applying.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 import { inShort } from "../../show/messages.ts";
 import { conversationWords, wholeNumber } from "./options.ts";
+import type { OptionsOf, OptionTable } from "./options.ts";
 
-interface ForgetOptions {
-  readonly message?: number;
-  readonly secret?: string;
-  readonly secretStdin?: boolean;
-}
+const flags = {
+  message: [
+    "--message <id>",
+    "the message with this id",
+    (text) => wholeNumber(1, 1e15 - 1)(text.replace(/^msg_/, "")),
+  ],
+  secret: ["--secret <text>", "this text, wherever it stands"],
+  secretStdin: ["--secret-stdin", "the same, read from stdin, so that it is not in the shell's history"],
+  ...applyOptions,
+} as const satisfies OptionTable;
 
-export const forgetCommand: CommandDefinition = {
+type ForgetOptions = OptionsOf<typeof flags>;
+
+export const forgetCommand = defineCommand({
   name: "forget",
   summary: "remove one message, or one secret wherever it stands",
   description:
     "Remove one message, or one secret wherever it stands: messages, search, summaries (which are marked for rewrite), " +
     "stored files and the journal. This cannot be undone, and no backup is made.",
-  options: (command) =>
-    command
-      .argument("[conversation]", `only in ${conversationWords}`)
-      .addOption(
-        new Option("--message <id>", "the message with this id")
-          .argParser((text) => wholeNumber(1, 1e15 - 1)(text.replace(/^msg_/, "")))
-          .conflicts(["secret", "secretStdin"]),
-      )
-      .addOption(new Option("--secret <text>", "this text, wherever it stands").conflicts("secretStdin"))
-      .option("--secret-stdin", "the same, read from stdin, so that it is not in the shell's history"),
-  shared: applyOptions,
+  arguments: [["[conversation]", `only in ${conversationWords}`]],
+  options: flags,
+  exclusive: [["message", "secret", "secretStdin"]],
   examples: [
     ["lcm forget --message msg_1234", "what would be removed"],
     ["lcm forget --message msg_1234 --apply", "remove it"],
     ["pbpaste | lcm forget --secret-stdin --apply", "a password that should not have been said"],
   ],
   run: forget,
-};
+});
 
-async function forget(session: Session, command: Command, name?: string): Promise<number> {
-  const applying = isApplying(command);
-  const target = await targetOf(session, command.opts<ForgetOptions>());
+async function forget(session: Session, options: ForgetOptions, name?: string): Promise<void> {
+  const applying = isApplying(options);
+  const target = await targetOf(session, options);
   return await withLcm(session, applying ? "write" : "read", async (lcm) => {
     const scope = name === undefined ? null : (await lcm.find(name)).id;
     const plan = await withoutWhatIsDone(lcm, await lcm.store.planForget(scope, target));
@@ -65,7 +63,7 @@ async function forget(session: Session, command: Command, name?: string): Promis
         noteBackups(session, mayHold);
         session.note("nothing was changed; --apply removes it, for good and without a backup");
       }
-      return exitOk;
+      return;
     }
     const result = await lcm.store.forget(scope, plan);
     if (result.kind === "stale") {
@@ -74,7 +72,6 @@ async function forget(session: Session, command: Command, name?: string): Promis
     if (session.json)
       session.printJson({ dryRun: false, applied: true, plan: shownPlan(plan), result, backups: mayHold });
     else printResult(session, result.removed, mayHold);
-    return exitOk;
   });
 }
 
@@ -137,14 +134,12 @@ async function printPlan(session: Session, lcm: Lcm, plan: ForgetPlan): Promise<
   const { messages, summaries, files, journal, entries } = plan;
   const named = (words: string, ids: readonly string[]): string => `  ${words}: ${ids.join(", ")}`;
   const places = [
-    ...(messages.length === 0 ? [] : [named(plural(messages.length, "message"), messages.map(messageName))]),
-    ...(summaries.length === 0
-      ? []
-      : [named(`${plural(summaries.length, "summary", "summaries")} to rewrite later`, summaries)]),
-    ...(files.length === 0 ? [] : [named(plural(files.length, "stored file"), files)]),
-    ...(entries === 0 ? [] : [`  ${plural(entries, "title or other line", "titles or other lines")} of transcripts`]),
-    ...(journal.length === 0 ? [] : [`  ${plural(journal.length, "journal entry", "journal entries")}`]),
-  ];
+    messages.length > 0 && named(plural(messages.length, "message"), messages.map(messageName)),
+    summaries.length > 0 && named(`${plural(summaries.length, "summary", "summaries")} to rewrite later`, summaries),
+    files.length > 0 && named(plural(files.length, "stored file"), files),
+    entries > 0 && `  ${plural(entries, "title or other line", "titles or other lines")} of transcripts`,
+    journal.length > 0 && `  ${plural(journal.length, "journal entry", "journal entries")}`,
+  ].filter((line) => line !== false);
   print(plan.target.kind === "message" ? `forgetting ${messageName(plan.target.id)} changes` : "the secret stands in");
   for (const line of places) print(cut(line, session.columns));
   print();

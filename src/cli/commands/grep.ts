@@ -1,7 +1,5 @@
 /** `lcm grep`: finding it again. Whatever was left out is said; "no matches" means that there are none. */
 
-import type { Command } from "commander";
-import { Option } from "commander";
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model.ts";
 import type { Conversation } from "../../core/model.ts";
@@ -14,90 +12,76 @@ import { exitUnavailable } from "../failure.ts";
 import { createFinder, marked } from "../../show/matches.ts";
 import { headLine, textLines } from "../../show/passages.ts";
 import { listed, oneLine, plural } from "../../show/render.ts";
-import { reachFor } from "./reach.ts";
-import type { ReachOptions } from "./reach.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
-import { conversationWords, seconds, wholeNumber } from "./options.ts";
+import { reachFor, reachOptions } from "./reach.ts";
+import { defineCommand, exitOk, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
+import { seconds, wholeNumber } from "./options.ts";
 
-interface GrepOptions extends ReachOptions {
-  readonly regex?: boolean;
-  readonly fullText?: boolean;
-  readonly scope: "messages" | "summaries" | "both" | "files";
-  readonly sort?: "recency" | "relevance" | "hybrid";
-  readonly since?: string;
-  readonly before?: string;
-  readonly limit: number;
-  readonly timeout?: number;
-}
-
-export const grepCommand: CommandDefinition = {
+export const grepCommand = defineCommand({
   name: "grep",
   summary: "search messages and summaries, by words or by regular expression",
   description:
     "Search messages and summaries. The pattern is words by default, ranked like a search engine would, with " +
     '"quoted phrases"; with -e it is a regular expression (JavaScript\'s), and small letters match capitals too.',
-  options: (command) =>
-    command
-      .argument(
-        "<pattern...>",
-        "what to look for; several words need no quotes, and one that begins with - goes after --",
-      )
-      .addOption(new Option("-e, --regex", "the pattern is a regular expression").conflicts("fullText"))
-      .option("--full-text", "the pattern is words, which is the default")
-      .addOption(new Option("--conversation <name>", `only in ${conversationWords}`).conflicts("family"))
-      .option("--family <name>", "only in this conversation and the other segments of its session")
-      .addOption(
-        new Option("--scope <where>", "where to look; files are the large texts that were moved out of messages")
-          .choices(["messages", "summaries", "both", "files"])
-          .default("both"),
-      )
-      .addOption(
-        new Option("--sort <order>", "default: recency for a regular expression, hybrid for words").choices([
-          "recency",
-          "relevance",
-          "hybrid",
-        ]),
-      )
-      .option("--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
-      .option("--before <time>", "only before this time")
-      .option("--limit <n>", "how many hits at most, up to 200", wholeNumber(1, 200), 20)
-      .option("--timeout <seconds>", "stop after this long (default: LCM_SEARCH_TIMEOUT_SECONDS, 10)", seconds),
+  arguments: [
+    ["<pattern...>", "what to look for; several words need no quotes, and one that begins with - goes after --"],
+  ],
+  options: {
+    regex: ["-e, --regex", "the pattern is a regular expression"],
+    fullText: ["--full-text", "the pattern is words, which is the default"],
+    ...reachOptions,
+    scope: [
+      "--scope <where>",
+      "where to look; files are the large texts that were moved out of messages",
+      ["messages", "summaries", "both", "files"],
+      "both",
+    ],
+    sort: [
+      "--sort <order>",
+      "default: recency for a regular expression, hybrid for words",
+      ["recency", "relevance", "hybrid"],
+    ],
+    since: ["--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
+    before: ["--before <time>", "only before this time"],
+    limit: ["--limit <n>", "how many hits at most, up to 200", wholeNumber(1, 200), 20],
+    timeout: ["--timeout <seconds>", "stop after this long (default: LCM_SEARCH_TIMEOUT_SECONDS, 10)", seconds],
+  },
+  exclusive: [
+    ["regex", "fullText"],
+    ["conversation", "family"],
+  ],
   examples: [
     ["lcm grep database migration", "both words, best first"],
     [`lcm grep '"rate limit"' --since 7d`, "a phrase, of the last week"],
     [String.raw`lcm grep -e 'ECONN\w+' --conversation 3`, "a regular expression in one conversation"],
     ["lcm grep 東京 --json", "as JSON"],
   ],
-  run: grep,
-};
-
-async function grep(session: Session, command: Command, ...words: readonly string[]): Promise<number> {
-  const options = command.opts<GrepOptions>();
-  const pattern = words.join(" ");
-  const mode = options.regex === true ? "regex" : "full_text";
-  const { clock, zone } = session.context;
-  const { values: settings } = await session.context.settings();
-  const timeoutMs = (options.timeout ?? settings.searchTimeoutSeconds) * 1_000;
-  return await withLcm(session, "search", async (lcm) => {
-    const request: GrepRequest = {
-      pattern,
-      mode,
-      scope: options.scope,
-      reach: await reachFor(lcm, options),
-      limit: options.limit,
-      ...(options.sort === undefined ? {} : { sort: options.sort }),
-      ...parseSpan(options, zone, clock.now(), "--"),
-    };
-    const result = await lcm.grep(request, { timeoutMs });
-    const searched = await extentOf(lcm, request);
-    if (session.json) session.printJson({ ...result, searched });
-    else print(session, request, result, searched);
-    // Stopped before anything was found: that is no answer.
-    const isAnswered = result.hits.length > 0 || !result.caveats.some(({ kind }) => kind === "time");
-    return isAnswered ? exitOk : exitUnavailable;
-  });
-}
+  async run(session, options, ...words) {
+    const pattern = words.join(" ");
+    const mode = options.regex === true ? "regex" : "full_text";
+    const { clock, zone } = session.context;
+    const { values: settings } = await session.context.settings();
+    const timeoutMs = (options.timeout ?? settings.searchTimeoutSeconds) * 1_000;
+    return await withLcm(session, "search", async (lcm) => {
+      const request: GrepRequest = {
+        pattern,
+        mode,
+        scope: options.scope,
+        reach: await reachFor(lcm, options),
+        limit: options.limit,
+        ...(options.sort === undefined ? {} : { sort: options.sort }),
+        ...parseSpan(options, zone, clock.now(), "--"),
+      };
+      const result = await lcm.grep(request, { timeoutMs });
+      const searched = await extentOf(lcm, request);
+      if (session.json) session.printJson({ ...result, searched });
+      else print(session, request, result, searched);
+      // Stopped before anything was found: that is no answer.
+      const isAnswered = result.hits.length > 0 || !result.caveats.some(({ kind }) => kind === "time");
+      return isAnswered ? exitOk : exitUnavailable;
+    });
+  },
+});
 
 interface Extent {
   readonly conversations: number;

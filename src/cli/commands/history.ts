@@ -1,57 +1,46 @@
 /** `lcm history`: what operators have changed, when, and whether it still holds. */
 
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Change } from "../../core/history.ts";
 import { changeLines, changeTable } from "../../show/changes.ts";
 import { diffColumns } from "../../show/diff.ts";
 import { listed, plural } from "../../show/render.ts";
 import { conversationWords, wholeNumber } from "./options.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 
-interface HistoryOptions {
-  readonly change?: number;
-  readonly verbose?: boolean;
-  readonly limit: number;
-}
-
-export const historyCommand: CommandDefinition = {
+export const historyCommand = defineCommand({
   name: "history",
   summary: "what was rewritten, dissolved, transplanted or fixed, and when",
   description:
     "What was rewritten, repaired, dissolved, transplanted, fixed, taken back, forgotten or pruned: one line for each " +
     "change, newest first. All that one command did is one change.",
-  options: (command) =>
-    command
-      .argument("[conversation]", `only what was done to ${conversationWords}`)
-      .option("--change <number>", "one change step by step, and its texts before and after", wholeNumber(1, 1e15 - 1))
-      .option("-v, --verbose", "every change like that")
-      .option("--limit <n>", "how many changes to list", wholeNumber(1, 1_000_000), 20),
+  arguments: [["[conversation]", `only what was done to ${conversationWords}`]],
+  options: {
+    change: ["--change <number>", "one change step by step, and its texts before and after", wholeNumber(1, 1e15 - 1)],
+    verbose: ["-v, --verbose", "every change like that"],
+    limit: ["--limit <n>", "how many changes to list", wholeNumber(1, 1_000_000), 20],
+  },
   examples: [
     ["lcm history", "the newest changes"],
     ["lcm history --change 12", "what change 12 did, as a diff"],
     ["lcm undo 12", "what taking it back would do"],
   ],
-  run: show,
-};
-
-async function show(session: Session, command: Command, name?: string): Promise<number> {
-  const { change, verbose = false, limit } = command.opts<HistoryOptions>();
-  return await withLcm(session, "read", async (lcm) => {
-    const of = name === undefined ? {} : { conversation: (await lcm.find(name)).id };
-    const changes = await lcm.history({ ...of, ...(change === undefined ? { limit: limit + 1 } : { change }) });
-    if (change !== undefined && changes.length === 0) throw noSuchChange(change, name);
-    const isDetailed = verbose || change !== undefined;
-    const shown = changes.slice(0, limit);
-    if (session.json) {
-      session.printJson({ changes: isDetailed ? shown : shown.map(({ steps: _, ...rest }) => rest) });
-    } else if (shown.length === 0) session.note("nothing was changed by an operator yet");
-    else if (isDetailed) for (const each of shown) printDetails(session, each);
-    else printList(session, shown, changes.length > shown.length);
-    return exitOk;
-  });
-}
+  async run(session, { change, verbose = false, limit }, name?: string) {
+    return await withLcm(session, "read", async (lcm) => {
+      const of = name === undefined ? {} : { conversation: (await lcm.find(name)).id };
+      const changes = await lcm.history({ ...of, ...(change === undefined ? { limit: limit + 1 } : { change }) });
+      if (change !== undefined && changes.length === 0) throw noSuchChange(change, name);
+      const isDetailed = verbose || change !== undefined;
+      const shown = changes.slice(0, limit);
+      if (session.json)
+        return session.printJson({ changes: isDetailed ? shown : shown.map(({ steps: _, ...rest }) => rest) });
+      if (shown.length === 0) session.note("nothing was changed by an operator yet");
+      else if (isDetailed) for (const each of shown) printDetails(session, each);
+      else printList(session, shown, changes.length > shown.length);
+    });
+  },
+});
 
 const noSuchChange = (change: number, of?: string): LcmError =>
   new LcmError("not_found", `there is no change ${change}${of === undefined ? "" : ` to conversation ${of}`}`, {

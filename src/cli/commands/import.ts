@@ -3,41 +3,36 @@
  * and line, and the rest goes on.
  */
 
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { ImportReport } from "../../core/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Merged } from "../../core/ports.ts";
 import { formatBytes, formatCount } from "../../core/text.ts";
-import { findTranscripts, isDatabase, sessionNameOf } from "../files.ts";
-import type { TranscriptFile } from "../files.ts";
-import { importedCounts, importTranscriptFile } from "../importing.ts";
-import type { Imported } from "../importing.ts";
+import { findTranscripts, importedCounts, importTranscriptFile, isDatabase, sessionNameOf } from "../files.ts";
+import type { Imported, TranscriptFile } from "../files.ts";
 import { breakLines, plural } from "../../show/render.ts";
-import { exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
-import type { CommandDefinition, Engine, Session } from "./session.ts";
+import type { OptionsOf, OptionTable } from "./options.ts";
+import { defineCommand, exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
+import type { Engine, Session } from "./session.ts";
 
-interface ImportOptions {
-  readonly session?: string;
-  readonly sessionKey?: string;
-  readonly agent?: string;
-  readonly describeFiles?: boolean;
-}
+const flags = {
+  session: ["--session <id>", "store it as this session, whatever the file says"],
+  sessionKey: ["--session-key <key>", "the session key, such as agent:main:main"],
+  agent: ["--agent <id>", "the agent it belongs to"],
+  describeFiles: ["--describe-files", "have the model describe large files, a call each; else it is done without"],
+} as const satisfies OptionTable;
 
-export const importCommand: CommandDefinition = {
+type ImportOptions = OptionsOf<typeof flags>;
+
+export const importCommand = defineCommand({
   name: "import",
   summary: "read in transcripts, or an archive; makes a missing database",
   description:
     "Read transcripts in: session files (JSONL), or chats as JSONL or JSON. Importing a file again, or after it has " +
     "grown, stores only what is new; so an import that was broken off is run again. An archive of `lcm prune`, a " +
     "backup or another database brings in the conversations that are not here yet, with their summaries and files.",
-  options: (command) =>
-    command
-      .argument("<path...>", "transcripts, folders with .jsonl and .json files, or databases")
-      .option("--session <id>", "store it as this session, whatever the file says")
-      .option("--session-key <key>", "the session key, such as agent:main:main")
-      .option("--agent <id>", "the agent it belongs to")
-      .option("--describe-files", "have the model describe large files, a call each; else it is done without"),
+  arguments: [["<path...>", "transcripts, folders with .jsonl and .json files, or databases"]],
+  options: flags,
   examples: [
     ["lcm import session.jsonl", "one file"],
     ["lcm import ~/.openclaw/agents/main/sessions", "every transcript of a folder"],
@@ -48,10 +43,9 @@ export const importCommand: CommandDefinition = {
     'A chat is one message per line, or a JSON list of them: {"role":"user","content":"hello"}, with "id", ' +
     '"timestamp" and "name" if you like. Exit status 1 means that some lines could not be stored; each is named.',
   run: importAll,
-};
+});
 
-async function importAll(session: Session, command: Command, ...paths: readonly string[]): Promise<number> {
-  const options = command.opts<ImportOptions>();
+async function importAll(session: Session, options: ImportOptions, ...paths: readonly string[]): Promise<number> {
   const files = await findTranscripts(paths);
   if (options.session !== undefined && files.length > 1) {
     throw new LcmError("invalid", `--session names one session, and these are ${files.length} files`, {

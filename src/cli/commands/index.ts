@@ -32,7 +32,6 @@ import { recentCommand } from "./recent.ts";
 import { repairCommand } from "./repair.ts";
 import { restoreCommand } from "./restore.ts";
 import { rewriteCommand } from "./rewrite.ts";
-import { addCommand } from "./session.ts";
 import type { CommandContext } from "./session.ts";
 import { statusCommand } from "./status.ts";
 import { undoCommand } from "./undo.ts";
@@ -92,7 +91,7 @@ export function addCommands(program: Command, context: CommandContext, json: boo
     });
   for (const { heading, commands } of groups) {
     program.commandsGroup(heading);
-    for (const definition of commands) addCommand(program, context, definition);
+    for (const add of commands) add(program, context);
   }
   program.commandsGroup("Help:").helpCommand("help [command]", "show help for a command");
 }

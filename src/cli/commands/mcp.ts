@@ -1,25 +1,26 @@
 /** `lcm mcp`: the tools for editors and agents, over MCP. Stdout carries the protocol and nothing else. */
 
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Reader } from "../../core/scope.ts";
 import type { ResolvedSettings } from "../../core/settings.ts";
 import { oneLine } from "../../show/render.ts";
+import { createConnection } from "../connection.ts";
 import { conversationWords } from "./options.ts";
-import { exitOk } from "./session.ts";
-import type { CommandContext, CommandDefinition, Engine, Session } from "./session.ts";
+import { defineCommand } from "./session.ts";
+import type { CommandContext, Engine } from "./session.ts";
 
-export const mcpCommand: CommandDefinition = {
+export const mcpCommand = defineCommand({
   name: "mcp",
   summary: "offer recall to an editor or agent, over MCP",
   description:
     "Serve lcm_grep, lcm_describe, lcm_expand_query and lcm_recent to one MCP client, on stdin and stdout. It changes " +
     "no conversation, and it may be started before there is a database.",
-  options: (command) =>
-    command.option(
+  options: {
+    conversation: [
       "--conversation <name>",
       `whose session is read unless the client asks for more; ${conversationWords}`,
-    ),
+    ],
+  },
   examples: [
     ["claude mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "in Claude Code"],
     ["codex mcp add lossless-claw -- node /path/to/lossless-claw/bin/lcm.js mcp", "in Codex"],
@@ -27,37 +28,34 @@ export const mcpCommand: CommandDefinition = {
   notes:
     "Without --conversation every conversation can be read. LCM_SCOPE_POLICY=own keeps a client to the session of " +
     "--conversation, and LCM_SCOPE_POLICY=agent to those of its agent.",
-  run: serve,
-};
-
-async function serve(session: Session, command: Command): Promise<number> {
-  const { conversation } = command.opts<{ readonly conversation?: string }>();
-  const { context, database } = session;
-  const resolved = await context.settings();
-  const policy = policyOf(resolved);
-  if (policy !== "all" && conversation === undefined) {
-    throw new LcmError("invalid", `LCM_SCOPE_POLICY is ${policy}, and no conversation is named that it could mean`, {
-      hint: "name one with --conversation, or set LCM_SCOPE_POLICY=all",
-    });
-  }
-  const say = (line: string): void => session.note(`lcm mcp: ${oneLine(line)}`);
-  if (context.isInteractive) session.note("this speaks MCP with a program, not with people; Ctrl-D ends it");
-  await context.serveMcp({
-    async open() {
-      const lcm = await database.open("search", await engineOf(context, resolved, say));
-      const opened = database.identity();
-      try {
-        const own = conversation === undefined ? null : (await lcm.find(conversation)).id;
-        return { lcm, reader: { conversation: own, policy }, isCurrent: () => database.identity() === opened };
-      } catch (error) {
-        await lcm.close();
-        throw error;
-      }
-    },
-    onError: ({ message }) => say(message),
-  });
-  return exitOk;
-}
+  async run(session, { conversation }) {
+    const { context, database } = session;
+    const resolved = await context.settings();
+    const policy = policyOf(resolved);
+    if (policy !== "all" && conversation === undefined) {
+      throw new LcmError("invalid", `LCM_SCOPE_POLICY is ${policy}, and no conversation is named that it could mean`, {
+        hint: "name one with --conversation, or set LCM_SCOPE_POLICY=all",
+      });
+    }
+    const say = (line: string): void => session.note(`lcm mcp: ${oneLine(line)}`);
+    if (context.isInteractive) session.note("this speaks MCP with a program, not with people; Ctrl-D ends it");
+    const connection = createConnection(database, async () =>
+      database.open("search", await engineOf(context, resolved, say)),
+    );
+    try {
+      await context.serveMcp({
+        async open() {
+          const lcm = await connection.get();
+          const own = conversation === undefined ? null : (await lcm.find(conversation)).id;
+          return { lcm, reader: { conversation: own, policy } };
+        },
+        onError: ({ message }) => say(message),
+      });
+    } finally {
+      await connection.close();
+    }
+  },
+});
 
 /** The default is for agents that share a host. Whoever starts a server on their own machine may read all of it. */
 const policyOf = ({ values, sources }: ResolvedSettings): Reader["policy"] =>

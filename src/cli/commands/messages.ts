@@ -1,86 +1,66 @@
 /** `lcm messages`: what was said, a line each, or whole. */
 
-import type { Command } from "commander";
-import { Option } from "commander";
 import { messageFromStore } from "../../core/content.ts";
 import { messageName, roles } from "../../core/model.ts";
-import type { Conversation, Message, Role } from "../../core/model.ts";
+import type { Conversation, Message } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
 import { parseSpan } from "../../core/when.ts";
 import { inShort, wholeLines } from "../../show/messages.ts";
 import { padStart, plural, clockTime, table, widthOf } from "../../show/render.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 import { conversationWords, wholeNumber } from "./options.ts";
 
-interface MessagesOptions {
-  readonly since?: string;
-  readonly before?: string;
-  readonly role?: Role;
-  readonly limit: number;
-  readonly fromStart?: boolean;
-  readonly full?: boolean;
-}
-
-export const messagesCommand: CommandDefinition = {
+export const messagesCommand = defineCommand({
   name: "messages",
   summary: "show the messages of a conversation",
   description: "Show the messages of a conversation: the newest 20, unless said otherwise.",
-  options: (command) =>
-    command
-      .argument("<conversation>", conversationWords)
-      .option("--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
-      .option("--before <time>", "only before this time")
-      .addOption(new Option("--role <role>", "only of this role").choices(roles))
-      .option("--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 20)
-      .option("--from-start", "the oldest instead of the newest")
-      .option("--full", "whole messages, with reasoning, instead of a line each"),
+  arguments: [["<conversation>", conversationWords]],
+  options: {
+    since: ["--since <time>", "only from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
+    before: ["--before <time>", "only before this time"],
+    role: ["--role <role>", "only of this role", roles],
+    limit: ["--limit <n>", "how many at most", wholeNumber(1, 1_000_000), 20],
+    fromStart: ["--from-start", "the oldest instead of the newest"],
+    full: ["--full", "whole messages, with reasoning, instead of a line each"],
+  },
   examples: [
     ["lcm messages 3", "the newest 20 of conversation 3"],
     ["lcm messages 3 --from-start --limit 5 --full", "how it began, in full"],
     ["lcm messages agent:main:main --since 2h --role user", "what was asked in the last two hours"],
     ["lcm messages 3 --json | jq '.messages[].message'", "the original messages"],
   ],
-  run: showMessages,
-};
-
-async function showMessages(session: Session, command: Command, name: string): Promise<number> {
-  const options = command.opts<MessagesOptions>();
-  const { clock, zone } = session.context;
-  const range = {
-    ...parseSpan(options, zone, clock.now(), "--"),
-    ...(options.role === undefined ? {} : { role: options.role }),
-  };
-  return await withLcm(session, "read", async (lcm) => {
-    const conversation = await lcm.find(name);
-    const messages = await lcm.store.messages({
-      conversation: conversation.id,
-      ...range,
-      limit: options.limit,
-      keep: options.fromStart === true ? "oldest" : "newest",
+  async run(session, options, name) {
+    const { clock, zone } = session.context;
+    const range = {
+      ...parseSpan(options, zone, clock.now(), "--"),
+      ...(options.role === undefined ? {} : { role: options.role }),
+    };
+    return await withLcm(session, "read", async (lcm) => {
+      const conversation = await lcm.find(name);
+      const messages = await lcm.store.messages({
+        conversation: conversation.id,
+        ...range,
+        limit: options.limit,
+        keep: options.fromStart === true ? "oldest" : "newest",
+      });
+      if (session.json) session.printJson({ conversation: conversation.id, messages: messages.map(toJson) });
+      else if (options.full === true) printWhole(session, messages);
+      else for (const line of toTable(session, messages)) session.print(line);
+      if (!session.json) session.note(session.paint.soft(footer(session, conversation, messages, options.limit)));
     });
-    if (session.json) session.printJson({ conversation: conversation.id, messages: messages.map(toJson) });
-    else if (options.full === true) printWhole(session, messages);
-    else for (const line of toTable(session, messages)) session.print(line);
-    if (!session.json) session.note(session.paint.soft(footer(session, conversation, messages, options)));
-    return exitOk;
-  });
-}
+  },
+});
 
 const toJson = (message: Message): unknown => {
   const { id, seq, key, role, at, tokens, aside } = message;
   return { id, seq, key, role, at, tokens, aside, message: messageFromStore(message) };
 };
 
-function footer(
-  session: Session,
-  { id, totals }: Conversation,
-  messages: readonly Message[],
-  options: MessagesOptions,
-): string {
+function footer(session: Session, { id, totals }: Conversation, messages: readonly Message[], limit: number): string {
   const all = `${formatCount(totals.messages)} in conversation ${id}`;
   if (messages.length === 0) return `no such message among the ${all}`;
-  const more = messages.length < options.limit || totals.messages <= options.limit ? "" : "; --limit shows more";
+  const more = messages.length < limit || totals.messages <= limit ? "" : "; --limit shows more";
   return `${plural(messages.length, "message")} of ${all}${more}; times in ${session.context.zone}`;
 }
 

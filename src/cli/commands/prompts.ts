@@ -5,8 +5,6 @@
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import type { Command } from "commander";
-import { Option } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { createPasses } from "../../core/passes.ts";
@@ -20,38 +18,23 @@ import { sourceOfSummary } from "../../core/summary-source.ts";
 import { estimateTokens, formatCount } from "../../core/text.ts";
 import { harmless, listed, plural, table } from "../../show/render.ts";
 import { findSummary } from "./dag.ts";
-import { exitFindings, exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, PromptFiles, Session } from "./session.ts";
+import { defineCommand, exitFindings, exitOk, withLcm } from "./session.ts";
+import type { PromptFiles, Session } from "./session.ts";
 
-interface PromptsOptions {
-  readonly list?: boolean;
-  readonly show?: TemplateName;
-  readonly export?: string | true;
-  readonly render?: string;
-  readonly force?: boolean;
-}
-
-export const promptsCommand: CommandDefinition = {
+export const promptsCommand = defineCommand({
   name: "prompts",
   summary: "show, change and try the prompts that summaries are written with",
   description:
     "Show the prompts that summaries are written with. A file leaf.txt, condensed-d1.txt, condensed-d2.txt or " +
     "condensed-d3.txt in the prompt folder replaces the built-in one for its depth.",
-  options(command) {
-    const ways = ["list", "show", "export", "render"];
-    const way = (flags: string, words: string): Option => {
-      const option = new Option(flags, words);
-      return option.conflicts(ways.filter((name) => name !== option.attributeName()));
-    };
-    return command
-      .addOption(way("--list", "which templates hold and where each comes from; the default"))
-      .addOption(way("--show <name>", "what one of them says").choices(templateNames))
-      .addOption(
-        way("--export [folder]", "write the built-in ones as files to start from (default: the prompt folder)"),
-      )
-      .addOption(way("--render <what>", "the very prompt of a summary (its id), or of the next pass of a conversation"))
-      .option("--force", "with --export: replace files that are there");
+  options: {
+    list: ["--list", "which templates hold and where each comes from; the default"],
+    show: ["--show <name>", "what one of them says", templateNames],
+    export: ["--export [folder]", "write the built-in ones as files to start from (default: the prompt folder)"],
+    render: ["--render <what>", "the very prompt of a summary (its id), or of the next pass of a conversation"],
+    force: ["--force", "with --export: replace files that are there"],
   },
+  exclusive: [["list", "show", "export", "render"]],
   examples: [
     ["lcm prompts", "which templates hold"],
     ["lcm prompts --show leaf", "what the one for leaves says"],
@@ -60,21 +43,18 @@ export const promptsCommand: CommandDefinition = {
     ["lcm prompts --render 3", "what it would be given next in conversation 3"],
   ],
   notes: "Exit status 1 of the list means that a file cannot be used; it is named.",
-  run: prompts,
-};
-
-async function prompts(session: Session, command: Command): Promise<number> {
-  const options = command.opts<PromptsOptions>();
-  if (options.force === true && options.export === undefined) {
-    throw new LcmError("invalid", "--force goes with --export", { hint: "leave it out" });
-  }
-  const files = await session.context.prompts();
-  if (options.show !== undefined) show(session, files, options.show);
-  else if (options.export !== undefined) exportAll(session, files, options.export, options.force === true);
-  else if (options.render !== undefined) await render(session, files, options.render);
-  else return list(session, files);
-  return exitOk;
-}
+  async run(session, options) {
+    if (options.force === true && options.export === undefined) {
+      throw new LcmError("invalid", "--force goes with --export", { hint: "leave it out" });
+    }
+    const files = await session.context.prompts();
+    if (options.show !== undefined) show(session, files, options.show);
+    else if (options.export !== undefined) exportAll(session, files, options.export, options.force === true);
+    else if (options.render !== undefined) await render(session, files, options.render);
+    else return list(session, files);
+    return exitOk;
+  },
+});
 
 /** Whoever needs a template that cannot be used is told why. */
 function demand({ problems }: PromptFiles, name: TemplateName): void {

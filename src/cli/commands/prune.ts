@@ -2,7 +2,6 @@
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Timestamp } from "../../core/model.ts";
@@ -10,34 +9,32 @@ import type { Pruned, PrunePlan, PruneRequest } from "../../core/prune.ts";
 import { formatBytes, formatCount } from "../../core/text.ts";
 import { parseWhen } from "../../core/when.ts";
 import { breakLines, clockTime, listed, oneLine, plural, table } from "../../show/render.ts";
-import { applyOptions, backUpFirst, backupOption, isApplying, sayNothingChanged } from "./applying.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying } from "./applying.ts";
 import { nameOf } from "../../show/conversations.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, CommonOptions, Session } from "./session.ts";
+import type { OptionsOf, OptionTable } from "./options.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 
-interface PruneCommandOptions {
-  readonly olderThan?: string;
-  readonly match?: string;
-  readonly hidden?: boolean;
-  readonly archive?: string;
-  readonly delete?: boolean;
-}
+const flags = {
+  olderThan: ["--older-than <age>", "nothing was said for so long, or since a day: 90d, 12w, 1y, 2026-01-01"],
+  match: ["--match <pattern>", "the session key or session id is like this; * stands for anything"],
+  hidden: ["--hidden", "the session was deleted in the host"],
+  archive: ["--archive <file>", "put them into this file first, a database of its own"],
+  delete: ["--delete", "only delete them"],
+  ...applyOptions,
+  ...backupOption,
+} as const satisfies OptionTable;
 
-export const pruneCommand: CommandDefinition = {
+type PruneCommandOptions = OptionsOf<typeof flags>;
+
+export const pruneCommand = defineCommand({
   name: "prune",
   summary: "take old conversations out: into an archive, or for good",
   description:
     "Take old conversations out of the database, with all that belongs to them: into an archive, or for good. What is " +
     "said here adds up: only conversations that meet all of it go.",
-  options: (command) =>
-    command
-      .argument("[conversation...]", "only these: numbers, session keys or session ids")
-      .option("--older-than <age>", "nothing was said for so long, or since a day: 90d, 12w, 1y, 2026-01-01")
-      .option("--match <pattern>", "the session key or session id is like this; * stands for anything")
-      .option("--hidden", "the session was deleted in the host")
-      .option("--archive <file>", "put them into this file first, a database of its own")
-      .option("--delete", "only delete them"),
-  shared: [...applyOptions, backupOption],
+  arguments: [["[conversation...]", "only these: numbers, session keys or session ids"]],
+  options: flags,
   examples: [
     ["lcm prune --older-than 1y", "what would go, and how much space returns"],
     ["lcm prune --older-than 1y --archive old.db --apply", "take it out"],
@@ -49,26 +46,22 @@ export const pruneCommand: CommandDefinition = {
     "`lcm undo` does not bring back what was pruned; the archive does, or the backup that is made first: " +
     "`lcm import` takes either.",
   run: pruneAll,
-};
+});
 
-async function pruneAll(session: Session, command: Command, ...names: readonly string[]): Promise<number> {
-  const options = command.opts<PruneCommandOptions>();
-  const applying = isApplying(command);
+async function pruneAll(session: Session, options: PruneCommandOptions, ...names: readonly string[]): Promise<void> {
+  const applying = isApplying(options);
   const archive = archivePath(options, applying);
   return await withLcm(session, applying ? "write" : "read", async (lcm) => {
     const request = await requestOf(session, lcm, options, names);
     const plan = await lcm.planPrune(request);
     if (!session.json) printPlan(session, plan, options);
-    if (!applying || plan.conversations.length === 0) {
-      if (session.json) session.printJson({ dryRun: !applying, applied: false, plan });
-      else if (plan.conversations.length > 0) sayHow(session, options);
-      return exitOk;
-    }
+    if (plan.conversations.length === 0) return endAtPlan(session, applying, plan, null);
+    if (!applying) return endAtPlan(session, applying, plan, isDecided(options) ? undefined : undecided);
     let backup: string | null = null;
     const result = await lcm.prune(request, plan, {
       ...(archive === undefined ? {} : { archive }),
       beforeDeleting: async () => {
-        backup = await backUpFirst(session, command);
+        backup = await backUpFirst(session, options);
         if (session.context.stderr.isTerminal && !session.json)
           session.note(session.paint.soft("deleting, and giving the space back …"));
       },
@@ -80,18 +73,18 @@ async function pruneAll(session: Session, command: Command, ...names: readonly s
     if (session.json) {
       const { plan: done = plan, ...rest } = result ?? {};
       session.printJson({ dryRun: false, applied: result !== null, plan: done, result: result && rest, backup });
-    } else if (result !== null) printResult(session, result, backup, command.optsWithGlobals<CommonOptions>().db);
+    } else if (result !== null) printResult(session, result, backup);
     else if (archive !== undefined) session.note(`nothing was deleted; ${archive} is out of date, and can go`);
-    return exitOk;
   });
 }
 
 /** Undefined for `--delete`, and as long as it is not said in a dry run. */
-function archivePath({ archive, delete: deleting }: PruneCommandOptions, applying: boolean): string | undefined {
+function archivePath(options: PruneCommandOptions, applying: boolean): string | undefined {
+  const { archive, delete: deleting } = options;
   if (archive !== undefined && deleting === true)
     throw new LcmError("invalid", "--archive and --delete contradict each other", { hint: "give one of them" });
   if (archive?.trim() === "") throw new LcmError("invalid", "--archive names no file", { hint: "for example old.db" });
-  if (applying && archive === undefined && deleting !== true) {
+  if (applying && !isDecided(options)) {
     throw new LcmError("invalid", "--apply wants to know what becomes of them", {
       hint: "--archive FILE puts them into a file that `lcm import` brings back; --delete deletes them",
     });
@@ -189,12 +182,11 @@ const contentsOf = ({ conversations, messages, summaries }: PrunePlan["totals"])
 const spaceOf = ({ bytes, files, fileBytes }: PrunePlan["totals"]): string =>
   `about ${formatBytes(bytes)} of the database${files === 0 ? "" : `, and ${plural(files, "stored file")} of ${formatBytes(fileBytes)}`}`;
 
-function sayHow(session: Session, { archive, delete: deleting }: PruneCommandOptions): void {
-  if (archive !== undefined || deleting === true) sayNothingChanged(session);
-  else session.note("nothing was changed; --archive FILE --apply takes them out, --delete --apply deletes them");
-}
+const isDecided = ({ archive, delete: deleting }: PruneCommandOptions): boolean =>
+  archive !== undefined || deleting === true;
+const undecided = "nothing was changed; --archive FILE --apply takes them out, --delete --apply deletes them";
 
-function printResult(session: Session, result: Pruned, backup: string | null, db: string | undefined): void {
+function printResult(session: Session, result: Pruned, backup: string | null): void {
   const { print, note } = session;
   const { archive, plan, bytes, reusable } = result;
   if (archive !== null) {
@@ -210,6 +202,6 @@ function printResult(session: Session, result: Pruned, backup: string | null, db
     );
   }
   const source = archive?.path ?? backup;
-  const back = `lcm ${db === undefined ? "" : `--db ${db} `}import ${source}`;
-  if (source !== null) note(`\`${back}\` brings ${plan.totals.conversations === 1 ? "it" : "them"} back`);
+  const them = plan.totals.conversations === 1 ? "it" : "them";
+  if (source !== null) note(`\`lcm import ${source}\` brings ${them} back`);
 }

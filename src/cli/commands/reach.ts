@@ -3,13 +3,16 @@
 import type { Lcm } from "../../core/lcm.ts";
 import { reachOf } from "../../core/scope.ts";
 import type { Reach } from "../../core/scope.ts";
+import { conversationWords } from "./options.ts";
+import type { OptionsOf, OptionTable } from "./options.ts";
 
-export interface ReachOptions {
-  readonly conversation?: string;
-  readonly family?: string;
-}
+/** One or the other. */
+export const reachOptions = {
+  conversation: ["--conversation <name>", `only in ${conversationWords}`],
+  family: ["--family <name>", "only in this conversation and the other segments of its session"],
+} as const satisfies OptionTable;
 
-export async function reachFor(lcm: Lcm, { conversation, family }: ReachOptions): Promise<Reach> {
+export async function reachFor(lcm: Lcm, { conversation, family }: OptionsOf<typeof reachOptions>): Promise<Reach> {
   if (conversation !== undefined) return { kind: "conversation", conversations: [(await lcm.find(conversation)).id] };
   const reader = family === undefined ? null : (await lcm.find(family)).id;
   return await reachOf(lcm.store, { conversation: reader, policy: "all" }, {});

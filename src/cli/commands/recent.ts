@@ -1,6 +1,5 @@
 /** `lcm recent`: what happened between two times, told by summaries, and by messages where nothing is summarised yet. */
 
-import type { Command } from "commander";
 import type { Timestamp } from "../../core/model.ts";
 import { lastSaidAt } from "../../core/recall.ts";
 import type { Recent } from "../../core/recent.ts";
@@ -8,50 +7,40 @@ import { formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
 import { parseSpan } from "../../core/when.ts";
 import { countWords, passageLines } from "../../show/passages.ts";
 import { clockTime, plural } from "../../show/render.ts";
-import { conversationWords, tokensMax, wholeNumber } from "./options.ts";
-import { reachFor } from "./reach.ts";
-import type { ReachOptions } from "./reach.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { tokensMax, wholeNumber } from "./options.ts";
+import { reachFor, reachOptions } from "./reach.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 
-interface RecentOptions extends ReachOptions {
-  readonly since?: string;
-  readonly before?: string;
-  readonly tokens?: number;
-}
-
-export const recentCommand: CommandDefinition = {
+export const recentCommand = defineCommand({
   name: "recent",
   summary: "what happened lately, or between two times",
   description:
     "What happened between two times, oldest first: summaries, the finer the less there is to tell, and messages where " +
     "nothing is summarised yet. Without a time: the last 24 hours.",
-  options: (command) =>
-    command
-      .option("--since <time>", "from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h")
-      .option("--before <time>", "until this time")
-      .option("--conversation <name>", `only in ${conversationWords}`)
-      .option("--tokens <n>", "how much to tell (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)),
+  options: {
+    since: ["--since <time>", "from this time on: 2026-02-17, '2026-02-17 15:30', yesterday, 2h"],
+    before: ["--before <time>", "until this time"],
+    conversation: reachOptions.conversation,
+    tokens: ["--tokens <n>", "how much to tell (default: LCM_MAX_EXPAND_TOKENS, 4,000)", wholeNumber(1, tokensMax)],
+  },
   examples: [
     ["lcm recent", "the last 24 hours"],
     ["lcm recent --since yesterday --before today", "yesterday"],
     ["lcm recent --since 7d --tokens 20000", "the last week, at length"],
   ],
-  run: showRecent,
-};
-
-async function showRecent(session: Session, command: Command): Promise<number> {
-  const { tokens, ...options } = command.opts<RecentOptions>();
-  const { clock, zone } = session.context;
-  return await withLcm(session, "read", async (lcm) => {
-    const reach = await reachFor(lcm, options);
-    const span = parseSpan(options, zone, clock.now(), "--");
-    const recent = await lcm.recent({ ...span, reach, tokenCap: tokens ?? lcm.settings.maxExpandTokens });
-    if (session.json) session.printJson(recent);
-    else print(session, recent, await lastSaidAt(lcm.store, reach));
-    return exitOk;
-  });
-}
+  async run(session, options) {
+    const { tokens } = options;
+    const { clock, zone } = session.context;
+    return await withLcm(session, "read", async (lcm) => {
+      const reach = await reachFor(lcm, options);
+      const span = parseSpan(options, zone, clock.now(), "--");
+      const recent = await lcm.recent({ ...span, reach, tokenCap: tokens ?? lcm.settings.maxExpandTokens });
+      if (session.json) session.printJson(recent);
+      else print(session, recent, await lastSaidAt(lcm.store, reach));
+    });
+  },
+});
 
 function print(
   session: Session,

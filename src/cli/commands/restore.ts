@@ -1,60 +1,55 @@
 /** `lcm restore`: a backup in the place of the database, which is itself set aside first; without a name, which there are. */
 
 import { basename } from "node:path";
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import { formatBytes } from "../../core/text.ts";
 import { listed, plural } from "../../show/render.ts";
-import { exitOk } from "./session.ts";
-import type { CommandDefinition, DatabaseFacts, Restorable, RestorePlan, Session } from "./session.ts";
-import { applyOptions, isApplying } from "./applying.ts";
+import { defineCommand } from "./session.ts";
+import type { DatabaseFacts, Restorable, RestorePlan, Session } from "./session.ts";
+import { applyOptions, endAtPlan, isApplying } from "./applying.ts";
 
-export const restoreCommand: CommandDefinition = {
+export const restoreCommand = defineCommand({
   name: "restore",
   summary: "list the backups, or put one in the place of the database",
   description:
     "Put a backup in the place of the database, also of one that is damaged or gone. What is there now is set aside " +
     "first; of what restores set aside the newest three are kept, and backups are not counted among them.",
-  options: (command) => command.argument("[from]", "the backup; left out, those beside the database are listed"),
-  shared: applyOptions,
+  arguments: [["[from]", "the backup; left out, those beside the database are listed"]],
+  options: applyOptions,
   examples: [
     ["lcm restore", "which backups there are"],
     ["lcm restore lcm.db.backup-20260217T073700Z", "what would be replaced"],
     ["lcm restore lcm.db.backup-20260217T073700Z --apply", "replace it"],
   ],
-  run: restoreFrom,
-};
-
-async function restoreFrom(session: Session, command: Command, from?: string): Promise<number> {
-  const applying = isApplying(command);
-  if (from === undefined) {
-    if (!applying) return list(session);
-    throw new LcmError("invalid", "no backup is named", { hint: "`lcm restore` lists them" });
-  }
-  const plan = await session.database.planRestore(from);
-  if (!session.json) for (const line of planLines(plan)) session.print(line);
-  if (!applying) {
-    if (session.json) session.printJson({ dryRun: true, applied: false, plan });
-    else session.note("nothing was changed; --apply does it, and sets aside what is there now");
-    return exitOk;
-  }
-  const result = await session.database.restore(plan);
-  if (session.json) {
-    session.printJson({ dryRun: false, applied: true, plan, result });
-    return exitOk;
-  }
-  session.print(`restored ${plan.to}`);
-  if (result.files > 0) session.print(`with ${plural(result.files, "stored file")}`);
-  if (result.replaced !== null) session.print(`what was there before is now ${result.replaced}`);
-  if (result.pruned.length > 0)
-    session.note(`of what was set aside the newest three are kept; removed: ${result.pruned.join(", ")}`);
-  if (plan.from.format === "older_program")
-    session.note("it was made by an older lossless-claw: `lcm adopt` moves it over");
-  return exitOk;
-}
+  async run(session, options, from?: string) {
+    const applying = isApplying(options);
+    if (from === undefined) {
+      if (!applying) return list(session);
+      throw new LcmError("invalid", "no backup is named", { hint: "`lcm restore` lists them" });
+    }
+    const plan = await session.database.planRestore(from);
+    if (!session.json) for (const line of planLines(plan)) session.print(line);
+    if (!applying)
+      return endAtPlan(
+        session,
+        applying,
+        plan,
+        "nothing was changed; --apply does it, and sets aside what is there now",
+      );
+    const result = await session.database.restore(plan);
+    if (session.json) return session.printJson({ dryRun: false, applied: true, plan, result });
+    session.print(`restored ${plan.to}`);
+    if (result.files > 0) session.print(`with ${plural(result.files, "stored file")}`);
+    if (result.replaced !== null) session.print(`what was there before is now ${result.replaced}`);
+    if (result.pruned.length > 0)
+      session.note(`of what was set aside the newest three are kept; removed: ${result.pruned.join(", ")}`);
+    if (plan.from.format === "older_program")
+      session.note("it was made by an older lossless-claw: `lcm adopt` moves it over");
+  },
+});
 
 /** The newest first: it is the one that is wanted. */
-function list({ database, json, print, printJson, note }: Session): number {
+function list({ database, json, print, printJson, note }: Session): void {
   const found = database.restorable().toReversed();
   if (json) printJson({ database: database.path, backups: found });
   else if (found.length === 0) print(`there is no backup beside ${database.path}; \`lcm backup\` makes one`);
@@ -64,7 +59,6 @@ function list({ database, json, print, printJson, note }: Session): number {
     if (sound !== undefined)
       note(`\`lcm restore ${basename(sound.path)}\` shows what that one would replace; --apply does it`);
   }
-  return exitOk;
 }
 
 const kindWords: Readonly<Record<Restorable["kind"], string>> = { backup: "backup   ", "set-aside": "set aside" };

@@ -3,7 +3,6 @@
  * show old and new, and with --apply put the new in place of the old.
  */
 
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation, Summary } from "../../core/model.ts";
@@ -41,37 +40,30 @@ import type { Watched } from "../../show/waiting.ts";
 import { applyOptions, backUpFirst, backupOption, isApplying, sayUndo } from "./applying.ts";
 import { headline } from "../../show/conversations.ts";
 import { providerOptions, wholeNumber } from "./options.ts";
-import type { SharedOption } from "./options.ts";
+import type { OptionsOf, OptionTable } from "./options.ts";
 import { attend, exitFindings, exitOk, withLcm } from "./session.ts";
-import type { ModelOptions, Session, Summariser } from "./session.ts";
+import type { Session, Summariser } from "./session.ts";
 
-interface RewritingOptions extends ModelOptions {
-  readonly diff?: boolean;
-  readonly promptDir?: string;
-  readonly timestamps?: boolean;
-  readonly tz?: string;
-  readonly concurrency?: number;
-  readonly instructions?: string;
-  readonly estimate?: boolean;
-  readonly fresh?: boolean;
-}
-
-export const rewritingOptions: readonly SharedOption[] = [
-  ["--diff", "show what changes as a unified diff, instead of both texts"],
-  ["--estimate", "only say what would be asked for and cost; ask nothing"],
-  ["--fresh", "ask for another text, also where a draft is kept or the model's own text stands"],
-  ["--model <name>", "which model writes them, as provider/model"],
+export const rewritingOptions = {
+  diff: ["--diff", "show what changes as a unified diff, instead of both texts"],
+  estimate: ["--estimate", "only say what would be asked for and cost; ask nothing"],
+  fresh: ["--fresh", "ask for another text, also where a draft is kept or the model's own text stands"],
+  model: ["--model <name>", "which model writes them, as provider/model"],
   ...providerOptions,
-  ["--prompt-dir <folder>", "the folder whose files replace the built-in prompts"],
-  ["--instructions <text>", "what to look after in these summaries, for the model"],
-  ["--timestamps", "tell the model when everything was said, which is the default"],
-  ["--no-timestamps", "do not tell it"],
-  ["--tz <zone>", "the zone of these times (default: LCM_TIMEZONE, UTC)"],
-  ["--bottom-up", "sources before what was made from them, which is always the order"],
-  ["--concurrency <n>", "how many of one depth at the same time (default: 1)", wholeNumber(1, 64)],
-  backupOption,
+  promptDir: ["--prompt-dir <folder>", "the folder whose files replace the built-in prompts"],
+  instructions: ["--instructions <text>", "what to look after in these summaries, for the model"],
+  timestamps: [
+    ["--timestamps", "tell the model when everything was said, which is the default"],
+    ["--no-timestamps", "do not tell it"],
+  ],
+  tz: ["--tz <zone>", "the zone of these times (default: LCM_TIMEZONE, UTC)"],
+  bottomUp: ["--bottom-up", "sources before what was made from them, which is always the order"],
+  concurrency: ["--concurrency <n>", "how many of one depth at the same time (default: 1)", wholeNumber(1, 64)],
+  ...backupOption,
   ...applyOptions,
-];
+} as const satisfies OptionTable;
+
+type RewritingOptions = OptionsOf<typeof rewritingOptions>;
 
 export const modelWords =
   "The model is the one of --model, else of LCM_SUMMARY_MODEL, else of OpenClaw's config; without one nothing is " +
@@ -89,12 +81,11 @@ export interface Chosen {
 
 export async function rewriteChosen(
   session: Session,
-  command: Command,
+  options: RewritingOptions,
   operation: "rewrite" | "repair",
   choose: (lcm: Lcm) => Promise<Chosen>,
 ): Promise<number> {
-  const options = command.opts<RewritingOptions>();
-  const applying = isApplying(command);
+  const applying = isApplying(options);
   if (applying && options.estimate === true) {
     throw new LcmError("invalid", "--estimate and --apply contradict each other", { hint: "give one of them" });
   }
@@ -131,7 +122,7 @@ export async function rewriteChosen(
       throw new LcmError("unavailable", problem, { hint: refusalHint("no_credential", summariser, "applied", 1) });
     let backup: string | null = null;
     const beforeApplying = async (): Promise<void> => {
-      backup ??= await backUpFirst(session, command);
+      backup ??= await backUpFirst(session, options);
     };
     if (!session.json && session.context.stderr.isTerminal)
       session.note(session.paint.soft(`Ctrl-C stops it; what is ${applying ? "applied stays" : "drafted is kept"}`));
@@ -181,11 +172,6 @@ async function conversationsOf(lcm: Lcm, targets: readonly PlannedRewrite[]): Pr
 
 // ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-interface Ran {
-  readonly report: RewriteReport;
-  readonly isInterrupted: boolean;
-}
-
 const nameColumnsMax = 24;
 
 async function run(
@@ -195,7 +181,7 @@ async function run(
   options: RewriteOptions,
   watched: Watched | null,
   show: (result: RewriteResult) => void,
-): Promise<Ran> {
+) {
   const progress = session.progress(options.mode === "apply" ? "rewriting" : "drafting");
   let done = 0;
   const tick = (): void => {
@@ -307,7 +293,7 @@ function totalsOf(report: RewriteReport) {
 /** Says how it ended, with a way on where it did not end well, and answers the exit status. */
 function ending(
   session: Session,
-  { report, isInterrupted }: Ran,
+  { report, isInterrupted }: Awaited<ReturnType<typeof run>>,
   { operation, mode, fresh = false, concurrency = 1 }: RewriteOptions,
   summariser: Summariser,
 ): number {

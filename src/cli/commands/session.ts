@@ -4,7 +4,6 @@
  */
 
 import { stripVTControlCharacters } from "node:util";
-import { Option } from "commander";
 import type { Command } from "commander";
 import type { LcmError } from "../../core/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -15,12 +14,12 @@ import type { ResolvedSettings, Settings } from "../../core/settings.ts";
 import { isBrokenPipe, reportFailure } from "../failure.ts";
 import { createProgress } from "../progress.ts";
 import type { Progress } from "../progress.ts";
-import type { Output, Page } from "../../show/page.ts";
+import type { Output, Page } from "../../show/render.ts";
 import { breakText, createPaint, jsonText } from "../../show/render.ts";
 import type { Backup } from "../../show/status.ts";
 import type { NamedModel } from "../../show/summariser.ts";
-import { examples, paragraph } from "./options.ts";
-import type { Example, SharedOption } from "./options.ts";
+import { addOptions, examples, paragraph } from "./options.ts";
+import type { Example, OptionsOf, OptionTable } from "./options.ts";
 
 export interface CommandContext {
   readonly stdin: NodeJS.ReadableStream;
@@ -72,8 +71,8 @@ export interface Summariser extends Pick<NamedModel, "name" | "from"> {
 }
 
 export interface McpService {
-  /** Asked when the first call comes, and again after it has thrown. */
-  open(): Promise<{ readonly lcm: Lcm; readonly reader: Reader; readonly isCurrent: () => boolean }>;
+  /** Asked for every call. */
+  open(): Promise<{ readonly lcm: Lcm; readonly reader: Reader }>;
   /** Trouble that no client can do anything about. */
   onError(error: Error): void;
 }
@@ -198,7 +197,7 @@ export interface Session extends Page {
   readonly progress: (label: string) => Progress;
 }
 
-export interface CommonOptions {
+interface CommonOptions {
   readonly db?: string;
   readonly json?: boolean;
   readonly color: boolean;
@@ -208,44 +207,50 @@ export const exitOk = 0;
 export const exitFindings = 1;
 
 /** A command: how it is called, what its help says, and what it does. */
-export interface CommandDefinition {
+interface CommandDefinition<T extends OptionTable> {
   readonly name: string;
   /** Beside the other commands. */
   readonly summary: string;
   readonly description: string;
-  /** Adds its arguments and options. */
-  readonly options?: (command: Command) => Command;
-  /** Those that it has in common with others, after its own. */
-  readonly shared?: readonly SharedOption[];
+  readonly arguments?: readonly (readonly [name: string, what: string])[];
+  readonly options?: T;
+  /** Groups of options of which only one may be given. */
+  readonly exclusive?: readonly (readonly (keyof T & string)[])[];
   readonly examples: readonly Example[];
   /** What else is to be known, below the examples. */
   readonly notes?: string;
-  /** Answers the exit status. */
-  readonly run: (session: Session, command: Command, ...args: string[]) => Promise<number>;
+  /** Answers the exit status where it is not 0. */
+  readonly run: (session: Session, options: OptionsOf<T>, ...args: string[]) => Promise<number | void>;
 }
 
-export function addCommand(program: Command, context: CommandContext, definition: CommandDefinition): void {
-  const { name, summary, description, options, shared = [], examples: shown, notes, run } = definition;
-  const command = program.command(name).summary(summary).description(description);
-  options?.(command);
-  for (const [flags, what, parse] of shared) {
-    const option = new Option(flags, what);
-    command.addOption(parse === undefined ? option : option.argParser(parse));
-  }
-  command.addHelpText("after", examples(shown));
-  if (notes !== undefined) command.addHelpText("after", paragraph(notes));
-  command.action(async () => await act(context, command, run));
+/** Answers what puts it on a program. */
+export function defineCommand<const T extends OptionTable = {}>(definition: CommandDefinition<T>) {
+  const { name, summary, description, options = {}, exclusive = [], examples: shown, notes, run } = definition;
+  return (program: Command, context: CommandContext): void => {
+    const command = program.command(name).summary(summary).description(description);
+    for (const [argument, what] of definition.arguments ?? []) command.argument(argument, what);
+    addOptions(command, options, exclusive);
+    command.addHelpText("after", examples(shown));
+    if (notes !== undefined) command.addHelpText("after", paragraph(notes));
+    const start = async (session: Session) => await run(session, command.opts<OptionsOf<T>>(), ...command.args);
+    command.action(async () => await act(context, command, start));
+  };
 }
 
 /** Runs the command and finishes with its status, whatever happens. */
-async function act(context: CommandContext, command: Command, run: CommandDefinition["run"]): Promise<void> {
+async function act(
+  context: CommandContext,
+  command: Command,
+  run: (session: Session) => Promise<number | void>,
+): Promise<void> {
   const common = command.optsWithGlobals<CommonOptions>();
   const outputs = { stdout: plainIf(!common.color, context.stdout), stderr: plainIf(!common.color, context.stderr) };
   const given = { ...context, ...outputs };
   const typed = asTyped(command.parent?.parent?.name(), common.db);
   try {
     const session = createSession(given, common, await context.database(common.db), typed);
-    context.finish(await run(session, command, ...command.args));
+    const status = await run(session);
+    context.finish(typeof status === "number" ? status : exitOk);
   } catch (error) {
     // Whoever read our output has heard enough.
     if (isBrokenPipe(error)) context.finish(exitOk);

@@ -6,10 +6,10 @@ import { standingOf } from "../../core/standing.ts";
 import { facts } from "../../show/render.ts";
 import { statusFacts } from "../../show/status.ts";
 import type { ConfiguredModel, Status } from "../../show/status.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, PromptFiles, Session } from "./session.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { PromptFiles, Session } from "./session.ts";
 
-export const statusCommand: CommandDefinition = {
+export const statusCommand = defineCommand({
   name: "status",
   summary: "what is stored, how much of it is in context, what is set",
   description:
@@ -19,26 +19,23 @@ export const statusCommand: CommandDefinition = {
     ["lcm status", "the database of this user"],
     ["lcm status --db old.db --json", "another one, as JSON"],
   ],
-  run: showStatus,
-};
-
-async function showStatus(session: Session): Promise<number> {
-  const settings = changedSettings(await session.context.settings());
-  return await withLcm(session, "read", async (lcm) => {
-    const status = {
-      ...(await standingOf(lcm)),
-      model: await modelOf(session),
-      prompts: await session.context.prompts(),
-      settings,
-      backups: session.database.backups(),
-    };
-    if (session.json) session.printJson(toJson(status));
-    else
-      for (const line of facts(statusFacts(session, status), session.paint, session.context.stdout.columns))
-        session.print(line);
-    return exitOk;
-  });
-}
+  async run(session) {
+    const settings = changedSettings(await session.context.settings());
+    return await withLcm(session, "read", async (lcm) => {
+      const status = {
+        ...(await standingOf(lcm)),
+        model: await modelOf(session),
+        prompts: await session.context.prompts(),
+        settings,
+        backups: session.database.backups(),
+      };
+      if (session.json) session.printJson(toJson(status));
+      else
+        for (const line of facts(statusFacts(session, status), session.paint, session.context.stdout.columns))
+          session.print(line);
+    });
+  },
+});
 
 async function modelOf({ context }: Session): Promise<ConfiguredModel | null> {
   try {

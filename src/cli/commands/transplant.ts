@@ -1,23 +1,24 @@
 /** `lcm transplant`: copies what one conversation's context knows in front of another's, with all that lies below it. */
 
-import type { Command } from "commander";
 import type { Transplantation } from "../../core/transplant.ts";
 import { transplantationLines, transplantedWords } from "../../show/transplantation.ts";
-import { applyOptions, backUpFirst, backupOption, isApplying, sayNothingChanged, sayUndo } from "./applying.ts";
-import { exitOk, indexAll, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./applying.ts";
+import { defineCommand, indexAll, withLcm } from "./session.ts";
 
-export const transplantCommand: CommandDefinition = {
+export const transplantCommand = defineCommand({
   name: "transplant",
   summary: "copy the summaries of one conversation into another",
   description:
     "Copy the summaries of one conversation's context, and everything below them down to the messages, in front of " +
     "another's context. The source stays as it is, and the copies are the target's own.",
-  options: (command) =>
-    command
-      .argument("<source>", "the conversation to copy from: its number, session key or session id")
-      .argument("<target>", "the conversation to copy into"),
-  shared: [backupOption, ...applyOptions],
+  arguments: [
+    ["<source>", "the conversation to copy from: its number, session key or session id"],
+    ["<target>", "the conversation to copy into"],
+  ],
+  options: {
+    ...backupOption,
+    ...applyOptions,
+  },
   examples: [
     ["lcm transplant 553 642", "what would be copied"],
     ["lcm transplant 553 642 --apply", "copy it"],
@@ -26,39 +27,30 @@ export const transplantCommand: CommandDefinition = {
   notes:
     "Messages of the source that are not under a summary are not copied; `lcm compact` folds them first. What the " +
     "target holds already is not copied again (exit status 4).",
-  run: transplantOne,
-};
-
-async function transplantOne(session: Session, command: Command, from: string, into: string): Promise<number> {
-  const applying = isApplying(command);
-  return await withLcm(session, applying ? "write" : "read", async (lcm) => {
-    const [source, target] = [await lcm.find(from), await lcm.find(into)];
-    const plan = await lcm.planTransplant(source.id, target.id);
-    const show = (planned: Transplantation): void => {
-      if (!session.json) for (const line of transplantationLines(session, planned, source, target)) session.print(line);
-    };
-    show(plan);
-    if (!applying || plan.summaries.length === 0) {
-      if (session.json) session.printJson({ dryRun: !applying, applied: false, plan });
-      else if (plan.summaries.length > 0) sayNothingChanged(session);
-      return exitOk;
-    }
-    const backup = await backUpFirst(session, command);
-    const done = await lcm.transplant(plan, (replanned) => {
-      if (!session.json) session.note(`conversation ${source.id} changed meanwhile: planned again`);
-      show(replanned);
-    });
-    await indexAll(session, lcm);
-    if (done === null) {
-      if (session.json) session.printJson({ dryRun: false, applied: false, plan, backup });
-      return exitOk;
-    }
-    const { plan: applied, ...result } = done;
-    if (session.json) session.printJson({ dryRun: false, applied: true, plan: applied, result, backup });
-    else {
+  async run(session, options, from, into) {
+    const applying = isApplying(options);
+    return await withLcm(session, applying ? "write" : "read", async (lcm) => {
+      const [source, target] = [await lcm.find(from), await lcm.find(into)];
+      const plan = await lcm.planTransplant(source.id, target.id);
+      const show = (planned: Transplantation): void => {
+        if (!session.json)
+          for (const line of transplantationLines(session, planned, source, target)) session.print(line);
+      };
+      show(plan);
+      if (plan.summaries.length === 0) return endAtPlan(session, applying, plan, null);
+      if (!applying) return endAtPlan(session, applying, plan);
+      const backup = await backUpFirst(session, options);
+      const done = await lcm.transplant(plan, (replanned) => {
+        if (!session.json) session.note(`conversation ${source.id} changed meanwhile: planned again`);
+        show(replanned);
+      });
+      await indexAll(session, lcm);
+      if (done === null && session.json) session.printJson({ dryRun: false, applied: false, plan, backup });
+      if (done === null) return;
+      const { plan: applied, ...result } = done;
+      if (session.json) return session.printJson({ dryRun: false, applied: true, plan: applied, result, backup });
       session.print(`${transplantedWords(result, target.id)}.`);
       sayUndo(session, result.change);
-    }
-    return exitOk;
-  });
-}
+    });
+  },
+});

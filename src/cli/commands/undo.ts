@@ -1,6 +1,5 @@
 /** `lcm undo`: takes back a change, all of it or its part of one summary, unless something newer stands on it. */
 
-import type { Command } from "commander";
 import { LcmError } from "../../core/errors.ts";
 import type { PlannedUndo } from "../../core/history.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -8,44 +7,43 @@ import { isSummaryId } from "../../core/model.ts";
 import type { SummaryId } from "../../core/model.ts";
 import { exitConflict, failureOf } from "../failure.ts";
 import { obstacleLines, undoLines, undoneWords, undoRefusal } from "../../show/changes.ts";
-import { applyOptions, backUpFirst, backupOption, isApplying, sayUndo } from "./applying.ts";
-import { exitOk, withLcm } from "./session.ts";
-import type { CommandDefinition, Session } from "./session.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./applying.ts";
+import type { OptionsOf } from "./options.ts";
+import { defineCommand, withLcm } from "./session.ts";
+import type { Session } from "./session.ts";
 
-export const undoCommand: CommandDefinition = {
+export const undoCommand = defineCommand({
   name: "undo",
   summary: "take back a change",
   description:
     "Take back a change: every row is again as it was before. What was said or changed since stays. If something newer " +
     "stands on the change, nothing happens, and it is said what.",
-  options: (command) =>
-    command
-      .argument("<change>", "its number; `lcm history` lists them")
-      .option("--summary <id>", "only what the change did to this summary"),
-  shared: [...applyOptions, backupOption],
+  arguments: [["<change>", "its number; `lcm history` lists them"]],
+  options: {
+    summary: ["--summary <id>", "only what the change did to this summary"],
+    ...applyOptions,
+    ...backupOption,
+  },
   examples: [
     ["lcm undo 12", "what taking back change 12 would do"],
     ["lcm undo 12 --apply", "take it back"],
     ["lcm undo 13 --apply", "take that back too, if it was change 13"],
   ],
   notes: "Exit status 4 means that something stands on the change.",
-  run: undoOne,
-};
-
-async function undoOne(session: Session, command: Command, name: string): Promise<number> {
-  const applying = isApplying(command);
-  const change = changeNumber(name);
-  const summary = summaryOf(command.opts<{ readonly summary?: string }>().summary);
-  return await withLcm(session, applying ? "write" : "read", async (lcm) => {
-    const plan = await lcm.planUndo(change, summary);
-    if (!session.json) for (const line of undoLines(session, plan)) session.print(line);
-    if (plan.obstacles.length > 0) return refuse(session, applying, plan);
-    if (applying) return await apply(session, command, lcm, plan);
-    if (session.json) session.printJson({ dryRun: true, applied: false, plan });
-    else session.note(`nothing was changed; --apply takes it back, after a backup; ${againWords(plan)}`);
-    return exitOk;
-  });
-}
+  async run(session, options, name) {
+    const applying = isApplying(options);
+    const change = changeNumber(name);
+    const summary = summaryOf(options.summary);
+    return await withLcm(session, applying ? "write" : "read", async (lcm) => {
+      const plan = await lcm.planUndo(change, summary);
+      if (!session.json) for (const line of undoLines(session, plan)) session.print(line);
+      if (plan.obstacles.length > 0) return refuse(session, applying, plan);
+      if (applying) return await apply(session, options, lcm, plan);
+      const words = `nothing was changed; --apply takes it back, after a backup; ${againWords(plan)}`;
+      return endAtPlan(session, applying, plan, words);
+    });
+  },
+});
 
 function changeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text) && Number(text) > 0) return Number(text);
@@ -61,19 +59,20 @@ function summaryOf(text: string | undefined): SummaryId | undefined {
   });
 }
 
-async function apply(session: Session, command: Command, lcm: Lcm, planned: PlannedUndo): Promise<number> {
+async function apply(
+  session: Session,
+  options: OptionsOf<typeof backupOption>,
+  lcm: Lcm,
+  planned: PlannedUndo,
+): Promise<number | void> {
   const { undoing, summary } = planned;
-  const backup = await backUpFirst(session, command);
+  const backup = await backUpFirst(session, options);
   const { plan, change } = await lcm.undo(undoing.change, summary ?? undefined);
   if (change === null) return refuse(session, true, plan);
-  if (session.json) {
-    session.printJson({ dryRun: false, applied: true, plan, result: { change }, backup });
-    return exitOk;
-  }
+  if (session.json) return session.printJson({ dryRun: false, applied: true, plan, result: { change }, backup });
   session.print(undoneWords(plan));
   if (plan.again === null) sayUndo(session, change);
   else session.note(`\`${plan.again} --apply\` copies them again`);
-  return exitOk;
 }
 
 const againWords = ({ again }: PlannedUndo): string =>

@@ -10,10 +10,8 @@ import { checkLossless } from "../lossless.ts";
 import { createRandom } from "../random.ts";
 import { createHost, toAppendable, turnWithTool, user } from "../scripted-host.ts";
 import type { ScriptedHost } from "../scripted-host.ts";
-import { at, deliver, foldPlaces, itOn, onStore, shownTexts } from "./ground.ts";
+import { at, deliver, each, foldPlaces, itOn, numbered, onTalk, say, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
-
-const session = { sessionId: "s", sessionKey: "agent:main:cli" };
 
 function livedHost(turns: number): ScriptedHost {
   const host = createHost("h");
@@ -25,25 +23,23 @@ function livedHost(turns: number): ScriptedHost {
 }
 
 export function testAppend(subject: StoreUnderTest): void {
-  const it = itOn(subject, onStore);
+  const it = itOn(subject, onTalk);
 
   describe("guarantee 1: every message the host sent is stored once", () => {
-    it("each new message is a row, is in the context, and counts in the totals", async ({ store }) => {
-      const conversation = await store.open(session);
+    it("each new message is a row, is in the context, and counts in the totals", async ({ store, talk }) => {
       const host = livedHost(3);
-      const appended = await deliver(store, conversation, host);
+      const appended = await deliver(store, talk, host);
       assert.equal(appended.messages.length, 12);
       assert.deepEqual([appended.entries, appended.duplicates, appended.differing], [1, 0, []]);
-      const { totals, lastMessageAt } = (await store.conversation(conversation.id)) ?? conversation;
+      const { totals, lastMessageAt } = (await store.conversation(talk.id)) ?? talk;
       assert.equal(totals.messages, 12);
       assert.equal(totals.contextItems, 12);
       assert.equal(totals.contextTokens, totals.messageTokens);
       assert.equal(lastMessageAt, host.entries.at(-1)?.at);
-      await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("the newest time stays the newest, also when something older is handed over later", async ({ store }) => {
-      const { id } = await store.open(session);
+    it("the newest time stays the newest, also when something older is handed over later", async ({ store, id }) => {
       for (const [key, time] of [
         ["1", "2026-03-01T00:00:00.000Z"],
         ["2", "2026-01-01T00:00:00.000Z"],
@@ -53,66 +49,59 @@ export function testAppend(subject: StoreUnderTest): void {
       assert.equal((await store.conversation(id))?.lastMessageAt, "2026-03-01T00:00:00.000Z");
     });
 
-    it("what a crash kept from us comes with the next bootstrap", async ({ store }) => {
-      const conversation = await store.open(session);
+    it("what a crash kept from us comes with the next bootstrap", async ({ store, talk }) => {
       const host = livedHost(4);
       const entries = host.entries.map(toAppendable);
-      await store.append(conversation.id, entries.slice(0, 6), { hostCursor: "6" });
+      await store.append(talk.id, entries.slice(0, 6), { hostCursor: "6" });
       // The turn was committed in the host; we died before we heard of it.
-      const cursor = Number((await store.conversation(conversation.id))?.hostCursor);
-      await store.append(conversation.id, entries.slice(cursor), { hostCursor: String(entries.length) });
-      await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      const cursor = Number((await store.conversation(talk.id))?.hostCursor);
+      await store.append(talk.id, entries.slice(cursor), { hostCursor: String(entries.length) });
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("what users said outside a turn of ours is counted, once, and nothing else is", async ({ store }) => {
-      const conversation = await store.open(session);
-      const caughtUp = async (): Promise<number | undefined> => (await store.conversation(conversation.id))?.caughtUp;
+    it("what users said outside a turn of ours is counted, once, and nothing else is", async ({ store, talk }) => {
+      const caughtUp = async (): Promise<number | undefined> => (await store.conversation(talk.id))?.caughtUp;
       const host = livedHost(4);
       const entries = host.entries.map(toAppendable);
-      await store.append(conversation.id, entries.slice(0, 4), { turnKey: "t1" });
+      await store.append(talk.id, entries.slice(0, 4), { turnKey: "t1" });
       assert.equal(await caughtUp(), 0);
       for (let times = 0; times < 2; times++) {
-        await store.append(conversation.id, entries.slice(0, 13), { isCatchingUp: true, hostCursor: "13" });
+        await store.append(talk.id, entries.slice(0, 13), { isCatchingUp: true, hostCursor: "13" });
         assert.equal(await caughtUp(), 2);
       }
-      await store.append(conversation.id, entries.slice(13));
+      await store.append(talk.id, entries.slice(13));
       assert.equal(await caughtUp(), 2);
     });
 
-    it("an append that fails anywhere leaves nothing of itself, cursor and turn included", async ({ store }) => {
-      const conversation = await store.open(session);
+    it("an append that fails anywhere leaves nothing of itself, cursor and turn included", async ({ store, talk }) => {
       const host = livedHost(1);
       const good = host.entries.map(toAppendable);
       const last = good.at(-1);
       assert.ok(last?.kind === "message");
       const broken = { kind: "message", message: { ...last.message, role: "alien" as Role } } as const;
-      await assert.rejects(
-        store.append(conversation.id, [...good.slice(0, -1), broken], { hostCursor: "9", turnKey: "t" }),
-      );
-      assert.deepEqual(await store.messages({ conversation: conversation.id }), []);
-      assert.deepEqual((await store.conversation(conversation.id))?.totals, conversation.totals);
-      assert.equal((await store.conversation(conversation.id))?.hostCursor, null);
-      assert.equal((await store.append(conversation.id, good, { turnKey: "t" })).turn, "new");
-      await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      await assert.rejects(store.append(talk.id, [...good.slice(0, -1), broken], { hostCursor: "9", turnKey: "t" }));
+      assert.deepEqual(await store.messages({ conversation: talk.id }), []);
+      assert.deepEqual((await store.conversation(talk.id))?.totals, talk.totals);
+      assert.equal((await store.conversation(talk.id))?.hostCursor, null);
+      assert.equal((await store.append(talk.id, good, { turnKey: "t" })).turn, "new");
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("appends made at once are stored one after the other, each whole", async ({ store }) => {
-      const conversation = await store.open(session);
+    it("appends made at once are stored one after the other, each whole", async ({ store, talk }) => {
       const host = livedHost(6);
       const turns = Array.from({ length: 7 }, (_, turn) => host.entries.slice(turn * 4, turn * 4 + 4));
-      await Promise.all(turns.map((turn) => store.append(conversation.id, turn.map(toAppendable))));
-      await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      await Promise.all(turns.map((turn) => store.append(talk.id, turn.map(toAppendable))));
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
   });
 
   describe("guarantee 2: replays are harmless", () => {
-    it("any prefix, suffix, interleaving or repetition gives the same rows", async ({ store }) => {
+    it("any prefix, suffix, interleaving or repetition gives the same rows", async ({ store, talk }) => {
       const random = createRandom(2);
-      const conversation = await store.open(session);
       const host = livedHost(5);
       const all = host.entries.map(toAppendable);
-      await deliver(store, conversation, host);
-      const rows = await store.messages({ conversation: conversation.id });
+      await deliver(store, talk, host);
+      const rows = await store.messages({ conversation: talk.id });
       const replays = [
         all.slice(0, 7),
         all.slice(9),
@@ -122,7 +111,7 @@ export function testAppend(subject: StoreUnderTest): void {
         [],
       ];
       for (const replay of replays) {
-        const appended = await store.append(conversation.id, replay);
+        const appended = await store.append(talk.id, replay);
         assert.deepEqual(appended, {
           messages: [],
           entries: 0,
@@ -131,50 +120,48 @@ export function testAppend(subject: StoreUnderTest): void {
           turn: "unnamed",
         });
       }
-      assert.deepEqual(await store.messages({ conversation: conversation.id }), rows);
-      await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      assert.deepEqual(await store.messages({ conversation: talk.id }), rows);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("a key that comes twice in one append is stored once", async ({ store }) => {
-      const conversation = await store.open(session);
+    it("a key that comes twice in one append is stored once", async ({ store, talk }) => {
       const host = livedHost(2);
       const all = host.entries.map(toAppendable);
       const appended = await store.append(
-        conversation.id,
+        talk.id,
         all.flatMap((item) => [item, item]),
       );
       assert.equal(appended.duplicates, all.length);
-      await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("a turn that is named is stored once, and an append that names it again writes nothing", async ({ store }) => {
-      const conversation = await store.open(session);
+    it("a turn that is named is stored once, and an append that names it again writes nothing", async (scene) => {
+      const { store, talk } = scene;
       const host = livedHost(1);
       const turn = host.entries.map(toAppendable);
-      assert.equal((await store.append(conversation.id, turn, { turnKey: "turn-1", hostCursor: "4" })).turn, "new");
+      assert.equal((await store.append(talk.id, turn, { turnKey: "turn-1", hostCursor: "4" })).turn, "new");
       const late = createHost("late");
       late.says(user("must not come in under a turn that is stored"));
-      const again = await store.append(conversation.id, late.entries.map(toAppendable), {
+      const again = await store.append(talk.id, late.entries.map(toAppendable), {
         turnKey: "turn-1",
         hostCursor: "5",
       });
       assert.deepEqual(again, { messages: [], entries: 0, duplicates: 1, differing: [], turn: "duplicate" });
-      assert.equal((await store.conversation(conversation.id))?.hostCursor, "4");
-      await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      assert.equal((await store.conversation(talk.id))?.hostCursor, "4");
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("a key that comes again with another content is named, and what was stored stays", async ({ store }) => {
-      const conversation = await store.open(session);
-      const host = createHost("h");
+    it("a key that comes again with another content is named, and what was stored stays", async (scene) => {
+      const { store, talk, host } = scene;
       host.says(user("as it was"));
       host.notes("custom", { value: 1 });
-      await deliver(store, conversation, host);
+      await deliver(store, talk, host);
       const bent = createHost("h");
       bent.says(user("as it never was"));
       bent.notes("custom", { value: 2 });
-      const appended = await deliver(store, conversation, bent);
+      const appended = await deliver(store, talk, bent);
       assert.deepEqual([appended.duplicates, appended.differing], [2, ["h-1", "h-2"]]);
-      await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
     it("the same keys in another conversation are other messages", async ({ store }) => {
@@ -191,9 +178,7 @@ export function testAppend(subject: StoreUnderTest): void {
   });
 
   describe("guarantee 3: repeats are kept", () => {
-    it("N byte-equal messages with N keys are N rows, tool-call ids reused and all", async ({ store }) => {
-      const conversation = await store.open(session);
-      const host = createHost("h");
+    it("N byte-equal messages with N keys are N rows, tool-call ids reused and all", async ({ store, talk, host }) => {
       for (let time = 0; time < 25; time++) {
         host.says(user("ping"));
         host.says({
@@ -208,9 +193,9 @@ export function testAppend(subject: StoreUnderTest): void {
           isError: false,
         });
       }
-      assert.equal((await deliver(store, conversation, host)).messages.length, 75);
-      assert.equal((await store.messages({ conversation: conversation.id, role: "user" })).length, 25);
-      await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      assert.equal((await deliver(store, talk, host)).messages.length, 75);
+      assert.equal((await store.messages({ conversation: talk.id, role: "user" })).length, 25);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
   });
 
@@ -248,32 +233,26 @@ export function testAppend(subject: StoreUnderTest): void {
   });
 
   describe("appending", () => {
-    it("the cursor is stored with what it stands for, and stays when none is named", async ({ store }) => {
-      const conversation = await store.open(session);
+    it("the cursor is stored with what it stands for, and stays when none is named", async ({ store, talk }) => {
       const host = livedHost(1);
-      const [first, ...rest] = host.entries.map(toAppendable);
-      assert.ok(first !== undefined);
-      await store.append(conversation.id, [first], { hostCursor: "one" });
-      assert.equal((await store.conversation(conversation.id))?.hostCursor, "one");
-      await store.append(conversation.id, rest);
-      assert.equal((await store.conversation(conversation.id))?.hostCursor, "one");
-      await store.append(conversation.id, [], { hostCursor: "five" });
-      assert.equal((await store.conversation(conversation.id))?.hostCursor, "five");
+      const [first = assert.fail(), ...rest] = host.entries.map(toAppendable);
+      await store.append(talk.id, [first], { hostCursor: "one" });
+      assert.equal((await store.conversation(talk.id))?.hostCursor, "one");
+      await store.append(talk.id, rest);
+      assert.equal((await store.conversation(talk.id))?.hostCursor, "one");
+      await store.append(talk.id, [], { hostCursor: "five" });
+      assert.equal((await store.conversation(talk.id))?.hostCursor, "five");
     });
 
-    it("lines that are no messages stay outside the context, each behind the message it followed", async ({
-      store,
-    }) => {
-      const conversation = await store.open(session);
-      const host = createHost("h");
+    it("lines that are no messages stay outside the context, each behind the message it followed", async (scene) => {
+      const { store, talk, host } = scene;
       host.notes("session", { cwd: "/" });
       host.says(user("one"));
       host.notes("model_change", { modelId: "m" });
       host.notes("thinking_level_change", { level: "high" });
-      host.says(user("two"));
-      await deliver(store, conversation, host);
-      assert.deepEqual(await shownTexts(store, conversation.id), ["one", "two"]);
-      const entries = await store.entries(conversation.id, 0, Number.MAX_SAFE_INTEGER);
+      await say(store, talk, host, "two");
+      assert.deepEqual(await shownTexts(store, talk.id), ["one", "two"]);
+      const entries = await store.entries(talk.id, 0, Number.MAX_SAFE_INTEGER);
       assert.deepEqual(
         entries.map(({ key, afterSeq }) => [key, afterSeq]),
         [
@@ -282,43 +261,34 @@ export function testAppend(subject: StoreUnderTest): void {
           ["h-4", 1],
         ],
       );
-      assert.deepEqual(
-        (await store.entries(conversation.id, 1, 2)).map(({ type }) => type),
-        ["model_change", "thinking_level_change"],
-      );
-      await checkLossless(store, [{ conversation: conversation.id, entries: host.entries }]);
+      assert.deepEqual(each(await store.entries(talk.id, 1, 2), "type"), ["model_change", "thinking_level_change"]);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("a note is stored and counted, and is not in the context", async ({ store }) => {
-      const conversation = await store.open(session);
+    it("a note is stored and counted, and is not in the context", async ({ store, talk }) => {
       const host = livedHost(1);
       const [first, ...rest] = host.entries.map(toAppendable);
       assert.ok(first?.kind === "message");
-      await store.append(conversation.id, [{ kind: "message", message: { ...first.message, aside: "note" } }, ...rest]);
-      assert.equal((await store.context(conversation.id)).length, 3);
-      const [note] = await store.messages({ conversation: conversation.id });
+      await store.append(talk.id, [{ kind: "message", message: { ...first.message, aside: "note" } }, ...rest]);
+      assert.equal((await store.context(talk.id)).length, 3);
+      const [note] = await store.messages({ conversation: talk.id });
       assert.equal(note?.aside, "note");
-      assert.equal((await store.conversation(conversation.id))?.totals.messages, 4);
+      assert.equal((await store.conversation(talk.id))?.totals.messages, 4);
     });
 
-    it("a window of the context is cut by place, and by number from either end", async ({ store }) => {
-      const conversation = await store.open(session);
-      const host = createHost("h");
-      for (let index = 0; index < 6; index++) host.says(user(`m${index}`));
-      await deliver(store, conversation, host);
-      const all = await store.context(conversation.id);
-      assert.deepEqual(await store.context(conversation.id, { limit: 2 }), all.slice(0, 2));
-      assert.deepEqual(await store.context(conversation.id, { limit: 2, keep: "newest" }), all.slice(-2));
+    it("a window of the context is cut by place, and by number from either end", async ({ store, talk, host }) => {
+      await say(store, talk, host, ...numbered(6, (index) => `m${index}`));
+      const all = await store.context(talk.id);
+      assert.deepEqual(await store.context(talk.id, { limit: 2 }), all.slice(0, 2));
+      assert.deepEqual(await store.context(talk.id, { limit: 2, keep: "newest" }), all.slice(-2));
       const [, second, , , fifth] = all;
       assert.ok(second !== undefined && fifth !== undefined);
       const inner = { after: second.ordinal, before: fifth.ordinal };
-      assert.deepEqual(await store.context(conversation.id, inner), all.slice(2, 4));
-      assert.deepEqual(await store.context(conversation.id, { ...inner, limit: 1, keep: "newest" }), all.slice(3, 4));
+      assert.deepEqual(await store.context(talk.id, inner), all.slice(2, 4));
+      assert.deepEqual(await store.context(talk.id, { ...inner, limit: 1, keep: "newest" }), all.slice(3, 4));
     });
 
-    it("a window of messages, or of summaries, is cut alike", async ({ store }) => {
-      const { id } = await store.open(session);
-      const host = createHost("h");
+    it("a window of messages, or of summaries, is cut alike", async ({ store, id, host }) => {
       for (let index = 0; index < 12; index++) host.says(user(`m${index}`));
       await store.append(id, host.entries.map(toAppendable));
       for (const place of [8, 4, 0]) await foldPlaces(store, id, [place, place + 1], `leaf ${place}`);
@@ -336,14 +306,14 @@ export function testAppend(subject: StoreUnderTest): void {
       }
     });
 
-    it("messages are chosen by place, time, role and number, or by id or key in the order asked", async ({ store }) => {
-      const conversation = await store.open(session);
+    it("messages are chosen by place, time, role and number, or by id or key in the order asked", async (scene) => {
+      const { store, talk } = scene;
       const host = livedHost(3);
-      await deliver(store, conversation, host);
-      const all = await store.messages({ conversation: conversation.id });
-      const { id } = conversation;
+      await deliver(store, talk, host);
+      const all = await store.messages({ conversation: talk.id });
+      const { id } = talk;
       assert.deepEqual(
-        all.map(({ seq }) => seq),
+        each(all, "seq"),
         all.map((_, index) => index + 1),
       );
       assert.deepEqual(await store.messages({ conversation: id, afterSeq: 3, beforeSeq: 6 }), all.slice(3, 5));

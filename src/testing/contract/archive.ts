@@ -10,9 +10,9 @@ import type { Store } from "../../core/ports.ts";
 import { checkLossless, checkSound } from "../lossless.ts";
 import { assertPrivate } from "../platform.ts";
 import { createHost, toAppendable, user } from "../scripted-host.ts";
-import { compaction, deliver, foldPlaces, itOn, nowhere, refuses } from "./ground.ts";
+import { compaction, foldPlaces, isOnDisk, itOn, nowhere, numbered, onFile, refuses, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
-import { dump, fileWords, finds, isOnDisk, onFile, onScene, removeAll, without } from "./old-conversation.ts";
+import { dump, fileWords, finds, onScene, removeAll, without } from "./old-conversation.ts";
 
 export function testArchive(subject: StoreUnderTest): void {
   const it = itOn(subject, onScene);
@@ -21,13 +21,8 @@ export function testArchive(subject: StoreUnderTest): void {
     await onFile(subject, path, work);
 
   describe("an archive", () => {
-    it("is a private database of its own, with nothing but those conversations, and can be used like any", async ({
-      store,
-      path,
-      folder,
-      old,
-      host,
-    }) => {
+    it("is a private database of its own, with nothing but those conversations, and can be used like any", async (scene) => {
+      const { store, path, folder, old, host } = scene;
       const before = dump(path);
       const to = join(folder, "old.db");
       const made = await store.archive([old.id], to);
@@ -64,13 +59,8 @@ export function testArchive(subject: StoreUnderTest): void {
       assert.equal((await store.archive([old.id], to, true)).files, 1);
     });
 
-    it("shows conversations as they were at one moment, while others write to them", async ({
-      store,
-      path,
-      folder,
-      old,
-      host,
-    }) => {
+    it("shows conversations as they were at one moment, while others write to them", async (scene) => {
+      const { store, path, folder, old, host } = scene;
       const second = await subject.open(path);
       const isOver = new AbortController();
       const writer = (async () => {
@@ -91,15 +81,8 @@ export function testArchive(subject: StoreUnderTest): void {
   });
 
   describe("archived, removed and merged again", () => {
-    it("every row of a conversation is as it was, and no other row was touched on the way", async ({
-      store,
-      path,
-      folder,
-      old,
-      host,
-      other,
-      otherHost,
-    }) => {
+    it("every row of a conversation is as it was, and no other row was touched on the way", async (scene) => {
+      const { store, path, folder, old, host, other, otherHost } = scene;
       const before = dump(path);
       const to = join(folder, "old.db");
       await store.archive([old.id], to);
@@ -171,22 +154,15 @@ export function testArchive(subject: StoreUnderTest): void {
   });
 
   describe("merged into another database", () => {
-    it("conversations get numbers that are free there, all of them, and read as before", async ({
-      store,
-      folder,
-      old,
-      host,
-      other,
-      otherHost,
-    }) => {
+    it("conversations get numbers that are free there, all of them, and read as before", async (scene) => {
+      const { store, folder, old, host, other, otherHost } = scene;
       const to = join(folder, "all.db");
       await store.archive([old.id, other.id], to);
       const path = join(folder, "elsewhere", "lcm.db");
       await opened(path, async (elsewhere) => {
         const own = await elsewhere.open({ sessionId: "own" });
         const ownHost = createHost("own");
-        for (let said = 0; said < 30; said++) ownHost.says(user(`own words ${said}`));
-        await deliver(elsewhere, own, ownHost);
+        await say(elsewhere, own, ownHost, ...numbered(30, (said) => `own words ${said}`));
         await foldPlaces(elsewhere, own.id, [0, 9], "own leaf");
         await elsewhere.recordCompaction(compaction(own.id));
         while ((await elsewhere.index(1_000)) > 0);
@@ -214,12 +190,8 @@ export function testArchive(subject: StoreUnderTest): void {
       });
     });
 
-    it("copies name their originals wherever those are, and never a stranger's message", async ({
-      store,
-      folder,
-      old,
-      other,
-    }) => {
+    it("copies name their originals wherever those are, and never a stranger's message", async (scene) => {
+      const { store, folder, old, other } = scene;
       assert.equal((await store.transplant({ source: old.id, target: other.id })).kind, "written");
       const originsIn = (path: string): readonly (readonly [string, string | null])[] => {
         const db = new DatabaseSync(path, { readOnly: true });
@@ -242,9 +214,7 @@ export function testArchive(subject: StoreUnderTest): void {
         const path = join(folder, name, "lcm.db");
         await opened(path, async (elsewhere) => {
           const strangers = await elsewhere.open({ sessionId: "strangers" });
-          const host = createHost("s");
-          for (let said = 0; said < 60; said++) host.says(user(`a stranger ${said}`));
-          await deliver(elsewhere, strangers, host);
+          await say(elsewhere, strangers, createHost("s"), ...numbered(60, (said) => `a stranger ${said}`));
           await elsewhere.merge(from);
           await checkSound(elsewhere);
         });
@@ -254,13 +224,8 @@ export function testArchive(subject: StoreUnderTest): void {
       }
     });
 
-    it("no stranger gets the number that a copy here gives for its original", async ({
-      store,
-      path,
-      folder,
-      old,
-      other,
-    }) => {
+    it("no stranger gets the number that a copy here gives for its original", async (scene) => {
+      const { store, path, folder, old, other } = scene;
       assert.equal((await store.transplant({ source: old.id, target: other.id })).kind, "written");
       await removeAll(store, old.id);
       const strangers = join(folder, "strangers.db");
@@ -270,8 +235,12 @@ export function testArchive(subject: StoreUnderTest): void {
           ["strangers", 8],
         ] as const) {
           const host = createHost(sessionId);
-          for (let said = 0; said < messages; said++) host.says(user(`a stranger ${said}`));
-          await deliver(elsewhere, await elsewhere.open({ sessionId }), host);
+          await say(
+            elsewhere,
+            await elsewhere.open({ sessionId }),
+            host,
+            ...numbered(messages, (said) => `a stranger ${said}`),
+          );
         }
         await elsewhere.archive([old.id], strangers);
       });
@@ -283,12 +252,8 @@ export function testArchive(subject: StoreUnderTest): void {
       await checkSound(store);
     });
 
-    it("nothing comes where a summary of the same id belongs to something else", async ({
-      store,
-      path,
-      folder,
-      old,
-    }) => {
+    it("nothing comes where a summary of the same id belongs to something else", async (scene) => {
+      const { store, path, folder, old } = scene;
       const to = join(folder, "old.db");
       await store.archive([old.id], to);
       const forged = new DatabaseSync(to);

@@ -123,9 +123,8 @@ export function testContent(subject: StoreUnderTest): void {
       ]);
     });
 
-    it("any JSON at all, as block, as content, as a field of a known block or around the message", async ({
-      store,
-    }) => {
+    it("any JSON at all, as block, as content, as a field of a known block or around the message", async (scene) => {
+      const { store } = scene;
       const text = fc.oneof(fc.string({ unit: "binary", maxLength: 12 }), fc.string({ maxLength: 12 }), halves);
       const json = fc
         .jsonValue({ maxDepth: 2, stringUnit: "binary" })

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { messageToStore } from "../../core/content.ts";
 import { createHost, toAppendable, user } from "../scripted-host.ts";
-import { at, deliver, foldPlaces, itOn, nowhere, onStore, refuses, shownTexts } from "./ground.ts";
+import { at, deliver, each, foldPlaces, itOn, nowhere, onStore, refuses, say, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 export function testConversations(subject: StoreUnderTest): void {
@@ -42,9 +42,7 @@ export function testConversations(subject: StoreUnderTest): void {
 
     it("what was stored under a session's id alone goes on under its key once that is known", async ({ store }) => {
       const nameless = await store.open({ sessionId: "s" });
-      const host = createHost("h");
-      host.says(user("before there were keys"));
-      await deliver(store, nameless, host);
+      await say(store, nameless, createHost("h"), "before there were keys");
       const other = await store.open({ sessionId: "other", sessionKey: "agent:main:cli" });
       assert.notEqual(other.id, nameless.id);
 
@@ -59,9 +57,8 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.equal((await store.conversation(bare.id))?.sessionKey, null);
     });
 
-    it("one that no host has written to is given the id of the session that goes on with it, any other keeps its own", async ({
-      store,
-    }) => {
+    it("one that no host has written to is given the id of the session that goes on with it, any other keeps its own", async (scene) => {
+      const { store } = scene;
       const session = { sessionId: "old", sessionKey: "agent:main:cli" };
       const { id } = await store.open(session);
       const renamed = await store.open({ ...session, sessionId: "new" });
@@ -123,9 +120,7 @@ export function testConversations(subject: StoreUnderTest): void {
     ] as const) {
       it(`a new segment sets the previous one inactive, and keeps it (${how})`, async ({ store }) => {
         const first = await store.open(session);
-        const host = createHost("h");
-        host.says(user("before the reset"));
-        await deliver(store, first, host);
+        await say(store, first, createHost("h"), "before the reset");
         const second = await store.openSegment(session);
         const third = await store.openSegment(session);
         assert.equal(new Set([first.id, second.id, third.id]).size, 3);
@@ -141,9 +136,8 @@ export function testConversations(subject: StoreUnderTest): void {
       });
     }
 
-    it("a new segment carries over what it is told to, as texts that name their originals, and begins at its cursor", async ({
-      store,
-    }) => {
+    it("a new segment carries over what it is told to, as texts that name their originals, and begins at its cursor", async (scene) => {
+      const { store } = scene;
       const session = { sessionId: "a", sessionKey: "k" };
       const before = await store.open(session);
       const host = createHost("h");
@@ -164,25 +158,14 @@ export function testConversations(subject: StoreUnderTest): void {
       const plan = { conversation: after.id, summary: copy?.id ?? deep, ordinal: item?.ordinal ?? 0 };
       await refuses("invalid", () => store.dissolve(plan));
       const grep = { pattern: "cranes", mode: "full_text", scope: "summaries", sort: "recency", limit: 9 } as const;
-      assert.deepEqual(
-        (await store.search(grep)).hits.map(({ id }) => id),
-        [deep],
-      );
+      assert.deepEqual(each((await store.search(grep)).hits, "id"), [deep]);
 
       // Carried twice, it still names the first; and new messages stand behind it.
       const last = await store.openSegment(session, { carryDepth: 0 });
       const again = await store.summaries({ conversation: last.id });
-      assert.deepEqual(
-        again.map(({ carriedFrom }) => carriedFrom),
-        [deep],
-      );
-      const later = createHost("later");
-      later.says(user("and now"));
-      await deliver(store, last, later);
-      assert.deepEqual(
-        (await store.context(last.id)).map(({ kind }) => kind),
-        ["summary", "message"],
-      );
+      assert.deepEqual(each(again, "carriedFrom"), [deep]);
+      await say(store, last, createHost("later"), "and now");
+      assert.deepEqual(each(await store.context(last.id), "kind"), ["summary", "message"]);
       const empty = await store.openSegment(session);
       assert.deepEqual([await store.context(empty.id), empty.hostCursor], [[], null]);
     });
@@ -193,10 +176,7 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.notEqual(his.id, hers.id);
       assert.equal((await store.open({ sessionId: "a", sessionKey: "main", agentId: "alice" })).id, hers.id);
       const family = await store.conversations({ familyOf: hers.id });
-      assert.deepEqual(
-        family.map(({ id }) => id),
-        [hers.id],
-      );
+      assert.deepEqual(each(family, "id"), [hers.id]);
     });
 
     it("a session is found by its own id, active or not, and made once", async ({ store }) => {

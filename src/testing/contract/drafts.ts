@@ -6,10 +6,10 @@ import { describe } from "node:test";
 import type { ConversationId, SummaryId } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
 import { dumpOf } from "../dump.ts";
-import { createHost, user } from "../scripted-host.ts";
-import { deliver, foldPlaces, itOn, onStore, summary } from "./ground.ts";
+import { createHost } from "../scripted-host.ts";
+import { foldPlaces, itOn, numbered, onFile, onStore, say, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
-import { onFile, removeAll } from "./old-conversation.ts";
+import { removeAll } from "./old-conversation.ts";
 import { dissolve, tick } from "./undo-scene.ts";
 
 export function testDrafts(subject: StoreUnderTest): void {
@@ -68,9 +68,7 @@ async function folded(
   store: Store,
 ): Promise<{ readonly leaf: SummaryId; readonly other: SummaryId; readonly id: ConversationId }> {
   const talk = await store.open({ sessionId: "s" });
-  const host = createHost("h");
-  for (let at = 0; at < 6; at++) host.says(user(`this is m${at}, said at some length`));
-  await deliver(store, talk, host);
+  await say(store, talk, createHost("h"), ...numbered(6, (at) => `this is m${at}, said at some length`));
   const leaf = await foldPlaces(store, talk.id, [0, 1], "one");
   return { leaf, other: await foldPlaces(store, talk.id, [1, 2], "two"), id: talk.id };
 }

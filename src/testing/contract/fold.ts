@@ -1,34 +1,39 @@
 /** Folding, undoing a fold, and new text for a summary: each keeps the invariant, or changes nothing. */
 
 import assert from "node:assert/strict";
-import { describe, it as plainIt } from "node:test";
+import { describe } from "node:test";
 import { isSummaryId } from "../../core/model.ts";
-import type { Conversation, SummaryId } from "../../core/model.ts";
+import type { SummaryId } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
-import { checkLossless } from "../lossless.ts";
 import { createHost, toAppendable, user } from "../scripted-host.ts";
-import type { ScriptedHost } from "../scripted-host.ts";
-import { at, deliver, dissolveAt, foldPlaces, itOn, itemOf, onStore, refuses, shownTexts, summary } from "./ground.ts";
+import {
+  at,
+  deliver,
+  dissolveAt,
+  each,
+  foldPlaces,
+  further,
+  itOn,
+  itemOf,
+  nothingIsLost,
+  numbered,
+  onTalk,
+  refuses,
+  say,
+  shownTexts,
+  summary,
+} from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
-interface Scene {
-  readonly store: Store;
-  readonly talk: Conversation;
-  readonly host: ScriptedHost;
-  readonly check: () => Promise<void>;
-}
-
 /** A conversation of eight messages, m0 to m7, a second apart. */
-const eight = (subject: StoreUnderTest, test: (scene: Scene) => Promise<void>) =>
-  onStore(subject, async ({ store }) => {
-    const talk = await store.open({ sessionId: "s" });
-    const host = createHost("h");
-    for (let index = 0; index < 8; index++) host.says(user(`m${index}`));
-    await deliver(store, talk, host);
-    const check = () => checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
-    await test({ store, talk, host, check });
-    await check();
-  });
+const eight = further(
+  onTalk,
+  async (scene) => {
+    await say(scene.store, scene.talk, scene.host, ...numbered(8, (index) => `m${index}`));
+    return { check: () => nothingIsLost(scene) };
+  },
+  nothingIsLost,
+);
 
 export function testFold(subject: StoreUnderTest): void {
   const it = itOn(subject, eight);
@@ -50,8 +55,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.ok(outcome.kind === "written");
       assert.ok(isSummaryId(outcome.summary));
       assert.deepEqual(await shownTexts(store, talk.id), ["m0", "m1", "m2 to m4", "m5", "m6", "m7"]);
-      const [made] = await store.summaries({ ids: [outcome.summary] });
-      assert.ok(made !== undefined);
+      const [made = assert.fail()] = await store.summaries({ ids: [outcome.summary] });
       const { createdAt, ...rest } = made;
       assert.match(createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
       assert.deepEqual(rest, {
@@ -76,11 +80,21 @@ export function testFold(subject: StoreUnderTest): void {
         contextMessages: 5,
         contextMessageTokens: before.contextMessageTokens - saved,
       });
-      assert.deepEqual(
-        (await store.context(talk.id)).map(({ depth }) => depth),
-        [-1, -1, 0, -1, -1, -1],
-      );
+      assert.deepEqual(each(await store.context(talk.id), "depth"), [-1, -1, 0, -1, -1, -1]);
     });
+
+    itOn(subject, onTalk)(
+      "keeps a garbled text, and says that it is",
+      async ({ store, talk, host }) => {
+        const texts = ["nul\0", "\u001b[1m", "4\ufffd0", "\ufffd7", "lost \ufffd word", "two\tcells\r\nof words"];
+        for (const text of texts) host.says(user(`${text}, and more of it`.repeat(9)));
+        await deliver(store, talk, host);
+        for (const [place, text] of texts.entries()) await foldPlaces(store, talk.id, [place, place], text);
+        const { summaries } = await store.skeleton(talk.id);
+        assert.deepEqual(each(summaries, "garbled"), [true, true, true, true, false, false]);
+      },
+      ["summary_below_normal"],
+    );
 
     it("of summaries knows its range, its depth, its sources and how many are below", async ({ store, talk }) => {
       const leaves: SummaryId[] = [];
@@ -113,18 +127,11 @@ export function testFold(subject: StoreUnderTest): void {
       assert.deepEqual(closure.toSorted(), [top, left, right, ...leaves].toSorted());
       assert.equal(closure[0], top);
       assert.deepEqual(new Set(closure.slice(-4)), new Set(leaves));
-      const [message] = await store.messages({ conversation: talk.id, limit: 1 });
-      assert.ok(message !== undefined);
+      const [message = assert.fail()] = await store.messages({ conversation: talk.id, limit: 1 });
       assert.deepEqual(await store.coveredBy(message.id), [leaves[0], left, top]);
       const byDepth = await store.summaries({ conversation: talk.id });
-      assert.deepEqual(
-        byDepth.map(({ depth }) => depth),
-        [0, 0, 0, 0, 1, 1, 2],
-      );
-      assert.deepEqual(
-        (await store.summaries({ conversation: talk.id, depth: 1 })).map(({ id }) => id),
-        [left, right],
-      );
+      assert.deepEqual(each(byDepth, "depth"), [0, 0, 0, 0, 1, 1, 2]);
+      assert.deepEqual(each(await store.summaries({ conversation: talk.id, depth: 1 }), "id"), [left, right]);
       assert.deepEqual(
         await store.summaries({ ids: [right, "sum_0000000000000000", left] }).then((all) => all.map(({ id }) => id)),
         [right, left],
@@ -133,8 +140,7 @@ export function testFold(subject: StoreUnderTest): void {
 
     it("appending goes on behind it", async ({ store, talk, host }) => {
       await foldPlaces(store, talk.id, [0, 7], "all");
-      host.says(user("m8"));
-      await deliver(store, talk, host);
+      await say(store, talk, host, "m8");
       assert.deepEqual(await shownTexts(store, talk.id), ["all", "m8"]);
     });
 
@@ -165,14 +171,9 @@ export function testFold(subject: StoreUnderTest): void {
       assert.equal((await store.fold(elsewhere.id, seen.slice(0, 2), summary("astray"))).kind, "stale");
     });
 
-    it("a run of which something was rewritten or forgotten meanwhile is stale: its summary speaks of what was there", async ({
-      store,
-      talk,
-      host,
-    }) => {
-      host.says(user("the code is correcthorsebattery"));
-      host.says(user("noted"));
-      await deliver(store, talk, host);
+    it("a run of which something was rewritten or forgotten meanwhile is stale: its summary speaks of what was there", async (scene) => {
+      const { store, talk, host } = scene;
+      await say(store, talk, host, "the code is correcthorsebattery", "noted");
       const leaf = await foldPlaces(store, talk.id, [0, 3], "leaf");
       const seen = await store.context(talk.id);
       await store.rewrite({ summary: leaf, revision: 0 }, summary("a longer leaf", { tokens: 4 }));
@@ -190,16 +191,13 @@ export function testFold(subject: StoreUnderTest): void {
     it("a run that a rewind has taken away is stale", async ({ store, talk, host }) => {
       const seen = await store.context(talk.id);
       host.goesBackTo("h-4");
-      host.says(user("another way"));
-      await deliver(store, talk, host);
+      await say(store, talk, host, "another way");
       assert.equal((await store.fold(talk.id, seen.slice(3, 6), summary("gone"))).kind, "stale");
       assert.equal((await store.fold(talk.id, seen.slice(0, 4), summary("still there"))).kind, "written");
     });
 
-    it("a summary that is not shorter than its run, an empty run and a mixed one are refused", async ({
-      store,
-      talk,
-    }) => {
+    it("a summary that is not shorter than its run, an empty run and a mixed one are refused", async (scene) => {
+      const { store, talk } = scene;
       const seen = await store.context(talk.id);
       const pair = seen.slice(0, 2);
       const tokens = pair.reduce((sum, item) => sum + item.tokens, 0);
@@ -234,10 +232,7 @@ export function testFold(subject: StoreUnderTest): void {
         leaves.push(await foldPlaces(store, talk.id, [place, place + 1], `leaf ${place}`));
       const top = await foldPlaces(store, talk.id, [0, 3], "top");
       await dissolveAt(store, talk.id, top);
-      assert.deepEqual(
-        (await store.context(talk.id)).map(({ id }) => id),
-        leaves,
-      );
+      assert.deepEqual(each(await store.context(talk.id), "id"), leaves);
       for (const leaf of leaves.toReversed()) await dissolveAt(store, talk.id, leaf);
       assert.deepEqual(await shownTexts(store, talk.id), ["m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"]);
     });
@@ -272,8 +267,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.notEqual(once, twice);
       const sources = await store.sources([once, twice]);
       assert.deepEqual(sources.get(once), sources.get(twice));
-      const [message] = sources.get(twice)?.messages ?? [];
-      assert.ok(message !== undefined);
+      const [message = assert.fail()] = sources.get(twice)?.messages ?? [];
       assert.deepEqual(new Set(await store.coveredBy(message)), new Set([once, twice]));
     });
   });
@@ -322,10 +316,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.deepEqual((await store.conversation(talk.id))?.totals, before);
     });
 
-    plainIt(
-      "drafted from what has been forgotten since is stale",
-      onStore(subject, forgetBetween, ["summary_outdated"]),
-    );
+    itOn(subject, onTalk)("drafted from what has been forgotten since is stale", forgetBetween, ["summary_outdated"]);
 
     it("planned from an older text is stale; of a summary that does not exist, not found", async ({ store, talk }) => {
       const leaf = await foldPlaces(store, talk.id, [0, 3], "one");
@@ -344,13 +335,10 @@ export function testFold(subject: StoreUnderTest): void {
 
 async function forgetBetween({ store }: { readonly store: Store }): Promise<void> {
   const talk = await store.open({ sessionId: "s" });
-  const host = createHost("h");
-  for (let index = 0; index < 4; index++) host.says(user(`m${index}`));
-  await deliver(store, talk, host);
+  await say(store, talk, createHost("h"), ...numbered(4, (index) => `m${index}`));
   const leaf = await foldPlaces(store, talk.id, [0, 3], "one");
   const { forgets } = (await store.conversation(talk.id)) ?? { forgets: -1 };
-  const [first] = await store.messages({ conversation: talk.id, limit: 1 });
-  assert.ok(first !== undefined);
+  const [first = assert.fail()] = await store.messages({ conversation: talk.id, limit: 1 });
   await store.forget(null, await store.planForget(null, { kind: "message", id: first.id }));
   const [now] = await store.summaries({ ids: [leaf] });
   const plan = { summary: leaf, revision: now?.revision ?? 0 };

@@ -1,19 +1,32 @@
 /** Taking something back: gone from everything that is kept, down to the bytes on disk, and it does not come back. */
 
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { describe } from "node:test";
 import { entryFromStore, messageFromStore } from "../../core/content.ts";
 import { forgottenMark } from "../../core/forget.ts";
 import type { ConversationId, MessageId } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
 import { firstLine } from "../../core/text.ts";
-import { beyond } from "../../store/scripts.ts";
-import { connect, createRunner, systemNow } from "../../store/sqlite.ts";
 import { journalIn } from "../dump.ts";
 import { createHost, toAppendable, user } from "../scripted-host.ts";
-import { compaction, deliver, foldPlaces, itOn, nowhere, onStore, refuses, shownTexts, summary } from "./ground.ts";
+import {
+  ask,
+  compaction,
+  deliver,
+  each,
+  foldPlaces,
+  forgetRowsAlone,
+  isOnDisk,
+  itOn,
+  newFile,
+  nowhere,
+  numbered,
+  onTalk,
+  refuses,
+  say,
+  shownTexts,
+  summary,
+} from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 /** One word, so that an index would hold it whole; no prefix of it is a word of anything else here. */
@@ -48,8 +61,7 @@ async function tell(store: Store, word: string) {
   });
   host.says({ role: "assistant", content: "logged in", note: word });
   host.notes("custom", { data: [word] });
-  host.says(user("thank you"));
-  await deliver(store, talk, host);
+  await say(store, talk, host, "thank you");
   await store.index(1_000);
   const leaf = await foldPlaces(store, talk.id, [1, 2], `was told that the password is ${word}`);
   await store.index(1_000);
@@ -59,28 +71,17 @@ async function tell(store: Store, word: string) {
   );
   await store.setTitle(talk.id, `About ${word}`);
   await store.recordCompaction(compaction(talk.id, { message: `stopped: the provider would not take ${word}` }));
-  const file = await store.saveFile({
-    conversation: talk.id,
-    name: `${word}.txt`,
-    mimeType: "text/plain",
-    content: `line one\n${word} in a file\nline three`,
-    encoding: "utf8",
-    exploration: `a file with ${word}`,
-  });
+  const file = await store.saveFile(
+    newFile(talk.id, `line one\n${word} in a file\nline three`, {
+      name: `${word}.txt`,
+      exploration: `a file with ${word}`,
+    }),
+  );
   return { talk, host, leaf, file };
 }
 
-const nameless = { name: null, mimeType: null, encoding: "utf8", exploration: null } as const;
-
-/** Every byte that is kept anywhere in the folder. */
-async function bytesIn(folder: string): Promise<ReadonlyMap<string, Buffer>> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return new Map(await Promise.all(files.map(async (path) => [path, await readFile(path)] as const)));
-}
-
 /** As it is, in lower case as an index holds it, and as JSON writes it; in UTF-8 and without its first letters. */
-async function traces(folder: string, word: string): Promise<readonly string[]> {
+function traces(folder: string, word: string): readonly string[] {
   const escaped = JSON.stringify(word).slice(1, -1);
   const forms = new Set([
     word,
@@ -89,10 +90,7 @@ async function traces(folder: string, word: string): Promise<readonly string[]> 
     JSON.stringify(escaped).slice(1, -1),
     word.toLowerCase().slice(2),
   ]);
-  const found: string[] = [];
-  for (const [path, bytes] of await bytesIn(folder))
-    for (const form of forms) if (bytes.includes(form)) found.push(`${path}: ${form}`);
-  return found;
+  return [...forms].filter((form) => isOnDisk(folder, form));
 }
 
 async function saidAnywhere(store: Store, conversation: ConversationId): Promise<string> {
@@ -111,10 +109,10 @@ async function saidAnywhere(store: Store, conversation: ConversationId): Promise
 }
 
 const found = async (store: Store, pattern: string, mode: "regex" | "full_text"): Promise<number> =>
-  (await store.search({ pattern, mode, scope: "both", sort: "recency", limit: 20 })).hits.length;
+  (await store.search(ask(pattern, { mode }))).hits.length;
 
 export function testForget(subject: StoreUnderTest): void {
-  const it = itOn(subject, onStore);
+  const it = itOn(subject, onTalk);
 
   describe("forgetting", () => {
     for (const [kind, word] of [
@@ -125,7 +123,7 @@ export function testForget(subject: StoreUnderTest): void {
         `a secret is gone from rows, search, summaries, journal, lines, files, and from the bytes on disk (${kind})`,
         async ({ store, folder }) => {
           const { talk, leaf, file } = await tell(store, word);
-          assert.notDeepEqual(await traces(folder, word), []);
+          assert.notDeepEqual(traces(folder, word), []);
           const plan = await store.planForget(null, { kind: "secret", text: word });
           assert.deepEqual(
             [plan.messages.length, plan.summaries, plan.files, plan.journal.length, plan.entries],
@@ -135,7 +133,7 @@ export function testForget(subject: StoreUnderTest): void {
           assert.deepEqual(outcome, { kind: "written", removed: 10 });
 
           assert.ok(!(await saidAnywhere(store, talk.id)).includes(JSON.stringify(word).slice(1, -1)));
-          assert.deepEqual(await traces(folder, word), []);
+          assert.deepEqual(traces(folder, word), []);
           if (word === secret)
             for (const mode of ["regex", "full_text"] as const) assert.equal(await found(store, word, mode), 0, mode);
           assert.deepEqual((await store.planForget(null, { kind: "secret", text: word })).messages, []);
@@ -168,32 +166,25 @@ export function testForget(subject: StoreUnderTest): void {
       );
     }
 
-    it("what was only waiting to be indexed is gone too, and what is left of it is found", async ({
-      store,
-      folder,
-    }) => {
-      const talk = await store.open({ sessionId: "s" });
-      const host = createHost("h");
-      host.says(user(`first ${secret} pangolin`));
-      await deliver(store, talk, host);
+    it("what was only waiting to be indexed is gone too, and what is left of it is found", async (scene) => {
+      const { store, folder, talk, host } = scene;
+      await say(store, talk, host, `first ${secret} pangolin`);
       await store.index(1_000);
-      host.says(user(`second ${secret} pangolin`));
-      await deliver(store, talk, host);
+      await say(store, talk, host, `second ${secret} pangolin`);
       await found(store, "pangolin", "full_text"); // A reader has seen it.
       await store.forget(talk.id, await store.planForget(talk.id, { kind: "secret", text: secret }));
       assert.equal(await found(store, secret, "full_text"), 0);
       assert.equal(await found(store, "pangolin", "full_text"), 2);
       await store.index(1_000);
       assert.equal(await found(store, "pangolin", "full_text"), 2);
-      assert.deepEqual(await traces(folder, secret), []);
+      assert.deepEqual(traces(folder, secret), []);
     });
 
     it(
       "a message leaves its place, its summaries are marked, and a replay does not bring it back",
       async ({ store, folder }) => {
         const { talk, host, leaf } = await tell(store, secret);
-        const [, told] = await store.messages({ conversation: talk.id });
-        assert.ok(told !== undefined);
+        const [, told = assert.fail()] = await store.messages({ conversation: talk.id });
         const plan = await store.planForget(talk.id, { kind: "message", id: told.id });
         assert.deepEqual([plan.messages, plan.summaries], [[told.id], [leaf]]);
         assert.equal((await store.forget(talk.id, plan)).kind, "written");
@@ -202,7 +193,7 @@ export function testForget(subject: StoreUnderTest): void {
         assert.equal(left?.key, told.key);
         assert.equal(await found(store, "the password is", "regex"), 0);
         assert.match((await store.summaries({ ids: [leaf] }))[0]?.rewriteReason ?? "", /forgotten/);
-        assert.ok(![...(await bytesIn(folder)).values()].some((bytes) => bytes.includes("keep it")));
+        assert.ok(!isOnDisk(folder, "keep it"));
 
         const replay = await store.append(talk.id, host.entries.map(toAppendable));
         assert.equal(replay.messages.length, 0);
@@ -213,9 +204,7 @@ export function testForget(subject: StoreUnderTest): void {
       ["summary_outdated"],
     );
 
-    it("a result whose content is forgotten still belongs to its call", async ({ store }) => {
-      const talk = await store.open({ sessionId: "s" });
-      const host = createHost("h");
+    it("a result whose content is forgotten still belongs to its call", async ({ store, talk, host }) => {
       host.says({
         role: "assistant",
         content: [{ type: "toolCall", id: "c1", name: "read", arguments: { path: "a" } }],
@@ -249,9 +238,7 @@ export function testForget(subject: StoreUnderTest): void {
         ["a", here],
         ["b", there],
       ] as const) {
-        const host = createHost(name);
-        host.says(user(`${secret} was said`));
-        await deliver(store, talk, host);
+        await say(store, talk, createHost(name), `${secret} was said`);
       }
       await store.forget(here.id, await store.planForget(here.id, { kind: "secret", text: secret }));
       assert.deepEqual(await shownTexts(store, here.id), [`${forgottenMark} was said`]);
@@ -265,12 +252,11 @@ export function testForget(subject: StoreUnderTest): void {
     it("a plan that no longer fits is stale, and nothing is removed", async ({ store }) => {
       const { talk, host } = await tell(store, secret);
       const plan = await store.planForget(talk.id, { kind: "secret", text: secret });
-      host.says(user(`once more: ${secret}`));
-      await deliver(store, talk, host);
+      await say(store, talk, host, `once more: ${secret}`);
       assert.equal((await store.forget(talk.id, plan)).kind, "stale");
       assert.ok((await found(store, secret, "regex")) > 0);
       const wider = await store.planForget(talk.id, { kind: "secret", text: secret });
-      await store.saveFile({ ...nameless, conversation: talk.id, content: secret });
+      await store.saveFile(newFile(talk.id, secret));
       assert.equal((await store.forget(talk.id, wider)).kind, "stale");
       assert.equal((await store.planForget(talk.id, { kind: "secret", text: secret })).messages.length, 5);
     });
@@ -331,7 +317,7 @@ export function testForget(subject: StoreUnderTest): void {
         assert.equal(plan.summaries.length, 3);
         await store.forget(null, plan);
         assert.equal(await found(store, "keep it", "regex"), 0);
-        assert.ok(![...(await bytesIn(folder)).values()].some((bytes) => bytes.includes("keep it")));
+        assert.ok(!isOnDisk(folder, "keep it"));
       },
       ["summary_outdated"],
     );
@@ -340,9 +326,7 @@ export function testForget(subject: StoreUnderTest): void {
       const talk = await store.open({ sessionId: "named" });
       const host = createHost("h");
       const said = `my diary says ${secret}, and a good deal more than would ever fit into the title of a conversation`;
-      host.says(user(`\n${said}`));
-      host.says(user("thank you"));
-      const { messages } = await deliver(store, talk, host);
+      const { messages } = await say(store, talk, host, `\n${said}`, "thank you");
       await store.setTitle(talk.id, firstLine(said, 80));
       const [first, second] = messages;
       assert.ok(first !== undefined && second !== undefined);
@@ -351,7 +335,7 @@ export function testForget(subject: StoreUnderTest): void {
       assert.equal(plan.entries, 1);
       assert.deepEqual(await store.forget(null, plan), { kind: "written", removed: 2 });
       assert.equal((await store.conversation(talk.id))?.title, null);
-      assert.deepEqual(await traces(folder, secret), []);
+      assert.deepEqual(traces(folder, secret), []);
       await store.setTitle(talk.id, "Diaries");
       assert.equal((await store.planForget(null, { kind: "message", id: first })).entries, 0);
     });
@@ -364,15 +348,11 @@ export function testForget(subject: StoreUnderTest): void {
       assert.deepEqual([plan.messages, plan.entries], [[], 1]);
       assert.deepEqual(await store.forget(null, plan), { kind: "written", removed: 1 });
       assert.equal((await store.conversation(talk.id))?.title, `About ${forgottenMark}`);
-      assert.deepEqual(await traces(folder, quoted), []);
+      assert.deepEqual(traces(folder, quoted), []);
     });
 
-    it("a secret that is a piece of JSON, or runs across blocks, takes the message and the line with it", async ({
-      store,
-      folder,
-    }) => {
-      const talk = await store.open({ sessionId: "s" });
-      const host = createHost("h");
+    it("a secret that is a piece of JSON, or runs across blocks, takes the message and the line with it", async (scene) => {
+      const { store, folder, talk, host } = scene;
       host.says({
         role: "assistant",
         content: [{ type: "toolCall", id: "c1", name: "login", arguments: { token: secret } }],
@@ -393,38 +373,24 @@ export function testForget(subject: StoreUnderTest): void {
         const left = await store.planForget(null, { kind: "secret", text });
         assert.deepEqual([left.messages, left.entries], [[], 0]);
       }
-      for (const word of [secret, "Wm3tRz71", "Pk5nYd26"]) assert.deepEqual(await traces(folder, word), []);
+      for (const word of [secret, "Wm3tRz71", "Pk5nYd26"]) assert.deepEqual(traces(folder, word), []);
       assert.deepEqual(await shownTexts(store, talk.id), [forgottenMark, forgottenMark]);
       for (const { raw } of await store.entries(talk.id, 0, Number.MAX_SAFE_INTEGER))
         assert.ok(raw.includes(forgottenMark) && JSON.parse(raw) !== null);
       assert.deepEqual((await deliver(store, talk, host)).differing, []);
     });
 
-    it("what an interrupted forgetting has left in the pages is cleared by the next plan", async ({
-      store,
-      folder,
-      path,
-    }) => {
-      const talk = await store.open({ sessionId: "s" });
-      const host = createHost("h");
-      for (let index = 0; index < 20; index++) host.says(user(`number ${index} is ${secret}`));
-      await deliver(store, talk, host);
+    it("what an interrupted forgetting has left in the pages is cleared by the next plan", async (scene) => {
+      const { store, folder, path, talk, host } = scene;
+      await say(store, talk, host, ...numbered(20, (index) => `number ${index} is ${secret}`));
       await store.index(1_000);
       const target = { kind: "secret", text: secret } as const;
       const plan = await store.planForget(null, target);
-      const db = connect(path, false);
-      const deps = { now: systemNow, hex16: () => "0".repeat(16) };
-      const runner = createRunner(db);
-      runner.atomically("BEGIN IMMEDIATE", beyond.forget(deps, null, plan));
-      runner.forgetStatements();
-      db.close();
-      assert.notDeepEqual(await traces(folder, secret), []);
+      forgetRowsAlone(path, plan);
+      assert.notDeepEqual(traces(folder, secret), []);
       assert.deepEqual((await store.planForget(null, target)).messages, []);
-      assert.deepEqual(await traces(folder, secret), []);
-      assert.deepEqual(
-        (await store.journal({ limit: 10 })).map(({ operation }) => operation),
-        ["forget"],
-      );
+      assert.deepEqual(traces(folder, secret), []);
+      assert.deepEqual(each(await store.journal({ limit: 10 }), "operation"), ["forget"]);
       assert.match(journalIn(path)[0]?.text ?? "", /^\{\}/);
     });
   });

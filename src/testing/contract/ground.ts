@@ -1,6 +1,7 @@
 /** What every test of the contract stands on: a fresh store that is watched, and short ways to say what tests say often. */
 
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
@@ -17,11 +18,12 @@ import type {
   SummaryId,
   Timestamp,
 } from "../../core/model.ts";
-import type { Appended, CallBounds, Store } from "../../core/ports.ts";
-import { writes } from "../../store/scripts.ts";
-import { checkSound } from "../lossless.ts";
+import type { Appended, CallBounds, ForgetPlan, NewFile, SearchRequest, Store } from "../../core/ports.ts";
+import { beyond, writes } from "../../store/scripts.ts";
+import { connect, createRunner, systemNow } from "../../store/sqlite.ts";
+import { checkLossless, checkSound } from "../lossless.ts";
 import { makeScratch } from "../scratch.ts";
-import { toAppendable } from "../scripted-host.ts";
+import { createHost, toAppendable, user } from "../scripted-host.ts";
 import type { ScriptedHost } from "../scripted-host.ts";
 
 /** What the suite must know of a store beyond the port. */
@@ -38,6 +40,8 @@ export interface Ground {
   readonly path: string;
 }
 
+export type SceneOf<L> = L extends Lay<infer Scene> ? Scene : never;
+
 /** Lays the ground for a test, and looks at it afterwards. */
 type Lay<Scene> = (
   subject: StoreUnderTest,
@@ -51,6 +55,20 @@ export const itOn =
   (promise: string, test: (scene: Scene) => Promise<void>, expected?: readonly FindingCode[]): void =>
     void it(promise, lay(subject, test, expected));
 
+/** With the database at a path open as well, for as long as the work takes. */
+export async function onFile(
+  subject: StoreUnderTest,
+  path: string,
+  work: (store: Store) => Promise<void>,
+): Promise<void> {
+  const store = await subject.open(path);
+  try {
+    await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
 /** A test on a fresh store. `expected` is what inspecting may find because the test brings it about. */
 export function onStore(
   subject: StoreUnderTest,
@@ -61,17 +79,41 @@ export function onStore(
     const folder = makeScratch("contract");
     const path = join(folder, "lcm.db");
     try {
-      const store = await subject.open(path);
-      try {
+      await onFile(subject, path, async (store) => {
         await test({ store: watched(store, expected), folder, path });
-      } finally {
-        await store.close();
-      }
+      });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
   };
 }
+
+/** The same ground with more on it; `after` is looked at when the test is over. */
+export const further =
+  <Scene, More>(
+    lay: Lay<Scene>,
+    add: (scene: Scene) => Promise<More>,
+    after: (scene: Scene) => Promise<void> = async () => {},
+  ): Lay<Scene & More> =>
+  (subject, test, expected) =>
+    lay(
+      subject,
+      async (scene) => {
+        await test({ ...scene, ...(await add(scene)) });
+        await after(scene);
+      },
+      expected,
+    );
+
+/** A conversation in which nothing was said yet, and the host that will speak there. */
+export const onTalk = further(onStore, async ({ store }) => {
+  const talk = await store.open({ sessionId: "s" });
+  return { talk, id: talk.id, host: createHost("h") };
+});
+
+/** What the host of such a conversation has written is all there, each once, in order. */
+export const nothingIsLost = async ({ store, id, host }: Pick<SceneOf<typeof onTalk>, "store" | "id" | "host">) =>
+  await checkLossless(store, [{ conversation: id, entries: host.entries }]);
 
 /** Writes that take nothing away: all but those that are there to. */
 const adding: ReadonlySet<unknown> = new Set([...Object.keys(writes), "forget", "saveFile"]).difference(
@@ -103,11 +145,66 @@ function watched(store: Store, expected: readonly FindingCode[]): Store {
   });
 }
 
+export const ask = (pattern: string, more: Partial<SearchRequest> = {}): SearchRequest => ({
+  pattern,
+  mode: "full_text",
+  scope: "both",
+  sort: "recency",
+  limit: 50,
+  ...more,
+});
+
+export const newFile = (conversation: ConversationId, content: string, more: Partial<NewFile> = {}): NewFile => ({
+  conversation,
+  name: null,
+  mimeType: null,
+  content,
+  encoding: "utf8",
+  exploration: null,
+  ...more,
+});
+
+/** Every file below a folder. */
+export const filesBelow = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+
+export const isOnDisk = (folder: string, word: string | Buffer): boolean =>
+  filesBelow(folder).some((path) => readFileSync(path).includes(word));
+
+/** Forgets in the rows, and is interrupted before anything else. */
+export function forgetRowsAlone(path: string, plan: ForgetPlan): void {
+  const db = connect(path, false);
+  const runner = createRunner(db);
+  runner.atomically("BEGIN IMMEDIATE", beyond.forget({ now: systemNow, hex16: () => "0".repeat(16) }, null, plan));
+  runner.forgetStatements();
+  db.close();
+}
+
 export const at = (text: string): Timestamp => text as Timestamp;
 
 /** Hands over everything the host has written; what is stored already stays. */
 export const deliver = async (store: Store, conversation: Conversation, host: ScriptedHost): Promise<Appended> =>
   await store.append(conversation.id, host.entries.map(toAppendable));
+
+/** The host's user says these words, one message each; all that the host has written is then handed over. */
+export async function say(
+  store: Store,
+  conversation: Conversation,
+  host: ScriptedHost,
+  ...words: readonly string[]
+): Promise<Appended> {
+  for (const word of words) host.says(user(word));
+  return await deliver(store, conversation, host);
+}
+
+/** One field of each. */
+export const each = <T, Name extends keyof T>(items: readonly T[], name: Name): readonly T[Name][] =>
+  items.map((item) => item[name]);
+
+export const numbered = (length: number, word: (index: number) => string): readonly string[] =>
+  Array.from({ length }, (_, index) => word(index));
 
 /** One token long, so that it shortens whatever it replaces. */
 export const summary = (text: string, more: Partial<NewSummary> = {}): NewSummary => ({

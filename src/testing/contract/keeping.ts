@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe } from "node:test";
 import type { Conversation, ConversationId, Message } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
+import type { reads } from "../../store/scripts.ts";
 import { checkLossless, checkSound } from "../lossless.ts";
 import { createHost, toAppendable, turnWithTool, user } from "../scripted-host.ts";
 import {
@@ -12,9 +13,12 @@ import {
   compaction,
   deliver,
   dissolveAt,
+  each,
   foldPlaces,
   itOn,
   leafCall,
+  newFile,
+  onFile,
   onStore,
   refuses,
   summary,
@@ -54,18 +58,14 @@ export function testKeeping(subject: StoreUnderTest): void {
       const before = await subject.open(path);
       const { lists, picture } = await lived(before);
       await before.close();
-      const again = await subject.open(path);
-      try {
+      await onFile(subject, path, async (again) => {
         assert.deepEqual(await pictureOf(again), picture);
         await checkLossless(again, lists);
-      } finally {
-        await again.close();
-      }
+      });
     });
 
     it("two that have the same database open see each other's writes", async ({ store, path }) => {
-      const second = await subject.open(path);
-      try {
+      await onFile(subject, path, async (second) => {
         const { lists, picture } = await lived(store);
         assert.deepEqual(await pictureOf(second), picture);
         await checkLossless(second, lists);
@@ -76,18 +76,13 @@ export function testKeeping(subject: StoreUnderTest): void {
             .length,
           1,
         );
-      } finally {
-        await second.close();
-      }
+      });
     });
   });
 
   describe("backup and restore", () => {
-    it("a copy made while others write is whole, and restoring it gives what was there, files included", async ({
-      store,
-      path,
-      folder,
-    }) => {
+    it("a copy made while others write is whole, and restoring it gives what was there, files included", async (scene) => {
+      const { store, path, folder } = scene;
       const { picture } = await lived(store);
       const busy = await store.open({ sessionId: "busy" });
       const host = createHost("b");
@@ -107,18 +102,15 @@ export function testKeeping(subject: StoreUnderTest): void {
 
       const elsewhere = join(folder, "elsewhere", "lcm.db");
       await subject.restore(copy, elsewhere);
-      const restored = await subject.open(elsewhere);
-      try {
+      await onFile(subject, elsewhere, async (restored) => {
         await checkSound(restored);
         const taken = await restored.messages({ conversation: busy.id });
         assert.deepEqual(
-          taken.map(({ key }) => key),
+          each(taken, "key"),
           host.entries.slice(0, taken.length).map(({ key }) => key),
         );
         assert.deepEqual(await pictureOf(restored, busy.id), picture);
-      } finally {
-        await restored.close();
-      }
+      });
 
       const { conversations } = await store.status();
       await store.open({ sessionId: "after the backup" });
@@ -178,15 +170,7 @@ function everyWrite(
     setHidden: async (store) => await store.setHidden(talk.id, true),
     setSession: async (store) => await store.setSession(talk.id, "another-session"),
     setPromptBudget: async (store) => await store.setPromptBudget(talk.id, 10_000),
-    saveFile: async (store) =>
-      await store.saveFile({
-        conversation: talk.id,
-        name: null,
-        mimeType: null,
-        content: "x",
-        encoding: "utf8",
-        exploration: null,
-      }),
+    saveFile: async (store) => await store.saveFile(newFile(talk.id, "x")),
     issueGrant: async (store) =>
       await store.issueGrant({
         conversations: [talk.id],
@@ -208,42 +192,8 @@ function everyWrite(
   };
 }
 
-type Reads =
-  | "conversation"
-  | "conversations"
-  | "context"
-  | "messages"
-  | "entries"
-  | "summaries"
-  | "sources"
-  | "derived"
-  | "coveredBy"
-  | "carriedBy"
-  | "closure"
-  | "unused"
-  | "manifest"
-  | "search"
-  | "file"
-  | "files"
-  | "holderOf"
-  | "fileContent"
-  | "fileLines"
-  | "grant"
-  | "usageSince"
-  | "openBreakers"
-  | "compactions"
-  | "journal"
-  | "planUndo"
-  | "planTransplant"
-  | "draft"
-  | "extents"
-  | "status"
-  | "integrity"
-  | "skeleton"
-  | "planForget"
-  | "backup"
-  | "archive"
-  | "close";
+type BeyondRows = "search" | "fileContent" | "fileLines" | "status" | "skeleton" | "planForget" | "backup" | "archive";
+type Reads = keyof typeof reads | BeyondRows | "close";
 /** An operator's own commands are all that deletes, each with a plan to look at first. */
 type Deletes = "forget" | "remove" | "undo";
 type WriteName = Exclude<keyof Store, Reads | Deletes>;
@@ -263,14 +213,7 @@ async function lived(store: Store) {
   await deliver(store, talk, host);
   await foldPlaces(store, talk.id, [0, 3], "the first turn");
   await store.index(8);
-  await store.saveFile({
-    conversation: talk.id,
-    name: "a.md",
-    mimeType: "text/markdown",
-    content: "# kept",
-    encoding: "utf8",
-    exploration: null,
-  });
+  await store.saveFile(newFile(talk.id, "# kept", { name: "a.md", mimeType: "text/markdown" }));
   await store.setTitle(talk.id, "Lived");
   await store.setPromptBudget(talk.id, 12_345);
   await store.recordCompaction(compaction(talk.id));

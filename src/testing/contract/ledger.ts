@@ -6,28 +6,34 @@ import { dirname, join } from "node:path";
 import { describe } from "node:test";
 import { isFileId } from "../../core/model.ts";
 import type { ConversationId, FileId, GrantId } from "../../core/model.ts";
-import { createHost, user } from "../scripted-host.ts";
-import { at, deliver, dissolveAt, foldPlaces, itOn, nowhere, onStore, refuses, summary } from "./ground.ts";
+import { createHost } from "../scripted-host.ts";
+import {
+  at,
+  dissolveAt,
+  filesBelow,
+  foldPlaces,
+  itOn,
+  newFile,
+  nowhere,
+  onFile,
+  onTalk,
+  refuses,
+  say,
+  summary,
+} from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { assertPrivate } from "../platform.ts";
 
-const text = (conversation: ConversationId, content: string, name: string | null = "notes.txt") => ({
-  conversation,
-  name,
-  mimeType: "text/plain",
-  content,
-  encoding: "utf8" as const,
-  exploration: "three lines",
-});
+const text = (conversation: ConversationId, content: string, name: string | null = "notes.txt") =>
+  newFile(conversation, content, { name, mimeType: "text/plain", exploration: "three lines" });
 
 const later = at("2999-01-01T00:00:00.000Z");
 
 export function testLedger(subject: StoreUnderTest): void {
-  const it = itOn(subject, onStore);
+  const it = itOn(subject, onTalk);
 
   describe("stored files", () => {
-    it("read back as they were, with what is known about them", async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("read back as they were, with what is known about them", async ({ store, id }) => {
       const content = "línea\nzwei\n三";
       const file = await store.saveFile(text(id, content));
       assert.ok(isFileId(file.id));
@@ -43,8 +49,7 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.equal((await store.status()).files, 2);
     });
 
-    it("hand out the lines that are asked for, and no more of them than that", async ({ store }) => {
-      const { id: conversation } = await store.open({ sessionId: "s" });
+    it("hand out the lines that are asked for, and no more of them than that", async ({ store, id: conversation }) => {
       const { id } = await store.saveFile(text(conversation, "one\r\ntwo\n\nfour\n"));
       const read = async (fromLine: number, toLine?: number, charactersMax = 100) =>
         await store.fileLines(id, { fromLine, charactersMax, ...(toLine === undefined ? {} : { toLine }) });
@@ -59,10 +64,8 @@ export function testLedger(subject: StoreUnderTest): void {
       await refuses("not_found", () => store.fileLines("file_0000000000000000", { fromLine: 1, charactersMax: 9 }));
     });
 
-    it("have the time of the message they came from and name it, the first of several; else the time of saving", async ({
-      store,
-    }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("have the time of the message they came from and name it, the first of several; else the time of saving", async (scene) => {
+      const { store, id } = scene;
       const [long, then] = [at("2019-05-06T07:08:09.010Z"), at("2024-01-01T00:00:00.000Z")];
       const file = await store.saveFile({ ...text(id, "a log"), message: { key: "k1", at: long } });
       assert.deepEqual([file.createdAt, file.messageKey], [long, "k1"]);
@@ -80,11 +83,8 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.deepEqual(await store.files(id), [...saved, file, alone], "by time, then as they came");
     });
 
-    it("bytes read back as they were, and only base64 that has one way to be written is taken", async ({
-      store,
-      folder,
-    }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("bytes read back as they were, and only base64 that has one way to be written is taken", async (scene) => {
+      const { store, folder, id } = scene;
       const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, index) => (index * 31) % 256));
       const picture = {
         ...text(id, bytes.toString("base64"), null),
@@ -95,7 +95,7 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.deepEqual([file.encoding, file.bytes, file.lines], ["base64", 1_000, null]);
       assert.match(file.storageUri, /\.png$/);
       assert.equal(await store.fileContent(file.id), picture.content);
-      const [path] = (await everythingIn(folder)).filter((each) => each.includes(file.id));
+      const [path] = filesBelow(folder).filter((each) => each.includes(file.id));
       assert.deepEqual(await readFile(path ?? ""), bytes);
       for (const content of ["a", "ab==", "abc", "YWJj\n", " YWJj", "YW-_", "YQ", "YR==", "not base64!"]) {
         await refuses("invalid", () => store.saveFile({ ...picture, content }));
@@ -104,35 +104,28 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.equal((await store.files(id)).length, 1);
     });
 
-    it("the same content in the same conversation is one file, however often and however fast it is stored", async ({
-      store,
-      folder,
-      path,
-    }) => {
+    it("the same content in the same conversation is one file, however often and however fast it is stored", async (scene) => {
+      const { store, folder, path } = scene;
       const { id } = await store.open({ sessionId: "a" });
       const other = await store.open({ sessionId: "b" });
       const file = await store.saveFile(text(id, "aGVsbG8="));
       assert.deepEqual(await store.saveFile({ ...text(id, "aGVsbG8=", "other.md"), exploration: "else" }), file);
       assert.notEqual((await store.saveFile({ ...text(id, "aGVsbG8="), encoding: "base64" })).id, file.id);
       assert.notEqual((await store.saveFile(text(other.id, "aGVsbG8="))).id, file.id);
-      const second = await subject.open(path);
-      try {
+      await onFile(subject, path, async (second) => {
         const racing = [store, second, store, second].map((each) => each.saveFile(text(id, "at once")));
         assert.equal(new Set((await Promise.all(racing)).map((each) => each.id)).size, 1);
-      } finally {
-        await second.close();
-      }
+      });
       assert.equal((await store.files(id)).length, 3);
-      const stored = (await everythingIn(folder)).filter((each) => /file_[0-9a-f]{16}/.test(each));
+      const stored = filesBelow(folder).filter((each) => /file_[0-9a-f]{16}/.test(each));
       assert.equal(stored.length, 4, stored.join());
     });
 
     it(
       "one whose content was lost is whole again when the same is stored again",
-      async ({ store, folder }) => {
-        const { id } = await store.open({ sessionId: "s" });
+      async ({ store, folder, id }) => {
         const file = await store.saveFile(text(id, "lost and found"));
-        const [path] = (await everythingIn(folder)).filter((each) => each.includes(file.id));
+        const [path] = filesBelow(folder).filter((each) => each.includes(file.id));
         await rm(path ?? "");
         await refuses("unavailable", () => store.fileContent(file.id));
         assert.deepEqual(await store.saveFile(text(id, "lost and found")), file);
@@ -141,8 +134,7 @@ export function testLedger(subject: StoreUnderTest): void {
       ["missing_file"],
     );
 
-    it("are called by what they are", async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("are called by what they are", async ({ store, id }) => {
       const endingOf = async (name: string | null, mimeType: string | null, encoding: "utf8" | "base64" = "utf8") => {
         const content = encoding === "utf8" ? `${name} ${mimeType}` : Buffer.from(`${mimeType}`).toString("base64");
         const { storageUri } = await store.saveFile({ ...text(id, content, name), mimeType, encoding });
@@ -156,31 +148,28 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.equal(await endingOf(null, null, "base64"), "bin");
     });
 
-    it("what the disk refuses is unavailable, and leaves neither a row nor half a file", async ({ store, folder }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("what the disk refuses is unavailable, and leaves neither a row nor half a file", async (scene) => {
+      const { store, folder, id } = scene;
       await writeFile(join(folder, "lcm-files"), "in the way");
       await refuses("unavailable", () => store.saveFile(text(id, "no room")));
       assert.deepEqual(await store.files(id), []);
-      assert.ok(!(await everythingIn(folder)).some((each) => each.endsWith(".new")));
+      assert.ok(!filesBelow(folder).some((each) => each.endsWith(".new")));
     });
 
-    it("a file that does not exist is not found, and one of no conversation is not stored", async ({
-      store,
-      folder,
-    }) => {
+    it("a file that does not exist is not found, and one of no conversation is not stored", async (scene) => {
+      const { store, folder } = scene;
       assert.equal(await store.file("file_0000000000000000"), null);
       await refuses("not_found", () => store.fileContent("file_0000000000000000"));
       await refuses("not_found", () => store.saveFile(text(nowhere, "astray")));
       assert.deepEqual(
-        (await everythingIn(folder)).filter((path) => /file_[0-9a-f]{16}/.test(path)),
+        filesBelow(folder).filter((path) => /file_[0-9a-f]{16}/.test(path)),
         [],
       );
     });
   });
 
   describe("guarantee 26: files stay inside their folder", () => {
-    it("private to the user, whatever the name says", async ({ store, folder }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("private to the user, whatever the name says", async ({ store, folder, id }) => {
       for (const name of [
         "../../escape.txt",
         "/etc/passwd",
@@ -196,7 +185,7 @@ export function testLedger(subject: StoreUnderTest): void {
       }
       const outside = (await readdir(dirname(folder))).filter((name) => /escape|passwd|boot/.test(name));
       assert.deepEqual(outside, []);
-      const stored = (await everythingIn(folder)).filter((path) => /file_[0-9a-f]{16}/.test(path));
+      const stored = filesBelow(folder).filter((path) => /file_[0-9a-f]{16}/.test(path));
       assert.equal(stored.length, 8);
       for (const path of stored) {
         assertPrivate(path);
@@ -221,8 +210,7 @@ export function testLedger(subject: StoreUnderTest): void {
   });
 
   describe("guarantee 25, store part: a grant reads what it names, so much, until then", () => {
-    it("spending counts down, and never beyond the cap", async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("spending counts down, and never beyond the cap", async ({ store, id }) => {
       const grant = await store.issueGrant({ conversations: [id], tokenCap: 100, expiresAt: later, parent: null });
       assert.match(grant.id, /^grant_[0-9a-f]{16}$/);
       assert.deepEqual(await store.spendGrant(grant.id, id, 60), { kind: "granted", remaining: 40 });
@@ -260,9 +248,8 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.equal(await store.sweepGrants(), 0);
     });
 
-    it("a child is never wider than its parent, in conversations, tokens or time, and ends with it", async ({
-      store,
-    }) => {
+    it("a child is never wider than its parent, in conversations, tokens or time, and ends with it", async (scene) => {
+      const { store } = scene;
       const [mine, other] = [await store.open({ sessionId: "a" }), await store.open({ sessionId: "b" })];
       const parent = await store.issueGrant({
         conversations: [mine.id],
@@ -292,9 +279,7 @@ export function testLedger(subject: StoreUnderTest): void {
     it("the journal tells what operators changed, newest first, of one conversation or of all", async ({ store }) => {
       const talks = [await store.open({ sessionId: "a" }), await store.open({ sessionId: "b" })];
       for (const [index, talk] of talks.entries()) {
-        const host = createHost(`h${index}`);
-        for (const word of ["one", "two", "three"]) host.says(user(word));
-        await deliver(store, talk, host);
+        await say(store, talk, createHost(`h${index}`), "one", "two", "three");
         const leaf = await foldPlaces(store, talk.id, [0, 1], `leaf ${index}`);
         await store.rewrite({ summary: leaf, revision: 0 }, summary(`better ${index}`));
         await dissolveAt(store, talk.id, leaf);
@@ -308,11 +293,8 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.deepEqual(await operations(null, 1), ["dissolve"]);
     });
 
-    it("the status counts what there is, and what waits to be indexed", async ({ store, path }) => {
-      const talk = await store.open({ sessionId: "a" });
-      const host = createHost("h");
-      for (const word of ["one", "two", "three"]) host.says(user(word));
-      await deliver(store, talk, host);
+    it("the status counts what there is, and what waits to be indexed", async ({ store, path, talk, host }) => {
+      await say(store, talk, host, "one", "two", "three");
       await foldPlaces(store, talk.id, [0, 1], "leaf");
       const status = await store.status();
       assert.deepEqual(
@@ -329,8 +311,7 @@ export function testLedger(subject: StoreUnderTest): void {
           unindexed: 4,
         },
       );
-      const [last] = await store.context(talk.id, { kind: "message" });
-      assert.ok(last !== undefined);
+      const [last = assert.fail()] = await store.context(talk.id, { kind: "message" });
       const text = { ...summary("extracted"), tokens: 1, level: "extractive" } as const;
       assert.equal((await store.fold(talk.id, [last], text)).kind, "written");
       assert.equal((await store.status()).belowNormal.extractive, 1);
@@ -347,9 +328,4 @@ export function testLedger(subject: StoreUnderTest): void {
       });
     });
   });
-}
-
-async function everythingIn(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }

@@ -4,61 +4,34 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { planFix } from "../../core/fix.ts";
 import { inspect } from "../../core/inspect.ts";
-import type { FindingCode } from "../../core/inspect.ts";
 import { applyFixes, isNothing, planFixes } from "../../core/mend.ts";
-import type { Conversation, ConversationId, MessageId, Ref, SummaryId } from "../../core/model.ts";
+import type { ConversationId, MessageId, Ref } from "../../core/model.ts";
 import type { Mending, PartOf, Store } from "../../core/ports.ts";
 import { assertSameRows, dumpOf, dumpOfContent } from "../dump.ts";
 import { checkLossless, checkSound } from "../lossless.ts";
-import { createHost, user } from "../scripted-host.ts";
-import type { ScriptedHost } from "../scripted-host.ts";
-import { at, deliver, foldPlaces, itOn, nowhere, onStore, refuses } from "./ground.ts";
-import type { Ground, StoreUnderTest } from "./ground.ts";
-
-interface Scene extends Ground {
-  readonly talk: Conversation;
-  readonly host: ScriptedHost;
-  /** Of the first four messages, of the next four, and of both. */
-  readonly leaves: readonly [SummaryId, SummaryId];
-  readonly condensed: SummaryId;
-}
+import { createHost } from "../scripted-host.ts";
+import { ask, at, foldPlaces, further, itOn, nowhere, numbered, onTalk, refuses, say } from "./ground.ts";
+import type { StoreUnderTest } from "./ground.ts";
 
 /** A condensed summary of eight messages, and four that are raw; everything is in the search index. */
-const onScene = (
-  subject: StoreUnderTest,
-  test: (scene: Scene) => Promise<void>,
-  expected: readonly FindingCode[] = [],
-): (() => Promise<void>) =>
-  onStore(
-    subject,
-    async (ground) => {
-      const { store } = ground;
-      const talk = await store.open({ sessionId: "s", sessionKey: "agent:main:talk" });
-      const host = createHost("h");
-      for (let said = 0; said < 12; said++) host.says(user(`number ${said} is said here`));
-      await deliver(store, talk, host);
-      const leaves = [
-        await foldPlaces(store, talk.id, [0, 3], "first leaf"),
-        await foldPlaces(store, talk.id, [1, 4], "second leaf"),
-      ] as const;
-      const condensed = await foldPlaces(store, talk.id, [0, 1], "condensed");
-      while ((await store.index(1_000)) > 0);
-      await test({ ...ground, talk, host, leaves, condensed });
-    },
-    expected,
-  );
+const onScene = further(onTalk, async ({ store, talk, host }) => {
+  await say(store, talk, host, ...numbered(12, (said) => `number ${said} is said here`));
+  /** Of the first four messages, of the next four, and of both. */
+  const leaves = [
+    await foldPlaces(store, talk.id, [0, 3], "first leaf"),
+    await foldPlaces(store, talk.id, [1, 4], "second leaf"),
+  ] as const;
+  const condensed = await foldPlaces(store, talk.id, [0, 1], "condensed");
+  while ((await store.index(1_000)) > 0);
+  return { leaves, condensed };
+});
 
 export function testMend(subject: StoreUnderTest): void {
   const it = itOn(subject, onScene);
 
   describe("mending", () => {
-    it("makes every row what the plan says, and an undo makes it what it was", async ({
-      store,
-      path,
-      talk,
-      leaves,
-      condensed,
-    }) => {
+    it("makes every row what the plan says, and an undo makes it what it was", async (scene) => {
+      const { store, path, talk, leaves, condensed } = scene;
       const before = dumpOfContent(path);
       const [first, second] = leaves;
       const { messages } = (await store.sources([first])).get(first) ?? assert.fail();
@@ -97,8 +70,7 @@ export function testMend(subject: StoreUnderTest): void {
 
     it("moves only what must move", async ({ store, talk }) => {
       const before = await store.context(talk.id);
-      const [summary, ...raw] = before;
-      assert.ok(summary !== undefined);
+      const [summary = assert.fail(), ...raw] = before;
       const last = raw.at(-1) ?? assert.fail();
       const placed = async (items: readonly Ref[]): Promise<readonly number[]> => {
         await mend(store, talk.id, { context: { items, added: 0, dropped: 0, reordered: true } });
@@ -114,15 +86,10 @@ export function testMend(subject: StoreUnderTest): void {
       assert.ok(d < e);
     });
 
-    it("is stale once somebody has written to the conversation, and then changes nothing", async ({
-      store,
-      path,
-      talk,
-      host,
-    }) => {
+    it("is stale once somebody has written to the conversation, and then changes nothing", async (scene) => {
+      const { store, path, talk, host } = scene;
       const plan = { ...empty, conversation: talk.id, revision: await revisionOf(store, talk.id), recount: true };
-      host.says(user("meanwhile"));
-      await deliver(store, talk, host);
+      await say(store, talk, host, "meanwhile");
       const before = dumpOf(path);
       const outcome = await store.mend({ ...plan, context: { items: [], added: 0, dropped: 5, reordered: false } });
       assert.equal(outcome.kind, "stale");
@@ -135,8 +102,7 @@ export function testMend(subject: StoreUnderTest): void {
       async ({ store, talk, host }) => {
         const items = (await refsOf(store, talk.id)).slice(0, -1);
         const change = await mend(store, talk.id, { context: { items, added: 0, dropped: 1, reordered: false } });
-        host.says(user("said meanwhile"));
-        await deliver(store, talk, host);
+        await say(store, talk, host, "said meanwhile");
         assert.equal((await store.undo(change)).kind, "undone");
         await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
       },
@@ -159,9 +125,7 @@ export function testMend(subject: StoreUnderTest): void {
 
     it("of several conversations is one change", async ({ store, path, talk }) => {
       const other = await store.open({ sessionId: "other" });
-      const guest = createHost("g");
-      guest.says(user("hello"));
-      await deliver(store, other, guest);
+      await say(store, other, createHost("g"), "hello");
       const before = dumpOfContent(path);
       const nothing = { context: { items: [], added: 0, dropped: 1, reordered: false } };
       const change = await mend(store, talk.id, nothing);
@@ -173,11 +137,9 @@ export function testMend(subject: StoreUnderTest): void {
     });
 
     it("brings rows back into the search index, once each", async ({ store, talk, condensed }) => {
-      const [message] = await store.messages({ conversation: talk.id, limit: 1 });
-      assert.ok(message !== undefined);
+      const [message = assert.fail()] = await store.messages({ conversation: talk.id, limit: 1 });
       await mend(store, talk.id, { unindexed: [message.id, condensed] });
-      const find = async (pattern: string): Promise<number> =>
-        (await store.search({ pattern, mode: "full_text", scope: "both", sort: "recency", limit: 20 })).hits.length;
+      const find = async (pattern: string): Promise<number> => (await store.search(ask(pattern))).hits.length;
       assert.equal(await find("condensed"), 1);
       assert.equal(await find("0"), 1);
       await checkSound(store);
@@ -213,8 +175,7 @@ export function testMend(subject: StoreUnderTest): void {
         };
         await breaking();
         const speaks = async (): Promise<void> => {
-          host.says(user("and another thing"));
-          await deliver(store, talk, host);
+          await say(store, talk, host, "and another thing");
         };
         /** The host writes between plan and mending, so many times. */
         const busy = (times: number): Store => {

@@ -1,7 +1,7 @@
 /** Messages of which something lies in files: what they name stays with them, and goes with them. */
 
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
+import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe } from "node:test";
 import { messageToStore } from "../../core/content.ts";
@@ -10,24 +10,14 @@ import { inspect } from "../../core/inspect.ts";
 import { restoreMessage } from "../../core/large-files.ts";
 import type { Conversation, ConversationId, Json, MovedContent, NewMessage, StoredFile } from "../../core/model.ts";
 import type { NewFile, Store } from "../../core/ports.ts";
-import { beyond } from "../../store/scripts.ts";
-import { connect, createRunner, systemNow } from "../../store/sqlite.ts";
-import { at, foldPlaces, itOn, onStore, refuses } from "./ground.ts";
+import { at, foldPlaces, forgetRowsAlone, isOnDisk, itOn, newFile, onTalk, refuses } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 const secret = "Zq7xKv93LmQw81";
 const picture = Buffer.from(Array.from({ length: 600 }, (_, index) => (index * 7) % 256)).toString("base64");
 
 const save = async (store: Store, { id }: Conversation, content: string, more: Partial<NewFile> = {}) =>
-  await store.saveFile({
-    conversation: id,
-    name: null,
-    mimeType: null,
-    content,
-    encoding: "utf8",
-    exploration: null,
-    ...more,
-  });
+  await store.saveFile(newFile(id, content, more));
 
 const referenceTo = (file: StoredFile): string => `[File ${file.id} · ${file.exploration ?? "unexplored"}]`;
 
@@ -56,18 +46,11 @@ const restored = async (store: Store, conversation: ConversationId): Promise<rea
 
 const said = (text: string): unknown => ({ role: "user", content: [{ type: "text", text }] });
 
-async function isOnDisk(folder: string, word: string | Buffer): Promise<boolean> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return (await Promise.all(files.map((path) => readFile(path)))).some((bytes) => bytes.includes(word));
-}
-
 export function testMoved(subject: StoreUnderTest): void {
-  const it = itOn(subject, onStore);
+  const it = itOn(subject, onTalk);
 
   describe("messages of which something lies in files", () => {
-    it("tell what and where, and are put together again; others have nothing there", async ({ store }) => {
-      const talk = await store.open({ sessionId: "s" });
+    it("tell what and where, and are put together again; others have nothing there", async ({ store, talk }) => {
       const [log, csv] = [await save(store, talk, "a log"), await save(store, talk, "a,b")];
       const message = saying("k1", ["see ", log, " and ", csv, " and again ", log]);
       await append(store, talk, message, saying("k2", ["nothing large"]));
@@ -91,8 +74,7 @@ export function testMoved(subject: StoreUnderTest): void {
 
     it(
       "are found when they name a file that is not there",
-      async ({ store }) => {
-        const talk = await store.open({ sessionId: "s" });
+      async ({ store, talk }) => {
         const file = { ...(await save(store, talk, "x")), id: "file_0000000000000000" } as const;
         const { messages } = await append(store, talk, saying("k1", [file]));
         const found = (await inspect(store, null)).filter(({ code }) => code === "unreadable_message");
@@ -106,11 +88,8 @@ export function testMoved(subject: StoreUnderTest): void {
   });
 
   describe("forgetting what lies in files", () => {
-    it("a message that is forgotten takes its files along, but not those that others name too", async ({
-      store,
-      folder,
-    }) => {
-      const talk = await store.open({ sessionId: "s" });
+    it("a message that is forgotten takes its files along, but not those that others name too", async (scene) => {
+      const { store, folder, talk } = scene;
       const exploration = "the quokka's diary";
       const message = { key: "k1", at: at("2026-02-17T07:37:00.000Z") };
       const own = await save(store, talk, "my dear quokka", { name: "diary.txt", exploration, message });
@@ -139,38 +118,25 @@ export function testMoved(subject: StoreUnderTest): void {
         assert.equal(await store.fileContent(id), forgottenMark);
         assert.deepEqual([left?.encoding, left?.bytes, left?.lines], ["utf8", forgottenMark.length, 1]);
       }
-      for (const word of ["quokka", "diary.txt", Buffer.from(picture, "base64")])
-        assert.ok(!(await isOnDisk(folder, word)));
+      for (const word of ["quokka", "diary.txt", Buffer.from(picture, "base64")]) assert.ok(!isOnDisk(folder, word));
       assert.notEqual((await save(store, talk, "my dear quokka")).id, own.id, "said again, it is another file");
     });
 
-    it("an interruption before the files were reached is made good by the next plan", async ({
-      store,
-      folder,
-      path,
-    }) => {
-      const talk = await store.open({ sessionId: "s" });
+    it("an interruption before the files were reached is made good by the next plan", async (scene) => {
+      const { store, folder, path, talk } = scene;
       const file = await save(store, talk, "my dear quokka");
       const { messages } = await append(store, talk, saying("k1", [file]));
       const target = { kind: "message", id: messages[0] ?? assert.fail() } as const;
       const plan = await store.planForget(null, target);
-      const db = connect(path, false);
-      const runner = createRunner(db);
-      const deps = { now: systemNow, hex16: () => "0".repeat(16) };
-      runner.atomically("BEGIN IMMEDIATE", beyond.forget(deps, null, plan));
-      runner.forgetStatements();
-      db.close();
-      assert.ok(await isOnDisk(folder, "quokka"));
+      forgetRowsAlone(path, plan);
+      assert.ok(isOnDisk(folder, "quokka"));
       await store.planForget(null, { kind: "secret", text: "anything" });
-      assert.ok(!(await isOnDisk(folder, "quokka")));
+      assert.ok(!isOnDisk(folder, "quokka"));
       assert.equal(await store.fileContent(file.id), forgottenMark);
     });
 
-    it("a secret goes from files, references and words around them, and what is left is put together again", async ({
-      store,
-      folder,
-    }) => {
-      const talk = await store.open({ sessionId: "s" });
+    it("a secret goes from files, references and words around them, and what is left is put together again", async (scene) => {
+      const { store, folder, talk } = scene;
       const exploration = `begins with ${secret}`;
       const log = await save(store, talk, `${secret} and more`, { exploration });
       const csv = await save(store, talk, "a,b");
@@ -180,12 +146,11 @@ export function testMoved(subject: StoreUnderTest): void {
       const mark = forgottenMark;
       assert.deepEqual(await restored(store, talk.id), [said(`by ${mark}: ${mark} and more of ${mark}, then a,b!`)]);
       assert.equal((await store.messages({ conversation: talk.id }))[0]?.moved.length, 2);
-      assert.ok(!(await isOnDisk(folder, secret)));
+      assert.ok(!isOnDisk(folder, secret));
       assert.deepEqual((await store.planForget(null, target)).files, []);
     });
 
-    it("bytes are no text: a secret is looked for in their name and exploration alone", async ({ store }) => {
-      const talk = await store.open({ sessionId: "s" });
+    it("bytes are no text: a secret is looked for in their name and exploration alone", async ({ store, talk }) => {
       const content = Buffer.from(`...${secret}...`).toString("base64");
       const plain = await save(store, talk, content, { encoding: "base64" });
       const named = await save(store, talk, picture, { encoding: "base64", name: `${secret}.png` });
@@ -197,10 +162,8 @@ export function testMoved(subject: StoreUnderTest): void {
       assert.equal((await store.file(named.id))?.name, `${forgottenMark}.png`);
     });
 
-    it("a secret goes from what a killed process left in the folder too, and what was left long ago goes with it", async ({
-      store,
-      folder,
-    }) => {
+    it("a secret goes from what a killed process left in the folder too, and what was left long ago goes with it", async (scene) => {
+      const { store, folder } = scene;
       const [talk, other] = [await store.open({ sessionId: "s" }), await store.open({ sessionId: "t" })];
       const kept = await save(store, talk, "an innocent log");
       const leave = async ({ id }: Conversation, name: string, content: string, hoursAgo: number): Promise<void> => {
@@ -228,16 +191,15 @@ export function testMoved(subject: StoreUnderTest): void {
       const plan = await store.planForget(talk.id, target);
       assert.deepEqual(plan.files, ["file_00000000deadbeef", kept.id].toSorted());
       assert.deepEqual(await store.forget(talk.id, plan), { kind: "written", removed: 2 });
-      for (const word of [secret, "quokka"]) assert.ok(!(await isOnDisk(folder, word)), word);
-      for (const word of ["wombat", "numbat", "quoll"]) assert.ok(await isOnDisk(folder, word), word);
+      for (const word of [secret, "quokka"]) assert.ok(!isOnDisk(folder, word), word);
+      for (const word of ["wombat", "numbat", "quoll"]) assert.ok(isOnDisk(folder, word), word);
       assert.equal(await store.fileContent(kept.id), "an innocent log");
       assert.deepEqual((await store.planForget(null, target)).files, []);
       await store.forget(null, await store.planForget(null, target));
-      assert.ok(!(await isOnDisk(folder, "quoll")), "all folders are looked through where no conversation is named");
+      assert.ok(!isOnDisk(folder, "quoll"), "all folders are looked through where no conversation is named");
     });
 
-    it("a plan that names other files than would go is stale", async ({ store }) => {
-      const talk = await store.open({ sessionId: "s" });
+    it("a plan that names other files than would go is stale", async ({ store, talk }) => {
       const file = await save(store, talk, "shared soon");
       const { messages } = await append(store, talk, saying("k1", [file]));
       const plan = await store.planForget(talk.id, { kind: "message", id: messages[0] ?? assert.fail() });

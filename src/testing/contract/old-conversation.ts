@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { messageToStore } from "../../core/content.ts";
@@ -13,7 +12,7 @@ import type { RemovePlan, Store } from "../../core/ports.ts";
 import { tables } from "../../store/schema.ts";
 import { createHost, toAppendable, turnWithTool, user } from "../scripted-host.ts";
 import type { ScriptedHost } from "../scripted-host.ts";
-import { at, compaction, deliver, foldPlaces, onStore, summary } from "./ground.ts";
+import { ask, at, compaction, deliver, foldPlaces, newFile, onFile, onStore, say, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 export interface Scene {
@@ -38,19 +37,6 @@ export const onScene = (subject: StoreUnderTest, test: (scene: Scene) => Promise
     await onFile(subject, path, async (store) => await test({ store, path, folder, ...(await live(store)) }));
   });
 
-export async function onFile(
-  subject: StoreUnderTest,
-  path: string,
-  work: (store: Store) => Promise<void>,
-): Promise<void> {
-  const store = await subject.open(path);
-  try {
-    await work(store);
-  } finally {
-    await store.close();
-  }
-}
-
 async function live(store: Store): Promise<Omit<Scene, "store" | "path" | "folder">> {
   const other = await store.open({ sessionId: "other", sessionKey: "agent:main:other" });
   const otherHost = createHost("o");
@@ -64,15 +50,13 @@ async function live(store: Store): Promise<Omit<Scene, "store" | "path" | "folde
   host.notes("custom", { kept: true });
   await store.append(old.id, host.entries.map(toAppendable), { turnKey: "turn 1", hostCursor: "here" });
   host.goesBackTo("h-14");
-  host.says(user("another way"));
-  await deliver(store, old, host);
+  await say(store, old, host, "another way");
   for (const place of [0, 1, 2]) await foldPlaces(store, old.id, [place, place + 3], `lighthouse leaf ${place}`);
   await foldPlaces(store, old.id, [0, 1], "condensed");
   await save(store, old, fileWords);
   await store.setTitle(old.id, "Old");
   await store.recordCompaction(compaction(old.id));
-  const [made] = await store.summaries({ conversation: old.id, depth: 0 });
-  assert.ok(made !== undefined);
+  const [made = assert.fail()] = await store.summaries({ conversation: old.id, depth: 0 });
   await store.rewrite({ summary: made.id, revision: made.revision }, summary("lighthouse leaf, written anew"));
   await store.saveDraft(made.id, "basis", summary("a draft"));
   const next = await store.openSegment({ sessionId: "next", sessionKey: "agent:main:old" }, { carryDepth: 1 });
@@ -84,14 +68,7 @@ async function live(store: Store): Promise<Omit<Scene, "store" | "path" | "folde
 }
 
 export const save = async (store: Store, { id }: Conversation, content: string): Promise<StoredFile> =>
-  await store.saveFile({
-    conversation: id,
-    name: "notes.md",
-    mimeType: null,
-    content,
-    encoding: "utf8",
-    exploration: "notes",
-  });
+  await store.saveFile(newFile(id, content, { name: "notes.md", exploration: "notes" }));
 
 /** A user who names a file among the words. */
 export const naming = (key: string, file: StoredFile): NewMessage => {
@@ -140,9 +117,4 @@ export const without = (one: Dump, other: Dump): Dump =>
   );
 
 export const finds = async (store: Store, pattern: string): Promise<number> =>
-  (await store.search({ pattern, mode: "full_text", scope: "both", sort: "recency", limit: 100 })).hits.length;
-
-export const isOnDisk = (folder: string, word: string): boolean =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .some((entry) => readFileSync(join(entry.parentPath, entry.name)).includes(word));
+  (await store.search(ask(pattern, { limit: 100 }))).hits.length;

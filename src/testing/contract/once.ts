@@ -1,33 +1,43 @@
 /** The two halves of what a fold may never do: show a message twice, or make the context longer. */
 
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe } from "node:test";
 import { LcmError } from "../../core/errors.ts";
 import type { ContextItem, Conversation } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
-import { checkLossless, flattened } from "../lossless.ts";
+import { flattened } from "../lossless.ts";
 import { createRandom } from "../random.ts";
-import { createHost, toAppendable, user } from "../scripted-host.ts";
-import type { ScriptedHost } from "../scripted-host.ts";
-import { deliver, foldPlaces, onStore, refuses, shownTexts, summary } from "./ground.ts";
-import type { Ground, StoreUnderTest } from "./ground.ts";
-
-interface Scene extends Ground {
-  readonly talk: Conversation;
-  readonly host: ScriptedHost;
-}
+import { toAppendable, user } from "../scripted-host.ts";
+import {
+  deliver,
+  each,
+  foldPlaces,
+  further,
+  itOn,
+  nothingIsLost,
+  numbered,
+  onFile,
+  onTalk,
+  refuses,
+  say,
+  shownTexts,
+  summary,
+} from "./ground.ts";
+import type { StoreUnderTest } from "./ground.ts";
 
 /** A conversation of so many messages, some longer than others; nothing of it may be lost by what the test does. */
-const talking = (subject: StoreUnderTest, messages: number, test: (scene: Scene) => Promise<void>) =>
-  onStore(subject, async (ground) => {
-    const { store } = ground;
-    const talk = await store.open({ sessionId: "s" });
-    const host = createHost("h");
-    for (let index = 0; index < messages; index++) host.says(user(`message ${index}${" and more".repeat(index % 5)}`));
-    await deliver(store, talk, host);
-    await test({ ...ground, talk, host });
-    await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
-  });
+const talking = (messages: number) =>
+  further(
+    onTalk,
+    async ({ store, talk, host }) =>
+      await say(
+        store,
+        talk,
+        host,
+        ...numbered(messages, (index) => `message ${index}${" and more".repeat(index % 5)}`),
+      ),
+    nothingIsLost,
+  );
 
 const tokensOf = (run: readonly ContextItem[]): number => run.reduce((sum, { tokens }) => sum + tokens, 0);
 
@@ -46,110 +56,90 @@ function refusedAsNull(error: unknown): null {
 }
 
 export function testOnce(subject: StoreUnderTest): void {
+  const it = itOn(subject, talking(8));
+
   describe("guarantee 5: a message is never both in the context and under a summary of it; every fold lowers its tokens", () => {
-    it(
-      "of folds made at once over overlapping runs, no two that share an item are written",
-      talking(subject, 8, async ({ store, talk }) => {
-        const seen = await store.context(talk.id);
-        const runs = [
-          [0, 4],
-          [2, 6],
-          [3, 5],
-          [4, 8],
-          [0, 8],
-        ] as const;
+    it("of folds made at once over overlapping runs, no two that share an item are written", async (scene) => {
+      const { store, talk } = scene;
+      const seen = await store.context(talk.id);
+      const runs = [
+        [0, 4],
+        [2, 6],
+        [3, 5],
+        [4, 8],
+        [0, 8],
+      ] as const;
+      const outcomes = await Promise.all(
+        runs.map(([from, to]) => store.fold(talk.id, seen.slice(from, to), summary(`${from} to ${to}`))),
+      );
+      assert.deepEqual(each(outcomes, "kind"), ["written", "stale", "stale", "written", "stale"]);
+      assert.deepEqual(await shownTexts(store, talk.id), ["0 to 4", "4 to 8"]);
+      await eachOnce(store, talk);
+    });
+
+    it("the same run folded twice at once is folded once, also by another that has the database open", async (scene) => {
+      const { store, path, talk } = scene;
+      await onFile(subject, path, async (rival) => {
+        const run = (await store.context(talk.id)).slice(1, 5);
         const outcomes = await Promise.all(
-          runs.map(([from, to]) => store.fold(talk.id, seen.slice(from, to), summary(`${from} to ${to}`))),
+          [store, rival, store, rival].map((each, index) => each.fold(talk.id, run, summary(`try ${index}`))),
         );
-        assert.deepEqual(
-          outcomes.map(({ kind }) => kind),
-          ["written", "stale", "stale", "written", "stale"],
-        );
-        assert.deepEqual(await shownTexts(store, talk.id), ["0 to 4", "4 to 8"]);
+        assert.equal(outcomes.filter(({ kind }) => kind === "written").length, 1);
+        assert.equal((await store.summaries({ conversation: talk.id })).length, 1);
         await eachOnce(store, talk);
-      }),
-    );
+      });
+    });
 
-    it(
-      "the same run folded twice at once is folded once, also by another that has the database open",
-      talking(subject, 8, async ({ store, path, talk }) => {
-        const rival = await subject.open(path);
-        try {
-          const run = (await store.context(talk.id)).slice(1, 5);
-          const outcomes = await Promise.all(
-            [store, rival, store, rival].map((each, index) => each.fold(talk.id, run, summary(`try ${index}`))),
-          );
-          assert.equal(outcomes.filter(({ kind }) => kind === "written").length, 1);
-          assert.equal((await store.summaries({ conversation: talk.id })).length, 1);
-          await eachOnce(store, talk);
-        } finally {
-          await rival.close();
-        }
-      }),
-    );
-
-    it(
-      "a fold that races an append takes exactly its run, and what was appended stands behind it",
-      talking(subject, 8, async ({ store, talk, host }) => {
-        for (let round = 0; round < 4; round++) {
-          const seen = await store.context(talk.id);
-          const run = seen.filter(({ kind }) => kind === "message").slice(-3);
-          host.says(user(`said meanwhile, ${round}`));
-          const newest = toAppendable(host.entries.at(-1) ?? assert.fail());
-          const [folded] = await Promise.all([
-            store.fold(talk.id, run, summary(`round ${round}`)),
-            store.append(talk.id, [newest]),
-          ]);
-          assert.equal(folded.kind, "written");
-          assert.deepEqual((await shownTexts(store, talk.id)).slice(-2), [
-            `round ${round}`,
-            `said meanwhile, ${round}`,
-          ]);
-          await eachOnce(store, talk);
-          host.says(user("more"));
-          host.says(user("and more"));
-          await deliver(store, talk, host);
-        }
-      }),
-    );
-
-    it(
-      "a fold that races a rewind into its run leaves each message of the active branch once",
-      talking(subject, 8, async ({ store, talk, host }) => {
-        const run = (await store.context(talk.id)).slice(2, 6);
-        host.goesBackTo("h-4");
-        host.says(user("another way"));
-        await Promise.all([store.fold(talk.id, run, summary("the way that was left")), deliver(store, talk, host)]);
+    it("a fold that races an append takes exactly its run, and what was appended stands behind it", async (scene) => {
+      const { store, talk, host } = scene;
+      for (let round = 0; round < 4; round++) {
+        const seen = await store.context(talk.id);
+        const run = seen.filter(({ kind }) => kind === "message").slice(-3);
+        host.says(user(`said meanwhile, ${round}`));
+        const newest = toAppendable(host.entries.at(-1) ?? assert.fail());
+        const [folded] = await Promise.all([
+          store.fold(talk.id, run, summary(`round ${round}`)),
+          store.append(talk.id, [newest]),
+        ]);
+        assert.equal(folded.kind, "written");
+        assert.deepEqual((await shownTexts(store, talk.id)).slice(-2), [`round ${round}`, `said meanwhile, ${round}`]);
         await eachOnce(store, talk);
-      }),
-    );
+        await say(store, talk, host, "more", "and more");
+      }
+    });
 
-    it(
-      "a summary as long as its run is refused, whatever it is of, and nothing is changed",
-      talking(subject, 8, async ({ store, talk }) => {
-        await foldPlaces(store, talk.id, [0, 1], "a leaf");
-        await foldPlaces(store, talk.id, [1, 2], "a leaf");
-        const before = await store.conversation(talk.id);
-        for (const run of [(await store.context(talk.id)).slice(0, 2), (await store.context(talk.id)).slice(2)]) {
-          const tokens = tokensOf(run);
-          await refuses("invalid", () => store.fold(talk.id, run, summary("as long", { tokens })));
-          await refuses("invalid", () => store.fold(talk.id, run, summary("longer", { tokens: tokens + 1 })));
-        }
-        assert.deepEqual(await store.conversation(talk.id), before);
-      }),
-    );
+    it("a fold that races a rewind into its run leaves each message of the active branch once", async (scene) => {
+      const { store, talk, host } = scene;
+      const run = (await store.context(talk.id)).slice(2, 6);
+      host.goesBackTo("h-4");
+      host.says(user("another way"));
+      await Promise.all([store.fold(talk.id, run, summary("the way that was left")), deliver(store, talk, host)]);
+      await eachOnce(store, talk);
+    });
 
-    it(
+    it("a summary as long as its run is refused, whatever it is of, and nothing is changed", async (scene) => {
+      const { store, talk } = scene;
+      await foldPlaces(store, talk.id, [0, 1], "a leaf");
+      await foldPlaces(store, talk.id, [1, 2], "a leaf");
+      const before = await store.conversation(talk.id);
+      for (const run of [(await store.context(talk.id)).slice(0, 2), (await store.context(talk.id)).slice(2)]) {
+        const tokens = tokensOf(run);
+        await refuses("invalid", () => store.fold(talk.id, run, summary("as long", { tokens })));
+        await refuses("invalid", () => store.fold(talk.id, run, summary("longer", { tokens: tokens + 1 })));
+      }
+      assert.deepEqual(await store.conversation(talk.id), before);
+    });
+
+    itOn(subject, talking(40))(
       "any runs in any order, planned from what was seen just now or long ago",
-      talking(subject, 40, async ({ store, talk, host }) => {
+      async ({ store, talk, host }) => {
         const random = createRandom(5);
         let seen = await store.context(talk.id);
         const met = { written: 0, stale: 0, refused: 0 };
         for (let step = 0; step < 60; step++) {
           if (random.chance(0.2)) seen = await store.context(talk.id);
           if (random.chance(0.1)) {
-            host.says(user(`step ${step} says something`));
-            await deliver(store, talk, host);
+            await say(store, talk, host, `step ${step} says something`);
           }
           const from = random.below(seen.length);
           const piece = seen.slice(from, from + random.between(1, 6));
@@ -167,7 +157,7 @@ export function testOnce(subject: StoreUnderTest): void {
           await eachOnce(store, talk);
         }
         assert.ok(Math.min(...Object.values(met)) >= 5, JSON.stringify(met));
-      }),
+      },
     );
   });
 }

@@ -11,32 +11,16 @@ import type { Store } from "../../core/ports.ts";
 import { checkSound } from "../lossless.ts";
 import { journalIn } from "../dump.ts";
 import { createHost, toAppendable, user } from "../scripted-host.ts";
-import { deliver, foldPlaces, itOn, nowhere, refuses } from "./ground.ts";
+import { foldPlaces, isOnDisk, itOn, nowhere, numbered, onFile, refuses, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
-import {
-  dump,
-  fileWords,
-  finds,
-  isOnDisk,
-  naming,
-  onFile,
-  onScene,
-  planFor,
-  removeAll,
-  save,
-} from "./old-conversation.ts";
+import { dump, fileWords, finds, naming, onScene, planFor, removeAll, save } from "./old-conversation.ts";
 
 export function testRemove(subject: StoreUnderTest): void {
   const it = itOn(subject, onScene);
 
   describe("removing", () => {
-    it("is stale once a conversation was written to, or is gone, and then nothing was removed", async ({
-      store,
-      path,
-      old,
-      other,
-      host,
-    }) => {
+    it("is stale once a conversation was written to, or is gone, and then nothing was removed", async (scene) => {
+      const { store, path, old, other, host } = scene;
       const plan = await planFor(store, other.id, old.id);
       await store.append(old.id, [toAppendable(host.says(user("one more")))]);
       const before = dump(path);
@@ -47,12 +31,8 @@ export function testRemove(subject: StoreUnderTest): void {
       await refuses("invalid", () => store.remove([]));
     });
 
-    it("is journalled without a word of what was removed, and cannot be taken back", async ({
-      store,
-      path,
-      old,
-      next,
-    }) => {
+    it("is journalled without a word of what was removed, and cannot be taken back", async (scene) => {
+      const { store, path, old, next } = scene;
       const { change } = await removeAll(store, old.id, next.id);
       const steps = await store.journal({ limit: 100 });
       assert.deepEqual(
@@ -101,15 +81,9 @@ export function testRemove(subject: StoreUnderTest): void {
       await checkSound(store);
     });
 
-    it("gives the space back, unless somebody else has the file open: then it is free inside", async ({
-      store,
-      path,
-      old,
-      other,
-      host,
-    }) => {
-      for (let said = 0; said < 400; said++) host.says(user(`${said} ${"many words ".repeat(40)}`));
-      await deliver(store, old, host);
+    it("gives the space back, unless somebody else has the file open: then it is free inside", async (scene) => {
+      const { store, path, old, other, host } = scene;
+      await say(store, old, host, ...numbered(400, (said) => `${said} ${"many words ".repeat(40)}`));
       const second = await subject.open(path);
       const [extent] = await store.extents([old.id]);
       const beside = await removeAll(store, old.id);
@@ -121,12 +95,8 @@ export function testRemove(subject: StoreUnderTest): void {
       assert.equal(alone.reusable, 0);
     });
 
-    it("takes along the files that a removal which was interrupted has left, and no others", async ({
-      store,
-      path,
-      old,
-      other,
-    }) => {
+    it("takes along the files that a removal which was interrupted has left, and no others", async (scene) => {
+      const { store, path, old, other } = scene;
       const filesDir = join(path, "..", "lcm-files");
       const kept = await save(store, other, "words of another file");
       const left = join(filesDir, "4711", "file_00112233445566aa.txt");

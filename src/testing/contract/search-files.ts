@@ -7,19 +7,13 @@ import { describe } from "node:test";
 import type { ConversationId, StoredFile } from "../../core/model.ts";
 import type { NewFile, SearchHit, SearchRequest, Store } from "../../core/ports.ts";
 import { connect } from "../../store/sqlite.ts";
-import { at, itOn, onStore, refuses } from "./ground.ts";
+import { ask as askAnything, at, itOn, newFile, onTalk, refuses } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 const modes = ["regex", "full_text"] as const;
 
-const ask = (pattern: string, more: Partial<SearchRequest> = {}): SearchRequest => ({
-  pattern,
-  mode: "full_text",
-  scope: "files",
-  sort: "recency",
-  limit: 50,
-  ...more,
-});
+const ask = (pattern: string, more: Partial<SearchRequest> = {}): SearchRequest =>
+  askAnything(pattern, { scope: "files", ...more });
 
 const save = async (
   store: Store,
@@ -27,16 +21,7 @@ const save = async (
   content: string,
   name: string | null = null,
   more: Partial<NewFile> = {},
-) =>
-  await store.saveFile({
-    conversation,
-    name,
-    mimeType: null,
-    content,
-    encoding: "utf8",
-    exploration: "pangolin",
-    ...more,
-  });
+) => await store.saveFile(newFile(conversation, content, { name, exploration: "pangolin", ...more }));
 
 /** What the port keeps to itself: where its content lies. */
 function setStorage(path: string, { id }: StoredFile, uri: string): void {
@@ -53,11 +38,10 @@ const names = async (store: Store, request: SearchRequest): Promise<readonly (st
   (await fileHits(store, request)).map(({ name }) => name);
 
 export function testFileSearch(subject: StoreUnderTest): void {
-  const it = itOn(subject, onStore);
+  const it = itOn(subject, onTalk);
 
   describe("searching inside files", () => {
-    it("a hit tells the file, the line and what stands there", async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("a hit tells the file, the line and what stands there", async ({ store, id }) => {
       const log = await save(store, id, "starting\nlistening on port 8080\nready", "server.log");
       await save(store, id, "nothing of the kind");
       for (const mode of modes) {
@@ -81,10 +65,8 @@ export function testFileSearch(subject: StoreUnderTest): void {
       assert.ok(best?.kind === "file" && best.id === log.id && best.score > 0);
     });
 
-    it("finds two-character CJK words, emoji, identifiers, word forms, and either case as the pattern asks", async ({
-      store,
-    }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("finds two-character CJK words, emoji, identifiers, word forms, and either case as the pattern asks", async (scene) => {
+      const { store, id } = scene;
       await save(store, id, "first\n我们用数据库\nshipped 🎉\ngetUserName()\nDatabases MIGRATED twice\nÜberraschung");
       const at = async (pattern: string, mode: SearchRequest["mode"] = "full_text") =>
         await lines(store, ask(pattern, { mode }));
@@ -122,8 +104,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
       }
     });
 
-    it("newest file first, since inclusive, before exclusive", async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("newest file first, since inclusive, before exclusive", async ({ store, id }) => {
       for (const day of ["02", "03", "01"]) {
         const message = { key: day, at: at(`2026-02-${day}T12:00:00.000Z`) };
         await save(store, id, `a quokka on ${day}`, day, { message });
@@ -141,8 +122,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
   describe('guarantee 22, files: no false "no matches"', () => {
     it(
       "a file that cannot be read is counted, and the others are searched",
-      async ({ store, folder }) => {
-        const { id } = await store.open({ sessionId: "s" });
+      async ({ store, folder, id }) => {
         const gone = await save(store, id, "the first quokka", "gone");
         await save(store, id, "the other quokka", "there");
         await rm(join(folder, "lcm-files", gone.storageUri));
@@ -155,8 +135,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
       ["missing_file"],
     );
 
-    it("more places than were asked for are said to be more", async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("more places than were asked for are said to be more", async ({ store, id }) => {
       await save(
         store,
         id,
@@ -169,17 +148,16 @@ export function testFileSearch(subject: StoreUnderTest): void {
       }
     });
 
-    it("what is no pattern, and a limit out of bounds, get the reason, also where there is no file", async ({
-      store,
-    }) => {
+    it("what is no pattern, and a limit out of bounds, get the reason, also where there is no file", async (scene) => {
+      const { store } = scene;
       await refuses("invalid", () => store.search(ask("(unclosed", { mode: "regex" })));
       await refuses("invalid", () => store.search(ask("...")));
       for (const limit of [0, 201, 1.5]) await refuses("invalid", () => store.search(ask("quokka", { limit })));
       await refuses("unavailable", () => store.search(ask("quokka"), { signal: AbortSignal.abort() }));
     });
 
-    it("an expression that takes too long is said to have been stopped; the next search works", async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("an expression that takes too long is said to have been stopped; the next search works", async (scene) => {
+      const { store, id } = scene;
       for (const name of ["one", "two", "three"]) await save(store, id, `${name} ${"a".repeat(20)}!`, name);
       const { hits, caveats } = await store.search(ask("(a+)+$", { mode: "regex" }), { timeoutMs: 1 });
       assert.deepEqual([hits, caveats.map(({ kind }) => kind)], [[], ["time"]]);
@@ -188,8 +166,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
   });
 
   describe("guarantee 26, searching: files stay inside their folder", () => {
-    it("a row that points outside reads nothing, and counts as unreadable", async ({ store, folder, path }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("a row that points outside reads nothing, and counts as unreadable", async ({ store, folder, path, id }) => {
       const file = await save(store, id, "an innocent text");
       const outside = join(folder, "private.txt");
       await writeFile(outside, "the secret quokka");

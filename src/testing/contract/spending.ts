@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import type { CallResult } from "../../core/model.ts";
 import type { CallBounds, Store } from "../../core/ports.ts";
-import { at, compaction, itOn, leafCall, nowhere, onStore, refuses, unbounded } from "./ground.ts";
+import { at, compaction, each, itOn, leafCall, nowhere, onFile, onTalk, refuses, unbounded } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 const later = at("2999-01-01T00:00:00.000Z");
@@ -27,11 +27,10 @@ const refusalOf = async (store: Store, bounds: Partial<CallBounds>, provider = "
 };
 
 export function testSpending(subject: StoreUnderTest): void {
-  const it = itOn(subject, onStore);
+  const it = itOn(subject, onTalk);
 
   describe("guarantee 20, store part: every model call is a row, within a ceiling", () => {
-    it("from before it is made: one that never ends is counted as open", async ({ store }) => {
-      const { id } = await store.open({ sessionId: "s" });
+    it("from before it is made: one that never ends is counted as open", async ({ store, id }) => {
       const first = await begin(store, { conversation: id });
       await begin(store, { purpose: "file" });
       assert.deepEqual(await store.usageSince(ever), {
@@ -73,20 +72,15 @@ export function testSpending(subject: StoreUnderTest): void {
       assert.equal(await refusalOf(store, { callsMax: 0, windowSince: later }), "ceiling");
     });
 
-    it("calls begun at once, by several that have the database open, never pass the ceiling together", async ({
-      store,
-      path,
-    }) => {
-      const other = await subject.open(path);
-      try {
+    it("calls begun at once, by several that have the database open, never pass the ceiling together", async (scene) => {
+      const { store, path } = scene;
+      await onFile(subject, path, async (other) => {
         const begun = await Promise.all(
           Array.from({ length: 20 }, (_, index) => refusalOf(index % 2 === 0 ? store : other, { callsMax: 7 })),
         );
         assert.equal(begun.filter((refusal) => refusal === null).length, 7);
         assert.equal((await store.usageSince(ever)).calls, 7);
-      } finally {
-        await other.close();
-      }
+      });
     });
   });
 
@@ -95,8 +89,7 @@ export function testSpending(subject: StoreUnderTest): void {
       await call(store, "ok");
       assert.deepEqual(await store.openBreakers(ever), []);
       await call(store, "auth", { model: "two" });
-      const [breaker, ...more] = await store.openBreakers(ever);
-      assert.ok(breaker !== undefined);
+      const [breaker = assert.fail(), ...more] = await store.openBreakers(ever);
       assert.deepEqual([breaker.provider, breaker.model, more.length], ["scripted", "two", 0]);
       const refused = await store.beginCall(leafCall(null), { ...unbounded, breakerSince: breaker.at });
       assert.ok(refused.kind === "refused" && refused.refusal === "breaker");
@@ -114,17 +107,13 @@ export function testSpending(subject: StoreUnderTest): void {
       assert.deepEqual(await store.openBreakers(ever), []);
     });
 
-    it("other trouble opens none; each provider has its own; the breaker is told before the ceiling", async ({
-      store,
-    }) => {
+    it("other trouble opens none; each provider has its own; the breaker is told before the ceiling", async (scene) => {
+      const { store } = scene;
       for (const result of ["rate_limit", "overloaded", "timeout", "filtered", "no_credential"] as const) {
         await call(store, result, { provider: result });
       }
       for (const provider of ["b", "a"]) await call(store, "auth", { provider });
-      assert.deepEqual(
-        (await store.openBreakers(ever)).map(({ provider }) => provider),
-        ["a", "b"],
-      );
+      assert.deepEqual(each(await store.openBreakers(ever), "provider"), ["a", "b"]);
       assert.equal(await refusalOf(store, { breakerSince: ever, callsMax: 1 }, "a"), "breaker");
       assert.equal(await refusalOf(store, { breakerSince: ever, callsMax: 1 }, "timeout"), "ceiling");
     });

@@ -3,58 +3,44 @@
 import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { messageFromStore } from "../../core/content.ts";
-import type { Conversation, ConversationId } from "../../core/model.ts";
-import type { Store } from "../../core/ports.ts";
+import type { ConversationId } from "../../core/model.ts";
 import { checkLossless, flattened } from "../lossless.ts";
-import { createHost, turnWithTool, user } from "../scripted-host.ts";
-import type { ScriptedHost } from "../scripted-host.ts";
+import { createHost, turnWithTool } from "../scripted-host.ts";
 import {
-  deliver,
   dissolveAt,
   foldPlaces,
+  further,
   itOn,
   itemOf,
   nowhere,
+  numbered,
   onStore,
   refuses,
+  say,
   shownTexts,
   summary,
 } from "./ground.ts";
-import type { StoreUnderTest } from "./ground.ts";
+import type { SceneOf, StoreUnderTest } from "./ground.ts";
 
-interface Scene {
-  readonly store: Store;
-  /** Two condensed summaries and a leaf over ten messages, and two messages that are not folded. */
-  readonly source: Conversation;
-  readonly giver: ScriptedHost;
-  readonly target: Conversation;
-  readonly taker: ScriptedHost;
-}
+const planted = further(onStore, async ({ store }) => {
+  const source = await store.open({ sessionId: "source" });
+  const giver = createHost("g");
+  for (let turn = 0; turn < 2; turn++)
+    for (const raw of turnWithTool(`c${turn}`, `q${turn}`, `a${turn}`)) giver.says(raw);
+  await say(store, source, giver, "g9", "g10", "g11", "g12");
+  for (const place of [0, 1, 2, 3]) await foldPlaces(store, source.id, [place, place + 1], `leaf ${place}`);
+  await foldPlaces(store, source.id, [0, 1], "condensed 0");
+  await foldPlaces(store, source.id, [1, 2], "condensed 1");
+  const rest = (await store.context(source.id)).slice(2, 4);
+  await store.fold(source.id, rest, summary("leaf 4", { level: "truncated", model: "scripted/one" }));
 
-const planted = (subject: StoreUnderTest, test: (scene: Scene) => Promise<void>) =>
-  onStore(
-    subject,
-    async ({ store }) => {
-      const source = await store.open({ sessionId: "source" });
-      const giver = createHost("g");
-      for (let turn = 0; turn < 2; turn++)
-        for (const raw of turnWithTool(`c${turn}`, `q${turn}`, `a${turn}`)) giver.says(raw);
-      for (const text of ["g9", "g10", "g11", "g12"]) giver.says(user(text));
-      await deliver(store, source, giver);
-      for (const place of [0, 1, 2, 3]) await foldPlaces(store, source.id, [place, place + 1], `leaf ${place}`);
-      await foldPlaces(store, source.id, [0, 1], "condensed 0");
-      await foldPlaces(store, source.id, [1, 2], "condensed 1");
-      const rest = (await store.context(source.id)).slice(2, 4);
-      await store.fold(source.id, rest, summary("leaf 4", { level: "truncated", model: "scripted/one" }));
-
-      const target = await store.open({ sessionId: "target" });
-      const taker = createHost("t");
-      for (const text of ["t1", "t2", "t3"]) taker.says(user(text));
-      await deliver(store, target, taker);
-      await test({ store, source, giver, target, taker });
-    },
-    ["summary_below_normal"],
-  );
+  const target = await store.open({ sessionId: "target" });
+  const taker = createHost("t");
+  await say(store, target, taker, "t1", "t2", "t3");
+  /** Source: two condensed summaries and a leaf over ten messages, and two messages that are not folded. */
+  return { source, giver, target, taker };
+});
+type Scene = SceneOf<typeof planted>;
 
 const inherited = ({ giver }: Scene) =>
   giver.entries.slice(0, 10).flatMap((entry) => (entry.kind === "message" ? [entry.raw] : []));
@@ -70,7 +56,7 @@ const check = async (scene: Scene, copied: ReturnType<typeof inherited>): Promis
   );
 
 export function testTransplant(subject: StoreUnderTest): void {
-  const it = itOn(subject, planted);
+  const it = itOn<Scene>(subject, (on, test) => planted(on, test, ["summary_below_normal"]));
 
   describe("transplanting", () => {
     it("copies the summaries of a context, with all below them, in front of the target's", async (scene) => {
@@ -156,8 +142,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       const empty = await store.open({ sessionId: "empty" });
       await store.transplant({ source: source.id, target: empty.id });
       const host = createHost("e");
-      host.says(user("e1"));
-      await deliver(store, empty, host);
+      await say(store, empty, host, "e1");
       assert.deepEqual(await shownTexts(store, empty.id), ["condensed 0", "condensed 1", "leaf 4", "e1"]);
       const lists = [{ conversation: empty.id, entries: host.entries, inherited: inherited(scene) }];
       await checkLossless(store, lists, { expected: ["summary_below_normal"] });
@@ -185,8 +170,7 @@ export function testTransplant(subject: StoreUnderTest): void {
 
     it("making room moves later items only up to the next gap that takes them", async (scene) => {
       const { store, source, target, taker } = scene;
-      for (const text of ["t4", "t5", "t6", "t7", "t8"]) taker.says(user(text));
-      await deliver(store, target, taker);
+      await say(store, target, taker, "t4", "t5", "t6", "t7", "t8");
       await foldPlaces(store, target.id, [2, 5], "t3 to t6");
       await store.transplant({ source: source.id, target: target.id });
       const places = async () => (await store.context(target.id)).map(({ ordinal }) => ordinal);
@@ -202,8 +186,7 @@ export function testTransplant(subject: StoreUnderTest): void {
 
     it("and in a long context without a gap, all of them, in their order", async (scene) => {
       const { store, source, target, taker } = scene;
-      for (let said = 0; said < 2_300; said++) taker.says(user(`long ${said}`));
-      await deliver(store, target, taker);
+      await say(store, target, taker, ...numbered(2_300, (said) => `long ${said}`));
       await store.transplant({ source: source.id, target: target.id });
       const [, , last] = await store.context(target.id, { limit: 3 });
       assert.ok(last?.kind === "summary");
@@ -217,8 +200,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       await store.transplant({ source: source.id, target: target.id });
       await foldPlaces(store, target.id, [3, 5], "t1 to t3");
       taker.goesBackTo("t-1");
-      taker.says(user("t4"));
-      await deliver(store, target, taker);
+      await say(store, target, taker, "t4");
       assert.deepEqual(await shownTexts(store, target.id), ["condensed 0", "condensed 1", "leaf 4", "t1", "t4"]);
       await check(scene, inherited(scene));
     });

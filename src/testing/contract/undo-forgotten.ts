@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { history } from "../../core/history.ts";
 import { inspect } from "../../core/inspect.ts";
-import type { Conversation, MessageId, SummaryId } from "../../core/model.ts";
+import type { Conversation, SummaryId } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
 import { dumpOf, journalIn } from "../dump.ts";
-import { createHost, user } from "../scripted-host.ts";
-import { deliver, foldPlaces, itOn, shownTexts, summary } from "./ground.ts";
+import { createHost } from "../scripted-host.ts";
+import { foldPlaces, itOn, numbered, say, shownTexts, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import {
   blockedBy,
@@ -17,6 +17,7 @@ import {
   found,
   messageUnder,
   of,
+  onlyBlocker,
   onScene,
   rewrite,
   takeBack,
@@ -31,9 +32,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
     it("something was forgotten since, and what was there before with it", async (scene) => {
       const { store, leaves, talk } = scene;
       const change = await rewrite(store, of(leaves, 5), "leaf anew");
-      const { messages } = (await store.sources([of(leaves, 5)])).get(of(leaves, 5)) ?? assert.fail();
-      const target = { kind: "message", id: of<MessageId>(messages, 0) } as const;
-      await store.forget(talk.id, await store.planForget(talk.id, target));
+      await forget(store, { kind: "message", id: await messageUnder(store, of(leaves, 5)) }, talk.id);
       const obstacles = await blockedBy(scene, change);
       assert.match(obstacles.map(({ message }) => message).join(), /forgotten/);
       const forgotten = (await store.journal({ limit: 1 }))[0]?.change ?? 0;
@@ -44,12 +43,10 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
     it("a secret in its new text was forgotten since", async (scene) => {
       const { store, leaves } = scene;
       const change = await rewrite(store, of(leaves, 5), "leaf with hunter2-of-the-new-text");
-      const target = { kind: "secret", text: "hunter2-of-the-new-text" } as const;
-      await store.forget(null, await store.planForget(null, target));
-      const [obstacle, ...others] = await blockedBy(scene, change);
-      assert.deepEqual(others, []);
-      assert.equal(obstacle?.change, null, "nobody can take that back");
-      assert.match(obstacle?.message ?? "", new RegExp(`^${of(leaves, 5)} was changed since by change .* for good$`));
+      await forget(store, { kind: "secret", text: "hunter2-of-the-new-text" });
+      const obstacle = await onlyBlocker(scene, change);
+      assert.equal(obstacle.change, null, "nobody can take that back");
+      assert.match(obstacle.message, new RegExp(`^${of(leaves, 5)} was changed since by change .* for good$`));
       await rewrite(store, of(leaves, 5), "leaf without it");
     });
 
@@ -60,8 +57,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       const change = await rewrite(store, of(leaves, 5), "leaf anew");
       const undone = await takeBack(store, change);
       await takeBack(store, undone);
-      const target = { kind: "secret", text: secret } as const;
-      await store.forget(null, await store.planForget(null, target));
+      await forget(store, { kind: "secret", text: secret });
       assert.ok(!JSON.stringify(journalIn(scene.path)).includes(secret));
       for (const each of [change, undone]) {
         if ((await store.planUndo(each)).obstacles.length === 0) await store.undo(each);
@@ -213,17 +209,13 @@ async function carrying(
 ): Promise<{ readonly leaf: SummaryId; readonly segments: readonly Conversation[] }> {
   const session = { sessionId: "carrying", sessionKey: "agent:main:carrying" };
   const first = await store.open(session);
-  const host = createHost("k");
-  for (let n = 0; n < 4; n++) host.says(user(`k${n} is what was said`));
-  await deliver(store, first, host);
+  await say(store, first, createHost("k"), ...numbered(4, (n) => `k${n} is what was said`));
   const leaf = await foldPlaces(store, first.id, [0, 1], "confidential words");
   const segments = [
     await store.openSegment({ ...session, sessionId: "second" }, { carryDepth: 0 }),
     await store.openSegment({ ...session, sessionId: "third" }, { carryDepth: 0 }),
   ];
-  const later = createHost("l");
-  for (let n = 0; n < 4; n++) later.says(user(`l${n} is what was said later`));
-  await deliver(store, of(segments, 1), later);
+  await say(store, of(segments, 1), createHost("l"), ...numbered(4, (n) => `l${n} is what was said later`));
   while ((await store.index(100)) > 0);
   return { leaf, segments };
 }

@@ -10,9 +10,9 @@ import type { Store } from "../../core/ports.ts";
 import { assertSameRows, dumpOf, dumpOfContent } from "../dump.ts";
 import { createRandom } from "../random.ts";
 import type { Random } from "../random.ts";
-import { createHost, user } from "../scripted-host.ts";
+import { createHost } from "../scripted-host.ts";
 import type { ScriptedHost } from "../scripted-host.ts";
-import { deliver, foldPlaces, itOn } from "./ground.ts";
+import { foldPlaces, itOn, numbered, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { removeAll } from "./old-conversation.ts";
 import { dissolve, forget, onScene, purge, rewrite, sound, takeBack, transplant } from "./undo-scene.ts";
@@ -117,8 +117,7 @@ async function live(life: Life, step: number): Promise<void> {
   const rarer = { index: 1, segment: 0.7, secret: 0.7, message: 0.7, remove: 0.4 };
   switch (random.weighted({ ...weights, ...rarer })) {
     case "append":
-      for (let n = 0; n < 3; n++) voice.says(user(`said in step ${step}: word${step}x${n}y, and so on`));
-      await deliver(store, place, voice);
+      await say(store, place, voice, ...numbered(3, (n) => `said in step ${step}: word${step}x${n}y, and so on`));
       break;
     case "fold": {
       const from = random.below(Math.max(1, context.length - 1));

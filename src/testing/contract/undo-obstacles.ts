@@ -5,14 +5,16 @@ import { DatabaseSync } from "node:sqlite";
 import { describe } from "node:test";
 import { planUndo } from "../../core/history.ts";
 import { assertSameRows, dumpOfContent } from "../dump.ts";
-import { foldPlaces, itOn, refuses, shownTexts } from "./ground.ts";
+import { each, foldPlaces, itOn, refuses, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { removeAll } from "./old-conversation.ts";
 import {
   blockedBy,
+  blockers,
   dissolve,
   followed,
   of,
+  onlyBlocker,
   onScene,
   purge,
   rewrite,
@@ -33,22 +35,14 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
     it("it was taken back already", async (scene) => {
       const change = await rewrite(scene.store, of(scene.leaves, 5), "leaf anew");
       const undone = await takeBack(scene.store, change);
-      const obstacles = await blockedBy(scene, change);
-      assert.deepEqual(
-        obstacles.map((each) => each.change),
-        [undone],
-      );
+      assert.deepEqual(each(await blockedBy(scene, change), "change"), [undone]);
     });
 
     it("the summary was rewritten again", async (scene) => {
       const { store, leaves } = scene;
       const first = await rewrite(store, of(leaves, 5), "leaf anew");
       const second = await rewrite(store, of(leaves, 5), "leaf anew again");
-      const obstacles = await blockedBy(scene, first);
-      assert.deepEqual(
-        obstacles.map(({ subject: what, change }) => [what, change]),
-        [[of(leaves, 5), second]],
-      );
+      assert.deepEqual(await blockers(scene, first), [[of(leaves, 5), second]]);
       await takeBack(store, second);
       await takeBack(store, first);
     });
@@ -57,11 +51,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       const { store, leaves, condensed } = scene;
       const first = await rewrite(store, of(leaves, 0), "leaf anew");
       const second = await rewrite(store, of(condensed, 0), "condensed anew");
-      const obstacles = await blockedBy(scene, first);
-      assert.deepEqual(
-        obstacles.map(({ subject: what, change }) => [what, change]),
-        [[of(condensed, 0), second]],
-      );
+      assert.deepEqual(await blockers(scene, first), [[of(condensed, 0), second]]);
       await takeBack(store, second);
       await takeBack(store, first);
     });
@@ -70,11 +60,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       const { store, leaves, condensed } = scene;
       const change = await rewrite(store, of(leaves, 0), "leaf anew");
       await rewrite(store, of(condensed, 0), "condensed anew", { change });
-      const obstacles = await blockedBy(scene, change, of(leaves, 0));
-      assert.deepEqual(
-        obstacles.map((each) => [each.subject, each.change]),
-        [[of(condensed, 0), change]],
-      );
+      assert.deepEqual(await blockers(scene, change, of(leaves, 0)), [[of(condensed, 0), change]]);
       await takeBack(store, change, of(condensed, 0));
       await takeBack(store, change, of(leaves, 0));
     });
@@ -136,10 +122,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       const [first, second] = copies.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
       assert.ok(first !== undefined && second !== undefined);
       const rewritten = await rewrite(store, first, "copy anew");
-      assert.deepEqual(
-        (await blockedBy(scene, planted)).map(({ change }) => change),
-        [rewritten],
-      );
+      assert.deepEqual(each(await blockedBy(scene, planted), "change"), [rewritten]);
       await takeBack(store, rewritten);
       const above = await foldPlaces(store, target.id, [0, 1], "over copies");
       assert.ok((await blockedBy(scene, planted)).some(({ cover }) => cover === above));
@@ -160,10 +143,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       const before = dumpOfContent(path);
       const opened = await dissolve(store, talk.id, of(leaves, 5));
       const purged = await purge(store, talk.id, of(leaves, 5));
-      assert.deepEqual(
-        (await blockedBy(scene, opened)).map(({ subject: what, change }) => [what, change]),
-        [[of(leaves, 5), purged]],
-      );
+      assert.deepEqual(await blockers(scene, opened), [[of(leaves, 5), purged]]);
       assert.deepEqual(await followed(store, opened), [`lcm undo ${purged}`]);
       assertSameRows(dumpOfContent(path), before);
     });
@@ -185,9 +165,8 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       const purged = await purge(store, talk.id, leaf);
       const back = await takeBack(store, purged);
       await takeBack(store, opened);
-      const [obstacle, ...others] = await blockedBy(scene, back);
-      assert.deepEqual(others, []);
-      assert.equal(obstacle?.cover, leaf);
+      const obstacle = await onlyBlocker(scene, back);
+      assert.equal(obstacle.cover, leaf);
       assert.match(obstacle.message, new RegExp(`^${leaf} stands in the context of conversation ${talk.id} now$`));
       assert.deepEqual(await followed(store, back), [`lcm dissolve ${talk.id} --summary ${leaf}`]);
       assert.deepEqual(await store.summaries({ ids: [leaf] }), []);
@@ -204,9 +183,8 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       const own = await foldPlaces(store, other.id, [place, place + 1], "of the host's own");
       await dissolve(store, other.id, own);
       await takeBack(store, opened);
-      const [obstacle, ...others] = await blockedBy(scene, planted);
-      assert.deepEqual(others, []);
-      assert.equal(obstacle?.subject, own);
+      const obstacle = await onlyBlocker(scene, planted);
+      assert.equal(obstacle.subject, own);
       assert.deepEqual(await followed(store, planted), [`lcm dissolve ${other.id} --summary ${own} --purge`]);
       assert.deepEqual(await shownTexts(store, other.id), ["g0", "g1", "g2"]);
     });
@@ -216,9 +194,8 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       const planted = await transplant(store, talk.id, other.id);
       const held = await store.messages({ conversation: other.id });
       await removeAll(store, talk.id);
-      const [obstacle, ...others] = await blockedBy(scene, planted);
-      assert.deepEqual(others, []);
-      assert.match(obstacle?.message ?? "", /cannot be taken back: the originals of 12 messages are gone/);
+      const obstacle = await onlyBlocker(scene, planted);
+      assert.match(obstacle.message, /cannot be taken back: the originals of 12 messages are gone/);
       assert.equal((await planUndo(store, planted)).obstacles[0]?.remedy, null);
       assert.deepEqual(await store.messages({ conversation: other.id }), held);
     });
@@ -238,8 +215,8 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       await foldPlaces(store, segment.id, [0, 1], "over what is carried over");
       const planted = await transplant(store, segment.id, other.id);
       const undone = await takeBack(store, planted);
-      const [obstacle] = await blockedBy(scene, undone);
-      assert.match(obstacle?.message ?? "", new RegExp(`lcm transplant ${segment.id} ${other.id}`));
+      const obstacle = await onlyBlocker(scene, undone);
+      assert.match(obstacle.message, new RegExp(`lcm transplant ${segment.id} ${other.id}`));
       assert.ok(!JSON.stringify(await store.journal({ change: undone })).includes("carried over"));
       await transplant(store, segment.id, other.id);
     });
@@ -250,9 +227,8 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       db.close();
       const { change, removed } = await scene.store.sweepOrphans();
       assert.equal(removed, 1);
-      const [obstacle, ...others] = await blockedBy(scene, change ?? 0);
-      assert.deepEqual(others, []);
-      assert.match(obstacle?.message ?? "", /cannot be taken back: it only removed what belonged to nothing/);
+      const obstacle = await onlyBlocker(scene, change ?? 0);
+      assert.match(obstacle.message, /cannot be taken back: it only removed what belonged to nothing/);
     });
   });
 }

@@ -11,9 +11,9 @@ import type { ForgetPlan, Obstacle, PartOf, Store } from "../../core/ports.ts";
 import { assertSameRows, dumpOfContent } from "../dump.ts";
 import { checkSound } from "../lossless.ts";
 import { makeScratch } from "../scratch.ts";
-import { createHost, user } from "../scripted-host.ts";
+import { createHost } from "../scripted-host.ts";
 import type { ScriptedHost } from "../scripted-host.ts";
-import { deliver, foldPlaces, itemOf, summary } from "./ground.ts";
+import { ask, foldPlaces, itemOf, numbered, say, summary } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
 export interface Scene {
@@ -40,8 +40,7 @@ export const onScene =
     try {
       const talk = await store.open({ sessionId: "talk" });
       const host = createHost("h");
-      for (let n = 0; n < 16; n++) host.says(user(`${wordOf(n)} is what was said at some length`));
-      await deliver(store, talk, host);
+      await say(store, talk, host, ...numbered(16, (n) => `${wordOf(n)} is what was said at some length`));
       const leaves: SummaryId[] = [];
       for (let n = 0; n < 6; n++) leaves.push(await foldPlaces(store, talk.id, [n, n + 1], `leaf number ${n}`));
       const condensed = [
@@ -50,8 +49,7 @@ export const onScene =
       ];
       const other = await store.open({ sessionId: "other" });
       const guest = createHost("g");
-      for (const text of ["g0", "g1", "g2"]) guest.says(user(text));
-      await deliver(store, other, guest);
+      await say(store, other, guest, "g0", "g1", "g2");
       while ((await store.index(100)) > 0);
       await test({ store, path, talk, host, leaves, condensed, other, guest });
       await sound(store, expected);
@@ -118,14 +116,30 @@ export async function blockedBy(
   return obstacles;
 }
 
+type Asked = Parameters<typeof blockedBy>;
+
+/** What that is about, and which change to take back first. */
+export const blockers = async (...asked: Asked) =>
+  (await blockedBy(...asked)).map(({ subject, change }) => [subject, change]);
+
+export async function onlyBlocker(...asked: Asked): Promise<Obstacle> {
+  const [obstacle = assert.fail(), ...others] = await blockedBy(...asked);
+  assert.deepEqual(others, []);
+  return obstacle;
+}
+
 /** Of one that is not in the context any more. */
 export async function purge(store: Store, conversation: ConversationId, summary: SummaryId): Promise<number> {
   const outcome = await store.dissolve({ conversation, summary, ordinal: null, purge: true });
   return outcome.kind === "written" ? outcome.change : assert.fail(outcome.reason);
 }
 
-export async function forget(store: Store, target: ForgetPlan["target"]): Promise<void> {
-  const outcome = await store.forget(null, await store.planForget(null, target));
+export async function forget(
+  store: Store,
+  target: ForgetPlan["target"],
+  within: ConversationId | null = null,
+): Promise<void> {
+  const outcome = await store.forget(within, await store.planForget(within, target));
   assert.equal(outcome.kind, "written");
 }
 
@@ -170,8 +184,7 @@ export async function followed(store: Store, change: number): Promise<readonly s
 
 /** Which summaries are found by a word, and which messages. */
 export async function found(store: Store, pattern: string): Promise<readonly string[]> {
-  const request = { pattern, mode: "full_text", scope: "both", sort: "recency", limit: 200 } as const;
-  return (await store.search(request)).hits.map(({ id }) => String(id)).toSorted();
+  return (await store.search(ask(pattern, { limit: 200 }))).hits.map(({ id }) => String(id)).toSorted();
 }
 
 /** Times are told to the millisecond: what follows is later than what came before. */

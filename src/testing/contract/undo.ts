@@ -7,7 +7,7 @@ import type { Store } from "../../core/ports.ts";
 import { assertSameRows, dumpOfContent, journalIn } from "../dump.ts";
 import { checkLossless } from "../lossless.ts";
 import { user } from "../scripted-host.ts";
-import { deliver, foldPlaces, itOn, refuses, shownTexts } from "./ground.ts";
+import { deliver, each, foldPlaces, itOn, refuses, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { removeAll } from "./old-conversation.ts";
 import { blockedBy, dissolve, found, of, onScene, rewrite, sound, takeBack, tick, transplant } from "./undo-scene.ts";
@@ -65,11 +65,8 @@ export function testUndo(subject: StoreUnderTest): void {
       });
     });
 
-    it("what a change did to one summary, the rest of it stays and can be taken back later", async ({
-      store,
-      path,
-      leaves,
-    }) => {
+    it("what a change did to one summary, the rest of it stays and can be taken back later", async (scene) => {
+      const { store, path, leaves } = scene;
       const before = dumpOfContent(path);
       const change = await rewrite(store, of(leaves, 4), "leaf 4 anew", { operation: "repair" });
       await rewrite(store, of(leaves, 5), "leaf 5 anew", { operation: "repair", change });
@@ -120,11 +117,8 @@ export function testUndo(subject: StoreUnderTest): void {
       });
     });
 
-    it("a purged summary comes back under another number of search if its own was given away", async ({
-      store,
-      talk,
-      condensed,
-    }) => {
+    it("a purged summary comes back under another number of search if its own was given away", async (scene) => {
+      const { store, talk, condensed } = scene;
       const change = await dissolve(store, talk.id, of(condensed, 1), true);
       const newer = await foldPlaces(store, talk.id, [3, 4], "taken meanwhile");
       while ((await store.index(100)) > 0);
@@ -154,14 +148,8 @@ export function testUndo(subject: StoreUnderTest): void {
       assert.equal((await scene.store.conversation(empty.id))?.lastMessageAt, null);
     });
 
-    it("one change after the other, newest first, back to the beginning", async ({
-      store,
-      path,
-      talk,
-      other,
-      leaves,
-      condensed,
-    }) => {
+    it("one change after the other, newest first, back to the beginning", async (scene) => {
+      const { store, path, talk, other, leaves, condensed } = scene;
       const before = dumpOfContent(path);
       const changes = [
         await rewrite(store, of(leaves, 0), "leaf 0 anew"),
@@ -225,10 +213,8 @@ export function testUndo(subject: StoreUnderTest): void {
   });
 
   describe("changes", () => {
-    it("taken back, done again and taken back again: each says at every step whether it holds", async ({
-      store,
-      leaves,
-    }) => {
+    it("taken back, done again and taken back again: each says at every step whether it holds", async (scene) => {
+      const { store, leaves } = scene;
       const states = async (): Promise<readonly string[]> =>
         (await history(store)).map(({ state, undoneBy }) => [state, ...undoneBy].join(" ")).toReversed();
       const first = await rewrite(store, of(leaves, 5), "leaf anew");
@@ -245,12 +231,8 @@ export function testUndo(subject: StoreUnderTest): void {
       assert.equal((await store.summaries({ ids: [of(leaves, 5)] }))[0]?.text, "leaf anew");
     });
 
-    it("are numbered 1, 2, 3 however many steps they have, and no number is given twice", async ({
-      store,
-      talk,
-      other,
-      leaves,
-    }) => {
+    it("are numbered 1, 2, 3 however many steps they have, and no number is given twice", async (scene) => {
+      const { store, talk, other, leaves } = scene;
       const first = await rewrite(store, of(leaves, 4), "leaf 4 anew");
       await rewrite(store, of(leaves, 5), "leaf 5 anew", { change: first });
       const second = await transplant(store, talk.id, other.id);
@@ -261,10 +243,7 @@ export function testUndo(subject: StoreUnderTest): void {
       const [shown] = await store.context(other.id);
       assert.ok(shown?.kind === "summary");
       assert.equal(await dissolve(store, other.id, shown.id), 5);
-      assert.deepEqual(
-        (await store.journal({})).map(({ change }) => change),
-        [5, 4, 2],
-      );
+      assert.deepEqual(each(await store.journal({}), "change"), [5, 4, 2]);
     });
   });
 }

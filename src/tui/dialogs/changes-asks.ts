@@ -6,20 +6,23 @@
 
 import type { Dissolution, DissolveRequest } from "../../core/dissolve.ts";
 import type { Change, PlannedUndo } from "../../core/history.ts";
-import { mustFind } from "../../core/compact.ts";
+import { mustFind } from "../../core/recall.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation, ConversationId } from "../../core/model.ts";
+import type { Mending } from "../../core/ports.ts";
 import type { Transplantation } from "../../core/transplant.ts";
 import type { ChangeInShort } from "../../show/changes.ts";
 import { undoneWords } from "../../show/changes.ts";
 import { dissolvedWords } from "../../show/dissolution.ts";
 import { transplantedWords } from "../../show/transplantation.ts";
+import { reads } from "../port.ts";
 import type { Doing } from "../port.ts";
 
 export type ChangeRequest =
   | (Required<DissolveRequest> & { readonly kind: "dissolve" })
   | { readonly kind: "transplant"; readonly source: ConversationId; readonly target: ConversationId }
-  | { readonly kind: "undo"; readonly change: number };
+  | { readonly kind: "undo"; readonly change: number }
+  | { readonly kind: "fix"; readonly conversation: ConversationId };
 
 export type PlannedChange =
   | { readonly kind: "dissolve"; readonly plan: Dissolution }
@@ -29,12 +32,19 @@ export type PlannedChange =
       readonly source: Conversation;
       readonly target: Conversation;
     }
-  | { readonly kind: "undo"; readonly plan: PlannedUndo };
+  | { readonly kind: "undo"; readonly plan: PlannedUndo }
+  /** Null where there is nothing to set right. */
+  | { readonly kind: "fix"; readonly plan: Mending | null };
 
 type Applied =
   | { readonly kind: "applied"; readonly words: string }
   /** What was shown no longer holds, and nothing was changed. */
   | { readonly kind: "planned again"; readonly planned: PlannedChange };
+
+interface ChangesAsked {
+  readonly conversation: ConversationId | null;
+  readonly limit: number;
+}
 
 export interface Changes {
   readonly rows: readonly ChangeInShort[];
@@ -47,9 +57,7 @@ export interface ChangeSteps {
 }
 
 export const changesAsks = {
-  async planChange({ request }: { readonly request: ChangeRequest }, { port }: Doing): Promise<PlannedChange> {
-    return await planned(await port.reading(), request);
-  },
+  planChange: reads(async (lcm, { request }: { readonly request: ChangeRequest }) => await planned(lcm, request)),
 
   async applyChange(
     { request, planned: shown }: { readonly request: ChangeRequest; readonly planned: PlannedChange },
@@ -74,30 +82,22 @@ export const changesAsks = {
   },
 
   /** Conversations to copy into, newest first. */
-  async transplantTargets(
-    { source }: { readonly source: ConversationId },
-    { port }: Doing,
-  ): Promise<readonly Conversation[]> {
-    const { store } = await port.reading();
-    return (await store.conversations()).filter(({ id }) => id !== source);
-  },
+  transplantTargets: reads(async ({ store }, { source }: { readonly source: ConversationId }) =>
+    (await store.conversations()).filter(({ id }) => id !== source),
+  ),
 
-  async changes(
-    { conversation, limit }: { readonly conversation: ConversationId | null; readonly limit: number },
-    { port }: Doing,
-  ): Promise<Changes> {
-    const lcm = await port.reading();
+  changes: reads(async (lcm, { conversation, limit }: ChangesAsked): Promise<Changes> => {
     const found = await lcm.history({ ...(conversation === null ? {} : { conversation }), limit: limit + 1 });
     return { rows: found.slice(0, limit).map(inShort), isMore: found.length > limit };
-  },
+  }),
 
   /** One step by step; as many of its texts as a person would read. Null if there is none of this number. */
-  async changeSteps({ change: number }: { readonly change: number }, { port }: Doing): Promise<ChangeSteps | null> {
-    const [change] = await (await port.reading()).history({ change: number });
+  changeSteps: reads(async (lcm, { change: number }: { readonly change: number }): Promise<ChangeSteps | null> => {
+    const [change] = await lcm.history({ change: number });
     if (change === undefined) return null;
     const steps = change.steps.slice(0, stepsWithin(change.steps));
     return { change: { ...change, steps }, stepsLeft: change.steps.length - steps.length };
-  },
+  }),
 };
 
 // ── Planning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -119,6 +119,10 @@ async function planned(lcm: Lcm, request: ChangeRequest): Promise<PlannedChange>
       const steps = undoing.steps.map((step) => ({ ...step, texts: null }));
       return { kind: "undo", plan: { ...plan, undoing: { ...undoing, steps } } };
     }
+    case "fix": {
+      const [plan = null] = (await lcm.planFix(request.conversation)).conversations;
+      return { kind: "fix", plan };
+    }
   }
 }
 
@@ -138,6 +142,8 @@ function effectOf(change: PlannedChange): readonly unknown[] {
     }
     case "undo":
       return [change.plan];
+    case "fix":
+      return [{ ...change.plan, revision: 0 }];
   }
 }
 
@@ -165,6 +171,11 @@ async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<str
       if (done.kind !== "undone") return null;
       const words = undoneWords(change.plan);
       return again === null ? withWayBack(words, done.change) : `${words} · t copies them again`;
+    }
+    case "fix": {
+      const done = change.plan && (await lcm.store.mend(change.plan));
+      if (done?.kind !== "written") return null;
+      return withWayBack(`conversation ${change.plan?.conversation} is set right`, done.change);
     }
   }
 }

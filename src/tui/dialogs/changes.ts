@@ -12,7 +12,6 @@ export const dissolveModule = createPlan<"dissolve">({
   keys: [
     {
       keys: ["x"],
-      action: "purge",
       short: "purge",
       says: "remove the summary's text too, or keep it after all",
       when: ({ phase }) => phase.kind !== "applying",
@@ -36,7 +35,6 @@ export const undoModule = createPlan<"undo">({
   keys: [
     {
       keys: ["u"],
-      action: "thatFirst",
       short: "that first",
       says: "look at the change that has to be taken back first",
       when: (state) => firstInTheWay(state) !== null,
@@ -46,6 +44,13 @@ export const undoModule = createPlan<"undo">({
       }),
     },
   ],
+});
+
+/** Setting right what follows from other rows, as `lcm doctor --fix` does. */
+export const fixModule = createPlan<"fix">({
+  name: "Set right",
+  title: ({ request: { conversation } }) => `set right conversation ${conversation}`,
+  request: (place) => place,
 });
 
 /** The change that has to be taken back before this one, if there is one. */

@@ -56,10 +56,7 @@ type Event = LayerEvent;
 type DissolveDialog = Planning<"dissolve">;
 
 const request: ChangeRequest = { kind: "dissolve", conversation, summary, purge: false };
-const press = (action: string): Event => ({
-  kind: "action",
-  action,
-});
+const press = (name: string): Event => ({ kind: "pressed", name });
 const told = (planned: PlannedChange): Event => ({
   kind: "answer",
   answer: { kind: "planChange", ask: { kind: "planChange", request }, told: planned },
@@ -92,7 +89,7 @@ function after(...events: readonly Event[]): Step<DissolveDialog> {
 }
 
 const drawn = (state: DissolveDialog): string => dissolveModule.draw(state, frame).join("\n");
-const apply = dissolveModule.keys.find(({ action }) => action === "apply");
+const apply = dissolveModule.keys.find(({ keys }) => keys.includes("y"));
 const whyNotApply = (state: DissolveDialog): string | null => apply?.disabled?.(state, frame) ?? null;
 
 describe("a plan, then yes or no", () => {
@@ -107,19 +104,19 @@ describe("a plan, then yes or no", () => {
   it("cannot be applied before it is shown, nor while something else is planned", () => {
     assert.equal(whyNotApply(opened()), "it is still being planned");
     assert.equal(whyNotApply(after(told(dissolution("a"))).state), null);
-    const { state, asks } = after(told(dissolution("a")), press("purge"));
+    const { state, asks } = after(told(dissolution("a")), press("x"));
     assert.equal(whyNotApply(state), "it is still being planned");
     assert.match(drawn(state), /"a"[^]*planning …/, "what was shown stays until then");
     assert.deepEqual(
       asks?.map((ask) => ("request" in ask ? ask.request : null)),
       [{ ...request, purge: true }],
     );
-    assert.deepEqual(after(press("apply")).asks, undefined);
+    assert.deepEqual(after(press("y")).asks, undefined);
   });
 
   it("applies what is shown", () => {
     const plan = dissolution("a");
-    const { asks } = after(told(plan), press("apply"));
+    const { asks } = after(told(plan), press("y"));
     assert.deepEqual(asks, [{ kind: "applyChange", slot: "change", request, planned: plan }]);
   });
 
@@ -127,12 +124,8 @@ describe("a plan, then yes or no", () => {
     const [plan, other] = [dissolution("a"), dissolution("a", 7)];
     assert.doesNotMatch(drawn(after(told(plan), told(plan)).state), /planned again/);
     assert.match(drawn(after(told(plan), told(other)).state), /it changed meanwhile/);
-    assert.match(drawn(after(told(plan), press("apply"), applied(other)).state), /it changed meanwhile/);
-    assert.doesNotMatch(
-      drawn(after(told(plan), press("purge"), told(other)).state),
-      /planned again/,
-      "it was asked for",
-    );
+    assert.match(drawn(after(told(plan), press("y"), applied(other)).state), /it changed meanwhile/);
+    assert.doesNotMatch(drawn(after(told(plan), press("x"), told(other)).state), /planned again/, "it was asked for");
   });
 
   it("plans again when the database changed, but not while it is being applied", () => {
@@ -145,21 +138,21 @@ describe("a plan, then yes or no", () => {
       after(failed, { kind: "returned" }).asks?.map(({ kind }) => kind),
       ["planChange"],
     );
-    assert.equal(after(told(plan), press("apply"), { kind: "changed" }).asks, undefined);
+    assert.equal(after(told(plan), press("y"), { kind: "changed" }).asks, undefined);
   });
 
   it("shows why it cannot be done, and then only goes back", () => {
     const { state } = after(failed);
     assert.match(drawn(state), /it is in no context\s+`lcm dag 1` shows it[^]*esc goes back/);
     assert.equal(apply?.when?.(state), false);
-    assert.equal(after(failed, press("apply")).asks, undefined);
-    assert.deepEqual(after(failed, press("cancel")).go, { kind: "back" });
+    assert.equal(after(failed, press("y")).asks, undefined);
+    assert.deepEqual(after(failed, press("n")).go, { kind: "back" });
   });
 
   it("can be cancelled until it is written, and then says that it is too late", () => {
-    const begun = [told(dissolution("a")), press("apply")];
-    assert.deepEqual(after(...begun, progress(0), press("cancel")).go, { kind: "back" });
-    const late = after(...begun, progress(1), press("cancel"));
+    const begun = [told(dissolution("a")), press("y")];
+    assert.deepEqual(after(...begun, progress(0), press("n")).go, { kind: "back" });
+    const late = after(...begun, progress(1), press("n"));
     assert.equal(late.go, undefined);
     assert.match(late.notice?.text ?? "", /too late to cancel/);
     const done = after(...begun, progress(1), applied(null));
@@ -171,7 +164,7 @@ describe("a plan, then yes or no", () => {
     const low = frameOf(60, 6);
     let { state } = after(told(dissolution("a", 5, false, 12)));
     assert.match(dissolveModule.draw(state, low).join("\n"), /Dissolve it\?/);
-    ({ state } = advance(dissolveModule, state, press("last"), low));
+    ({ state } = advance(dissolveModule, state, press("G"), low));
     const end = dissolveModule.draw(state, low).join("\n");
     assert.match(end, /\+100%[^]*100%[^]*Dissolve it\?/);
     ({ state } = advance(dissolveModule, state, { kind: "wheel", lines: -100, column: 0, row: 0 }, low));
@@ -182,7 +175,7 @@ describe("a plan, then yes or no", () => {
     const plans = ["a", "b", "c"].map((opening) => dissolution(opening));
     const event = fc.oneof(
       fc.constantFrom(...plans.map(told), ...plans.map(applied), applied(null), failed, progress(0), progress(1)),
-      fc.constantFrom<Event>(press("apply"), press("purge"), press("cancel"), press("down")),
+      fc.constantFrom<Event>(press("y"), press("x"), press("n"), press("down")),
       fc.constantFrom<Event>({ kind: "changed" }, { kind: "returned" }, { kind: "resized" }),
     );
     fc.assert(
@@ -194,7 +187,7 @@ describe("a plan, then yes or no", () => {
           state = step.state;
           for (const ask of step.asks ?? []) {
             if (ask.kind !== "applyChange") continue;
-            assert.equal(each.kind === "action" && each.action, "apply");
+            assert.equal(each.kind === "pressed" && each.name, "y");
             assert.ok(before.phase.kind === "asking" && ask.planned === before.phase.planned);
           }
         }

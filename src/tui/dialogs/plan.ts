@@ -6,13 +6,14 @@
 import { wrapTextWithAnsi } from "@earendil-works/pi-tui";
 import { obstacleLines, undoLines, undoRefusal } from "../../show/changes.ts";
 import { dissolutionLines } from "../../show/dissolution.ts";
-import type { Page } from "../../show/page.ts";
+import { mendingLines } from "../../show/findings.ts";
+import type { Page } from "../../show/render.ts";
 import { breakLines, harmless } from "../../show/render.ts";
 import { transplantationLines } from "../../show/transplantation.ts";
 import type { Asking, Binding, Frame, Module, Place, Step } from "../contract.ts";
 import { ends, fitAll, spinner } from "../draw.ts";
 import { createScroll, scrolled } from "../list.ts";
-import type { Progress } from "../port.ts";
+import type { Progress, Trouble } from "../port.ts";
 import { isSameChange } from "./changes-asks.ts";
 import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";
 
@@ -26,17 +27,12 @@ export interface Planning<K extends Kind = Kind> {
   readonly top: number;
 }
 
-interface Refusal {
-  readonly message: string;
-  readonly hint: string | null;
-}
-
 type Phase =
   /** `shown`: what was planned before something else was asked for. */
   | { readonly kind: "planning"; readonly shown: PlannedChange | null }
   /** `isAgain`: it is not what was shown first. */
   | { readonly kind: "asking"; readonly planned: PlannedChange; readonly isAgain: boolean }
-  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "refused"; readonly refusal: Trouble }
   | { readonly kind: "applying"; readonly planned: PlannedChange; readonly progress: Progress };
 
 /** One slot for all: what is planned no longer matters once it is applied. */
@@ -82,7 +78,6 @@ export function createPlan<K extends Kind>({ name, title, request, keys = [] }: 
     keys: [
       {
         keys: ["y", "enter"],
-        action: "apply",
         short: "apply",
         says: "do what is shown, after a backup",
         changes: true,
@@ -90,7 +85,7 @@ export function createPlan<K extends Kind>({ name, title, request, keys = [] }: 
         disabled: ({ phase }) => whyNotYet[phase.kind],
         does: apply,
       },
-      { keys: ["n", "escape", "q"], action: "cancel", says: "go back without changing anything", does: cancel },
+      { keys: ["n", "escape", "q"], says: "go back without changing anything", does: cancel },
       ...scroll.keys,
       ...keys,
     ],
@@ -133,10 +128,12 @@ const isRefused = (phase: Phase): boolean =>
   phase.kind === "refused" || (phase.kind === "asking" && refusalIn(phase.planned) !== null);
 
 /** Why what is planned cannot be done; null where it can. */
-function refusalIn(planned: PlannedChange): Refusal | null {
+function refusalIn(planned: PlannedChange): Trouble | null {
   if (planned.kind === "undo" && planned.plan.obstacles.length > 0) return undoRefusal(planned.plan);
   if (planned.kind === "transplant" && planned.plan.summaries.length === 0)
     return { message: "there is nothing to transplant", hint: null };
+  if (planned.kind === "fix" && planned.plan === null)
+    return { message: "there is nothing to set right without a decision", hint: null };
   return null;
 }
 
@@ -208,6 +205,8 @@ function linesOf(planned: PlannedChange, page: Page): readonly string[] {
         ...undoLines(page, planned.plan),
         ...(planned.plan.obstacles.length === 0 ? [] : ["", ...obstacleLines(page, planned.plan)]),
       ];
+    case "fix":
+      return planned.plan === null ? [] : mendingLines(page, planned.plan);
   }
 }
 
@@ -219,7 +218,7 @@ function broken(line: string, { columns }: Page): readonly string[] {
 }
 
 /** Commands are kept whole, where they fit in a line. */
-const refusalLines = ({ message, hint }: Refusal, { paint, typed, columns }: Page): readonly string[] => [
+const refusalLines = ({ message, hint }: Trouble, { paint, typed, columns }: Page): readonly string[] => [
   ...breakLines(harmless(message), columns).map(paint.caution),
   ...(hint === null ? [] : breakLines(harmless(typed(hint)), columns).map(paint.soft)),
 ];
@@ -262,5 +261,7 @@ function questionOf(request: ChangeRequest): string {
       return "Copy them?";
     case "undo":
       return "Take it back?";
+    case "fix":
+      return "Set it right?";
   }
 }

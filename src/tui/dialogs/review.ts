@@ -9,16 +9,16 @@ import { missingModel } from "../../core/rewrite.ts";
 import type { PlannedRewrite } from "../../core/rewrite.ts";
 import { formatCount, timestampToMs } from "../../core/text.ts";
 import { diffLines, unifiedDiff } from "../../show/diff.ts";
-import type { Page } from "../../show/page.ts";
 import { textLines } from "../../show/passages.ts";
 import { breakLines, oneLine, plural, widthOf, wrap } from "../../show/render.ts";
-import type { Paint } from "../../show/render.ts";
+import type { Page, Paint } from "../../show/render.ts";
 import { aboveWords, changeOf, kindWords, rangeWords } from "../../show/rewriting.ts";
 import type { Ask } from "../asks.ts";
 import type { Asking, Binding, Frame, LayerEvent, Step } from "../contract.ts";
 import { beside, ends, fitAll, laidOutOnce, place, spinner } from "../draw.ts";
 import { scrolled } from "../list.ts";
 import type { Scroll } from "../keys.ts";
+import type { Trouble } from "../port.ts";
 import type { Drafted, PlannedWork } from "./rewrite-asks.ts";
 
 export interface Review {
@@ -84,7 +84,6 @@ export const reviewKeys = <S extends Dialog>(
   ({
     apply: {
       keys: ["y", "enter"],
-      action: "apply",
       short: "apply",
       says: "put the new text in place",
       changes: true,
@@ -92,7 +91,6 @@ export const reviewKeys = <S extends Dialog>(
     },
     retry: {
       keys: ["enter"],
-      action: "retry",
       short: "again",
       says: "try again what did not work",
       changes: true,
@@ -102,7 +100,6 @@ export const reviewKeys = <S extends Dialog>(
     },
     diff: {
       keys: ["d"],
-      action: "diff",
       short: "diff",
       says: "show what changes as a diff, or both texts again",
       ...ofReview<S>((state, review) => ({
@@ -287,12 +284,6 @@ export function waitingWords(
 }
 
 export const promptWords = ({ depth }: PlannedRewrite): string => `(${depth === 0 ? "leaf" : `d${depth}`} prompt)`;
-
-/** What stands in the way, and what can be done about it. */
-export interface Trouble {
-  readonly message: string;
-  readonly hint: string | null;
-}
 
 export const uselessTrouble = (reason: string): Trouble => ({
   message: `the answer is of no use: ${reason}`,

@@ -3,7 +3,7 @@
  * only that is cut short by whoever cancels: what is applied is applied whole, and exactly as it was seen.
  */
 
-import { mustFind } from "../../core/compact.ts";
+import { mustFind } from "../../core/recall.ts";
 import { LcmError } from "../../core/errors.ts";
 import type { Finding } from "../../core/inspect.ts";
 import { createLcm } from "../../core/lcm.ts";

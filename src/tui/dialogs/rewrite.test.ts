@@ -91,7 +91,7 @@ const draftOf = (old: string, now: string): Extract<Drafting, { readonly kind: "
 };
 
 type Event = LayerEvent;
-const act = (action: string): Event => ({ kind: "action", action });
+const act = (name: string): Event => ({ kind: "pressed", name });
 const answer = (told: Answer): Event => ({ kind: "answer", answer: told });
 const draftAsk: Ask<"rewriteDraft"> = { kind: "rewriteDraft", target, isFresh: false };
 const previewed = (source = "a source"): Event =>
@@ -110,13 +110,13 @@ const screen = (state: RewriteDialog, in_: Frame = frame): string => rewriteModu
 const ways = (old: string, now: string): Readonly<Record<string, readonly Event[]>> => ({
   reading: [],
   preview: [previewed(now)],
-  "in flight": [previewed(now), act("send")],
-  review: [previewed(now), act("send"), drafted(old, now)],
-  diff: [previewed(now), act("send"), drafted(old, now), act("diff")],
-  applying: [previewed(now), act("send"), drafted(old, now), act("apply")],
+  "in flight": [previewed(now), act("enter")],
+  review: [previewed(now), act("enter"), drafted(old, now)],
+  diff: [previewed(now), act("enter"), drafted(old, now), act("d")],
+  applying: [previewed(now), act("enter"), drafted(old, now), act("y")],
   trouble: [
     previewed(now),
-    act("send"),
+    act("enter"),
     answer({ kind: "rewriteDraft", ask: draftAsk, told: { kind: "unusable", reason: now } }),
   ],
 });
@@ -148,10 +148,10 @@ describe("the dialog that rewrites one summary", () => {
     const long = (word: string): string => Array.from({ length: 60 }, (_, line) => `${word} ${line}`).join("\n");
     const events = ways(long("old"), `${long("new")}\n${long("more")}`)["review"] ?? [];
     for (const columns of [74, 114]) {
-      const end = screen(play([...events, act("last")], frameOf(columns, 19)).state, frameOf(columns, 19));
+      const end = screen(play([...events, act("G")], frameOf(columns, 19)).state, frameOf(columns, 19));
       assert.match(end, /old 59/);
       assert.match(end, /more 59/);
-      const down = screen(play([...events, act("textDown")], frameOf(columns, 19)).state, frameOf(columns, 19));
+      const down = screen(play([...events, act("J")], frameOf(columns, 19)).state, frameOf(columns, 19));
       assert.match(down, /old 1\b/);
       assert.match(down, /new 1\b/);
       assert.doesNotMatch(down, /(old|new) 0\b/);
@@ -165,7 +165,7 @@ describe("the dialog that rewrites one summary", () => {
       assert.equal(rewriteModule.isBusy?.(state), false, phase);
       const ways_ = rewriteModule.keys.filter(({ keys, when }) => keys.includes("escape") && when?.(state));
       assert.equal(ways_.length, 1, phase);
-      assert.deepEqual(play([...events, act("cancel")]).go, { kind: "back" }, phase);
+      assert.deepEqual(play([...events, act("escape")]).go, { kind: "back" }, phase);
     }
   });
 
@@ -174,7 +174,7 @@ describe("the dialog that rewrites one summary", () => {
     const step = play([
       ...(ways("a", "b")["applying"] ?? []),
       { kind: "progress", ask: draftAsk, progress },
-      act("cancel"),
+      act("escape"),
     ]);
     assert.equal(step.go, undefined);
     assert.match(step.notice?.text ?? "", /too late/);

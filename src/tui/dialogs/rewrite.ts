@@ -7,7 +7,7 @@ import type { SummaryId } from "../../core/model.ts";
 import { missingModel } from "../../core/rewrite.ts";
 import type { PlannedRewrite } from "../../core/rewrite.ts";
 import { formatCount } from "../../core/text.ts";
-import type { Page } from "../../show/page.ts";
+import type { Page } from "../../show/render.ts";
 import { textLines } from "../../show/passages.ts";
 import { facts, plural } from "../../show/render.ts";
 import { callLines, modelLines } from "../../show/summariser.ts";
@@ -83,7 +83,6 @@ export const rewriteModule: Module<RewriteDialog> = {
   keys: [
     {
       keys: ["enter"],
-      action: "send",
       short: "send",
       says: "have the model write it anew, or show the draft that is kept",
       changes: true,
@@ -96,7 +95,6 @@ export const rewriteModule: Module<RewriteDialog> = {
     own.diff,
     {
       keys: ["f"],
-      action: "fresh",
       short: "ask anew",
       says: "ask for another text, although there is one",
       changes: true,
@@ -107,7 +105,6 @@ export const rewriteModule: Module<RewriteDialog> = {
     },
     {
       keys: ["n", "escape", "q"],
-      action: "discard",
       short: "discard",
       says: "leave the old text in place",
       ...ofReview((state) =>
@@ -116,7 +113,6 @@ export const rewriteModule: Module<RewriteDialog> = {
     },
     {
       keys: ["escape", "q", "n"],
-      action: "cancel",
       short: "cancel",
       says: "stop, and change nothing",
       when: during("plan", "in flight", "applying", "trouble"),
@@ -227,17 +223,16 @@ function drawPreview(state: RewriteDialog, frame: Frame): readonly string[] {
 
 /** The facts above, as much of the source as there is room for, and what is going on below. */
 function previewOn(state: RewriteDialog, frame: Frame) {
-  const { preview, phase } = state;
+  const { preview } = state;
   if (preview === null) return { above: [], source: [], rows: 0, below: [] };
-  const { plan } = preview;
-  const [target] = plan.targets;
+  const [target] = preview.plan.targets;
   const above = target === undefined ? [] : aboutLines(target, preview, frame);
   const below = footOf(state, frame);
   // Where there is no room for all of it, the question is seen.
   const room = frame.rows - below.length;
   const rows = Math.max(0, room - above.length - 1);
   const lines = target === undefined || rows < 1 ? [] : sourceLines(preview, frame);
-  return { above: above.slice(0, room), source: lines, rows: lines.length === 0 ? 0 : rows, below, phase };
+  return { above: above.slice(0, room), source: lines, rows: lines.length === 0 ? 0 : rows, below };
 }
 
 const sourceLines = laidOutOnce(({ source, isWhole }: RewritePreview, page) =>

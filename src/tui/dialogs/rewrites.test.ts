@@ -79,7 +79,7 @@ function draftOf(
 }
 
 type Event = LayerEvent;
-const act = (action: string): Event => ({ kind: "action", action });
+const act = (name: string): Event => ({ kind: "pressed", name });
 const answer = (told: Answer): Event => ({ kind: "answer", answer: told });
 
 type Played = Step<RewritesDialog>;
@@ -112,26 +112,26 @@ describe("the dialog that rewrites many", () => {
   it("asks as the spec does, and says at the end what it came to", () => {
     const step = planned(plannedOf(25, 10, 2, 1));
     assert.match(screen(step), /Rewrite 38 summaries \(25 leaves, 10 d1, 2 d2, 1 d3\)\?/);
-    let next = update(step, act("all"));
+    let next = update(step, act("A"));
     for (let left = 38; left > 0; left--) next = answered(answered(next, "new"), written());
     assert.deepEqual(next.go, { kind: "back" });
     assert.equal(next.notice?.text, "Rewrote 38 summaries. Total: 38,000t → 34,200t (-3,800) · u takes it back");
   });
 
   it("makes one change of all that is applied, and calls a repair a repair", () => {
-    const first = answered(update(planned(plannedOf(2), null), act("start")), "new");
-    const applying = update(first, act("apply"));
+    const first = answered(update(planned(plannedOf(2), null), act("y")), "new");
+    const applying = update(first, act("y"));
     const [ask] = applying.asks ?? [];
     assert.deepEqual(ask?.kind === "rewriteApply" && ask.partOf, { operation: "repair" });
-    const second = update(answered(answered(applying, written(7)), "new"), act("apply"));
+    const second = update(answered(answered(applying, written(7)), "new"), act("y"));
     const [later] = second.asks ?? [];
     assert.deepEqual(later?.kind === "rewriteApply" && later.partOf, { operation: "repair", change: 7 });
   });
 
   it("shows how far it is, what became of each, and the sum so far", () => {
-    let step = update(planned(plannedOf(7, 1)), act("start"));
-    step = answered(update(answered(step, "new"), act("apply")), written());
-    step = update(answered(step, "new"), act("skip"));
+    let step = update(planned(plannedOf(7, 1)), act("y"));
+    step = answered(update(answered(step, "new"), act("y")), written());
+    step = update(answered(step, "new"), act("n"));
     step = answered(step, { kind: "unusable", reason: "the answer was empty" });
     step = answered(step, { kind: "current" });
     const shown = screen(step);
@@ -143,7 +143,7 @@ describe("the dialog that rewrites many", () => {
   });
 
   it("gives one up that others change again and again, and goes on", () => {
-    let step = update(planned(plannedOf(2)), act("all"));
+    let step = update(planned(plannedOf(2)), act("A"));
     for (let times = 0; times < 5; times++) step = answered(answered(step, "new"), stale);
     assert.match(screen(step), /2\/2/);
     step = answered(answered(step, "new"), written());
@@ -151,23 +151,23 @@ describe("the dialog that rewrites many", () => {
   });
 
   it("shows again what could not be applied, and no longer goes by itself", () => {
-    const applying = answered(update(planned(plannedOf(2)), act("all")), "the new text");
+    const applying = answered(update(planned(plannedOf(2)), act("A")), "the new text");
     const [ask] = applying.asks ?? [];
     assert.ok(ask !== undefined);
     const failure = { code: "unavailable", message: "the database is locked", hint: null };
     const failed = update(applying, { kind: "failed", ask, failure });
     assert.match(screen(failed), /the new text[^]*1\/2 {2}Apply it\?/);
-    const after = answered(answered(update(failed, act("apply")), written()), "another");
+    const after = answered(answered(update(failed, act("y")), written()), "another");
     assert.match(screen(after), /2\/2 {2}Apply it\?/);
   });
 
   it("stops before something is written, and not while it is", () => {
-    const applying = update(answered(update(planned(plannedOf(2)), act("start")), "new"), act("apply"));
-    assert.deepEqual(update(applying, act("stop")).go, { kind: "back" });
+    const applying = update(answered(update(planned(plannedOf(2)), act("y")), "new"), act("y"));
+    assert.deepEqual(update(applying, act("escape")).go, { kind: "back" });
     const [ask] = applying.asks ?? [];
     assert.ok(ask !== undefined);
     const writing = update(applying, { kind: "progress", ask, progress: { done: 1, of: null, words: "writing it" } });
-    assert.equal(update(writing, act("stop")).go, undefined);
+    assert.equal(update(writing, act("escape")).go, undefined);
   });
 
   it("plans again after a change, one plan at a time, and shows the old one meanwhile", () => {
@@ -184,7 +184,7 @@ describe("the dialog that rewrites many", () => {
       fc.property(fc.string({ unit: "grapheme", maxLength: 300 }), size, (text, { columns, rows }) => {
         const room = frameOf(columns, rows);
         const plan = planned(plannedOf(2, 1));
-        const asking = update(plan, act("start"));
+        const asking = update(plan, act("y"));
         const useless = answered(asking, { kind: "unusable", reason: text });
         const steps = [plan, asking, answered(asking, text), useless];
         for (const step of steps)

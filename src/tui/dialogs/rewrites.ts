@@ -6,7 +6,7 @@
 
 import { missingModel } from "../../core/rewrite.ts";
 import type { PlannedRewrite } from "../../core/rewrite.ts";
-import type { Page } from "../../show/page.ts";
+import type { Page } from "../../show/render.ts";
 import { findingLines, planLines, skippedLines } from "../../show/rewriting.ts";
 import type { Ask } from "../asks.ts";
 import type { Frame, Module, Step } from "../contract.ts";
@@ -93,7 +93,6 @@ export const rewritesModule: Module<RewritesDialog> = {
   keys: [
     {
       keys: ["y", "enter"],
-      action: "start",
       short: "start",
       says: "begin",
       changes: true,
@@ -103,24 +102,15 @@ export const rewritesModule: Module<RewritesDialog> = {
     },
     own.apply,
     own.retry,
-    {
-      keys: ["enter", "escape", "q"],
-      action: "close",
-      short: "close",
-      says: "close it",
-      when: during("ended"),
-      does: leave,
-    },
+    { keys: ["enter", "escape", "q"], short: "close", says: "close it", when: during("ended"), does: leave },
     {
       keys: ["n"],
-      action: "skip",
       short: "skip",
       says: "leave the old text of this one, and go on",
       ...ofReview((state, { target }, frame) => settle(state, { target, status: "skipped" }, frame)),
     },
     {
       keys: ["A"],
-      action: "all",
       short: "apply all",
       says: "apply this and all that follow without asking",
       changes: true,
@@ -136,7 +126,6 @@ export const rewritesModule: Module<RewritesDialog> = {
     own.diff,
     {
       keys: ["f"],
-      action: "fresh",
       short: "ask anew",
       says: "ask for another text of this one",
       changes: true,
@@ -144,7 +133,6 @@ export const rewritesModule: Module<RewritesDialog> = {
     },
     {
       keys: ["escape", "q"],
-      action: "stop",
       short: "stop",
       says: "stop here; what is applied stays",
       when: during("in flight", "review", "applying", "trouble"),
@@ -155,7 +143,6 @@ export const rewritesModule: Module<RewritesDialog> = {
     },
     {
       keys: ["escape", "q", "n"],
-      action: "cancel",
       short: "cancel",
       says: "go back without changing anything",
       when: during("plan"),

@@ -29,8 +29,7 @@ const headRows = 4;
 
 const rows = createRows<TargetsDialog>({
   count: ({ found }) => found.length,
-  room: (_, frame) => frame.rows - headRows,
-  at: ({ list }, { row }) => list.top + row - headRows,
+  place: (_, frame) => ({ above: headRows, rows: frame.rows - headRows }),
   open: pick,
 });
 

@@ -3,7 +3,7 @@
 import type { SummaryId } from "../../core/model.ts";
 import type { PlannedRewrite } from "../../core/rewrite.ts";
 import { formatCount } from "../../core/text.ts";
-import type { Page } from "../../show/page.ts";
+import type { Page } from "../../show/render.ts";
 import { breakLines, oneLine, plural } from "../../show/render.ts";
 import {
   aboutLines,

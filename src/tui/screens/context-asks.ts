@@ -7,7 +7,8 @@ import type { ContextItem, Conversation, ConversationId, Role, Timestamp } from 
 import type { Store } from "../../core/ports.ts";
 import { idsOf, itemsOf, rangeOf, wordsOf } from "../../show/context.ts";
 import { inShort, openingOf } from "../../show/messages.ts";
-import type { Doing, OfConversation } from "../port.ts";
+import { reads } from "../port.ts";
+import type { OfConversation } from "../port.ts";
 
 export interface Prompt {
   readonly conversation: Conversation;
@@ -60,18 +61,22 @@ export interface Anchor {
   readonly position: number;
 }
 
+interface Budgeted extends OfConversation {
+  /** Null is the conversation's own. */
+  readonly budget: number | null;
+}
+
+interface LeftOut extends OfConversation, Pick<Left, "boundary"> {
+  readonly anchor: Anchor;
+}
+
 const windowItems = 300;
 const wordsMax = 240;
 /** How many messages are looked at for the smallest. */
 const lookedAt = 1_000;
 
 export const contextAsks = {
-  /** `budget`: null is the conversation's own. */
-  async prompt(
-    { conversation: id, budget }: OfConversation & { readonly budget: number | null },
-    { port }: Doing,
-  ): Promise<Prompt> {
-    const lcm = await port.reading();
+  prompt: reads(async (lcm, { conversation: id, budget }: Budgeted): Promise<Prompt> => {
     const { store } = lcm;
     const assembly = await lcm.assemble(id, budget === null ? {} : { budget });
     const { report } = assembly;
@@ -96,12 +101,8 @@ export const contextAsks = {
       left: await findLeft(store, conversation, report),
       smallest: report.outcome === "starved" ? await smallestOf(store, id) : null,
     };
-  },
-  async leftOut(
-    { conversation, boundary, anchor }: OfConversation & { readonly boundary: number; readonly anchor: Anchor },
-    { port }: Doing,
-  ): Promise<LeftWindow> {
-    const { store } = await port.reading();
+  }),
+  leftOut: reads(async ({ store }, { conversation, boundary, anchor }: LeftOut): Promise<LeftWindow> => {
     const { side, ordinal, position } = anchor;
     const items = await store.context(
       conversation,
@@ -110,7 +111,7 @@ export const contextAsks = {
         : { after: ordinal, before: boundary, limit: windowItems, keep: "oldest" },
     );
     return { from: side === "before" ? position - items.length : position + 1, rows: await readRows(store, items) };
-  },
+  }),
 };
 
 /** How far beyond what is shown the boundary may lie: items that say nothing, and results whose calls are cut off. */

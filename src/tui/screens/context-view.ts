@@ -6,10 +6,9 @@ import { costOf } from "../../core/shown.ts";
 import { formatCount } from "../../core/text.ts";
 import { budgetLine, budgetSource, reservations, starvedWords, wholeItem } from "../../show/context.ts";
 import { bar, legend, makeUp } from "../../show/make-up.ts";
-import type { Page } from "../../show/page.ts";
 import { textLines } from "../../show/passages.ts";
 import { createPaint, cut, oneLine, padEnd, padStart, plural, spanOf, widthOf, wrap } from "../../show/render.ts";
-import type { Paint } from "../../show/render.ts";
+import type { Page, Paint } from "../../show/render.ts";
 import type { Frame, Place } from "../contract.ts";
 import { beside, fitAll, laidOutOnce, row, rule, textPage, windowed } from "../draw.ts";
 import { drawField } from "../field.ts";
@@ -83,11 +82,12 @@ function listFrame(state: ContextScreen, frame: Frame): Frame {
     : { ...frame, rows: Math.max(2, frame.rows - room.rows - 1) };
 }
 
-/** How many items are seen at once, whichever lines stand between them. */
-export function listRows(state: ContextScreen, frame: Frame): number {
-  const room = listFrame(state, frame);
+/** Where the items are, and how many are seen at once, whichever lines stand between them. */
+export function placeOf(state: ContextScreen, frame: Frame) {
+  const { columns, rows } = listFrame(state, frame);
+  const above = headLines(state, { ...frame, columns, rows }).length;
   const between = state.prompt === null ? 0 : dividers(state.prompt).size;
-  return Math.max(1, room.rows - headLines(state, room).length - between);
+  return { above, rows: Math.max(1, rows - above - between), drawn: rows - above, columns };
 }
 
 /** Lines that stand before an item. */
@@ -108,16 +108,9 @@ function dividers({ left, entries, report, thresholdTokens }: Prompt): ReadonlyM
   return words;
 }
 
-/** The item on a line of the screen; null for what is none. */
-export function rowAtLine(
-  state: ContextScreen,
-  frame: Frame,
-  { column, row: line }: { readonly column: number; readonly row: number },
-): number | null {
-  const room = listFrame(state, frame);
-  if (state.prompt === null || column >= room.columns || line >= room.rows) return null;
-  return itemLines(state, state.prompt, room)[line - headLines(state, room).length]?.position ?? null;
-}
+/** The item on a line below the heading; null for what is none. */
+export const rowAtLine = (state: ContextScreen, line: number, frame: Frame): number | null =>
+  state.prompt && (itemLines(state, state.prompt, listFrame(state, frame))[line]?.position ?? null);
 
 // ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -92,12 +92,9 @@ const told = (given: Prompt): Event => ({
   kind: "answer",
   answer: { kind: "prompt", ask: { kind: "prompt", conversation, budget: null }, told: given },
 });
-const act = (action: string): Event => ({
-  kind: "action",
-  action,
-});
+const act = (name: string): Event => ({ kind: "pressed", name });
 const typing = (text: string): readonly Event[] => [
-  act("budget"),
+  act("b"),
   ...[...text].map((letter): Event => ({ kind: "key", key: { name: letter, text: letter } })),
   { kind: "key", key: { name: "enter", text: "" } },
 ];
@@ -127,13 +124,16 @@ describe("the order of a prompt", () => {
 
   it("goes to the summary or the message, and acts on summaries alone", () => {
     const state = reading(usual);
-    assert.deepEqual(after(state, act("go")).go, { kind: "open", place: { kind: "dag", conversation, at: sumId(1) } });
+    assert.deepEqual(after(state, act("enter")).go, {
+      kind: "open",
+      place: { kind: "dag", conversation, at: sumId(1) },
+    });
     const below = after(state, act("down"));
-    assert.deepEqual(after(below.state, act("go")).go, {
+    assert.deepEqual(after(below.state, act("enter")).go, {
       kind: "open",
       place: { kind: "messages", conversation, at: 1 },
     });
-    const dissolve = contextModule.keys.find(({ action }) => action === "dissolve");
+    const dissolve = contextModule.keys.find(({ keys }) => keys.includes("d"));
     assert.equal(dissolve?.changes, true);
     assert.equal(dissolve.disabled?.(state, frame), null);
     assert.match(dissolve.disabled?.(below.state, frame) ?? "", /not a summary/);
@@ -172,11 +172,11 @@ describe("a budget that is tried", () => {
   });
 
   it("goes up and down in steps, and back to the host's", () => {
-    const more = after(reading(usual), act("more"));
+    const more = after(reading(usual), act("+"));
     assert.deepEqual(more.asks, [{ kind: "prompt", conversation, budget: 2_000 }]);
-    assert.deepEqual(after(more.state, act("more")).asks, [{ kind: "prompt", conversation, budget: 4_000 }]);
-    assert.deepEqual(after(more.state, act("less")).asks, [{ kind: "prompt", conversation, budget: 1_000 }]);
-    assert.deepEqual(after(more.state, act("own")).asks, [{ kind: "prompt", conversation, budget: null }]);
+    assert.deepEqual(after(more.state, act("+")).asks, [{ kind: "prompt", conversation, budget: 4_000 }]);
+    assert.deepEqual(after(more.state, act("-")).asks, [{ kind: "prompt", conversation, budget: 1_000 }]);
+    assert.deepEqual(after(more.state, act("B")).asks, [{ kind: "prompt", conversation, budget: null }]);
   });
 });
 
@@ -215,14 +215,8 @@ describe("what is left out", () => {
         const rows = leftRows(from, side === "before" ? position : Math.min(1_000_000, from + 300));
         return after(next, { kind: "answer", answer: { kind: "leftOut", ask, told: { from, rows } } }).state;
       }, step.state);
-    for (const action of [
-      ...Array(100).fill("pageUp"),
-      "first",
-      ...Array(100).fill("pageDown"),
-      "last",
-      "up",
-    ] as const) {
-      state = perform(after(state, act(action)));
+    for (const name of [...Array(100).fill("pageUp"), "g", ...Array(100).fill("pageDown"), "G", "up"] as const) {
+      state = perform(after(state, act(name)));
       const shown = lines(state);
       assert.ok(!shown.some((line) => line.trim() === "…" || line.trim() === "▸ …"), shown.join("\n"));
       for (const line of shown) assert.ok(widthOf(line) <= frame.columns);
@@ -230,23 +224,23 @@ describe("what is left out", () => {
   });
 
   it("draws dots for what has not come yet", () => {
-    const state = after(reading(million), act("first")).state;
+    const state = after(reading(million), act("g")).state;
     assert.match(lines(state).join("\n"), /▸ …/);
   });
 });
 
 describe("the preview", () => {
   it("shows what the model gets of the selected item, and scrolls", () => {
-    const state = after(reading(usual), act("down"), act("preview")).state;
+    const state = after(reading(usual), act("down"), act("v")).state;
     assert.match(
       lines(state).join("\n"),
       /what the model gets[^]*── user msg_1, as user, 400 tokens[^]*the whole words of 1/,
     );
-    assert.doesNotMatch(lines(after(state, act("preview")).state).join("\n"), /what the model gets/);
+    assert.doesNotMatch(lines(after(state, act("v")).state).join("\n"), /what the model gets/);
   });
 
   it("shows every word of the prompt, in order", () => {
-    const { go } = after(reading(usual), act("whole"));
+    const { go } = after(reading(usual), act("V"));
     assert.ok(go?.kind === "open" && go.place.kind === "text");
     const text = go.place.lines.join("\n");
     assert.ok(text.indexOf("the whole words of sum_") < text.indexOf("the whole words of 3\nin two lines"));

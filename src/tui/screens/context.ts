@@ -2,7 +2,7 @@
 
 import { formatCount } from "../../core/text.ts";
 import { goTo, opens, opensIts } from "../contract.ts";
-import type { Frame, Module, Point, Step } from "../contract.ts";
+import type { Frame, Module, Step } from "../contract.ts";
 import { field, lineOf } from "../field.ts";
 import { says } from "../keys.ts";
 import { createRows, scrolled, seen, startOfList, textKeys } from "../list.ts";
@@ -11,7 +11,7 @@ import type { Anchor, Prompt } from "./context-asks.ts";
 import {
   countOf,
   drawContext,
-  listRows,
+  placeOf,
   previewLines,
   previewRoom,
   rowAtLine,
@@ -43,10 +43,10 @@ const ofSummary = summaryKeys<ContextScreen>((state) => {
 
 const items = createRows<ContextScreen>({
   count: countOf,
-  room: listRows,
-  drawn: (_, frame) => frame.rows,
-  at: (state, point, frame) => rowAtLine(state, frame, point),
+  place: placeOf,
+  at: rowAtLine,
   open,
+  scroll,
 });
 
 const withBudget = (budgetFor: (now: number) => number | null | undefined) => ({
@@ -72,24 +72,15 @@ export const contextModule: Module<ContextScreen> = {
     top: 0,
   }),
   keys: [
-    {
-      keys: ["enter"],
-      action: "go",
-      short: "open",
-      says: "go to the summary or the message",
-      disabled: noItem,
-      does: open,
-    },
+    { keys: ["enter"], short: "open", says: "go to the summary or the message", disabled: noItem, does: open },
     {
       keys: ["v", "tab"],
-      action: "preview",
       short: "preview",
       says: "show the text that the model gets",
       does: (state, frame) => ({ state: { ...state, isPreviewed: previewRoom(state, frame) === null } }),
     },
     {
       keys: ["b"],
-      action: "budget",
       short: "budget",
       says: "type a budget, such as 32000 or 32k",
       disabled: noPrompt,
@@ -97,27 +88,19 @@ export const contextModule: Module<ContextScreen> = {
     },
     {
       keys: ["+", "="],
-      action: "more",
       short: "more",
       says: "try a larger budget",
       ...withBudget((now) => steps.find((step) => step > now)),
     },
     {
       keys: ["-"],
-      action: "less",
       short: "less",
       says: "try a smaller budget",
       ...withBudget((now) => steps.findLast((step) => step < now)),
     },
-    {
-      keys: ["B"],
-      action: "own",
-      says: "take the host's budget again",
-      does: (state) => reread({ ...state, budget: null }),
-    },
+    { keys: ["B"], says: "take the host's budget again", does: (state) => reread({ ...state, budget: null }) },
     {
       keys: ["V"],
-      action: "whole",
       short: "all text",
       says: "show every word of the prompt",
       disabled: noPrompt,
@@ -129,15 +112,15 @@ export const contextModule: Module<ContextScreen> = {
     ofSummary.dissolve,
     ofSummary.rewrite,
     ofSummary.previous,
-    { keys: ["s"], action: "summaries", says: says.summaries, does: opensIts("dag") },
-    { keys: ["u"], action: "history", says: says.history, does: opensIts("history") },
-    { keys: ["!"], action: "status", says: "show how the conversation is", does: opensIts("status") },
+    { keys: ["s"], says: says.summaries, does: opensIts("dag") },
+    { keys: ["u"], says: says.history, does: opensIts("history") },
+    { keys: ["!"], says: "show how the conversation is", does: opensIts("status") },
     ...textKeys(scroll),
     ...items.keys,
   ],
   title: ({ conversation }) => `context of ${conversation}`,
   isTyping: ({ typing }) => typing !== null,
-  isBusy: ({ prompt, trouble }) => prompt === null && trouble === null,
+  isUnread: ({ prompt, trouble }) => prompt === null && trouble === null,
   reads: ({ conversation, budget }) => [{ kind: "prompt", conversation, budget }],
   answers: {
     ...ofSummary.answers,
@@ -155,8 +138,6 @@ export const contextModule: Module<ContextScreen> = {
     }),
     changed: reread,
     returned: reread,
-    wheel: (state, event, frame) =>
-      isOverPreview(state, event, frame) ? scroll(state, event.lines, frame) : items.on.wheel(state, event, frame),
     ...lineOf(typedBudget),
   },
   follow(given, frame, before) {
@@ -188,7 +169,7 @@ function told(state: ContextScreen, prompt: Prompt, frame: Frame): ContextScreen
   const place = entries.findIndex(({ origin }) => origin.kind !== "note" && origin.id === ref?.id);
   const before = left.rows.findIndex(({ item }) => item.id === ref?.id);
   const isOther = state.prompt?.report.budget !== prompt.report.budget;
-  const at = (list: List): ContextScreen => ({ ...next, list: seen(list, countOf(next), listRows(next, frame)) });
+  const at = (list: List): ContextScreen => ({ ...next, list: seen(list, countOf(next), placeOf(next, frame).rows) });
   if (place !== -1) return at({ ...state.list, cursor: left.count + place });
   // Something of what is left out is seen above, so that it is known to be there.
   if (isOther) return at({ cursor: left.count, top: Math.max(0, left.count - leftSeen) });
@@ -207,7 +188,7 @@ function wantedAnchor(state: ContextScreen, frame: Frame): Anchor | null {
   const { prompt, list, isReading } = state;
   if (prompt === null || isReading || list.top >= prompt.left.count) return null;
   const { count, from, rows, boundary } = prompt.left;
-  const bottom = Math.min(count, list.top + listRows(state, frame));
+  const bottom = Math.min(count, list.top + placeOf(state, frame).rows);
   const end = from + rows.length;
   const at = (position: number, side: Anchor["side"]): Anchor | null => {
     const item = rows[position - from]?.item;
@@ -253,10 +234,3 @@ function scroll(state: ContextScreen, lines: number, frame: Frame): Step<Context
   const count = previewLines(state, { ...frame, ...room }).length;
   return { state: { ...state, top: scrolled(state.top, lines, count, room.rows) } };
 }
-
-const isOverPreview = (state: ContextScreen, { column, row }: Point, frame: Frame): boolean => {
-  const room = previewRoom(state, frame);
-  return (
-    room !== null && (room.isBeside ? column > frame.columns - room.columns - 2 : row >= frame.rows - room.rows - 1)
-  );
-};

@@ -7,7 +7,8 @@ import type { Conversation, ConversationId } from "../../core/model.ts";
 import { promptTokens } from "../../core/render-summary.ts";
 import { groupFindings } from "../../show/findings.ts";
 import type { FindingGroup } from "../../show/findings.ts";
-import type { Doing, OfConversation } from "../port.ts";
+import { reads } from "../port.ts";
+import type { OfConversation } from "../port.ts";
 
 /** A conversation beside others. */
 export interface ConversationRow {
@@ -33,8 +34,7 @@ export interface Checkup {
 const compactionsLookedAt = 200;
 
 export const conversationsAsks = {
-  async conversations(_ask: object, { port }: Doing): Promise<readonly ConversationRow[]> {
-    const { store, settings } = await port.reading();
+  conversations: reads(async ({ store, settings }): Promise<readonly ConversationRow[]> => {
     const found = await store.conversations({ includeHidden: true });
     const stalled = new Map<ConversationId, string | null>();
     for (const { conversation, outcome, message } of await store.compactions(null, compactionsLookedAt))
@@ -49,10 +49,9 @@ export const conversationsAsks = {
         stalled: stalled.get(conversation.id) ?? null,
       };
     });
-  },
+  }),
   /** Everything about one is checked, as `lcm doctor` does: that takes as long as it is. */
-  async checkup({ conversation }: OfConversation, { port }: Doing): Promise<Checkup> {
-    const lcm = await port.reading();
+  checkup: reads(async (lcm, { conversation }: OfConversation): Promise<Checkup> => {
     const revision = (await lcm.store.conversation(conversation))?.revision ?? 0;
     const { findings, checked } = await lcm.examine(conversation);
     return {
@@ -61,7 +60,7 @@ export const conversationsAsks = {
       checked,
       count: findings.filter(({ severity }) => severity !== "info").length,
     };
-  },
+  }),
 };
 
 const isStalled = (outcome: string): boolean => outcome === "failed" || outcome === "waiting";

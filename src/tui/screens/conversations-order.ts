@@ -1,6 +1,7 @@
 /** Which conversations are listed, and in which order. */
 
 import type { Conversation } from "../../core/model.ts";
+import { bareName } from "../../show/conversations.ts";
 import type { ConversationRow } from "./conversations-asks.ts";
 
 export const sorts = ["activity", "messages", "tokens", "context", "name"] as const;
@@ -71,7 +72,6 @@ const byId = ({ conversation: a }: ConversationRow, { conversation: b }: Convers
 
 export const activityOf = ({ lastMessageAt, updatedAt }: Conversation): Conversation["updatedAt"] =>
   lastMessageAt ?? updatedAt;
-const nameOf = ({ title, sessionKey, sessionId }: Conversation): string => title ?? sessionKey ?? sessionId;
 const most =
   (of: (row: ConversationRow) => number) =>
   (a: ConversationRow, b: ConversationRow): number =>
@@ -86,7 +86,7 @@ const orders: Readonly<Record<Sort, (a: ConversationRow, b: ConversationRow) => 
   tokens: most(({ conversation }) => conversation.totals.messageTokens),
   context: most(({ promptTokens, budget }) => promptTokens / Math.max(1, budget)),
   name: ({ conversation: a }, { conversation: b }) => {
-    const [first, second] = [nameOf(a).toLowerCase(), nameOf(b).toLowerCase()];
+    const [first, second] = [bareName(a).toLowerCase(), bareName(b).toLowerCase()];
     return first === second ? b.id - a.id : first < second ? -1 : 1;
   },
 };

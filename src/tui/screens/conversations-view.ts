@@ -2,7 +2,7 @@
 
 import type { ConversationId, Timestamp, Totals } from "../../core/model.ts";
 import { formatCount } from "../../core/text.ts";
-import { ago, nameOf, useBar, useShare } from "../../show/conversations.ts";
+import { ago, bareName, nameOf, useBar, useShare } from "../../show/conversations.ts";
 import {
   breakLines,
   clockTime,
@@ -104,7 +104,7 @@ const page = (frame: Frame, heading: string, paragraphs: readonly string[]): rea
 
 const importWords = "Press i to import the host's transcripts, or q to leave.";
 
-function troublePage({ code, message, hint }: { code: string; message: string; hint: string | null }, frame: Frame) {
+function troublePage({ code, message, hint }: Failure, frame: Frame): readonly string[] {
   const said = [`${oneLine(message)}.`, ...(hint === null ? [] : [frame.typed(oneLine(hint))])];
   if (code !== "not_found") return page(frame, "The database cannot be read", said);
   return page(frame, "There is nothing here yet", [
@@ -214,9 +214,9 @@ const healthCell: Column["cell"] = (each, { state, paint, width }) => {
 
 /** What is not the present is said behind the name, however long that is. */
 function nameCell({ conversation, isEarlier }: Placed, { paint, width }: Drawing): string {
-  const { title, sessionKey, sessionId, active, hidden } = conversation;
+  const { active, hidden } = conversation;
   const state = hidden ? " (hidden)" : active || isEarlier || width < 32 ? "" : " (earlier)";
-  const name = `${isEarlier ? "└ " : ""}${oneLine(title ?? sessionKey ?? sessionId)}`;
+  const name = `${isEarlier ? "└ " : ""}${bareName(conversation)}`;
   const words = cut(name, Math.max(6, width - widthOf(state))) + state;
   return hidden || !active ? paint.soft(words) : words;
 }

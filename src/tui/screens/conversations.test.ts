@@ -70,10 +70,7 @@ const told = (rows: readonly ConversationRow[]): Event => ({
   answer: { kind: "conversations", ask: { kind: "conversations" }, told: rows },
 });
 const key = (name: string, text = name.length === 1 ? name : ""): Event => ({ kind: "key", key: { name, text } });
-const act = (action: string): Event => ({
-  kind: "action",
-  action,
-});
+const act = (name: string): Event => ({ kind: "pressed", name });
 
 const listing = (rows: readonly ConversationRow[], ...events: readonly Event[]): ConversationsScreen =>
   after(open({ kind: "conversations" }).state, told(rows), ...events).state;
@@ -86,16 +83,16 @@ describe("which conversations are listed", () => {
   it("orders by activity, then as o says, and says how", () => {
     const rows = [row(2), row(1), row(3)];
     assert.deepEqual(ids(listing(rows)), [1, 2, 3]);
-    const byMessages = listing(rows, act("sort"));
+    const byMessages = listing(rows, act("o"));
     assert.deepEqual(ids(byMessages), [3, 2, 1]);
     assert.match(screen(byMessages), /most messages first/);
-    const byName = listing([row(1, { title: "b" }), row(2, { title: "A" })], ...Array(4).fill(act("sort")));
+    const byName = listing([row(1, { title: "b" }), row(2, { title: "A" })], ...Array(4).fill(act("o")));
     assert.deepEqual(ids(byName), [2, 1]);
   });
 
   it("narrows the list with every letter, over title, key, number and agent, and esc lists all again", () => {
     const rows = [row(1, { title: "The Ferry" }), row(2, { agentId: "scout" }), row(3)];
-    const typing = listing(rows, act("filter"), key("f"), key("E"), key("r"));
+    const typing = listing(rows, act("/"), key("f"), key("E"), key("r"));
     assert.deepEqual(ids(typing), [1]);
     assert.match(screen(typing), /filter: fEr.*1 of 3 conversations/);
     assert.deepEqual(ids(after(typing, key("escape")).state), [1, 2, 3]);
@@ -103,15 +100,15 @@ describe("which conversations are listed", () => {
     assert.equal(conversationsModule.isTyping?.(kept), false);
     assert.deepEqual(ids(kept), [1]);
     assert.match(screen(kept), /with “fEr”/);
-    assert.deepEqual(ids(after(kept, act("clear")).state), [1, 2, 3]);
-    assert.deepEqual(ids(listing(rows, act("filter"), key("scout", "scout"))), [2]);
-    assert.deepEqual(ids(listing(rows, act("filter"), key("main:3", "main:3"))), [3]);
+    assert.deepEqual(ids(after(kept, act("escape")).state), [1, 2, 3]);
+    assert.deepEqual(ids(listing(rows, act("/"), key("scout", "scout"))), [2]);
+    assert.deepEqual(ids(listing(rows, act("/"), key("main:3", "main:3"))), [3]);
   });
 
   it("puts the segments of a session below its newest, wherever the order has the family", () => {
     const key1 = { sessionKey: "agent:main:ferry", title: "The ferry" };
     const rows = [row(1, { ...key1, active: false }), row(2), row(3, key1), row(4, { ...key1, agentId: "other" })];
-    const grouped = listing(rows, act("families"));
+    const grouped = listing(rows, act("f"));
     assert.deepEqual(ids(grouped), [3, 1, 2, 4]);
     assert.match(screen(grouped), /1  └ The ferry/);
   });
@@ -120,14 +117,14 @@ describe("which conversations are listed", () => {
     const rows = [row(1), row(2, { hidden: true })];
     assert.deepEqual(ids(listing(rows)), [1]);
     assert.match(screen(listing(rows)), /1 hidden/);
-    assert.deepEqual(ids(listing(rows, act("hidden"))), [1, 2]);
-    assert.match(screen(listing(rows, act("hidden"))), /\(hidden\)/);
+    assert.deepEqual(ids(listing(rows, act("."))), [1, 2]);
+    assert.match(screen(listing(rows, act("."))), /\(hidden\)/);
   });
 
   it("goes through the agents, and back to all", () => {
     const rows = [row(1), row(2, { agentId: "scout" }), row(3, { agentId: null })];
     assert.deepEqual(
-      [1, 2, 3, 4].map((times) => ids(listing(rows, ...Array(times).fill(act("agent"))))),
+      [1, 2, 3, 4].map((times) => ids(listing(rows, ...Array(times).fill(act("a"))))),
       [[3], [1], [2], [1, 2, 3]],
     );
   });
@@ -157,7 +154,7 @@ describe("what is told of a conversation", () => {
   it("calls it unchecked until it was checked, and again after it was written to", () => {
     const checked = { conversations: 1, messages: 1, summaries: 0 };
     const checkup = { revision: 1, groups: [], checked, count: 0 };
-    const asked = after(listing([row(1)]), act("check"));
+    const asked = after(listing([row(1)]), act("h"));
     assert.deepEqual(asked.asks, [{ kind: "checkup", conversation: 1 }]);
     assert.match(screen(asked.state), /checking …/);
     const ask = { kind: "checkup", conversation: 1 as ConversationId } as const;
@@ -191,7 +188,7 @@ describe("how the list is drawn", () => {
           const room = { ...frame, columns, bounds: columns, rows };
           const state = listing(
             given.map((each, at) => row(at + 1, each)),
-            ...(isGrouped ? [act("families")] : []),
+            ...(isGrouped ? [act("f")] : []),
           );
           const lines = conversationsModule.draw(state, room);
           assert.ok(lines.length <= rows, `${lines.length} lines in ${rows}`);
@@ -208,7 +205,7 @@ describe("how the list is drawn", () => {
   it("draws no more rows than are seen, of however many", () => {
     const state = listing(
       Array.from({ length: 5_000 }, (_, at) => row(at + 1)),
-      act("last"),
+      act("G"),
     );
     assert.equal(conversationsModule.draw(state, frame).length, frame.rows);
     assert.match(screen(state), /▸ 5000/);
@@ -224,7 +221,7 @@ describe("how the list is drawn", () => {
     assert.match(screen(failed), /there is no database at ~\/lcm\.db\.[^]*Press i to import/);
     assert.equal(conversationsModule.isBusy?.(failed), false);
     const check = (state: typeof failed) =>
-      conversationsModule.keys.find(({ action }) => action === "check")?.disabled?.(state, frame);
+      conversationsModule.keys.find(({ keys }) => keys.includes("h"))?.disabled?.(state, frame);
     assert.equal(check(open({ kind: "conversations" }).state), "they are still being read");
     assert.equal(check(failed), "there is no conversation");
     assert.equal(check({ ...failed, trouble: { ...failure, code: "corrupt" } }), "they cannot be read");

@@ -56,8 +56,7 @@ const nextAgent = chooses(({ agent }, { agents }) => ({
 
 const rows = createRows<ConversationsScreen>({
   count: ({ listing }) => listing.placed.length,
-  room: (_, frame) => listRows(frame),
-  at: ({ list }, point) => list.top + point.row - headRows,
+  place: (_, frame) => ({ above: headRows, rows: listRows(frame) }),
   open: its("messages").does,
 });
 
@@ -75,74 +74,60 @@ export const conversationsModule: Module<ConversationsScreen> = {
     checking: null,
   }),
   keys: [
-    { keys: ["enter"], action: "messages", short: "messages", says: says.messages, ...its("messages") },
-    { keys: ["s"], action: "summaries", short: "summaries", says: says.summaries, ...its("dag") },
-    { keys: ["c"], action: "context", short: "context", says: says.context, ...its("context") },
-    { keys: ["/"], action: "filter", short: "filter", says: "list only those that have these words", does: filter },
-    {
-      keys: ["S", "ctrl+g"],
-      action: "grep",
-      short: "search",
-      says: "search what was said in all conversations",
-      ...all("grep"),
-    },
-    { keys: ["!"], action: "status", short: "status", says: "show how the whole database is", ...all("status") },
+    { keys: ["enter"], short: "messages", says: says.messages, ...its("messages") },
+    { keys: ["s"], short: "summaries", says: says.summaries, ...its("dag") },
+    { keys: ["c"], short: "context", says: says.context, ...its("context") },
+    { keys: ["/"], short: "filter", says: "list only those that have these words", does: filter },
+    { keys: ["S", "ctrl+g"], short: "search", says: "search what was said in all conversations", ...all("grep") },
+    { keys: ["!"], short: "status", says: "show how the whole database is", ...all("status") },
     {
       keys: ["o"],
-      action: "sort",
       short: "order",
       says: "order by activity, messages, tokens, context use, name",
       does: chooses(({ sort }) => ({ sort: sorts[(sorts.indexOf(sort) + 1) % sorts.length] ?? "activity" })),
     },
     {
       keys: ["f"],
-      action: "families",
       short: "families",
       says: "put the segments of a session below each other",
       does: chooses(({ isGrouped }) => ({ isGrouped: !isGrouped })),
     },
+    { keys: ["h"], short: "check", says: "check it as a doctor; again shows findings", disabled: none, does: check },
     {
-      keys: ["h"],
-      action: "check",
-      short: "check",
-      says: "check it as a doctor; again shows findings",
-      disabled: none,
-      does: check,
+      keys: ["H"],
+      says: "set right what a check finds and follows from other rows",
+      changes: true,
+      ...ofIt((conversation) => ({ kind: "fix", conversation })),
     },
-    { keys: ["a"], action: "agent", says: "list only those of one agent, then of the next", does: nextAgent },
+    { keys: ["a"], says: "list only those of one agent, then of the next", does: nextAgent },
     {
       keys: ["."],
-      action: "hidden",
       says: "list those too that are hidden from recall",
       does: chooses(({ withHidden }) => ({ withHidden: !withHidden })),
     },
-    { keys: ["F"], action: "files", says: "show its files", ...its("files") },
-    { keys: ["u"], action: "history", says: says.history, ...its("history") },
-    { keys: ["U"], action: "changes", says: "show what was changed in all conversations", ...all("history") },
+    { keys: ["F"], says: "show its files", ...its("files") },
+    { keys: ["u"], says: says.history, ...its("history") },
+    { keys: ["U"], says: "show what was changed in all conversations", ...all("history") },
     {
       keys: ["i"],
-      action: "transcripts",
       short: "import",
       says: "import the host's transcripts that are not stored",
       does: opens(() => ({ kind: "transcripts" })),
     },
     {
       keys: ["t"],
-      action: "transplant",
       says: "copy its summaries into another conversation",
       changes: true,
       ...ofIt((source) => ({ kind: "targets", source })),
     },
     {
       keys: ["R"],
-      action: "repair",
       says: says.repair,
       changes: true,
       ...ofIt((conversation) => ({ kind: "rewrites", conversation, summary: null })),
     },
     {
       keys: ["escape"],
-      action: "clear",
       says: "list all of them again, if less is listed",
       when: ({ choice }) => choice.filter !== "",
       does: chooses(() => ({ filter: "" })),
@@ -151,7 +136,8 @@ export const conversationsModule: Module<ConversationsScreen> = {
   ],
   title: () => "conversations",
   isTyping: ({ typing }) => typing !== null,
-  isBusy: ({ rows: read, trouble, checking }) => (read === null && trouble === null) || checking !== null,
+  isUnread: ({ rows: read, trouble }) => read === null && trouble === null,
+  isBusy: ({ checking }) => checking !== null,
   reads: () => [{ kind: "conversations" }],
   answers: {
     conversations: (state, told, frame) => ({ state: arranged({ ...state, rows: told, trouble: null }, frame) }),
@@ -203,7 +189,12 @@ function check(state: ConversationsScreen, frame: Frame): Step<ConversationsScre
   const { id } = row.conversation;
   const known = checkupOf(state, row);
   if (known === null) return { state: { ...state, checking: id }, asks: [{ kind: "checkup", conversation: id }] };
-  const lines = findingsLines(textPage(frame), known.groups, known.checked, false);
+  const page = textPage(frame);
+  const isFixed = known.groups.some(({ findings }) => findings.some(({ remedy }) => remedy?.includes(" --fix")));
+  const lines = [
+    ...findingsLines(page, known.groups, known.checked, false),
+    ...(isFixed ? ["", page.paint.soft("H sets right what needs no decision, once this is closed")] : []),
+  ];
   return { state, ...goTo({ kind: "text", title: `conversation ${id}, checked`, lines }) };
 }
 

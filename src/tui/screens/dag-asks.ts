@@ -21,7 +21,8 @@ import type { Store } from "../../core/ports.ts";
 import { summaryBefore } from "../../core/summary-source.ts";
 import { inShort, openingOf, wholeLines } from "../../show/messages.ts";
 import { createPaint } from "../../show/render.ts";
-import type { Doing, OfConversation } from "../port.ts";
+import { reads } from "../port.ts";
+import type { OfConversation } from "../port.ts";
 import { stripOf } from "./dag-strip.ts";
 import type { Stretch, Strip } from "./dag-strip.ts";
 import type { Entry, Run } from "./dag-tree.ts";
@@ -32,6 +33,10 @@ export interface DagTop {
   /** Looked for at once only where that is quick; null where it was not. */
   readonly outside: readonly SummaryId[] | null;
   readonly strip: Strip | null;
+}
+
+interface OfSummary {
+  readonly summary: SummaryId;
 }
 
 /** Of the rows that are seen: their ids, or what they say. */
@@ -95,8 +100,7 @@ const messageCharacters = 20_000;
 const batch = 500;
 
 export const dagAsks = {
-  async dagTop({ conversation: id }: OfConversation, { port, signal }: Doing): Promise<DagTop> {
-    const lcm = await port.reading();
+  dagTop: reads(async (lcm, { conversation: id }: OfConversation, { signal }): Promise<DagTop> => {
     const conversation = await lcm.store.conversation(id);
     if (conversation === null) throw new LcmError("not_found", `there is no conversation ${id} any more`);
     const isQuick = conversation.totals.summaries <= quickSummaries;
@@ -107,43 +111,34 @@ export const dagAsks = {
       outside: isQuick ? await lcm.store.unused(id, outsideMax) : null,
       strip: stripOf(await readStretches(lcm, entries, signal), conversation.lastMessageAt),
     };
-  },
-  async dagOutside({ conversation }: OfConversation, { port }: Doing): Promise<readonly SummaryId[]> {
-    return await (await port.reading()).store.unused(conversation, outsideMax);
-  },
-  async dagSources(
-    { ids }: { readonly ids: readonly SummaryId[] },
-    { port }: Doing,
-  ): Promise<ReadonlyMap<SummaryId, Sources>> {
-    return await (await port.reading()).store.sources(ids);
-  },
-  async dagFacts(
-    { summaries, messages }: Rows<SummaryId, MessageId>,
-    { port }: Doing,
-  ): Promise<Rows<SummaryFacts, MessageFacts>> {
-    const { store } = await port.reading();
+  }),
+  dagOutside: reads(
+    async ({ store }, { conversation }: OfConversation) => await store.unused(conversation, outsideMax),
+  ),
+  dagSources: reads(async ({ store }, { ids }: { readonly ids: readonly SummaryId[] }) => await store.sources(ids)),
+  dagFacts: reads(async ({ store }, { summaries, messages }: Rows<SummaryId, MessageId>) => {
     const sources = await store.sources(summaries);
     return {
       summaries: (await store.summaries({ ids: summaries })).map((each) => summaryFacts(each, sources.get(each.id))),
       messages: (await store.messages({ ids: messages })).map(messageFacts),
     };
-  },
-  async dagPath(
-    { conversation, summary }: OfConversation & { readonly summary: SummaryId },
-    { port }: Doing,
-  ): Promise<DagPath | null> {
-    const { store } = await port.reading();
+  }),
+  dagPath: reads(async ({ store }, { conversation, summary }: OfSummary & OfConversation): Promise<DagPath | null> => {
     const [found] = await store.summaries({ ids: [summary] });
     if (found?.conversation !== conversation) return null;
     const shown = await store.context(conversation, { kind: "summary", limit: summariesMax, keep: "newest" });
     const { path, isOutside } = await pathTo(store, new Set(shown.map(({ id }) => id)), summary);
     return { path, isOutside, sources: await store.sources(path.slice(0, -1)) };
-  },
-  async dagDetail({ of }: { readonly of: SummaryId | MessageId }, { port }: Doing): Promise<DagDetail> {
-    const { store } = await port.reading();
-    return typeof of === "number" ? await messageDetail(store, of) : await summaryDetail(store, of);
-  },
-  dagPrevious: readPrevious,
+  }),
+  dagDetail: reads(async ({ store }, { of }: { readonly of: SummaryId | MessageId }) =>
+    typeof of === "number" ? await messageDetail(store, of) : await summaryDetail(store, of),
+  ),
+  dagPrevious: reads(async ({ store }, { summary: id }: OfSummary): Promise<Previous> => {
+    const summary = await mustFind(store, id);
+    const { depth, level, model, previousContext: recorded } = summary;
+    const before = recorded === null && depth <= 1 ? await summaryBefore(store, summary) : null;
+    return { summary: { id, depth, level, model }, recorded, recomputed: before };
+  }),
 };
 
 // ── The context ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -296,12 +291,4 @@ async function messageDetail(store: Store, id: MessageId): Promise<DagDetail> {
   const text = wholeLines({ paint: createPaint(false) }, message).join("\n");
   const cut = text.length > messageCharacters ? `${text.slice(0, messageCharacters)}\n… enter shows all of it` : text;
   return { kind: "message", message: { ...messageFacts(message), seq: message.seq }, text: cut };
-}
-
-async function readPrevious({ summary: id }: { readonly summary: SummaryId }, { port }: Doing): Promise<Previous> {
-  const { store } = await port.reading();
-  const summary = await mustFind(store, id);
-  const { depth, level, model, previousContext: recorded } = summary;
-  const before = recorded === null && depth <= 1 ? await summaryBefore(store, summary) : null;
-  return { summary: { id, depth, level, model }, recorded, recomputed: before };
 }

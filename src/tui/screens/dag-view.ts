@@ -1,17 +1,22 @@
-/** What is shown of the tree of summaries, and where: the strip above, the list, and the detail beside it or in its place. */
+/**
+ * What is shown of the tree of summaries, and where: the strip above, the list, and the detail beside it or in its place.
+ * Columns line up, and there are fewer of them where there is little room.
+ */
 
-import type { Conversation, ConversationId, SummaryId, Timestamp } from "../../core/model.ts";
+import type { Conversation, ConversationId, MessageId, SummaryId, Timestamp } from "../../core/model.ts";
+import { messageName } from "../../core/model.ts";
 import { promptTokens } from "../../core/render-summary.ts";
-import { formatCount } from "../../core/text.ts";
+import { formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
 import { nameOf } from "../../show/conversations.ts";
-import { createSpans, plural, widthOf } from "../../show/render.ts";
+import { textLines } from "../../show/passages.ts";
+import { createSpans, cut, facts, oneLine, padEnd, padStart, plural, widthOf, wrap } from "../../show/render.ts";
+import type { Page, Paint } from "../../show/render.ts";
+import type { Fact } from "../../show/status.ts";
+import { levelWords, messageRuns } from "../../show/summaries.ts";
 import type { Frame } from "../contract.ts";
-import { beside, ends, windowed } from "../draw.ts";
+import { beside, ends, row as drawRow, rule, windowed } from "../draw.ts";
 import type { List } from "../list.ts";
-import type { DagDetail } from "./dag-asks.ts";
-import { detailLines, rowWords } from "./dag-detail.ts";
-import { drawRows } from "./dag-rows.ts";
-import type { Known } from "./dag-rows.ts";
+import type { DagDetail, MessageFacts, SummaryFacts } from "./dag-asks.ts";
 import { drawAxis, drawStrip, stripHeight } from "./dag-strip.ts";
 import type { Spot, Strip } from "./dag-strip.ts";
 import type { Row, Tree } from "./dag-tree.ts";
@@ -43,17 +48,17 @@ export const rowAt = ({ rows, list }: DagScreen): Row | undefined => rows[list.c
 // ── The room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Layout {
-  /** Lines above the panes. */
+  /** Lines above the rows, the table's heading included. */
   readonly above: number;
   /** Rows of the list that are seen. */
   readonly rows: number;
   /** Zero where only the detail is shown. */
   readonly columns: number;
-  readonly detail: { readonly from: number; readonly columns: number; readonly rows: number } | null;
+  readonly detail: { readonly columns: number; readonly rows: number } | null;
 }
 
 /** The table's heading. */
-export const headRows = 1;
+const headRows = 1;
 /** From so many columns on there is room for two panes, and from so many rows for the strip. */
 const wideColumns = 100;
 const tallRows = 16;
@@ -62,11 +67,11 @@ export function layoutOf({ strip, isTurned }: DagScreen, { columns, rows }: Fram
   // What it is about, the strip, and the line below that.
   const above = rows < tallRows || strip === null ? 0 : stripHeight(strip) + 2;
   const below = Math.max(1, rows - above);
-  const list = { above, rows: Math.max(1, below - headRows) };
-  if (columns < wideColumns && isTurned) return { ...list, columns: 0, detail: { from: 0, columns, rows: below } };
+  const list = { above: above + headRows, rows: Math.max(1, below - headRows) };
+  if (columns < wideColumns && isTurned) return { ...list, columns: 0, detail: { columns, rows: below } };
   if (columns < wideColumns || isTurned) return { ...list, columns, detail: null };
   const left = Math.floor(columns * 0.56);
-  return { ...list, columns: left, detail: { from: left + 1, columns: columns - left - 1, rows: below } };
+  return { ...list, columns: left, detail: { columns: columns - left - 1, rows: below } };
 }
 
 /** A margin at the left of the detail. */
@@ -89,7 +94,7 @@ export function draw(state: DagScreen, frame: Frame): readonly string[] {
   const layout = layoutOf(state, frame);
   const between = strip === null ? [] : [strip.from, strip.to];
   const above =
-    layout.above === 0 || strip === null
+    layout.above === headRows || strip === null
       ? []
       : [
           headline(about, between, frame),
@@ -141,3 +146,232 @@ function beginOf({ summaries, messages }: Known, row: Row): Timestamp | null {
   if (row.kind !== "message" && row.kind !== "run") return null;
   return messages.get(row.kind === "run" ? row.first : row.id)?.at ?? null;
 }
+
+// ── The rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What was read of rows; null for what is gone. */
+export interface Known {
+  readonly summaries: ReadonlyMap<SummaryId, SummaryFacts | null>;
+  readonly messages: ReadonlyMap<MessageId, MessageFacts | null>;
+}
+
+interface Line {
+  readonly what: string;
+  readonly from: string;
+  readonly tokens: string;
+  readonly span: readonly [Timestamp, Timestamp] | null;
+  /** What operators look for. */
+  readonly warning: string;
+  readonly text: string;
+  readonly paint: (paint: Paint, what: string) => string;
+}
+
+const plainly = (_: Paint, what: string): string => what;
+const softly = (paint: Paint, what: string): string => paint.soft(what);
+const bare = { from: "", tokens: "", span: null, warning: "", text: "", paint: plainly };
+
+function lineOf(row: Row, { summaries, messages }: Known): Line {
+  const lead = "  ".repeat(row.indent);
+  switch (row.kind) {
+    case "summary": {
+      const sign = row.isOpen ? "-" : "+";
+      const facts = summaries.get(row.id);
+      if (facts === undefined) return { ...bare, what: `${lead}${sign} …` };
+      if (facts === null) return { ...bare, what: `${lead}  ${row.id}`, text: "is not there any more", paint: softly };
+      const { depth, from, level, tokens, earliestAt, latestAt, isCarried, isStale, opening } = facts;
+      return {
+        what: `${lead}${sign} d${depth} ${kindOf(depth)}`,
+        from: isCarried ? "–" : formatCount(from),
+        tokens: formatCount(tokens),
+        span: [earliestAt, latestAt],
+        warning: [...(level === "normal" ? [] : [level]), ...(isStale ? ["stale"] : [])].join(", "),
+        text: isCarried ? `(carried) ${opening}` : opening,
+        paint: (paint, what) => paint.depth(depth, what),
+      };
+    }
+    case "message": {
+      const facts = messages.get(row.id);
+      if (facts === undefined) return { ...bare, what: `${lead}  …` };
+      if (facts === null) return { ...bare, what: `${lead}  a message`, text: "is not there any more", paint: softly };
+      const { role, tokens, at, opening } = facts;
+      const paint = (by: Paint, what: string): string => by.role(role, what);
+      return { ...bare, what: `${lead}  ${role}`, tokens: formatCount(tokens), span: [at, at], text: opening, paint };
+    }
+    case "run": {
+      const [first, last] = [messages.get(row.first), messages.get(row.last)];
+      const words = { tail: "the fresh tail", older: "not folded", anywhere: "anywhere among the oldest items" };
+      return {
+        ...bare,
+        what: `  ${plural(row.count, "message")}`,
+        tokens: formatCount(row.tokens),
+        span: first && last ? [first.at, last.at] : null,
+        text: words[row.place],
+      };
+    }
+    case "outside": {
+      const text = row.count === null ? "open to look for them" : plural(row.count, "summary", "summaries");
+      return { ...bare, what: `${row.isOpen ? "-" : "+"} not in the context`, text, paint: softly };
+    }
+    case "note":
+      return { ...bare, what: `${lead}  ${row.words}`, paint: softly };
+  }
+}
+
+interface Listing {
+  readonly rows: readonly Row[];
+  readonly known: Known;
+  /** Which of them keys act on. */
+  readonly selected: number;
+  /** The times between which all of them lie. */
+  readonly between: readonly Timestamp[];
+  readonly zone: string;
+}
+
+interface Column {
+  readonly title: "from" | "tokens" | "time";
+  readonly pad: typeof padEnd;
+  readonly cell: (line: Line) => string;
+}
+
+/** The words that a table's columns are called by, and its lines. */
+function drawRows(listing: Listing, columns: number, paint: Paint): readonly string[] {
+  const { rows, known, selected, between, zone } = listing;
+  const spans = createSpans(between, zone);
+  const lines = rows.map((each) => lineOf(each, known));
+  const widest = (of: (line: Line) => string, least: number): number =>
+    lines.reduce((most, line) => Math.max(most, widthOf(of(line))), least);
+  const room = columns - 2;
+  const longest = widest((line) => (line.tokens === "" ? "" : line.what), 12);
+  const what = Math.min(longest, Math.max(12, Math.floor(room * 0.6)));
+  const columnsWith = (time: (span: readonly [Timestamp, Timestamp]) => string) => {
+    const all: readonly Column[] = [
+      { title: "from", pad: padStart, cell: ({ from }) => from },
+      { title: "tokens", pad: padStart, cell: ({ tokens }) => tokens },
+      { title: "time", pad: padEnd, cell: ({ span }) => (span === null ? "" : time(span)) },
+    ];
+    const sized = all.map((each) => ({ ...each, width: widest(each.cell, each.title.length) }));
+    return fitting(sized, room - what - gap.length);
+  };
+  // Where the whole span has no room, when it begins may have.
+  const whole = columnsWith((span) => spans.of(...span));
+  const kept = whole.some(({ title }) => title === "time") ? whole : columnsWith(([from]) => spans.of(from, from));
+  const head = [padEnd("what", what), ...kept.map(({ title, pad, width }) => pad(title, width)), "text"];
+  return [
+    paint.soft(cut(`  ${head.join(gap)}`, columns)),
+    ...lines.map((line, at) => {
+      const cells = line.tokens === "" ? [] : [kept.map(({ cell, pad, width }) => pad(cell(line), width)).join(gap)];
+      const first = padEnd(cut(line.what, cells.length === 0 ? room : what), what);
+      const before = [first, ...cells].join(gap);
+      const rest = room - widthOf(before) - gap.length;
+      const warning = line.warning === "" ? [] : [cut(line.warning, Math.max(0, rest))];
+      const text = cut(
+        line.text,
+        Math.max(0, rest - warning.reduce((sum, each) => sum + widthOf(each) + gap.length, 0)),
+      );
+      if (at === selected) return drawRow([before, ...warning, text].join(gap), true, columns, paint);
+      const painted = [line.paint(paint, first), ...cells.map(paint.soft), ...warning.map(paint.caution), text];
+      return drawRow(painted.join(gap), false, columns, paint);
+    }),
+  ];
+}
+
+const gap = "  ";
+const textMin = 14;
+
+/** Columns go, one after the other, until the text has room. */
+function fitting<C extends Column & { readonly width: number }>(columns: readonly C[], room: number): readonly C[] {
+  const left = (kept: readonly C[]): number => kept.reduce((sum, { width }) => sum - width - gap.length, room);
+  return (["from", "time", "tokens"] as const).reduce(
+    (kept, title) => (left(kept) < textMin ? kept.filter((each) => each.title !== title) : kept),
+    columns,
+  );
+}
+
+// ── The selected one ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const kindOf = (depth: number): "leaf" | "condensed" => (depth === 0 ? "leaf" : "condensed");
+
+function detailLines(detail: DagDetail, page: Page, columns: number): readonly string[] {
+  const { paint } = page;
+  const [name, what, pairs, text] = detail.kind === "summary" ? ofSummary(detail, page) : ofMessage(detail, page);
+  return [
+    `${paint.strong(name)}  ${what}`,
+    ...facts(pairs, paint, columns),
+    rule("", columns, paint),
+    ...textLines({ bounds: columns }, text, ""),
+  ];
+}
+
+type Told = readonly [name: string, what: string, pairs: readonly Fact[], text: string];
+
+function ofSummary(detail: Extract<DagDetail, { readonly kind: "summary" }>, { paint, zone }: Page): Told {
+  const { summary, sources, derived, carriedBy, origin } = detail;
+  const { id, depth, level, model, tokens, earliestAt, latestAt, createdAt, revision, descendants } = summary;
+  const { rewriteReason, carriedFrom, fileIds } = summary;
+  const madeFrom =
+    sources.messages.length > 0
+      ? `${plural(sources.messages.length, "message")}: ${messageRuns(sources.messages)}`
+      : sources.summaries.length > 0
+        ? `${plural(sources.summaries.length, "summary", "summaries")}: ${someOf(sources.summaries)}`
+        : "nothing that is here";
+  const carried = `over from ${carriedFrom}${origin === null ? ", which is not here any more" : `, of conversation ${origin}`}`;
+  const rewritten = revision === 0 ? "" : `, written anew ${revision === 1 ? "once" : `${revision} times`}`;
+  return [
+    id,
+    paint.depth(depth, `d${depth} ${kindOf(depth)}`),
+    [
+      ...(earliestAt && latestAt ? [["when", formatRange(earliestAt, latestAt, zone)] as const] : []),
+      ["tokens", formatCount(tokens)],
+      ["level", level === "normal" ? level : paint.caution(`${level}: ${levelWords[level]}`)],
+      ["model", model === null ? (level === "normal" ? "not recorded" : "none") : oneLine(model)],
+      ["created", `${formatTimestamp(createdAt, zone)}${rewritten}`],
+      ...(rewriteReason === null ? [] : [["stale", paint.caution(oneLine(rewriteReason))] as const]),
+      ...(carriedFrom === null ? [] : [["carried", carried] as const]),
+      ["made from", madeFrom],
+      ...(descendants > sources.summaries.length
+        ? [["below it", `${plural(descendants, "summary", "summaries")} in all`] as const]
+        : []),
+      ...(derived.length === 0 ? [] : [["made into", someOf(derived)] as const]),
+      ...(carriedBy.length === 0 ? [] : [["carried by", someOf(carriedBy)] as const]),
+      ...(fileIds.length === 0 ? [] : [["files", someOf(fileIds)] as const]),
+    ],
+    summary.text,
+  ];
+}
+
+function ofMessage({ message, text }: Extract<DagDetail, { readonly kind: "message" }>, { paint, zone }: Page): Told {
+  const { id, role, at, tokens, seq } = message;
+  return [
+    messageName(id),
+    paint.role(role, role),
+    [
+      ["when", formatTimestamp(at, zone)],
+      ["place", formatCount(seq)],
+      ["tokens", formatCount(tokens)],
+    ],
+    text,
+  ];
+}
+
+const namedMax = 3;
+
+const someOf = (ids: readonly string[]): string =>
+  ids.slice(0, namedMax).join(", ") + (ids.length > namedMax ? ` and ${formatCount(ids.length - namedMax)} more` : "");
+
+/** What is there to say of a row that is neither a summary nor a message. */
+function rowWords(row: Row, columns: number): readonly string[] {
+  if (row.kind === "run") return [plural(row.count, "message"), "", ...wrap(runWords[row.place], columns)];
+  if (row.kind === "outside") return ["not in the context", "", ...wrap(outsideWords, columns)];
+  return [];
+}
+
+const runWords = {
+  tail: "The fresh tail: the newest messages, which are never folded. enter shows them.",
+  older: "Messages that no summary stands for yet. enter shows them.",
+  anywhere: "Messages that no summary stands for. They lie anywhere among the oldest items. enter shows the first.",
+} as const;
+
+const outsideWords =
+  "Summaries that the context does not reach and nothing was made from: they were dissolved, belong to a branch that " +
+  "was left, or another conversation carries their text. Nothing is lost with them: what they stood for is in the " +
+  "context, or in other summaries.";

@@ -100,9 +100,8 @@ function after(step: Step<DagScreen>, room = frame, opening?: string): DagScreen
   return state;
 }
 
-type Action = (typeof dagModule)["keys"][number]["action"];
-const press = (state: DagScreen, action: Action, room = frame): Step<DagScreen> =>
-  advance(dagModule, state, { kind: "action", action }, room);
+const press = (state: DagScreen, name: string, room = frame): Step<DagScreen> =>
+  advance(dagModule, state, { kind: "pressed", name }, room);
 const selected = ({ rows, list }: DagScreen): string | null => {
   const row = rows[list.cursor];
   return row === undefined ? null : keyOf(row);
@@ -122,7 +121,7 @@ describe("the screen of summaries", () => {
   });
 
   it("stays on what is selected when it stands elsewhere after a change", () => {
-    const before = after(press(after(press(after(press(opened(), "open")), "down")), "down"));
+    const before = after(press(after(press(after(press(opened(), "enter")), "down")), "down"));
     assert.equal(selected(before), "sum_d");
     const step = advance(dagModule, before, { kind: "changed" }, frame);
     assert.deepEqual(step.asks, [
@@ -165,11 +164,11 @@ describe("the screen of summaries", () => {
 
   it("is not busy for ever when it cannot be read", () => {
     const { state } = open({ kind: "dag", conversation });
-    assert.equal(dagModule.isBusy?.(state), true);
+    assert.equal(dagModule.isUnread?.(state), true);
     const failure = { code: "not_found", message: "there is no conversation 1 any more", hint: null };
     const ask = { kind: "dagTop", conversation } as const;
     const failed = advance(dagModule, state, { kind: "failed", ask, failure }, frame);
-    assert.equal(dagModule.isBusy?.(failed.state), false);
+    assert.equal(dagModule.isUnread?.(failed.state), false);
     assert.match(dagModule.draw(failed.state, frame).join("\n"), /there is no conversation 1 any more/);
   });
 
@@ -183,9 +182,9 @@ describe("the screen of summaries", () => {
   });
 
   it("says why a key has nothing to act on", () => {
-    const state = after(press(opened(), "last"));
+    const state = after(press(opened(), "G"));
     const reasons = dagModule.keys
-      .filter(({ action }) => ["rewrite", "dissolve", "rewrites", "previous"].includes(action))
+      .filter(({ keys: [key = ""] }) => ["w", "d", "W", "p"].includes(key))
       .map((binding) => binding.disabled?.(state, frame));
     assert.deepEqual(
       reasons,
@@ -195,7 +194,7 @@ describe("the screen of summaries", () => {
   });
 
   it("goes to the messages at a message, and at the first of a run", () => {
-    const { go } = press(after(press(opened(), "last")), "open");
+    const { go } = press(after(press(opened(), "G")), "enter");
     assert.deepEqual(go, { kind: "open", place: { kind: "messages", conversation, at: 9 } });
   });
 
@@ -228,7 +227,7 @@ describe("the screen of summaries", () => {
             text: `a\u001b[2Jb\tc\r${text}`,
           };
           const state: DagScreen = { ...read, isTurned, detail: { key: "sum_a", told } };
-          for (const line of dagModule.draw(after(press(state, "open", room), room), room)) {
+          for (const line of dagModule.draw(after(press(state, "enter", room), room), room)) {
             assert.ok(visibleWidth(line) <= columns, `${visibleWidth(line)} > ${columns}: ${line}`);
             assert.doesNotMatch(line.replaceAll("\u001b[0m", ""), /[\u0000-\u001f]/);
           }

@@ -12,7 +12,7 @@ import { says } from "../keys.ts";
 import { createRows, scrolled, seen, startOfList, stayed, textKeys } from "../list.ts";
 import type { DagDetail, DagPath } from "./dag-asks.ts";
 import { keyOf, outsideKey, parentOf, placeOf, rowsOf } from "./dag-tree.ts";
-import { draw, headRows, layoutOf, linesOf, rowAt } from "./dag-view.ts";
+import { draw, layoutOf, linesOf, rowAt } from "./dag-view.ts";
 import type { DagScreen } from "./dag-view.ts";
 import { summaryKeys } from "./summary-keys.ts";
 
@@ -36,40 +36,33 @@ const ofSummary = summaryKeys<DagScreen>((state) => {
 
 const list = createRows<DagScreen>({
   count: ({ rows }) => rows.length,
-  room: (state, frame) => layoutOf(state, frame).rows,
-  at(state, { column, row }, frame) {
-    const { above, detail } = layoutOf(state, frame);
-    return detail !== null && column >= detail.from ? null : state.list.top + row - above - headRows;
-  },
+  place: layoutOf,
   open: toggle,
+  scroll,
 });
 
 const keys: readonly Binding<DagScreen>[] = [
   {
     keys: ["enter", "l", "right"],
-    action: "open",
     short: "open",
     says: "show what it was made from, or the message",
     does: (state, frame) => (isOpen(state) ? list.move(state, "down", frame) : opened(state, frame)),
   },
   {
     keys: ["h", "left"],
-    action: "close",
     short: "close",
     says: "close it, or go to what was made from it",
     does: (state, frame) => (isOpen(state) ? closed(state, frame) : toParent(state, frame)),
   },
-  { keys: ["space"], action: "toggle", says: "open it, or close it", does: toggle },
+  { keys: ["space"], says: "open it, or close it", does: toggle },
   {
     keys: ["P", "["],
-    action: "parent",
     says: "go to what was made from it",
     disabled: (state) => (parentOf(state.rows, state.list.cursor) === null ? "this is the top" : null),
     does: toParent,
   },
   {
     keys: ["tab", "v"],
-    action: "turn",
     short: "detail",
     says: "show or hide all that is known of it",
     does: (state, frame) => scroll({ ...state, isTurned: !state.isTurned }, 0, frame),
@@ -77,28 +70,25 @@ const keys: readonly Binding<DagScreen>[] = [
   ofSummary.rewrite,
   ofSummary.dissolve,
   { ...ofSummary.previous, short: "previous" },
-  { keys: ["c"], action: "context", short: "context", says: says.context, does: opensIts("context") },
-  { keys: ["m"], action: "messages", short: "messages", says: says.messages, does: opens(messagesOf) },
-  { keys: ["/"], action: "grep", short: "search", says: says.search, does: opensIts("grep") },
+  { keys: ["c"], short: "context", says: says.context, does: opensIts("context") },
+  { keys: ["m"], short: "messages", says: says.messages, does: opens(messagesOf) },
+  { keys: ["/"], short: "search", says: says.search, does: opensIts("grep") },
   ofSummary.rewrites,
   {
     keys: ["R"],
-    action: "repair",
     says: says.repair,
     changes: true,
     does: opens(({ conversation }) => ({ kind: "rewrites", conversation, summary: null })),
   },
-  { keys: ["u"], action: "history", says: says.history, does: opensIts("history") },
+  { keys: ["u"], says: says.history, does: opensIts("history") },
   {
     keys: ["o"],
-    action: "origin",
     says: "go to the summary whose text it carries",
     disabled: (state) => (originOf(state) === null ? "it carries no other summary's text" : null),
     does: opens(originOf),
   },
   {
     keys: ["f"],
-    action: "files",
     says: "show the files it names",
     disabled: (state) => (filesOf(state) === null ? "it names no files" : null),
     does: opens(filesOf),
@@ -149,7 +139,7 @@ export const dagModule: Module<DagScreen> = {
   }),
   keys,
   title: ({ conversation }) => `summaries of ${conversation}`,
-  isBusy: ({ about, problem }) => about === null && problem === null,
+  isUnread: ({ about, problem }) => about === null && problem === null,
   reads: ({ conversation, sought }) => [
     { kind: "dagTop", conversation },
     ...(sought === null ? [] : [{ kind: "dagPath", conversation, summary: sought } as const]),
@@ -185,12 +175,6 @@ export const dagModule: Module<DagScreen> = {
     }),
     changed: (state, _, frame) => again(state, frame, false),
     returned: (state, _, frame) => again(state, frame, true),
-    resized: (state, event, frame) => list.on.resized(scroll(state, 0, frame).state, event, frame),
-    wheel(state, event, frame) {
-      const { detail } = layoutOf(state, frame);
-      const isDetail = detail !== null && event.column >= detail.from;
-      return isDetail ? scroll(state, event.lines, frame) : list.on.wheel(state, event, frame);
-    },
   },
   follow,
   draw,

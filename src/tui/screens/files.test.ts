@@ -57,8 +57,8 @@ function settled(step: Step<FilesScreen>, told = look): FilesScreen {
   }, step.state);
 }
 
-const press = (state: FilesScreen, ...actions: readonly string[]): FilesScreen =>
-  actions.reduce((now, action) => settled(advance(filesModule, now, { kind: "action", action }, frame)), state);
+const press = (state: FilesScreen, ...names: readonly string[]): FilesScreen =>
+  names.reduce((now, name) => settled(advance(filesModule, now, { kind: "pressed", name }, frame)), state);
 
 const opened = (at?: FileId): FilesScreen =>
   settled(open({ kind: "files", conversation, ...(at === undefined ? {} : { at }) }));
@@ -66,36 +66,36 @@ const drawn = (state: FilesScreen): string => filesModule.draw(state, frame).joi
 
 describe("the files", () => {
   it("hold a stretch of a file of any length, and go on in it both ways", () => {
-    let state = press(opened(), "wide");
+    let state = press(opened(), "enter");
     for (let page = 1; page < 200; page++) {
       state = press(state, "pageDown");
       const line = page * 19 - 3;
       assert.match(drawn(state), new RegExp(`\\n line ${line} *\\n line ${line + 1} *\\n`), `after ${page} pages`);
     }
     assert.match(drawn(state), /line 3,7\d\d of 1,000,000/);
-    state = press(state, "last");
+    state = press(state, "G");
     assert.match(drawn(state), /\n line 1000000$/);
     for (let page = 1; page < 200; page++) state = press(state, "pageUp");
     assert.match(drawn(state), new RegExp(`\\n line ${1_000_000 - 199 * 19}$`));
-    assert.match(drawn(press(state, "first")), /What it is about:\n A log\.\n \n What it says:\n line 1\n/);
+    assert.match(drawn(press(state, "g")), /What it is about:\n A log\.\n \n What it says:\n line 1\n/);
     const { content } = state.look ?? assert.fail();
     assert.ok(content.kind === "text" && content.lines.length < 22_000);
   });
 
   it("leave out no line of a file that is longer than what is held of it, on the way down and back", () => {
     const tall = { ...frame, rows: 91 };
-    const turn = (state: FilesScreen, action: string): FilesScreen =>
-      settled(advance(filesModule, state, { kind: "action", action }, tall));
+    const turn = (state: FilesScreen, name: string): FilesScreen =>
+      settled(advance(filesModule, state, { kind: "pressed", name }, tall));
     const topLine = (state: FilesScreen): number =>
       Number(/^ line (\d+)/.exec(filesModule.draw(state, tall)[1] ?? "")?.[1]);
-    let state = turn(turn(opened(), "wide"), "pageDown");
-    for (const [action, pages] of [
+    let state = turn(turn(opened(), "enter"), "pageDown");
+    for (const [name, pages] of [
       ["pageDown", 290],
       ["pageUp", 280],
     ] as const) {
       for (let page = 0; page < pages; page++) {
         const before = topLine(state);
-        state = turn(state, action);
+        state = turn(state, name);
         assert.equal(Math.abs(topLine(state) - before), 89, `after line ${before}`);
       }
     }
@@ -114,16 +114,16 @@ describe("the files", () => {
         const { content, ...rest } = look(from, Math.min(to, count, from + atOnce - 1));
         return { ...rest, content: content.kind === "text" ? { ...content, count } : content };
       };
-      const turn = (state: FilesScreen, action: string): FilesScreen =>
-        settled(advance(filesModule, state, { kind: "action", action }, frame), some);
-      const end = turn(turn(settled(open({ kind: "files", conversation }), some), "wide"), "last");
+      const turn = (state: FilesScreen, name: string): FilesScreen =>
+        settled(advance(filesModule, state, { kind: "pressed", name }, frame), some);
+      const end = turn(turn(settled(open({ kind: "files", conversation }), some), "enter"), "G");
       assert.match(drawn(end), new RegExp(`\\n line ${count - 1}\\n line ${count}$`), `of ${count}`);
     }
   });
 
   it("begin with a file whenever it is selected, though it was left and come back to at once", () => {
-    const end = press(opened(), "wide", "last", "wide");
-    const there = advance(filesModule, end, { kind: "action", action: "down" }, frame).state;
+    const end = press(opened(), "enter", "G", "enter");
+    const there = advance(filesModule, end, { kind: "pressed", name: "down" }, frame).state;
     assert.match(drawn(press(there, "up")), /What it is about:\n A log\./);
   });
 
@@ -134,7 +134,7 @@ describe("the files", () => {
   });
 
   it("keep to the file that is selected, whatever comes late", () => {
-    const step = advance(filesModule, opened(), { kind: "action", action: "down" }, frame);
+    const step = advance(filesModule, opened(), { kind: "pressed", name: "down" }, frame);
     const late = {
       kind: "fileLook",
       ask: { kind: "fileLook", file: id(0), from: 1, to: 1_000 },
@@ -175,7 +175,7 @@ describe("the files", () => {
       [80, 21],
       [200, 57],
     ] as const)
-      for (const state of [opened(), press(opened(), "wide")]) {
+      for (const state of [opened(), press(opened(), "enter")]) {
         const lines = filesModule.draw(state, { ...frame, columns, rows });
         assert.ok(lines.length <= rows && lines.every((line) => widthOf(line) <= columns), lines.join("\n"));
       }

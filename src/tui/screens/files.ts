@@ -2,7 +2,7 @@
 
 import type { ConversationId, FileId } from "../../core/model.ts";
 import { formatBytes, formatCount } from "../../core/text.ts";
-import { clockTime, plural } from "../../show/render.ts";
+import { clockTime, oneLine, plural } from "../../show/render.ts";
 import type { Ask } from "../asks.ts";
 import { opens } from "../contract.ts";
 import type { Frame, Module, Step } from "../contract.ts";
@@ -48,12 +48,12 @@ const nowhere = (state: FilesScreen): string | null =>
 
 const rows = createRows<FilesScreen>({
   count: ({ files }) => files?.length ?? 0,
-  room: (state, frame) => layoutOf(state, frame).listRows,
-  at(state, { column, row }, frame) {
-    const { isBeside, listColumns } = layoutOf(state, frame);
-    return state.isWide || (isBeside && column >= listColumns) ? null : state.list.top + row - headRows - tableRows;
+  place(state, frame) {
+    const { listColumns, listRows } = layoutOf(state, frame);
+    return { above: headRows + tableRows, rows: listRows, columns: state.isWide ? 0 : listColumns };
   },
   open: widened,
+  scroll: scrolled,
 });
 
 export const filesModule: Module<FilesScreen> = {
@@ -74,7 +74,6 @@ export const filesModule: Module<FilesScreen> = {
   keys: [
     {
       keys: ["enter"],
-      action: "wide",
       short: "whole",
       says: "give the file the whole room, and go back",
       disabled: none,
@@ -82,7 +81,6 @@ export const filesModule: Module<FilesScreen> = {
     },
     {
       keys: ["m"],
-      action: "message",
       short: "message",
       says: "go to the message it was moved out of",
       disabled: nowhere,
@@ -93,30 +91,25 @@ export const filesModule: Module<FilesScreen> = {
     },
     {
       keys: ["escape", "q"],
-      action: "leave",
       says: "go back",
       does: (state, frame) => (state.isWide ? widened(state, frame) : { state, go: { kind: "back" } }),
     },
     ...bound<FilesScreen, ListAction>(listKeys, (state, action, frame) =>
       state.isWide ? inText(state, action, frame) : rows.move(state, action, frame),
     ),
-    ...bound<FilesScreen, ScrollAction>(scrollKeys, inText).map((each) => ({
-      ...each,
-      ...(each.action === "textDown" && { short: "scroll" }),
-    })),
+    ...bound<FilesScreen, ScrollAction>(
+      scrollKeys.map((each) => (each.action === "textDown" ? { ...each, short: "scroll" } : each)),
+      inText,
+    ),
   ],
   title: () => "files",
-  isBusy: (state) => state.files === null || (selected(state) !== null && lookOf(state) === null),
+  isUnread: ({ files }) => files === null,
+  isBusy: (state) => selected(state) !== null && lookOf(state) === null,
   reads: ({ conversation, at }) => [{ kind: "files", conversation, also: at }],
   answers: { files: listed, fileLook: looked },
   on: {
     ...rows.on,
     failed: (state) => ({ state: { ...state, awaited: null } }),
-    wheel(state, event, frame) {
-      const { isBeside, listColumns, listRows } = layoutOf(state, frame);
-      const isList = !state.isWide && (isBeside ? event.column < listColumns : event.row <= listRows + headRows);
-      return isList ? rows.on.wheel(state, event, frame) : scrolled(state, event.lines, frame);
-    },
   },
   /** Begins with the selected file, where it is another one or could not be read before. */
   follow(state, _, before) {
@@ -321,8 +314,8 @@ function listLines(
     ],
     files,
     ({ id, name, mimeType, bytes, lines, createdAt }) => [
-      name ?? id,
-      mimeType ?? "–",
+      oneLine(name ?? id),
+      oneLine(mimeType ?? "–"),
       formatBytes(bytes),
       lines === null ? "–" : formatCount(lines),
       clockTime(createdAt, zone),
@@ -336,7 +329,7 @@ function paneRows(state: FilesScreen, { pane }: Layout, { paint }: Frame): reado
   const file = selected(state);
   if (file === null) return [];
   const look = lookOf(state);
-  const about = [file.id, file.mimeType ?? file.name].filter((word) => word !== null && word !== undefined).join(" · ");
+  const about = [file.id, oneLine(file.mimeType ?? file.name ?? "")].filter((word) => word !== "").join(" · ");
   const place = look === null ? "" : placeWords(look, state.top, pane);
   const head = rule(`${about}${place === "" ? "" : ` · ${place}`}`, pane.columns + 2, paint);
   if (look === null) return [head, "  reading …"];

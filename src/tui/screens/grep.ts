@@ -41,8 +41,8 @@ const roomOf = ({ rows }: Frame): number => Math.max(1, Math.floor((rows - headR
 
 const rows = createRows<GrepScreen>({
   count: (state) => hitsOf(state).length,
-  room: (_, frame) => roomOf(frame),
-  at: ({ list }, { row }) => list.top + Math.floor((row - headRows) / hitRows),
+  place: (_, frame) => ({ above: headRows, rows: roomOf(frame), drawn: roomOf(frame) * hitRows }),
+  at: ({ list }, line) => list.top + Math.floor(line / hitRows),
   open: opens(placeOf),
 });
 
@@ -66,23 +66,20 @@ export const grepModule: Module<GrepScreen> = {
   keys: [
     {
       keys: ["enter"],
-      action: "open",
       short: "go there",
       says: "go to where it was said",
       disabled: (state) => (hitsOf(state).length === 0 ? "there is nothing to go to" : null),
       does: opens(placeOf),
     },
-    { keys: ["/", "i"], action: "edit", short: "edit", says: "edit what is looked for", does: edit },
+    { keys: ["/", "i"], short: "edit", says: "edit what is looked for", does: edit },
     {
       keys: ["tab"],
-      action: "mode",
       short: "words/regex",
       says: "look for words, or for a regular expression (while typing, too)",
       does: turnMode,
     },
     {
       keys: ["w"],
-      action: "where",
       short: "where",
       says: "look in this conversation, in all segments of its session, or everywhere",
       disabled: ({ conversation }) => (conversation === null ? "it was not opened from a conversation" : null),
@@ -90,7 +87,6 @@ export const grepModule: Module<GrepScreen> = {
     },
     {
       keys: ["v"],
-      action: "scope",
       short: "in what",
       says: "look in messages and summaries, in one of them, or in files",
       does: (state) => searched({ ...state, scope: after(["both", "messages", "summaries", "files"], state.scope) }),

@@ -52,8 +52,8 @@ describe("the history of changes", () => {
   it("asks for older ones once before its end is reached, and stays where it was when they come", () => {
     let { state } = told(opened(), rowsFrom(500, 100), true);
     const asked: number[] = [];
-    const press = (action: "down" | "last"): void => {
-      const step = advance(historyModule, state, { kind: "action", action }, frame);
+    const press = (name: "down" | "G"): void => {
+      const step = advance(historyModule, state, { kind: "pressed", name }, frame);
       ({ state } = step);
       for (const ask of step.asks ?? []) if (ask.kind === "changes") asked.push(ask.limit);
     };
@@ -63,13 +63,13 @@ describe("the history of changes", () => {
     assert.deepEqual(asked, [200]);
     ({ state } = told(state, rowsFrom(500, 200), true));
     assert.equal(state.list.cursor, 89);
-    press("last");
+    press("G");
     assert.deepEqual(asked, [200, 300]);
   });
 
   it("keeps the cursor on its change when newer ones come", () => {
     let { state } = told(opened(), rowsFrom(10, 10), false);
-    ({ state } = advance(historyModule, state, { kind: "action", action: "down" }, frame));
+    ({ state } = advance(historyModule, state, { kind: "pressed", name: "down" }, frame));
     ({ state } = told(state, rowsFrom(12, 12), false));
     assert.equal(state.rows?.[state.list.cursor]?.change, 9);
   });

@@ -37,9 +37,9 @@ const none = (state: HistoryScreen): string | null => (selected(state) === null 
 
 const changes = createRows<HistoryScreen>({
   count: ({ rows }) => rows?.length ?? 0,
-  room: changesSeen,
-  at: (state, point) => state.list.top + point.row - headRows,
+  place: (state, frame) => ({ above: headRows, rows: changesSeen(state, frame) }),
   open: reading,
+  scroll,
 });
 
 export const historyModule: Module<HistoryScreen> = {
@@ -56,26 +56,18 @@ export const historyModule: Module<HistoryScreen> = {
   keys: [
     {
       keys: ["u"],
-      action: "undo",
       short: "undo",
       says: "take the change back, or do it again where it is undone: shows what that would do",
       changes: true,
       disabled: (state) => none(state) ?? (wayBackOf(state) === null ? "this cannot be undone" : null),
       does: opens(wayBackOf),
     },
-    {
-      keys: ["enter"],
-      action: "read",
-      short: "read",
-      says: "show all that the change did",
-      disabled: none,
-      does: reading,
-    },
+    { keys: ["enter"], short: "read", says: "show all that the change did", disabled: none, does: reading },
     ...changes.keys,
     ...textKeys(scroll),
   ],
   title: ({ conversation }) => (conversation === null ? "history" : `history of conversation ${conversation}`),
-  isBusy: ({ rows }) => rows === null,
+  isUnread: ({ rows }) => rows === null,
   reads: (state) => [changesAsk(state)],
   answers: {
     changes: read,
@@ -86,9 +78,6 @@ export const historyModule: Module<HistoryScreen> = {
   on: {
     ...changes.on,
     failed: (state) => ({ state: { ...state, rows: state.rows ?? [] } }),
-    resized: (state, event, frame) => changes.on.resized(scroll(state, 0, frame).state, event, frame),
-    wheel: (state, event, frame) =>
-      event.row > changesSeen(state, frame) ? scroll(state, event.lines, frame) : changes.on.wheel(state, event, frame),
   },
   follow,
   draw(state, frame) {

@@ -3,24 +3,17 @@
 import { LcmError } from "../../core/errors.ts";
 import { fileIdsOf } from "../../core/large-files.ts";
 import { messageName } from "../../core/model.ts";
-import type {
-  Conversation,
-  ConversationId,
-  FileId,
-  Message,
-  MessageId,
-  SummaryId,
-  Timestamp,
-} from "../../core/model.ts";
+import type { Conversation, ConversationId, FileId, Message, MessageId, Timestamp } from "../../core/model.ts";
 import type { Store } from "../../core/ports.ts";
 import { formatCount, formatTimestamp } from "../../core/text.ts";
 import { parseWhen } from "../../core/when.ts";
+import { bareName } from "../../show/conversations.ts";
 import { piecesOf } from "../../show/messages.ts";
 import type { Piece } from "../../show/messages.ts";
 import { oneLine } from "../../show/render.ts";
 import { linesOf } from "../pane.ts";
-import type { Side } from "../pane.ts";
-import type { Doing, OfConversation } from "../port.ts";
+import { reads } from "../port.ts";
+import type { OfConversation } from "../port.ts";
 
 export type MessagePlace =
   | { readonly kind: "newest" }
@@ -33,6 +26,9 @@ export type Arrival =
   | { readonly kind: "found"; readonly page: MessagesPage; readonly cursor: number }
   /** There is no such place. */
   | { readonly kind: "nowhere"; readonly why: string };
+
+/** Somewhere in a conversation. */
+type At<Where> = OfConversation & Readonly<Where>;
 
 interface OfMessage {
   readonly message: MessageId;
@@ -62,15 +58,12 @@ interface ShownPiece {
   readonly count: number;
 }
 
-const pageSize = 40;
+/** How many are read on each side of a place. */
+const pageSize = 80;
 
 export const messagesAsks = {
   /** Those around a place. */
-  async messagesAt(
-    { conversation, place }: OfConversation & { readonly place: MessagePlace },
-    { port }: Doing,
-  ): Promise<Arrival> {
-    const { store } = await port.reading();
+  messagesAt: reads(async ({ store }, { conversation, place }: At<{ place: MessagePlace }>): Promise<Arrival> => {
     try {
       const cursor = await seqOf(store, conversation, place);
       return { kind: "found", cursor, page: await pageAround(store, conversation, cursor) };
@@ -78,43 +71,13 @@ export const messagesAsks = {
       if (!(error instanceof LcmError) || !["invalid", "not_found"].includes(error.code)) throw error;
       return { kind: "nowhere", why: oneLine([error.message, error.hint ?? []].flat().join(" · ")) };
     }
-  },
-  /** Those next to one on a side. */
-  async messagesBeside(
-    { conversation, side, seq }: OfConversation & { readonly side: Side; readonly seq: number },
-    { port }: Doing,
-  ): Promise<MessagesPage> {
-    const { store } = await port.reading();
-    const isOlder = side === "older";
-    const range = isOlder ? { beforeSeq: seq, keep: "newest" as const } : { afterSeq: seq };
-    const found = await read(store, conversation, { ...range, limit: pageSize + 1 });
-    const isEnd = found.length <= pageSize;
-    return {
-      conversation: await nameOf(store, conversation),
-      messages: (isOlder ? found.slice(-pageSize) : found.slice(0, pageSize)).map(shown),
-      isFirst: isOlder && isEnd,
-      isLast: !isOlder && isEnd,
-    };
-  },
-  /** What is shown, read anew. */
-  async messagesAgain(
-    { conversation, from, count }: OfConversation & { readonly from: number; readonly count: number },
-    { port }: Doing,
-  ): Promise<MessagesPage> {
-    const { store } = await port.reading();
-    const limit = count + pageSize;
-    const found = await read(store, conversation, { afterSeq: from - 1, limit: limit + 1 });
-    const [before] = await read(store, conversation, { beforeSeq: from, limit: 1, keep: "newest" });
-    return {
-      conversation: await nameOf(store, conversation),
-      messages: found.slice(0, limit).map(shown),
-      isFirst: before === undefined,
-      isLast: found.length <= limit,
-    };
-  },
+  }),
+  /** Those around one, which may be gone. */
+  messagesAround: reads(
+    async ({ store }, { conversation, seq }: At<{ seq: number }>) => await pageAround(store, conversation, seq),
+  ),
   /** Its lines; null where it is gone. */
-  async messageWhole({ message: id }: OfMessage, { port }: Doing): Promise<readonly string[] | null> {
-    const { store } = await port.reading();
+  messageWhole: reads(async ({ store }, { message: id }: OfMessage): Promise<readonly string[] | null> => {
     const [message] = await store.messages({ ids: [id] });
     if (message === undefined) return null;
     return piecesOf(message).flatMap(({ kind, text }, at) => [
@@ -122,16 +85,12 @@ export const messagesAsks = {
       ...(kind === "thinking" ? ["(thinking)"] : []),
       ...linesOf(withLinks(text)),
     ]);
-  },
+  }),
   /** The leaf that stands for it; null where none does. */
-  async messageSummary(
-    { message }: OfMessage,
-    { port }: Doing,
-  ): Promise<(OfConversation & { readonly summary: SummaryId }) | null> {
-    const { store } = await port.reading();
+  messageSummary: reads(async ({ store }, { message }: OfMessage) => {
     const [leaf] = await store.summaries({ ids: (await store.coveredBy(message)).slice(0, 1) });
     return leaf === undefined ? null : { conversation: leaf.conversation, summary: leaf.id };
-  },
+  }),
 };
 
 async function pageAround(store: Store, conversation: ConversationId, seq: number): Promise<MessagesPage> {
@@ -185,7 +144,7 @@ const read = async (store: Store, conversation: ConversationId, range: Range): P
 async function nameOf(store: Store, id: ConversationId): Promise<MessagesPage["conversation"]> {
   const found: Conversation | null = await store.conversation(id);
   if (found === null) return null;
-  return { name: oneLine(found.title ?? found.sessionKey ?? found.sessionId), messages: found.totals.messages };
+  return { name: bareName(found), messages: found.totals.messages };
 }
 
 /** The `seq` of the message at a place; 0 in a conversation without any. */

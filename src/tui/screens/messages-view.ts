@@ -2,11 +2,12 @@
 
 import { messageName } from "../../core/model.ts";
 import type { MessageId } from "../../core/model.ts";
-import type { Page } from "../../show/page.ts";
+import type { Page } from "../../show/render.ts";
 import { clockTime, cut, plural, widthOf } from "../../show/render.ts";
 import type { Frame } from "../contract.ts";
 import { ends, laidOutOnce } from "../draw.ts";
-import { rowsFrom, startOfText } from "../pane.ts";
+import { isBelow, lastSpot, rowsFrom, spotAfter, startOfText } from "../pane.ts";
+import type { Blocks, Spot } from "../pane.ts";
 import type { ShownMessage } from "./messages-asks.ts";
 
 /** What rows are made for. */
@@ -108,10 +109,13 @@ function unfoldedBody({ pieces, isWhole }: ShownMessage, columns: number, { pain
 
 // ── What is seen of them ─────────────────────────────────────────────────────────────────────────────────────────────
 
-const heightOf = (view: View, at: number): number => {
-  const message = view.messages[at];
-  return message === undefined ? 0 : rowsOf(view, message).length;
-};
+const blocksOf = (view: View): Blocks => ({
+  count: view.messages.length,
+  heightOf(at) {
+    const message = view.messages[at];
+    return message === undefined ? 0 : rowsOf(view, message).length;
+  },
+});
 
 /** In the stretch; where it is no longer there, what follows it. */
 export function indexOf({ messages }: Pick<View, "messages">, seq: number): number {
@@ -119,49 +123,27 @@ export function indexOf({ messages }: Pick<View, "messages">, seq: number): numb
   return at === -1 ? messages.length - 1 : at;
 }
 
-interface Place {
-  readonly at: number;
-  readonly row: number;
-}
+const topOf = ({ messages }: View, { line, row }: Spot): Top => ({ seq: messages[line]?.seq ?? 0, row });
 
-const topOf = ({ messages }: View, { at, row }: Place): Top => ({ seq: messages[at]?.seq ?? 0, row });
-
-const placeOf = (view: View, { seq, row }: Top): Place => {
-  const at = indexOf(view, seq);
-  return { at, row: view.messages[at]?.seq === seq ? Math.min(row, heightOf(view, at) - 1) : 0 };
+const spotOf = (view: View, { seq, row }: Top): Spot => {
+  const line = indexOf(view, seq);
+  return { line, row: view.messages[line]?.seq === seq ? Math.min(row, blocksOf(view).heightOf(line) - 1) : 0 };
 };
 
-const isBelow = (one: Place, other: Place): boolean =>
-  one.at > other.at || (one.at === other.at && one.row > other.row);
-
-/** So many rows above a place, as far as there are. */
-function above(view: View, { at, row }: Place, rows: number): Place {
-  let [index, left] = [at, row - rows];
-  while (left < 0 && index > 0) left += heightOf(view, --index);
-  return { at: index, row: Math.max(0, left) };
-}
-
 /** Where one is with the end at the bottom. The last empty row need not be seen. */
-const bottom = (view: View): Place => above(view, { at: view.messages.length, row: 0 }, view.rows + 1);
+const bottom = (view: View): Spot => lastSpot(blocksOf(view), view.rows + 1);
 
 /** After scrolling by so many rows. */
-export function scrolledTop(view: View, top: Top, by: number): Top {
-  let { at, row } = placeOf(view, top);
-  if (by < 0) return topOf(view, above(view, { at, row }, -by));
-  row += by;
-  while (row >= heightOf(view, at) && at < view.messages.length - 1) row -= heightOf(view, at++);
-  const last = bottom(view);
-  return topOf(view, isBelow({ at, row }, last) ? last : { at, row });
-}
+export const scrolledTop = (view: View, top: Top, by: number): Top =>
+  topOf(view, spotAfter(blocksOf(view), spotOf(view, top), by, by < 0 ? undefined : bottom(view)));
 
 /** Scrolled no further than it takes for a message to be seen; of one that is too long, its beginning. */
 export function revealing(view: View, top: Top, seq: number): Top {
-  const at = indexOf(view, seq);
-  const head: Place = { at, row: 0 };
-  const tail = above(view, { at, row: heightOf(view, at) - 1 }, view.rows);
-  const least = isBelow(tail, head) ? head : tail;
-  const place = placeOf(view, top);
-  const seen = isBelow(place, head) ? head : isBelow(least, place) ? least : place;
+  const head: Spot = { line: indexOf(view, seq), row: 0 };
+  const blocks = blocksOf(view);
+  const least = spotAfter(blocks, head, blocks.heightOf(head.line) - 1 - view.rows, head);
+  const spot = spotOf(view, top);
+  const seen = isBelow(spot, head) ? head : isBelow(least, spot) ? least : spot;
   const last = bottom(view);
   return topOf(view, isBelow(seen, last) ? last : seen);
 }
@@ -175,8 +157,8 @@ export interface SeenRow {
 
 export function seenRows(view: View, top: Top): readonly SeenRow[] {
   const found: SeenRow[] = [];
-  const from = placeOf(view, top);
-  for (let { at, row } = from; at < view.messages.length && found.length < view.rows; at++, row = 0) {
+  const from = spotOf(view, top);
+  for (let { line: at, row } = from; at < view.messages.length && found.length < view.rows; at++, row = 0) {
     const message = view.messages[at];
     if (message === undefined) break;
     for (const [index, text] of rowsOf(view, message).entries())

@@ -45,9 +45,9 @@ const page = (from: number, to: number, of: number): MessagesPage => ({
   isLast: to === of,
 });
 
-const press = (state: MessagesScreen, ...actions: readonly string[]): Step<MessagesScreen> =>
-  actions.reduce<Step<MessagesScreen>>(
-    (step, action) => advance(messagesModule, step.state, { kind: "action", action }, frame),
+const press = (state: MessagesScreen, ...names: readonly string[]): Step<MessagesScreen> =>
+  names.reduce<Step<MessagesScreen>>(
+    (step, name) => advance(messagesModule, step.state, { kind: "pressed", name }, frame),
     { state },
   );
 
@@ -71,27 +71,24 @@ describe("the messages", () => {
       const moved = press(state, "up");
       ({ state } = moved);
       for (const ask of moved.asks ?? []) {
-        assert.ok(ask.kind === "messagesBeside");
+        assert.ok(ask.kind === "messagesAround");
         asked += 1;
-        const told =
-          ask.side === "older"
-            ? page(ask.seq - 40, ask.seq - 1, 1_000_000)
-            : page(ask.seq + 1, ask.seq + 40, 1_000_000);
-        ({ state } = answer(state, { kind: "messagesBeside", ask, told }));
+        const told = page(ask.seq - 80, Math.min(1_000_000, ask.seq + 79), 1_000_000);
+        ({ state } = answer(state, { kind: "messagesAround", ask, told }));
       }
       assert.ok((state.page?.messages.length ?? 0) <= 240);
       assert.equal(state.cursor, 999_999 - step);
     }
     assert.equal(state.page?.isLast, false);
-    assert.equal(asked, 50);
+    assert.equal(asked, 36);
     assert.match(drawn(state), /message 998,000 of 1,000,000/);
   });
 
-  it("ask once for a side, however often a key is pressed meanwhile", () => {
+  it("ask once for what is beside them, however often a key is pressed meanwhile", () => {
     const first = press(opened(page(961, 1_000, 2_000), 970), "up");
     assert.deepEqual(
       first.asks?.map(({ kind }) => kind),
-      ["messagesBeside"],
+      ["messagesAround"],
     );
     assert.equal(press(first.state, "up").asks, undefined);
     const again = advance(
@@ -99,7 +96,7 @@ describe("the messages", () => {
       first.state,
       {
         kind: "failed",
-        ask: { kind: "messagesBeside", conversation, side: "older", seq: 961 },
+        ask: { kind: "messagesAround", conversation, seq: 969 },
         failure: { code: "unavailable", message: "locked", hint: null },
       },
       frame,
@@ -110,11 +107,9 @@ describe("the messages", () => {
   it("take no answer for a place that was left", () => {
     const { state } = press(opened(page(961, 1_000, 2_000), 970), "up");
     const elsewhere = opened(page(1, 40, 2_000), 20);
-    const ask = { kind: "messagesBeside", conversation, side: "older", seq: 961 } as const;
-    const late = answer(
-      { ...elsewhere, awaited: state.awaited },
-      { kind: "messagesBeside", ask, told: page(921, 960, 2_000) },
-    );
+    const ask = { kind: "messagesAround", conversation, seq: 969 } as const;
+    const { isReading } = state;
+    const late = answer({ ...elsewhere, isReading }, { kind: "messagesAround", ask, told: page(889, 1_048, 2_000) });
     assert.deepEqual(late.state.page, elsewhere.page);
   });
 
@@ -123,7 +118,7 @@ describe("the messages", () => {
     const wanted = { kind: "message", id: 7 as MessageId } as const;
     const opening = open({ kind: "messages", conversation, at: wanted.id });
     assert.deepEqual(changed(opening.state), [{ kind: "messagesAt", conversation, place: wanted }]);
-    const first = press(opened(page(1_961, 2_000, 2_000)), "first");
+    const first = press(opened(page(1_961, 2_000, 2_000)), "g");
     assert.deepEqual(changed(first.state), first.asks, "from the end, which is otherwise followed");
 
     const ask = { kind: "messagesAt", conversation, place: { kind: "newest" } } as const;
@@ -132,7 +127,7 @@ describe("the messages", () => {
     assert.equal(left.state.cursor, 39, "who goes up while the end is read is not called back");
     assert.deepEqual(
       left.asks?.map(({ kind }) => kind),
-      ["messagesAgain"],
+      ["messagesAround"],
     );
   });
 
@@ -142,8 +137,8 @@ describe("the messages", () => {
     assert.deepEqual(changed(end), [{ kind: "messagesAt", conversation, place: { kind: "newest" } }]);
     const above = press(end, "up").state;
     const [ask] = changed(above) ?? [];
-    assert.ok(ask?.kind === "messagesAgain");
-    const { state } = answer(above, { kind: "messagesAgain", ask, told: page(1, 43, 43) });
+    assert.ok(ask?.kind === "messagesAround");
+    const { state } = answer(above, { kind: "messagesAround", ask, told: page(1, 43, 43) });
     assert.equal(state.cursor, 39);
     assert.equal(state.page?.messages.length, 43);
     assert.match(drawn(state), /message 39 of 43/);
@@ -151,9 +146,9 @@ describe("the messages", () => {
 
   it("keep the cursor near where a message was that is forgotten", () => {
     const state = opened(page(1, 40, 40), 20);
-    const ask = { kind: "messagesAgain", conversation, from: 1, count: 40 } as const;
+    const ask = { kind: "messagesAround", conversation, seq: 20 } as const;
     const told = { ...page(1, 40, 40), messages: stretch(1, 40).filter(({ seq }) => seq !== 20) };
-    assert.equal(answer(state, { kind: "messagesAgain", ask, told }).state.cursor, 21);
+    assert.equal(answer(state, { kind: "messagesAround", ask, told }).state.cursor, 21);
   });
 
   it("say so when the conversation, or everything in it, is gone", () => {
@@ -163,7 +158,7 @@ describe("the messages", () => {
   });
 
   it("show the selected one whatever is pressed, in rows no wider than the room", () => {
-    const moves = ["up", "down", "pageUp", "pageDown", "textUp", "textDown", "unfold", "first", "last"] as const;
+    const moves = ["up", "down", "pageUp", "pageDown", "K", "J", "space", "g", "G"] as const;
     const lengths = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(lengths, fc.array(fc.constantFrom(...moves), { maxLength: 20 }), (sizes, keys) => {
@@ -212,7 +207,7 @@ describe("the messages", () => {
     assert.ok(folded.some((line) => /^┃ {3}thinking {2}hm +2 lines$/.test(line)));
     assert.ok(folded.some((line) => line.includes("space unfolds it: 40 lines in all")));
     assert.ok(folded.includes("┃   → read {}") && !folded.some((line) => line.includes("line 30")));
-    const unfolded = messagesModule.draw(resized(press(opened(held), "unfold").state), tall);
+    const unfolded = messagesModule.draw(resized(press(opened(held), "space").state), tall);
     assert.ok(unfolded.some((line) => line.includes("line 30")) && unfolded.some((line) => line.trim().endsWith("so")));
   });
 });

@@ -16,8 +16,8 @@ import type { Field } from "../field.ts";
 import { says } from "../keys.ts";
 import { bound, listKeys, textKeys } from "../list.ts";
 import type { ListAction } from "../keys.ts";
-import { joined, percent, rowsFrom, scrolledBy, startOfText } from "../pane.ts";
-import type { Room, Side, Spot } from "../pane.ts";
+import { percent, rowsFrom, scrolledBy, startOfText } from "../pane.ts";
+import type { Room, Spot } from "../pane.ts";
 import type { Arrival, MessagePlace, MessagesPage, ShownMessage } from "./messages-asks.ts";
 import { indexOf, markedRow, revealing, scrolledTop, seenMessages, seenRows } from "./messages-view.ts";
 import type { Top, View } from "./messages-view.ts";
@@ -33,8 +33,8 @@ export interface MessagesScreen {
   readonly unfolded: ReadonlySet<MessageId>;
   /** Where to go, until it has been read. */
   readonly sought: MessagePlace | null;
-  /** The sides on which more is being read. */
-  readonly awaited: readonly Side[];
+  /** Whether what lies around the cursor is being read, because one comes near to the end of what is held. */
+  readonly isReading: boolean;
   /** The one that is shown whole, and its lines once they have been read. */
   readonly whole: {
     readonly message: ShownMessage;
@@ -80,22 +80,14 @@ export const messagesModule: Module<MessagesScreen> = {
     top: { seq: 0, row: 0 },
     unfolded: new Set(),
     sought: at === undefined ? newest : { kind: "message", id: at },
-    awaited: [],
+    isReading: false,
     whole: null,
     typing: null,
   }),
   keys: [
-    {
-      keys: ["enter"],
-      action: "whole",
-      short: "whole",
-      says: "show all of the message, and go back",
-      disabled: none,
-      does: turnWhole,
-    },
+    { keys: ["enter"], short: "whole", says: "show all of the message, and go back", disabled: none, does: turnWhole },
     {
       keys: ["space"],
-      action: "unfold",
       short: "unfold",
       says: "unfold the message, or fold it",
       disabled: isReader,
@@ -107,18 +99,16 @@ export const messagesModule: Module<MessagesScreen> = {
     },
     {
       keys: [":"],
-      action: "goTo",
       short: "go to",
       says: "go to a time, #number or msg_id",
       disabled: isReader,
       does: (state) => ({ state: { ...state, typing: field() } }),
     },
-    { keys: ["/"], action: "search", short: "search", says: says.search, does: opensIts("grep") },
-    { keys: ["s"], action: "summaries", short: "summaries", says: says.summaries, does: opensIts("dag") },
-    { keys: ["c"], action: "context", short: "context", says: says.context, does: opensIts("context") },
+    { keys: ["/"], short: "search", says: says.search, does: opensIts("grep") },
+    { keys: ["s"], short: "summaries", says: says.summaries, does: opensIts("dag") },
+    { keys: ["c"], short: "context", says: says.context, does: opensIts("context") },
     {
       keys: ["f"],
-      action: "files",
       short: "files",
       says: "show the file of the message, or all of the conversation",
       does: opens((state) => {
@@ -128,14 +118,12 @@ export const messagesModule: Module<MessagesScreen> = {
     },
     {
       keys: ["S"],
-      action: "summary",
       says: "show the summary that stands for the message",
       disabled: none,
       does: ofSelected((state, { id }) => ({ state, asks: [{ kind: "messageSummary", message: id }] })),
     },
     {
       keys: ["escape", "q"],
-      action: "leave",
       says: "go back",
       does: (state) => (state.whole === null ? { state, go: { kind: "back" } } : { state: { ...state, whole: null } }),
     },
@@ -144,12 +132,12 @@ export const messagesModule: Module<MessagesScreen> = {
   ],
   title: () => "messages",
   isTyping: ({ typing }) => typing !== null,
-  isBusy: ({ page, whole }) => page === null || (whole !== null && whole.lines === null),
+  isUnread: ({ page }) => page === null,
+  isBusy: ({ whole }) => whole !== null && whole.lines === null,
   reads: again,
   answers: {
     messagesAt: arrived,
-    messagesBeside: beside,
-    messagesAgain: reread,
+    messagesAround: around,
     messageWhole(state, lines, _, { message }) {
       if (state.whole === null || state.whole.message.id !== message) return { state };
       if (lines !== null) return { state: { ...state, whole: { ...state.whole, lines } } };
@@ -244,18 +232,14 @@ function scrolled(state: MessagesScreen, lines: number, frame: Frame): Step<Mess
 const aheadMessages = 25;
 
 function ahead(state: MessagesScreen): Step<MessagesScreen> {
-  const { page, conversation, cursor, awaited } = state;
-  const [first, last] = [page?.messages[0], page?.messages.at(-1)];
-  if (page === null || first === undefined || last === undefined) return { state };
+  const { page, conversation, cursor, isReading } = state;
+  if (page === null || isReading) return { state };
   const at = indexOf(page, cursor);
-  const wanted = [
-    ...(!page.isFirst && at < aheadMessages ? [{ side: "older", seq: first.seq } as const] : []),
-    ...(!page.isLast && at >= page.messages.length - aheadMessages ? [{ side: "newer", seq: last.seq } as const] : []),
-  ].filter(({ side }) => !awaited.includes(side));
-  if (wanted.length === 0) return { state };
+  const isNear = (!page.isFirst && at < aheadMessages) || (!page.isLast && at >= page.messages.length - aheadMessages);
+  if (!isNear) return { state };
   return {
-    state: { ...state, awaited: [...awaited, ...wanted.map(({ side }) => side)] },
-    asks: wanted.map((each) => ({ kind: "messagesBeside", conversation, ...each, slot: each.side })),
+    state: { ...state, isReading: true },
+    asks: [{ kind: "messagesAround", conversation, seq: cursor }],
   };
 }
 
@@ -275,7 +259,7 @@ function arrived(
   // Who was to follow the end has left it meanwhile.
   if (state.sought === null && !isAtEnd(state)) return { state, asks: again(state) };
   const { page, cursor } = told;
-  const next = { ...found, page, cursor, awaited: [] };
+  const next = { ...found, page, cursor, isReading: false };
   return { state: place.kind === "newest" ? revealed(next, frame) : centred(next, frame) };
 }
 
@@ -288,65 +272,37 @@ function centred(state: MessagesScreen, frame: Frame): MessagesScreen {
 }
 
 function failed(state: MessagesScreen, { ask }: LayerEvent<"failed">): Step<MessagesScreen> {
-  if (ask.kind === "messagesBeside")
-    return { state: { ...state, awaited: state.awaited.filter((side) => side !== ask.side) } };
+  if (ask.kind === "messagesAround") return { state: { ...state, isReading: false } };
   // Who has nothing to look at yet still wants to get there.
   if (ask.kind === "messagesAt" && state.page !== null) return { state: { ...state, sought: null } };
   return { state: ask.kind === "messageWhole" ? { ...state, whole: null } : state };
 }
 
-/** What is held at most. What lies beyond, on the other side, is read again when it is needed. */
-const heldMax = 240;
-
-function beside(
+/** In place of what was held: what lies beyond is read again when it is needed. */
+function around(
   state: MessagesScreen,
-  told: MessagesPage,
+  page: MessagesPage,
   frame: Frame,
-  { side, seq }: Ask<"messagesBeside">,
+  { seq }: Ask<"messagesAround">,
 ): Step<MessagesScreen> {
-  const awaited = state.awaited.filter((each) => each !== side);
-  const { page } = state;
-  const isOlder = side === "older";
-  const edge = isOlder ? page?.messages[0] : page?.messages.at(-1);
+  const { messages = [] } = state.page ?? {};
   // Somewhere else by now.
-  if (page === null || edge?.seq !== seq) return { state: { ...state, awaited } };
-  const messages = joined(page.messages, told.messages, side, heldMax);
-  const isCut = messages.length < page.messages.length + told.messages.length;
-  const held: MessagesPage = {
-    conversation: told.conversation,
-    messages,
-    isFirst: isOlder ? told.isFirst : page.isFirst && !isCut,
-    isLast: isOlder ? page.isLast && !isCut : told.isLast,
-  };
-  return ahead(revealed({ ...state, page: held, awaited }, frame));
+  if (seq < (messages[0]?.seq ?? Infinity) || seq > (messages.at(-1)?.seq ?? 0)) return { state };
+  const cursor = page.messages[indexOf(page, state.cursor)]?.seq ?? state.cursor;
+  return ahead(revealed({ ...state, page, cursor, isReading: false }, frame));
 }
 
 /** Who is on the way somewhere still gets there, who looks at the end goes on doing so, everybody else stays. */
 function again(state: MessagesScreen): readonly Asking[] {
-  const { page, conversation, sought } = state;
-  const first = page?.messages[0];
-  if (sought !== null || page === null || first === undefined || isAtEnd(state))
+  const { page, conversation, sought, cursor } = state;
+  if (sought !== null || page === null || page.messages.length === 0 || isAtEnd(state))
     return [{ kind: "messagesAt", conversation, place: sought ?? newest }];
-  return [{ kind: "messagesAgain", conversation, from: first.seq, count: page.messages.length }];
+  return [{ kind: "messagesAround", conversation, seq: cursor }];
 }
 
 /** Where there is nothing, too: that is its end. */
 const isAtEnd = ({ page, cursor }: MessagesScreen): boolean =>
   page === null || (page.isLast && cursor === (page.messages.at(-1)?.seq ?? cursor));
-
-function reread(state: MessagesScreen, told: MessagesPage, frame: Frame): Step<MessagesScreen> {
-  const { page } = state;
-  if (page === null) return { state };
-  const [first, last] = [page.messages[0]?.seq ?? 0, page.messages.at(-1)?.seq ?? 0];
-  // What lies beyond what is held is for whoever goes there.
-  const messages = told.messages
-    .filter(({ seq }) => seq >= first && (page.isLast || seq <= last))
-    .slice(0, Math.max(heldMax, page.messages.length));
-  const isLast = told.isLast && messages.at(-1)?.seq === told.messages.at(-1)?.seq;
-  const held = { ...told, messages, isLast };
-  const cursor = messages[indexOf(held, state.cursor)]?.seq ?? state.cursor;
-  return ahead(revealed({ ...state, page: held, cursor }, frame));
-}
 
 // ── One message, whole ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -6,10 +6,12 @@ import type { ConversationId, FileId, MessageId, StoredFile } from "../../core/m
 import type { SearchCaveat, SearchHit, SearchRequest, Store } from "../../core/ports.ts";
 import { reachOf } from "../../core/scope.ts";
 import type { Reach } from "../../core/scope.ts";
+import { bareName } from "../../show/conversations.ts";
 import { createFinder } from "../../show/matches.ts";
 import type { Match } from "../../show/matches.ts";
 import { oneLine } from "../../show/render.ts";
 import { linesOf } from "../pane.ts";
+import { reads } from "../port.ts";
 import type { Doing, OfConversation } from "../port.ts";
 
 export interface Query {
@@ -65,6 +67,18 @@ export interface FileText {
   readonly lines: readonly string[];
 }
 
+interface FilesAsked extends OfConversation {
+  /** One that is to be among them, though it may be of another conversation. */
+  readonly also: FileId | null;
+}
+
+/** Lines of a file, by their numbers. */
+interface Stretch {
+  readonly file: FileId;
+  readonly from: number;
+  readonly to: number;
+}
+
 const hitsMax = 50;
 
 /** Whoever types on has another pattern by then. */
@@ -94,27 +108,19 @@ export const searchAsks = {
       throw error;
     }
   },
-  /** Null where the conversation is gone. `also`: one that is to be among them, though it may be of another. */
-  async files(
-    { conversation, also }: OfConversation & { readonly also: FileId | null },
-    { port }: Doing,
-  ): Promise<Files | null> {
-    const { store } = await port.reading();
+  /** Null where the conversation is gone. */
+  files: reads(async ({ store }, { conversation, also }: FilesAsked): Promise<Files | null> => {
     const found = await store.conversation(conversation);
     if (found === null) return null;
     const own = await store.files(conversation);
     const other = also === null || own.some(({ id }) => id === also) ? null : await store.file(also);
     return {
-      name: oneLine(found.title ?? found.sessionKey ?? found.sessionId),
-      files: [...(other === null ? [] : [other]), ...own.toReversed()].map(fileRow),
+      name: bareName(found),
+      files: [...(other === null ? [] : [other]), ...own.toReversed()],
     };
-  },
+  }),
   /** Some of its lines, as many as are read at a time at most; null where it is gone. */
-  async fileLook(
-    { file: id, from, to }: { readonly file: FileId; readonly from: number; readonly to: number },
-    { port }: Doing,
-  ): Promise<FileLook | null> {
-    const { store } = await port.reading();
+  fileLook: reads(async ({ store }, { file: id, from, to }: Stretch): Promise<FileLook | null> => {
     const file = await store.file(id);
     if (file === null) return null;
     const keys = file.messageKey === null ? [] : [file.messageKey];
@@ -124,7 +130,7 @@ export const searchAsks = {
       message: message === undefined ? null : { conversation: message.conversation, id: message.id },
       content: file.encoding === "base64" ? { kind: "bytes" } : await textOf(store, id, from, to),
     };
-  },
+  }),
 };
 
 /** As `lcm grep` reaches: one, its family, or all that are not hidden. */
@@ -136,22 +142,8 @@ async function reachFor(store: Store, where: Query["where"], conversation: Conve
 async function namesOf(store: Store, hits: readonly SearchHit[]): Promise<ReadonlyMap<ConversationId, string>> {
   const ids = [...new Set(hits.map(({ conversation }) => conversation))];
   const found = await Promise.all(ids.map(async (id) => await store.conversation(id)));
-  return new Map(
-    found
-      .filter((each) => each !== null)
-      .map(({ id, title, sessionKey, sessionId }) => [id, oneLine(title ?? sessionKey ?? sessionId)]),
-  );
+  return new Map(found.filter((each) => each !== null).map((each) => [each.id, bareName(each)]));
 }
-
-const fileRow = ({ id, name, mimeType, bytes, lines, encoding, createdAt }: StoredFile): FileRow => ({
-  id,
-  name: name === null ? null : oneLine(name),
-  mimeType: mimeType === null ? null : oneLine(mimeType),
-  bytes,
-  lines,
-  encoding,
-  createdAt,
-});
 
 /** A line may be as long as it likes. */
 const charactersMax = 200_000;

@@ -4,6 +4,7 @@ import { LcmError, wordsOf } from "../../core/errors.ts";
 import type { CompactionRecord, Conversation, ConversationId } from "../../core/model.ts";
 import { standingOf } from "../../core/standing.ts";
 import type { Pressure } from "../../core/standing.ts";
+import { formatBytes } from "../../core/text.ts";
 import { nameOf } from "../../show/conversations.ts";
 import type { ConfiguredModel, Status } from "../../show/status.ts";
 import type { Doing, Port } from "../port.ts";
@@ -26,6 +27,11 @@ const compactionsMax = 12;
 const fullestMax = 8;
 
 export const statusAsks = {
+  /** In words: where it is. */
+  async backUp(_ask: object, { port }: Doing): Promise<string> {
+    const { path, bytes } = await port.backUp();
+    return `a copy is in ${path} (${formatBytes(bytes)})`;
+  },
   async status({ conversation: id }: { readonly conversation: ConversationId | null }, { port }: Doing): Promise<Told> {
     const lcm = await port.reading();
     const standing = await standingOf(lcm, compactionsMax);

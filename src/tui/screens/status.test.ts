@@ -75,7 +75,9 @@ const status: Status = {
 const told: Told = { status, fullest: [{ ...pressure, name: "船の予約 🚢 The ferry" }], one: null };
 
 const shown = (room: Frame = frame): string =>
-  statusModule.draw({ kind: "status", conversation: null, told, trouble: null, top: 0 }, room).join("\n");
+  statusModule
+    .draw({ kind: "status", conversation: null, told, trouble: null, isBackingUp: false, top: 0 }, room)
+    .join("\n");
 
 describe("guarantee 27: one status", () => {
   it("tells what is stored, pending, compacted, spent, degraded, kept and set", () => {
@@ -112,7 +114,7 @@ describe("guarantee 27: one status", () => {
   it("scrolls to its end, and says how far one has come", () => {
     const small = { ...frame, rows: 10 };
     const state: StatusScreen = { ...open({ kind: "status", conversation: null }).state, told };
-    const last = advance(statusModule, state, { kind: "action", action: "last" }, small);
+    const last = advance(statusModule, state, { kind: "pressed", name: "G" }, small);
     assert.match(statusModule.draw(last.state, small).join("\n"), /settings +freshTailCount[^]*100%/);
   });
 });

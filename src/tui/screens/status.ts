@@ -19,6 +19,7 @@ export interface StatusScreen {
   /** Null until it has been read. */
   readonly told: Told | null;
   readonly trouble: string | null;
+  readonly isBackingUp: boolean;
   readonly top: number;
 }
 
@@ -32,17 +33,36 @@ const search = opens<StatusScreen>(({ conversation }) => ({ kind: "grep", conver
 
 export const statusModule: Module<StatusScreen> = {
   name: "Status",
-  open: (place) => ({ ...place, told: null, trouble: null, top: 0 }),
+  open: (place) => ({ ...place, told: null, trouble: null, isBackingUp: false, top: 0 }),
   keys: [
-    { keys: ["u"], action: "history", short: "history", says: says.history, does: history },
-    { keys: ["/", "S"], action: "search", short: "search", says: "search what was said", does: search },
+    { keys: ["u"], short: "history", says: says.history, does: history },
+    { keys: ["/", "S"], short: "search", says: "search what was said", does: search },
+    {
+      keys: ["b"],
+      short: "backup",
+      says: "copy the database and its files, beside the others",
+      changes: true,
+      disabled: ({ isBackingUp }) => (isBackingUp ? "a copy is being made" : null),
+      does: (state) => ({ state: { ...state, isBackingUp: true }, asks: [{ kind: "backUp" }] }),
+    },
     ...scroll.keys,
   ],
   title: ({ conversation }) => (conversation === null ? "status" : `status of ${conversation}`),
-  isBusy: ({ told, trouble }) => told === null && trouble === null,
+  isUnread: ({ told, trouble }) => told === null && trouble === null,
   reads: ({ conversation }) => [{ kind: "status", conversation }],
-  answers: { status: (state, told) => ({ state: { ...state, told, trouble: null } }) },
-  on: { ...scroll.on, failed: (state, { failure }) => ({ state: { ...state, trouble: failure.message } }) },
+  isBusy: ({ isBackingUp }) => isBackingUp,
+  answers: {
+    status: (state, told) => ({ state: { ...state, told, trouble: null } }),
+    backUp: (state, text) => ({
+      state: { ...state, isBackingUp: false },
+      asks: [{ kind: "status", conversation: state.conversation }],
+      notice: { tone: "good", text },
+    }),
+  },
+  on: {
+    ...scroll.on,
+    failed: (state, { failure }) => ({ state: { ...state, trouble: failure.message, isBackingUp: false } }),
+  },
   draw: (state, frame) => windowed(linesOf(state, frame), state.top, frame),
 };
 

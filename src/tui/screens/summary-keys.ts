@@ -1,13 +1,13 @@
 /** What can be done with a summary, wherever one is selected: rewrite it, dissolve it, see what its prompt was told. */
 
 import type { SummaryId } from "../../core/model.ts";
+import { textLines } from "../../show/passages.ts";
 import { wrap } from "../../show/render.ts";
 import { goTo } from "../contract.ts";
 import type { Answers, Binding, Frame, Place, Step } from "../contract.ts";
 import { textPage } from "../draw.ts";
 import type { OfConversation } from "../port.ts";
 import type { Previous } from "./dag-asks.ts";
-import { textLines } from "./dag-detail.ts";
 
 /** `disabled`: why there is no summary. */
 export function summaryKeys<S extends OfConversation>(
@@ -15,7 +15,7 @@ export function summaryKeys<S extends OfConversation>(
   disabled: (state: S) => string | null,
 ) {
   const key = (
-    words: Pick<Binding<S>, "keys" | "action" | "says" | "short" | "changes">,
+    words: Pick<Binding<S>, "keys" | "says" | "short" | "changes">,
     act: (state: S, summary: SummaryId) => Omit<Step<S>, "state">,
   ): Binding<S> => ({
     ...words,
@@ -31,31 +31,19 @@ export function summaryKeys<S extends OfConversation>(
   return {
     answers,
     rewrite: key(
-      {
-        keys: ["w", "r"],
-        action: "rewrite",
-        short: "rewrite",
-        says: "have the summary's text written anew",
-        changes: true,
-      },
+      { keys: ["w", "r"], short: "rewrite", says: "have the summary's text written anew", changes: true },
       (_, summary) => goTo({ kind: "rewrite", summary }),
     ),
     rewrites: key(
-      { keys: ["W"], action: "rewrites", says: "have it and all below it written anew", changes: true },
+      { keys: ["W"], says: "have it and all below it written anew", changes: true },
       ({ conversation }, summary) => goTo({ kind: "rewrites", conversation, summary }),
     ),
     dissolve: key(
-      {
-        keys: ["d"],
-        action: "dissolve",
-        short: "dissolve",
-        says: "put what the summary was made from back in its place",
-        changes: true,
-      },
+      { keys: ["d"], short: "dissolve", says: "put what the summary was made from back in its place", changes: true },
       ({ conversation }, summary) => goTo({ kind: "dissolve", conversation, summary }),
     ),
     previous: key(
-      { keys: ["p"], action: "previous", says: "show what the summary's prompt was told of what came before" },
+      { keys: ["p"], says: "show what the summary's prompt was told of what came before" },
       (_, summary) => ({ asks: [{ kind: "dagPrevious", summary }] }),
     ),
   };
@@ -64,7 +52,7 @@ export function summaryKeys<S extends OfConversation>(
 export function previousText({ summary, recorded, recomputed }: Previous, frame: Frame): Place {
   const width = textPage(frame).columns;
   const title = `previous context of ${summary.id}`;
-  if (recorded !== null) return { kind: "text", title, lines: textLines(recorded, width) };
+  if (recorded !== null) return { kind: "text", title, lines: textLines({ bounds: width }, recorded, "") };
   const now =
     recomputed === null
       ? ["A rewrite would be given none: nothing stands before it."]
@@ -75,7 +63,7 @@ export function previousText({ summary, recorded, recomputed }: Previous, frame:
     lines: [
       ...wrap(whyNone(summary), width),
       ...(summary.depth > 1 ? [] : ["", ...now.flatMap((line) => wrap(line, width))]),
-      ...(recomputed === null ? [] : ["", ...textLines(recomputed.text, width)]),
+      ...(recomputed === null ? [] : ["", ...textLines({ bounds: width }, recomputed.text, "")]),
     ],
   };
 }

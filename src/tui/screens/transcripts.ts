@@ -45,8 +45,7 @@ const seenRows = ({ rows }: Frame): number => Math.max(1, rows - headRows - foot
 
 const rows = createRows<TranscriptsScreen>({
   count: (state) => found(state).length,
-  room: (_, frame) => seenRows(frame),
-  at: ({ list }, point) => list.top + point.row - headRows,
+  place: (_, frame) => ({ above: headRows, rows: seenRows(frame) }),
   open: (state, { readOnly }) => (isIdle(state) && readOnly === null ? proposing(state, selected(state)) : { state }),
 });
 
@@ -56,7 +55,6 @@ export const transcriptsModule: Module<TranscriptsScreen> = {
   keys: [
     {
       keys: ["y", "enter"],
-      action: "yes",
       short: "yes",
       says: "import what was asked about",
       changes: true,
@@ -68,7 +66,6 @@ export const transcriptsModule: Module<TranscriptsScreen> = {
     },
     {
       keys: ["n", "escape"],
-      action: "no",
       short: "no",
       says: "import nothing",
       when: isAsked,
@@ -76,7 +73,6 @@ export const transcriptsModule: Module<TranscriptsScreen> = {
     },
     {
       keys: ["i", "enter"],
-      action: "import",
       short: "import",
       says: "import this one",
       changes: true,
@@ -86,7 +82,6 @@ export const transcriptsModule: Module<TranscriptsScreen> = {
     },
     {
       keys: ["A"],
-      action: "importAll",
       short: "all",
       says: "import all that are not stored, or not all of them",
       changes: true,
@@ -96,7 +91,6 @@ export const transcriptsModule: Module<TranscriptsScreen> = {
     },
     {
       keys: ["escape"],
-      action: "stop",
       short: "stop",
       says: "stop importing after the present one",
       when: ({ work }) => work !== null,
@@ -112,7 +106,8 @@ export const transcriptsModule: Module<TranscriptsScreen> = {
     ...rows.keys,
   ],
   title: () => "transcripts",
-  isBusy: ({ there, isUnknown, work }) => (there === null && !isUnknown) || work !== null,
+  isUnread: ({ there, isUnknown }) => there === null && !isUnknown,
+  isBusy: ({ work }) => work !== null,
   // While an import is under way every change is our own, and it ends with a look at all.
   reads: ({ work }) => (work === null ? [{ kind: "transcripts" }] : []),
   answers: {
