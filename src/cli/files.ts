@@ -50,7 +50,7 @@ export async function findTranscripts(paths: readonly string[]): Promise<readonl
 /** What comes through a pipe has no name to be known by when it comes again, and cannot be looked at twice. */
 const notAFile = (what: string): LcmError =>
   new LcmError("invalid", `${what} is not a file, and only files can be imported`, {
-    hint: "save it first: … > chat.jsonl, then lcm import chat.jsonl",
+    hint: "save it first: … > chat.jsonl, then `lcm import chat.jsonl`",
   });
 
 async function transcriptsIn(folder: string): Promise<readonly TranscriptFile[]> {

@@ -14,7 +14,7 @@ import { createLcm } from "./lcm.ts";
 import type { Lcm, LcmDeps } from "./lcm.ts";
 import type { ConversationId, Timestamp } from "./model.ts";
 import type { Model } from "./ports.ts";
-import { promptTokens } from "./render-summary.ts";
+import { promptTokens, summaryOverheadTokens } from "./render-summary.ts";
 import { resolveSettings } from "./settings.ts";
 
 const folder = makeScratch("compact");
@@ -292,6 +292,21 @@ describe("compaction", () => {
     );
   });
 
+  it("leaves no record of a sweep that had nothing to do", async () => {
+    const { lcm, id, live } = await ground({ model: model("good") });
+    await live(2);
+    assert.equal((await lcm.compact({ conversation: id, mode: "sweep" })).outcome.kind, "settled");
+    assert.deepEqual(await lcm.store.compactions(id, 5), []);
+  });
+
+  it("until it is under a target, makes no pass more than that takes", async () => {
+    const { lcm, id, live } = await ground({ model: model("good"), config: { summaryConcurrency: 1 } });
+    await live(30);
+    const before = promptTokens((await lcm.store.conversation(id))?.totals ?? assert.fail());
+    const report = await lcm.compact({ conversation: id, mode: "until_under", targetTokens: before - 1 });
+    assert.deepEqual([report.outcome.kind, report.passes.length], ["under", 1]);
+  });
+
   it("foresees a sweep without asking or writing anything", async () => {
     const scripted = model("good");
     const { lcm, id, live } = await ground({ model: scripted });
@@ -305,7 +320,11 @@ describe("compaction", () => {
       passes.filter(({ depth }) => depth === 0).length;
     assert.equal(leaves(plan.passes), leaves(report.passes));
     assert.ok(plan.passes.some(({ depth, sources }) => depth === 1 && sources >= 4));
-    assert.ok(plan.tokensAfter < plan.tokensBefore);
+    const saved = plan.passes.reduce((sum, { depth, sources, sourceTokens, targetTokens }) => {
+      const headers = summaryOverheadTokens * (depth === 0 ? 1 : 1 - sources);
+      return sum + sourceTokens - targetTokens - headers;
+    }, 0);
+    assert.equal(plan.tokensAfter, plan.tokensBefore - saved);
   });
 
   it("foresees where bounds would end it", async () => {
@@ -338,6 +357,16 @@ describe("what is due", () => {
     const asked = async (budget: number) => await lcm.compact({ conversation: id, mode: "due", budget });
     assert.equal((await asked(0)).outcome.kind, "idle");
     for (const budget of [-1, NaN]) await assert.rejects(asked(budget), { code: "invalid" });
+  });
+
+  it("and a prompt that is asked for without a budget keep to the window that the host gave", async () => {
+    const { lcm, id, live } = await ground({ model: model("good") });
+    await live(14);
+    await lcm.store.setPromptBudget(id, 700);
+    assert.equal((await lcm.due(id)).budget, 700);
+    const { tokens } = (await lcm.assemble(id)).report;
+    assert.ok(tokens <= 700 && tokens === (await lcm.assemble(id, { budget: 700 })).report.tokens, String(tokens));
+    assert.ok((await lcm.assemble(id, { budget: 10_000 })).report.tokens > 700);
   });
 
   it("follows the window that the host gave", async () => {
@@ -673,7 +702,7 @@ describe("guarantee 17: compact tells the truth", () => {
     const report = await lcm.compact({ conversation: id, mode: "sweep" });
     assert.equal(report.outcome.kind, "failed");
     assert.deepEqual(report.passes, []);
-    assert.equal(report.mode, "sweep");
+    assert.deepEqual([report.mode, report.tokensBefore, report.tokensAfter], ["sweep", 0, 0]);
     assert.equal(report.compacted, false);
   });
 });

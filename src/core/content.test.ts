@@ -258,3 +258,29 @@ describe("a picture or the like", () => {
       assert.ok(!isMedia(block), JSON.stringify(block));
   });
 });
+
+describe("a call whose name no database holds as text", () => {
+  it("comes back as it came, and is stored as words that a database holds", () => {
+    for (const name of ["re\0ad", "re\ud800ad"]) {
+      const raw = { role: "assistant", content: [{ type: "toolCall", id: "c1", name, arguments: { path: "a" } }] };
+      const stored = messageToStore(raw, { key: "k", at: "2026-02-17T07:37:00.000Z" as Timestamp });
+      for (const words of [stored.parts[0]?.text, stored.parts[0]?.toolName])
+        assert.ok(!/[\0\ud800]/.test(words ?? ""), JSON.stringify(words));
+      assert.deepEqual(messageFromStore({ ...stored, at: stored.at }), raw);
+    }
+  });
+});
+
+describe("a part that holds nothing", () => {
+  it("costs nothing, as the older program has filed some", () => {
+    const nothing = {
+      type: "agent",
+      text: null,
+      kept: null,
+      toolCallId: null,
+      toolName: null,
+      metadata: null,
+    } as const;
+    assert.equal(estimateMessageTokens([nothing]), estimateMessageTokens([]));
+  });
+});

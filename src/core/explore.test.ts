@@ -311,3 +311,27 @@ describe("whatever it is given, an exploration", () => {
     );
   });
 });
+
+describe("exploring what is nearly something", () => {
+  it("takes a few records among other lines, or a comma in each line, for no table of records", () => {
+    const mixed = linesOf(40, (at) => (at < 2 ? `{"id":${at}}` : `the ${at}th thing that was said`));
+    assert.doesNotMatch(explore(mixed, unnamed), /JSON/);
+    assert.doesNotMatch(
+      explore(
+        linesOf(40, (at) => `Yes indeed, the ${at}th`),
+        unnamed,
+      ),
+      /column|table|CSV/i,
+    );
+  });
+
+  it("says that some are empty, be they ever so few", () => {
+    const items = Array.from({ length: 400 }, (_, at) => ({ note: at === 7 ? "" : `note ${at}` }));
+    assert.match(explore(JSON.stringify(items), unnamed), /, 1% empty$/m);
+  });
+
+  it("says of bytes that it does not know what they are, where it does not", () => {
+    const bytes = Buffer.from(Array.from({ length: 600 }, (_, at) => (at * 37) % 251)).toString("base64");
+    assert.match(explore(bytes, unnamed), /^Base64, about \d+ bytes of unknown content\. Not readable as text\.$/);
+  });
+});

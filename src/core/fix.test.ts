@@ -116,6 +116,8 @@ const damages = {
   "a summary that search does not know": (db, a) => db.exec(`DELETE FROM summaries_fts WHERE rowid = ${1 + (a % 5)}`),
   "a search entry of nothing": (db, a) =>
     db.exec(`INSERT INTO messages_fts (rowid, text) VALUES (${100_000 + a}, 'x')`),
+  "a search entry of no summary": (db, a) =>
+    db.exec(`INSERT INTO summaries_fts (rowid, text) VALUES (${100_000 + a}, 'x')`),
   "a part of nothing": (db, a) =>
     db.exec(`INSERT INTO message_parts (message_id, ordinal, part_type) VALUES (${100_000 + a}, 0, 'text')`),
   "a branch that was left and is no longer marked so": (db) => db.exec("UPDATE messages SET aside = NULL"),
@@ -383,6 +385,23 @@ describe("fixing", () => {
     try {
       const { conversations, messages, summaries } = await store.status();
       assert.deepEqual((await examine(store, null)).checked, { conversations, messages, summaries });
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("finds nothing in a conversation for what is wrong in another", async () => {
+    const path = damaged([]);
+    const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+    const ids = db.prepare("SELECT summary_id AS id FROM summaries WHERE conversation_id = ?");
+    const [one, other] = [1, 2].map((id) => String(ids.get(id)?.["id"]));
+    run(db, "INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal) VALUES (?, ?, 9)", other, one);
+    db.close();
+    const store = await openSqlite({ path, housekeeping: false });
+    try {
+      const codes = async (id: number): Promise<readonly string[]> =>
+        (await inspect(store, id as ConversationId)).flatMap(({ code, severity }) => (severity === "info" ? [] : code));
+      assert.deepEqual([await codes(1), (await codes(2)).includes("dangling_reference")], [[], true]);
     } finally {
       await store.close();
     }

@@ -183,6 +183,14 @@ describe("forgetting", () => {
     assert.equal(redactMessage(result, '"toolCallId":"abc-1"').envelope, '{"role":"tool","content":"text"}');
   });
 
+  it("forgets the whole message where a secret is a piece of how a block of it is written down", () => {
+    const raw = { role: "assistant", content: [{ type: "note", data: { pin: 4711, kind: "x" } }] };
+    const secret = '"pin":4711';
+    const left = redactMessage({ ...stored(raw), entry: null }, secret);
+    for (const { metadata } of left.parts) assert.ok(!metadata?.includes(secret), metadata ?? "");
+    assert.equal(left.text, forgottenMark);
+  });
+
   it("of a line of the transcript keeps its place where blotting is not enough", () => {
     const line = '{"type":"custom","id":"e1","data":{"token":"abc"}}';
     assert.equal(redactLine(line, 'abc"'), `{"type":"custom","id":"e1","forgotten":"${forgottenMark}"}`);

@@ -157,6 +157,7 @@ describe("planning an undo", () => {
       const both = await rewrite(store, truncated, 14);
       await rewrite(store, d1, 20, { change: both });
       assert.deepEqual(await remedies(both, truncated), [`lcm undo ${both} --summary ${d1}`]);
+      assert.deepEqual([(await planUndo(store, both, d1)).summary, (await planUndo(store, both)).summary], [d1, null]);
 
       const opened = await dissolve(store, deep, leaf);
       const run = (await store.context(deep)).slice(4, 8);

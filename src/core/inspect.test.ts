@@ -284,6 +284,27 @@ describe("inspecting a conversation", () => {
   });
 });
 
+describe("a summary that was made of both a message and a summary", () => {
+  it("is found, and a fix leaves it as it says it is: nobody knows which of them is wrong", () => {
+    const mixed: SummaryFacts = {
+      ...leaf,
+      id: "sum_b",
+      kind: "condensed",
+      depth: 1,
+      descendants: 1,
+      latestAt: time(3),
+    };
+    const bones: Skeleton = {
+      ...sound,
+      summaries: [leaf, mixed],
+      sources: new Map([...sound.sources, ["sum_b", of([3], ["sum_a"])]]),
+      context: [summaryItem("sum_b", 1, 1), messageItem(4)],
+    };
+    assert.ok(codes(inspectConversation(bones)).includes("wrong_depth"));
+    assert.deepEqual(planFix(bones)?.summaries ?? [], []);
+  });
+});
+
 describe("the order that a fix makes", () => {
   const leafOf = (id: SummaryId, from: number, to: number): SummaryFacts => ({
     ...leaf,
@@ -305,6 +326,12 @@ describe("the order that a fix makes", () => {
     const [a, b] = [summaryItem("sum_a", 2), summaryItem("sum_b", 1)];
     assert.equal(orderOf({ ...tangled, context: [b, a, messageItem(4)] }), undefined);
     assert.deepEqual(orderOf({ ...tangled, context: [messageItem(4), b, a] }), ["sum_b", "sum_a", 4]);
+  });
+
+  it("is told with how much comes and how much goes", () => {
+    const context = [summaryItem("sum_a", 1), messageItem(2), messageItem(3), messageItem(3)];
+    const plan = planFix({ ...sound, context })?.context;
+    assert.deepEqual([plan?.added, plan?.dropped, plan?.reordered], [1, 2, false]);
   });
 
   it("keeps copies in front of what they stand in front of, and at the beginning", () => {

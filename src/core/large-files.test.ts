@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { openSqlite } from "../store/sqlite.ts";
@@ -436,6 +437,21 @@ describe("a message whose file is lost", () => {
         ...result,
         content: [result.content[0], { type: "text", text }],
       });
+    });
+  });
+
+  it("is still fit for a prompt also where the row of the file is lost", async () => {
+    await onStore(async ({ store, filesDir, send }) => {
+      const image = { type: "image", data: picture(1), mimeType: "image/png" };
+      const [message = assert.fail("it is stored")] = await send({ role: "user", content: [image] });
+      assert.equal(message.moved.length, 1);
+      const db = new DatabaseSync(join(filesDir, "..", "lcm.db"), { enableForeignKeyConstraints: false });
+      db.exec("DELETE FROM large_files");
+      db.close();
+      const shown = await messageForPrompt(store, message);
+      const text = textAt(shown, "content", 0, "text");
+      assert.match(text, reference);
+      assert.deepEqual(shown, { role: "user", content: [{ type: "text", text }] });
     });
   });
 

@@ -84,7 +84,7 @@ export async function restoreWhatIsThere(
 export async function messageForPrompt(store: Store, message: Message): Promise<HostMessage> {
   let raw = messageFromStore(message);
   for (const moved of message.moved.toReversed()) {
-    if (!isSeen(raw, moved.path) || (await store.file(moved.file))?.encoding !== "base64") continue;
+    if (!isSeen(raw, moved.path) || (await store.file(moved.file))?.encoding === "utf8") continue;
     const content = await contentOf(store, moved.file);
     raw = typeof content === "string" ? putBack(raw, moved, content) : standIn(raw, moved);
   }

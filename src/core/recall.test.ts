@@ -72,6 +72,35 @@ describe("guarantee 25: a search stays within its reach", () => {
   });
 });
 
+describe("guarantee 22: what lies in files and was not looked at", () => {
+  it("is counted where it is text, and a picture is none", async () => {
+    const { id } = await store.open({ sessionId: "filed" });
+    const file = { conversation: id, name: null, mimeType: null, exploration: null } as const;
+    await store.saveFile({ ...file, content: "a long text", encoding: "utf8" });
+    await store.saveFile({ ...file, content: "AAAA", encoding: "base64" });
+    const reach = { kind: "conversation", conversations: [id] } as const;
+    const { caveats } = await grep(store, { pattern: "heron", mode: "full_text", reach });
+    assert.deepEqual(caveats, [{ kind: "files", files: 1 }]);
+  });
+});
+
+describe("what matches a pattern", () => {
+  it("is told once each, newest first, however many rows are read for it", async () => {
+    const { id } = await store.open({ sessionId: "many" });
+    const host = createHost("many");
+    for (let at = 0; at < 70; at++) host.says(user(`curlew ${at}`));
+    await store.append(id, host.entries.map(toAppendable));
+    const reach = { kind: "all", conversations: null } as const;
+    const { hits } = await grep(store, { pattern: "curlew \\d+", reach, limit: 200 });
+    assert.deepEqual(
+      hits.map(({ snippet }) => snippet),
+      Array.from({ length: 70 }, (_, at) => `curlew ${69 - at}`),
+    );
+    const first = await grep(store, { pattern: "curlew \\d+", reach, limit: 3 });
+    assert.deepEqual([first.hits, first.caveats[0]], [hits.slice(0, 3), { kind: "limit", limit: 3 }]);
+  });
+});
+
 describe("how many hits may be asked for", () => {
   it("is a whole number from 1 to 200; anything else is refused, with a way to see more", async () => {
     const reach = { kind: "grant", conversations: [] } as const;

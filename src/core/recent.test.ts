@@ -205,6 +205,15 @@ describe("what happened lately", () => {
     );
   });
 
+  it("leaves out what says nothing", async () => {
+    const { store, tell } = await ground();
+    const { id } = await store.open({ sessionId: "silent" });
+    await say(store, id, [-3]);
+    const silent = messageToStore({ role: "user", content: " \n " }, { key: "silent", at: at(-2) });
+    await store.append(id, [{ kind: "message", message: silent }]);
+    assert.deepEqual(texts(await tell()), ["heard at -3"]);
+  });
+
   it("tells what was said at the same instant in the order in which it was said, the last if not all fits", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "instant" });

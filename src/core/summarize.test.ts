@@ -102,6 +102,18 @@ function checkSummary(summary: NewSummary, source: Source): void {
 }
 
 describe("guarantee 18: a summary is shorter than its source, under its cap, free of reasoning, with its level", () => {
+  it("by one token at least, and one token is enough", async () => {
+    const tokens = renderedTokens(good);
+    const shorterBy = async (saved: number): Promise<NewSummary> => {
+      const source = sourceOf(talk(40), { tokens: tokens + 20 + saved, targetTokens: 1_000 });
+      const summary = await drafted(answering(good), source, { onRefusal: "extract" });
+      assert.ok(summary.tokens < source.tokens - source.overheadTokens);
+      return summary;
+    };
+    assert.equal((await shorterBy(1)).text, good);
+    assert.notEqual((await shorterBy(0)).text, good);
+  });
+
   it("whatever the model does", async () => {
     for (const behaviour of behaviours) {
       const aborting = new AbortController();
@@ -203,6 +215,12 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
     assert.ok(first);
     const source = sourceOf([{ ...first, text: `${first.text} The meter said 4\ufffd7.` }, ...others]);
     assert.equal((await drafted(answering(`The meter said 4\ufffd7. ${good}`), source)).level, "normal");
+  });
+
+  it("a table of numbers with rules around every row is words enough", async () => {
+    const rule = `├${"─".repeat(24)}┼${"─".repeat(24)}┤`;
+    const rows = ["north 41", "south 7", "east 980"].flatMap((row) => [rule, `│ ${row.replace(" ", " │ ")} │`]);
+    assert.equal((await drafted(answering([...rows, rule].join("\n")), sourceOf(talk(40)))).level, "normal");
   });
 
   it("an echo of the summary before is no summary", async () => {

@@ -210,7 +210,8 @@ const lostCharacter = "\uFFFD";
 
 function isGarbled(said: string, { passages }: Source): boolean {
   const inWords = said.replace(/[^\p{L}\p{M}\p{N}]+/gu, "").length;
-  if (inWords < wordShareMin * said.replace(/\s/g, "").length) return true;
+  // The rules of a table stand for nothing, and can be most of it.
+  if (inWords <= wordShareMin * said.replace(/\s|[-=_\u2500-\u257f]{3,}/g, "").length) return true;
   return said.includes(lostCharacter) && !passages.some(({ text }) => text.includes(lostCharacter));
 }
 

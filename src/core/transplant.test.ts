@@ -116,6 +116,18 @@ describe("a plan to transplant", () => {
     });
   });
 
+  it("takes more from elsewhere into a conversation that holds copies already", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source, target } = await scene(store);
+      await apply(lcm, source.id, target.id);
+      const third = await talking(store, "u", 4);
+      await foldPlaces(store, third.id, [0, 1], "another leaf");
+      const { messages } = await lcm.planTransplant(third.id, target.id);
+      assert.equal(messages, 2);
+      await apply(lcm, third.id, target.id);
+    });
+  });
+
   it("knows copies also when both sides have been folded, rewritten or purged since, and its own originals", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source, target } = await scene(store);

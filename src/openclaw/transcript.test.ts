@@ -15,7 +15,7 @@ import { createOpenClaw } from "../testing/scripted-openclaw.ts";
 import type { ScriptedOpenClaw } from "../testing/scripted-openclaw.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import type { ReadTranscript } from "./host.ts";
-import { drain, findActive } from "./transcript.ts";
+import { drain, drainToReset, findActive } from "./transcript.ts";
 
 const scratch = makeScratch("transcript");
 after(() => rmSync(scratch, { recursive: true, force: true }));
@@ -334,6 +334,28 @@ describe("a turn", () => {
     say(world, 1);
     assert.equal((await world.drain(turn)).messages, 4);
     assert.equal((await world.drain(turn)).messages, 0);
+    assert.equal((await world.drain()).messages, 2);
+    await world.check();
+  });
+
+  it("takes nothing along of the turn behind it, when a reset between them was read before", async () => {
+    const world = await createWorld();
+    say(world, 1);
+    const turn = turnOf(world, "t1");
+    world.host.reset(key, "reset");
+    await drainToReset(world.lcm, world.host.read, world.host.placeOf(key));
+    assert.equal((await world.family()).length, 0, "of a session that was never read");
+    await world.drain();
+    world.host.slash(key, "/more");
+    const next = turnOf(world, "t2");
+    world.host.reset(key, "reset");
+    await drainToReset(world.lcm, world.host.read, world.host.placeOf(key));
+    world.host.slash(key, "/live");
+    for (const told of ["new", "duplicate"])
+      for (const each of [turn, next]) {
+        const drained = await world.drain(each);
+        assert.deepEqual([drained.turn, drained.messages], [told, 0]);
+      }
     assert.equal((await world.drain()).messages, 2);
     await world.check();
   });

@@ -50,6 +50,7 @@ export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPla
   let cursor = conversation?.hostCursor ?? null;
   let messages = 0;
   let named: Appended["turn"] = "unnamed";
+  let isSought = false;
   const stored = turn === undefined || conversation === null ? null : await nameIn(store, [conversation], turn);
   if (stored !== null) return { conversation, messages, turn: stored, isKept: true };
   let keep = cursor === null ? await createFilter(lcm, conversation, readFrom) : keepAll;
@@ -76,6 +77,12 @@ export async function drain(lcm: Lcm, read: ReadTranscript, place: TranscriptPla
     }
     const at = page.events.findIndex(({ event }) => beginsSegment(event, keep));
     const end = turn === undefined ? 0 : endOf(turn, at < 0 ? page.events : page.events.slice(0, at));
+    if (turn !== undefined && end === 0 && !isSought) {
+      // One that stands before a reset may have been read with it, and then what comes here is not of it.
+      const known = await nameIn(store, await familyOf(store, place), turn);
+      if (known !== null) return { conversation, messages, turn: known, isKept: true };
+      isSought = true;
+    }
     const stop = end > 0 ? end : at < 0 ? page.events.length : Math.max(1, at);
     const upto = stop === page.events.length ? page : await mustRead(readFrom, cursor, stop);
     const isLast = end > 0 || (at < 0 && !page.hasMore);

@@ -143,8 +143,11 @@ describe("a backup", () => {
     const path = await living();
     const draft = (pid: number): string => join(dirname(path), `.lcm.db.backup-20260101T000000Z.${pid}.new`);
     const dead = 2 ** 22 + 1; // Above what the system gives out.
-    for (const file of [draft(dead), `${draft(dead)}-journal`, draft(process.ppid)]) writeFileSync(file, "half");
+    const others = draft(dead).replace("lcm.db", "other.db");
+    for (const file of [draft(dead), `${draft(dead)}-journal`, draft(process.ppid), others])
+      writeFileSync(file, "half");
     await backUpDatabase(path, backupPath(path, now));
+    assert.ok(existsSync(others), "what another database was backed up into is not ours to remove");
     assert.deepEqual(
       [existsSync(draft(dead)), existsSync(`${draft(dead)}-journal`), existsSync(draft(process.ppid))],
       [false, false, true],

@@ -69,6 +69,18 @@ describe("what comes late", () => {
     assert.equal(await hears(["b", null]), "a b c d e");
   });
 
+  it("goes to the one that named it, also when it continues what was put elsewhere, whatever their keys", async () => {
+    for (const [first, second] of [
+      ["x", "y"],
+      ["y", "x"],
+    ] as const) {
+      const { hears } = await talk(["j", first], ["f", second]);
+      const guessed = await hears(["b", null]);
+      const [named, child] = guessed === "b j f" ? [second, "f"] : [first, "j"];
+      assert.match(await hears([named, "b"]), new RegExp(`${named} ${child}`));
+    }
+  });
+
   it("opens a gap of its own when its own parent is missing too, back to where all is known", async () => {
     const { id, hears } = await talk(["a", null], ["f", "e"]);
     assert.equal(await hears(["e", "d"]), "a e f");
@@ -163,6 +175,24 @@ describe("the newest message, whose row was lost", () => {
     assert.equal(await hears(["a", null], ["b", "a"]), "a b");
     await fix();
     assert.deepEqual(await told(), []);
+  });
+
+  it("leaves its number to nobody else, also where the file has lost count", async () => {
+    const { hears } = await lost("a");
+    const db = new DatabaseSync(path);
+    db.exec("UPDATE sqlite_sequence SET seq = (SELECT max(message_id) FROM messages) WHERE name = 'messages'");
+    db.close();
+    assert.equal(await hears(["a", null], ["b", "a"], ["c", "b"]), "a b c");
+  });
+
+  it("is stored again also where a summary lost all that it stood for with it", async () => {
+    const { id, hears } = await talk(["a", null], ["b", "a"], ["c", "b"]);
+    await foldPlaces(store, id, [1, 2], "bc");
+    const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+    db.exec(`DELETE FROM messages WHERE conversation_id = ${id} AND message_key <> 'a'`);
+    db.close();
+    assert.equal(await hears(["a", null], ["b", "a"], ["c", "b"]), "a b c");
+    assert.equal((await store.conversation(id))?.totals.contextItems, 3);
   });
 
   it("stays missing where another comes in its place", async () => {

@@ -148,9 +148,22 @@ function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script
         ? (yield* newestSeqBelow(summary)) <= anchor.seq
         : ordinal === place && (yield* lastKeyBelow(summary)) === anchor.key;
     if (isKept) return;
+    if (!(yield* hasSources(summary))) {
+      // Nothing is left of what it stood for, all of which comes after the cut: it leaves as it is.
+      yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND ordinal = ${ordinal}`;
+      yield* adjustTotals(deps, id, { contextItems: -1, contextTokens: -tokens });
+      continue;
+    }
     yield* replaceItem(deps, id, ordinal);
     if (ordinal === place && anchor.key !== null) place = yield* ordinalOf(id, anchor.key);
   }
+}
+
+function* hasSources(summary: string): Script<boolean> {
+  const rows = yield sql`SELECT 1 FROM summary_messages JOIN messages USING (message_id) WHERE summary_id = ${summary}
+    UNION ALL SELECT 1 FROM summary_parents p JOIN summaries s ON s.summary_id = p.parent_summary_id
+      WHERE p.summary_id = ${summary} LIMIT 1`;
+  return rows.length > 0;
 }
 
 function* newestSeqBelow(summary: string): Script<number> {

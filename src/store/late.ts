@@ -66,7 +66,8 @@ export function gapOf(
   parentKey: string | null | undefined,
   kind: "message" | "entry",
 ): Gap | null {
-  const named = gaps.find((gap) => gap.parentKey === key || (gap.lateKey !== null && gap.lateKey === parentKey));
+  const named =
+    gaps.find((gap) => gap.parentKey === key) ?? gaps.find((gap) => gap.lateKey !== null && gap.lateKey === parentKey);
   if (named !== undefined || parentKey !== null || kind === "entry") return named ?? null;
   return gaps.find((gap) => gap.lateKey === null) ?? null;
 }

@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
@@ -103,6 +112,12 @@ describe("telling what a file is", () => {
     assert.equal(identify(older), "older_program");
     assert.ok(!existsSync(`${older}-journal`));
     assert.deepEqual(rowsOf(older, "SELECT content FROM messages"), before);
+
+    const torn = copyFixture("0.15.3", folder());
+    killedAfter(torn, halfWritten.replace("BEGIN;", "BEGIN; CREATE TABLE half (a);"));
+    writeFileSync(torn, readFileSync(torn).fill(0xff, 100, 1_000));
+    assert.equal(identify(torn), "older_program", "also where its first page cannot be read");
+    assert.deepEqual(rowsOf(torn, "SELECT content FROM messages"), before);
 
     const foreign = made((db) => {
       db.exec("CREATE TABLE messages (content)");

@@ -74,6 +74,15 @@ describe("a message of the older program", () => {
     ]);
   });
 
+  it("keeps a kind of its own, which says more than ours", () => {
+    const part: OlderPart = { ...textBlock("the story so far"), type: "compaction" };
+    const found = understandMessage(message("user", "the story so far", [part]));
+    assert.deepEqual(
+      found.parts.map(({ type, text }) => [type, text]),
+      [["compaction", "the story so far"]],
+    );
+  });
+
   it("keeps a text beside its block that says more than the block", () => {
     const part = { ...textBlock("hello"), text: "hello there" };
     const found = understandMessage(message("user", "hello", [part]));

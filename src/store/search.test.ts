@@ -299,6 +299,24 @@ describe("guarantee 22: no false “no matches”", () => {
     ]);
   });
 
+  it("finds the best of very many, wherever among them it is", () => {
+    const archive = createArchive();
+    archive.say("x");
+    const words = "iif(id IN (3, 1000, 2500, 4999), 'beaver otter', 'beaver')";
+    archive.db.exec(`WITH RECURSIVE ids (id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM ids WHERE id < 5000)
+      INSERT INTO messages_fts (rowid, text) SELECT id, 'xconv1 ' || ${words} FROM ids;
+      WITH RECURSIVE ids (id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM ids WHERE id < 5000)
+      INSERT INTO messages
+        (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
+      SELECT id, 1, id, 'user', ${words}, 1, '2026-01-01T00:00:00.000Z', '', id FROM ids;
+      UPDATE search_progress SET indexed_upto = 5000 WHERE source = 'messages'`);
+    const { hits } = archive.find("beaver otter", { scope: "messages", sort: "relevance", limit: 4 });
+    assert.deepEqual(
+      hits.map(({ snippet }) => snippet),
+      Array.from({ length: 4 }, () => "beaver otter"),
+    );
+  });
+
   it("gives a pattern every row, whatever the chunks", () => {
     const archive = createArchive();
     for (let conversation = 1; conversation <= 3; conversation++)

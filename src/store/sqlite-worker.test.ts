@@ -178,3 +178,16 @@ describe("what cannot be handed to a thread", () => {
     }
   });
 });
+
+describe("a store whose thread", () => {
+  it("was told to end says that it is closed, and one whose thread ended by itself says so", async () => {
+    const told = await openFilled();
+    await told.close();
+    await assert.rejects(told.status(), { code: "unavailable", message: "the store is closed" });
+    const known = threads.length;
+    const killed = await openFilled();
+    await threads[known]?.terminate();
+    await assert.rejects(killed.status(), { code: "unavailable", message: /ended before it was told to/ });
+    await killed.close().catch(() => undefined);
+  });
+});

@@ -1,15 +1,42 @@
 /** Undo where several things stand in its way. The contract holds the rest. */
 
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { history } from "../core/history.ts";
-import { followed, of, onScene, rewrite } from "../testing/contract/undo-scene.ts";
+import { applyFixes, planFixes } from "../core/mend.ts";
+import { dissolve, followed, of, onScene, rewrite } from "../testing/contract/undo-scene.ts";
 import { openSqlite } from "./sqlite.ts";
 
 const subject = {
   open: async (path: string) => await openSqlite({ path, housekeeping: false }),
   restore: async (): Promise<void> => undefined,
 };
+
+describe("purging a summary", () => {
+  it(
+    "that a context shows is refused to whoever takes it for one that none shows",
+    onScene(subject, async ({ store, talk, leaves }) => {
+      const summary = of(leaves, 4);
+      const outcome = await store.dissolve({ conversation: talk.id, summary, ordinal: null, purge: true });
+      assert.deepEqual(outcome, { kind: "stale", reason: `${summary} is in the context` });
+    }),
+  );
+});
+
+describe("purging a summary of another conversation", () => {
+  it(
+    "is refused, and the summary stays",
+    onScene(subject, async ({ store, talk, other, leaves }) => {
+      const summary = of(leaves, 4);
+      await dissolve(store, talk.id, summary);
+      const outcome = await store.dissolve({ conversation: other.id, summary, ordinal: null, purge: true });
+      const reason = `there is no ${summary} in conversation ${other.id}`;
+      assert.deepEqual(outcome, { kind: "stale", reason });
+      assert.equal((await store.summaries({ ids: [summary] })).length, 1);
+    }),
+  );
+});
 
 describe("taking back a part of a change", () => {
   it(
@@ -47,6 +74,20 @@ describe("taking back a part of a change", () => {
 });
 
 describe("what stands in the way of taking a change back", () => {
+  it(
+    "is nothing that was written later over a summary whose text the change has left alone",
+    onScene(subject, async ({ store, path, leaves, condensed, talk }) => {
+      const db = new DatabaseSync(path);
+      db.prepare("UPDATE summaries SET descendant_count = 7 WHERE summary_id = ?").run(of(leaves, 0));
+      db.close();
+      const { change } = await applyFixes(store, await planFixes(store, talk.id));
+      const { updatedAt } = (await store.conversation(talk.id)) ?? assert.fail("it is there");
+      while (new Date().toISOString() <= updatedAt);
+      await rewrite(store, of(condensed, 0), "condensed anew");
+      assert.deepEqual((await store.planUndo(change ?? assert.fail("something was mended"))).obstacles, []);
+    }),
+  );
+
   it(
     "is the newest of what was done since; taking each back in turn leads there",
     onScene(subject, async ({ store, leaves }) => {

@@ -244,7 +244,8 @@ export const append: WriteScript<"append"> = function* (deps, id, appended, opti
       continue;
     }
     const { message } = item;
-    const messageId = lost?.messageId ?? asMessage(++place.lastId);
+    const messageId = lost?.messageId ?? asMessage(place.lastId + 1);
+    place.lastId = Math.max(place.lastId, messageId);
     yield* insertMessage(messageId, id, place.seq++, message, now);
     if (lost !== null) yield* reindex({ table: "messages", key: { message_id: messageId } });
     stored.push(messageId);

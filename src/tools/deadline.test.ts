@@ -32,6 +32,16 @@ describe("a deadline", () => {
     await assert.rejects(broken, /broken/);
   });
 
+  it("ends with the signal outside, too: work that heeds none keeps no process from ending", () => {
+    const outer = new AbortController();
+    void withDeadline(60_000, outer.signal, async () => await new Promise(() => undefined));
+    outer.abort();
+    assert.deepEqual(
+      process.getActiveResourcesInfo().filter((name) => name === "Timeout"),
+      [],
+    );
+  });
+
   it("ends with the work: no timer, no listener, nothing of the turn stays", async () => {
     const outer = new AbortController();
     const turns = new AsyncLocalStorage<object>();

@@ -11,8 +11,11 @@ export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const own = new AbortController();
-  const follow = (): void => own.abort(outer?.reason);
   const timer = setTimeout(() => own.abort(new DOMException("The time is up", "TimeoutError")), ms);
+  const follow = (): void => {
+    clearTimeout(timer); // There may be no end to work that heeds no signal.
+    own.abort(outer?.reason);
+  };
   outer?.addEventListener("abort", follow, { once: true });
   if (outer?.aborted === true) follow();
   try {

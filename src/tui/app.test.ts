@@ -114,6 +114,37 @@ describe("the terminal UI", () => {
     assert.doesNotMatch(screen(answered.app), /✗|as soon as/);
   });
 
+  it("lets moving wait too, so that what follows it is done on the row that was meant", () => {
+    const { app } = start(given);
+    const early = play(app, key("j"), key("enter"));
+    assert.match(screen(play(app, key("j")).app), / j as soon as it is read/);
+    const two = { ...one, id: 2 as ConversationId };
+    const told = [one, two].map((conversation) => ({
+      conversation,
+      promptTokens: 1,
+      budget: 9,
+      thresholdTokens: 8,
+      stalled: null,
+    }));
+    const ask = { kind: "conversations" } as const;
+    const { app: there } = play(early.app, { kind: "answer", layer: 0, answer: { kind: "conversations", ask, told } });
+    assert.deepEqual(
+      there.layers.map(({ layer }) => ("conversation" in layer ? layer.conversation : null)),
+      [null, 1],
+      "below the newer one",
+    );
+  });
+
+  it("leads back at once, whatever waits", () => {
+    for (const name of ["escape", "q"]) {
+      const { app } = start(given, { kind: "messages", conversation: 1 as ConversationId });
+      const waiting = play(app, key("j"), key("enter"));
+      assert.equal(waiting.app.held.length, 2);
+      const left = play(waiting.app, key(name));
+      assert.deepEqual([kinds(left.effects), left.app.held], [["quit"], []]);
+    }
+  });
+
   it("lets no key wait that would change something, nor any where reading has failed", () => {
     const { app } = start(given);
     assert.match(screen(play(app, key("R")).app), /✗ R: they are still being read/);

@@ -298,15 +298,18 @@ function pressed(app: App, key: Key, isLeaving = false): AppStep {
   }
 }
 
-/** Whether it has to wait: it needs what is still being read, or comes after one that does. What changes something never waits. */
+/**
+ * Whether it has to wait: it needs what is still being read, or comes after one that does. What changes something never
+ * waits, nor does what leads back.
+ */
 function isHeld(app: App, key: Key): boolean {
   const { layer } = topOf(app);
-  if (!isUnread(layer) || isTyping(layer)) return false;
+  if (!isUnread(layer) || isTyping(layer) || commonKeys.some(({ keys }) => keys.includes(key.name))) return false;
   return withModule(layer, (module, state) => {
     const frame = frameOf(app, layer);
     const found = bindingFor(module, state, key.name, frame);
     if (found === null || found.changes === true) return false;
-    return app.held.length > 0 || reasonAgainst(found, state, frame) !== null;
+    return app.held.length > 0 || found.moves === true || reasonAgainst(found, state, frame) !== null;
   });
 }
 

@@ -144,6 +144,8 @@ export interface Binding<S> {
   readonly says: string;
   /** Whether it changes the database: refused where that is read-only. */
   readonly changes?: true;
+  /** Whether it moves in what is shown: then it waits until that has been read. */
+  readonly moves?: true;
   /** Whether there is such a key now: else it is not shown, and is not this layer's. Left out, there always is. */
   readonly when?: (state: S) => boolean;
   /** Why it cannot be done now; null if it can. */

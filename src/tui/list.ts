@@ -118,7 +118,8 @@ export function createRows<S extends { readonly list: List }>({ count, place, at
 export const bound = <S, A extends string>(
   keys: readonly Named<A>[],
   act: (state: S, action: A, frame: Frame) => Step<S>,
-): readonly Binding<S>[] => keys.map((each) => ({ ...each, does: (state, frame) => act(state, each.action, frame) }));
+): readonly Binding<S>[] =>
+  keys.map((each) => ({ ...each, moves: true, does: (state, frame) => act(state, each.action, frame) }));
 
 // ── Text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

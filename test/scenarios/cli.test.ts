@@ -381,7 +381,10 @@ describe("lcm import and export", () => {
     writeFileSync(path, textOf(chat(...opening, "another")));
     const run = lcm(place, "import", path);
     assert.equal(run.status, 1);
-    assert.match(run.stderr, /chat\.jsonl:21: .*stored with another content, which stays\nhint: .*--session NAME/);
+    assert.match(
+      run.stderr,
+      /chat\.jsonl:21: .*stored with another content, which stays\nhint: .*`lcm import .*--session NAME`/,
+    );
     ok(place, "import", path, "--session", "second", "--agent", "helper", "--session-key", "agent:helper:two");
     const { conversations } = ok(place, "conversations", "--json", "--agent", "helper").json;
     assert.deepEqual(
@@ -809,7 +812,8 @@ describe("lcm backup and restore", () => {
   it("list what can be put back, whatever has become of the database, and put it back", () => {
     const home = { state: createFolder() };
     const file = join(home.state, "lcm.db");
-    assert.match(ok(home, "restore").stdout, /^there is no backup beside .*lcm\.db; `lcm backup` makes one$/m);
+    const none = ok(home, "restore", "--db", file).stdout;
+    assert.equal(none, `there is no backup beside ${file}; \`lcm --db ${file} backup\` makes one\n`);
     copyFileSync(path, file);
     const made = ok(home, "backup", "--json").json.path;
     assert.equal(lcm(home, "restore", "--apply").status, 2);

@@ -335,7 +335,8 @@ describe("lcm compact with a model", () => {
   it("ends with 6 at a deadline before which nothing was folded", async () => {
     const place = withModel();
     provider.play({ kind: "hang" });
-    const run = await lcmBeside(place, ["compact", "1", "--apply", "--timeout", "1.5"]);
+    // As a fraction of milliseconds, too.
+    const run = await lcmBeside(place, ["compact", "1", "--apply", "--timeout", "1.5005"]);
     assert.equal(run.status, 6, run.stdout);
     assert.match(
       run.stderr,

@@ -79,10 +79,10 @@ describe("lcm describe", () => {
       /order-lines-2026-08\.csv, text\/csv\n[^]*what it is about\n {2}Table[^]*lines 2 to 4 of 763\n/,
     );
     assert.match(run.stdout, /moved out of {2}msg_\d+\n/);
-    assert.match(run.stderr, new RegExp(`it goes on: lcm describe ${file} --from-line 5\n`));
+    assert.match(run.stderr, new RegExp(`it goes on: \`lcm describe ${file} --from-line 5\`\n`));
     const short = ok(place, "describe", file, "--from-line", "2", "--bytes", "20");
     assert.match(short.stdout, /\nline 2 of 763\n {2}\S{1,20}\n$/);
-    assert.match(short.stderr, /^line 2 is cut: --bytes shows more of it\nthe line after it: .* --from-line 3\n$/);
+    assert.match(short.stderr, /^line 2 is cut: --bytes shows more of it\nthe line after it: `.* --from-line 3`\n$/);
     const [, message = ""] = /moved out of {2}(msg_\d+)/.exec(run.stdout) ?? [];
     assert.match(ok(place, "describe", message).stdout, /Moved out of this message;\s+lcm describe shows it/);
   });
@@ -201,7 +201,7 @@ describe("lcm recent", () => {
   it("says that nothing was said, and refuses what is no time", () => {
     assert.match(
       notesOf(ok(place, "recent")),
-      /^nothing was said since .* the newest message is of 2026-10-11 .* America\/St_Johns: lcm recent --since 2026-10-11$/,
+      /^nothing was said since .* the newest message is of 2026-10-11 .* America\/St_Johns: `lcm recent --since 2026-10-11`$/,
     );
     assert.equal(lcm(place, "recent", "--since", "soon").status, 2);
     assert.equal(lcm(place, "recent", "--conversation", "nobody").status, 3);

@@ -125,7 +125,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
 
   it("are followed with the mouse", async () => {
     const robot = look();
-    await robot.sees("the fresh tail");
+    await robot.sees("+ d1 condensed");
     const row = (words: string): number => robot.lines().findIndex((line) => line.includes(words));
     await robot.click(10, row("+ d1"));
     assert.match(selectedLine(robot), /d1 condensed/);

@@ -277,7 +277,7 @@ async function run(
     progress.update({ done, of, unit: "passes", detail });
   };
   return await attend(session, progress, show, async (interruption) => {
-    const deadline = options.timeout === undefined ? [] : [AbortSignal.timeout(options.timeout * 1_000)];
+    const deadline = options.timeout === undefined ? [] : [AbortSignal.timeout(Math.ceil(options.timeout * 1_000))];
     const result = await lcm.compact({
       ...request,
       signal: AbortSignal.any([interruption, ...deadline]),

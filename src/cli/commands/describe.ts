@@ -166,7 +166,7 @@ function printFile(session: Session, { file, message, content }: Of<"file">): vo
   if (lineCutBy !== null) session.note(`line ${formatCount(toLine)} is cut: --${lineCutBy} shows more of it`);
   if (nextLine === null) return;
   const next = lineCutBy === null ? "it goes on" : "the line after it";
-  session.note(paint.soft(`${next}: lcm describe ${id} --from-line ${nextLine}`));
+  session.note(paint.soft(`${next}: \`lcm describe ${id} --from-line ${nextLine}\``));
 }
 
 function printHead(session: Session, id: string, what: string, pairs: Facts): void {

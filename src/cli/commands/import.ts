@@ -205,7 +205,7 @@ function printDiffering({ paint, note }: Session, path: string, differing: Impor
   if (more > 0) note(`${path}: and ${plural(more, "line")} more; --json lists all`);
   if (differing.length > 0) {
     note(
-      `${paint.soft("hint:")} if this is another session, give it a name of its own: lcm import ${path} --session NAME`,
+      `${paint.soft("hint:")} if this is another session, give it a name of its own: \`lcm import ${path} --session NAME\``,
     );
   }
 }

@@ -64,5 +64,5 @@ function print(
   note(`nothing was said ${span}`);
   if (last === null) return note("nothing is stored yet");
   const day = clockTime(last, context.zone).slice(0, "2026-02-17".length);
-  note(`the newest message is of ${formatTimestamp(last, context.zone)}: lcm recent --since ${day}`);
+  note(`the newest message is of ${formatTimestamp(last, context.zone)}: \`lcm recent --since ${day}\``);
 }

@@ -49,10 +49,10 @@ export const restoreCommand = defineCommand({
 });
 
 /** The newest first: it is the one that is wanted. */
-function list({ database, json, print, printJson, note }: Session): void {
+function list({ database, json, print, printJson, note, typed }: Session): void {
   const found = database.restorable().toReversed();
   if (json) printJson({ database: database.path, backups: found });
-  else if (found.length === 0) print(`there is no backup beside ${database.path}; \`lcm backup\` makes one`);
+  else if (found.length === 0) print(typed(`there is no backup beside ${database.path}; \`lcm backup\` makes one`));
   else {
     for (const copy of found) print(`${kindWords[copy.kind]}  ${factsLine(copy)}`);
     const [sound] = found.filter(({ format }) => format !== "damaged" && format !== "no_database");
