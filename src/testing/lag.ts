@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 
 const everyMs = 5;
-const triesMax = 12;
+const triesMax = 5;
 
 /** The latest that a timer was, in ms. */
 async function latestDuring(work: () => Promise<unknown>): Promise<number> {
