@@ -37,7 +37,7 @@ if (chosen.length === 0) {
 }
 
 // The terminal UI is measured as it is published.
-if (spawnSync(process.execPath, [fileURLToPath(new URL("../tools/build.ts", import.meta.url))]).status !== 0)
+if (spawnSync(process.execPath, [fileURLToPath(new URL("../scripts/build.ts", import.meta.url))]).status !== 0)
   throw new Error("it does not build: see npm run build");
 
 const folder = mkdtempSync(join(tmpdir(), "lcm-bench-"));

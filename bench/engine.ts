@@ -1,13 +1,13 @@
 /** What a prompt and a compaction cost, each in a process of its own; prints its figures as JSON. See bench.ts. */
 
-import { messageToStore } from "../src/core/content.ts";
+import { messageToStore } from "../src/core/messages/codec.ts";
 import { createLcm } from "../src/core/lcm.ts";
 import type { Lcm } from "../src/core/lcm.ts";
-import type { ConversationId, JsonObject, Summary, Timestamp } from "../src/core/model.ts";
-import type { Appendable, Model, Store } from "../src/core/ports.ts";
-import { resolveSettings } from "../src/core/settings.ts";
-import { openSqliteWorker } from "../src/store/sqlite-worker.ts";
-import { openSqlite } from "../src/store/sqlite.ts";
+import type { ConversationId, JsonObject, Summary, Timestamp } from "../src/core/model/types.ts";
+import type { Appendable, Model, Store } from "../src/core/model/store.ts";
+import { resolveSettings } from "../src/core/model/settings.ts";
+import { openSqliteWorker } from "../src/store/sqlite/worker.ts";
+import { openSqlite } from "../src/store/sqlite/store.ts";
 import { corpusEntry, question } from "./corpus.ts";
 import { cpuMs, timed } from "./measure.ts";
 

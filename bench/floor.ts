@@ -9,9 +9,9 @@ import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import type { SQLInputValue } from "node:sqlite";
 import { Worker } from "node:worker_threads";
-import { messageToStore, textOfParts } from "../src/core/content.ts";
-import type { JsonObject, Timestamp } from "../src/core/model.ts";
-import { indexes, searchTables, tables } from "../src/store/schema.ts";
+import { messageToStore, textOfParts } from "../src/core/messages/codec.ts";
+import type { JsonObject, Timestamp } from "../src/core/model/types.ts";
+import { indexes, searchTables, tables } from "../src/store/sqlite/schema.ts";
 import { corpusEntry, question, searched } from "./corpus.ts";
 import { cpuMs, timed } from "./measure.ts";
 

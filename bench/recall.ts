@@ -12,17 +12,17 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { readDemoTranscript, readKeyFacts } from "../src/cli/five-weeks.ts";
+import { readDemoTranscript, readKeyFacts } from "../src/cli/demo/five-weeks.ts";
 import { createLcm } from "../src/core/lcm.ts";
 import type { Lcm } from "../src/core/lcm.ts";
-import type { Conversation, Json, Message, SummaryId } from "../src/core/model.ts";
-import type { SearchHit } from "../src/core/ports.ts";
-import { resolveSettings } from "../src/core/settings.ts";
-import { createReader, scoreTurns, turnRules, weightOf } from "../src/store/ranking.ts";
-import type { TurnRules } from "../src/store/ranking.ts";
-import { openSqlite, systemNow } from "../src/store/sqlite.ts";
-import { parseQuery, prepareForIndex } from "../src/store/words.ts";
-import { makeScratch } from "../src/testing/scratch.ts";
+import type { Conversation, Json, Message, SummaryId } from "../src/core/model/types.ts";
+import type { SearchHit } from "../src/core/model/store.ts";
+import { resolveSettings } from "../src/core/model/settings.ts";
+import { createReader, scoreTurns, turnRules, weightOf } from "../src/store/search/rank.ts";
+import type { TurnRules } from "../src/store/search/rank.ts";
+import { openSqlite, systemNow } from "../src/store/sqlite/store.ts";
+import { parseQuery, prepareForIndex } from "../src/store/search/tokenize.ts";
+import { makeScratch } from "../test/support/scratch.ts";
 
 /** One conversation and what is asked about it. */
 interface Sample {
@@ -245,7 +245,7 @@ Written by \`npm run bench:recall -- --doc\`: how much of what answers a questio
 the mean reciprocal rank of the first that does, in percent. Questions are asked as they are, each in its own conversation.
 *Plain BM25* is FTS5's own ranking of the same words over the same texts. Where summaries are searched too, a leaf counts
 for every message it covers and a deeper one for none; they were made without a model, leaves of ${leafTargetTokens} tokens
-from ${leafChunkTokens}. The rules are in [src/store/ranking.ts](../src/store/ranking.ts).
+from ${leafChunkTokens}. The rules are in [src/store/search/rank.ts](../src/store/ranking.ts).
 
 ${parts.join("\n\n")}
 `;

@@ -2,14 +2,14 @@
 
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { messageToStore } from "../src/core/content.ts";
-import { openTranscript } from "../src/cli/files.ts";
+import { messageToStore } from "../src/core/messages/codec.ts";
+import { openTranscript } from "../src/cli/transcript-files.ts";
 import { createDatabase } from "../src/cli/open.ts";
-import type { SourceLine } from "../src/core/ingest.ts";
-import type { ConversationId, JsonObject, Timestamp } from "../src/core/model.ts";
-import type { SearchRequest, Store } from "../src/core/ports.ts";
-import { openSqliteWorker } from "../src/store/sqlite-worker.ts";
-import { openSqlite } from "../src/store/sqlite.ts";
+import type { SourceLine } from "../src/core/ingest/ingest.ts";
+import type { ConversationId, JsonObject, Timestamp } from "../src/core/model/types.ts";
+import type { SearchRequest, Store } from "../src/core/model/store.ts";
+import { openSqliteWorker } from "../src/store/sqlite/worker.ts";
+import { openSqlite } from "../src/store/sqlite/store.ts";
 import { corpusEntry, markers, question, searched } from "./corpus.ts";
 import { cpuMs, spread, timed } from "./measure.ts";
 import type { Spread } from "./measure.ts";

@@ -3,8 +3,8 @@
  * is there, and how long it is from a key to the screen that it changes. Prints its figures as JSON. See bench.ts.
  */
 
-import { startTerminal } from "../src/testing/terminal.ts";
-import type { Terminal } from "../src/testing/terminal.ts";
+import { startTerminal } from "../test/support/terminal.ts";
+import type { Terminal } from "../test/support/terminal.ts";
 import { spread } from "./measure.ts";
 import type { Spread } from "./measure.ts";
 

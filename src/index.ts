@@ -1,33 +1,33 @@
 /** The library: everything an agent builder needs to keep a conversation without loss, and to make prompts of it. */
 
-import type { Clock } from "./core/ports.ts";
-import { systemNow } from "./store/sqlite.ts";
+import type { Clock } from "./core/model/store.ts";
+import { systemNow } from "./store/sqlite/store.ts";
 
 export { createLcm } from "./core/lcm.ts";
 export type { Lcm, LcmDeps } from "./core/lcm.ts";
-export type { Assembly, AssemblyReport } from "./core/assemble.ts";
-export type { CompactOutcome, CompactReport, CompactRequest, Due } from "./core/compact.ts";
-export type { Answer, AskProgress, AskRequest, Delegate, DelegateTool, Task } from "./core/question.ts";
-export type { Described, DescribeRequest } from "./core/describe.ts";
-export type { Expansion, ExpandRequest } from "./core/expand.ts";
-export type { GrepRequest } from "./core/recall.ts";
-export type { Recent, RecentRequest } from "./core/recent.ts";
-export { reachOf } from "./core/scope.ts";
-export type { Reach, Reader } from "./core/scope.ts";
-export { LcmError } from "./core/errors.ts";
-export { messageFromStore, messageToStore } from "./core/content.ts";
-export { restoreMessage } from "./core/large-files.ts";
-export { resolveSettings } from "./core/settings.ts";
-export type { Settings } from "./core/settings.ts";
-export { parseTimestamp } from "./core/text.ts";
-export type * from "./core/model.ts";
-export type * from "./core/ports.ts";
-export { createModel } from "./llm/model.ts";
-export { openSqlite } from "./store/sqlite.ts";
-export { openSqliteWorker } from "./store/sqlite-worker.ts";
-export { adopt } from "./store/adopt.ts";
-export type { Tool, ToolContext, ToolResult } from "./tools/tool.ts";
-export { tools } from "./tools/tools.ts";
+export type { Assembly, AssemblyReport } from "./core/assembly/assemble.ts";
+export type { CompactOutcome, CompactReport, CompactRequest, Due } from "./core/compaction/compact.ts";
+export type { Answer, AskProgress, AskRequest, Delegate, DelegateTool, Task } from "./core/recall/ask-types.ts";
+export type { Described, DescribeRequest } from "./core/recall/describe.ts";
+export type { Expansion, ExpandRequest } from "./core/recall/expand.ts";
+export type { GrepRequest } from "./core/recall/grep.ts";
+export type { Recent, RecentRequest } from "./core/recall/recent.ts";
+export { reachOf } from "./core/recall/scope.ts";
+export type { Reach, Reader } from "./core/recall/scope.ts";
+export { LcmError } from "./core/base/errors.ts";
+export { messageFromStore, messageToStore } from "./core/messages/codec.ts";
+export { restoreMessage } from "./core/ingest/large-content.ts";
+export { resolveSettings } from "./core/model/settings.ts";
+export type { Settings } from "./core/model/settings.ts";
+export { parseTimestamp } from "./core/base/text.ts";
+export type * from "./core/model/types.ts";
+export type * from "./core/model/store.ts";
+export { createModel } from "./models/provider-model.ts";
+export { openSqlite } from "./store/sqlite/store.ts";
+export { openSqliteWorker } from "./store/sqlite/worker.ts";
+export { adopt } from "./store/adopt/adopt.ts";
+export type { Tool, ToolContext, ToolResult } from "./agent-tools/define.ts";
+export { tools } from "./agent-tools/all.ts";
 
 /** The time as the machine has it. */
 export const systemClock: Clock = { now: systemNow };

@@ -2,7 +2,7 @@
  * The arrows between the folders of src, and what may stand where. Each rule is a pure check over file texts; it is
  * first shown to bite on a small example, and then held against everything in src.
  *
- * Tests beside the sources and src/testing may import anything: they are no part of what ships.
+ * Tests beside the sources and test/support may import anything: they are no part of what ships.
  */
 
 import assert from "node:assert/strict";
@@ -46,8 +46,15 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The composition roots choose the store, the model and the surface; they alone read the environment. */
-const roots = ["cli/main.ts", "cli/context.ts", "cli/open.ts", "cli/tui.ts", "openclaw/plugin.ts", "openclaw/cli.ts"];
-const openers = ["cli/open.ts", "openclaw/plugin.ts"];
+const roots = [
+  "cli/main.ts",
+  "cli/context.ts",
+  "cli/open.ts",
+  "cli/tui.ts",
+  "hosts/openclaw/plugin.ts",
+  "hosts/openclaw/cli.ts",
+];
+const openers = ["cli/open.ts", "hosts/openclaw/plugin.ts"];
 const surfaces = ["openclaw", "mcp", "cli", "tui", "web"];
 const linesMax = 500;
 
@@ -125,14 +132,14 @@ const rules: readonly Rule[] = [
     bad: [
       file("cli/main.ts", `import { openStore } from "../store/sqlite.ts";`),
       file("cli/main.ts", `import { App } from "../tui/app.ts";`),
-      file("openclaw/plugin.ts", `import { sample } from "../testing/scripted-llm.ts";`),
+      file("hosts/openclaw/plugin.ts", `import { sample } from "../testing/scripted-llm.ts";`),
     ],
     good: [
       file(
         "cli/open.ts",
         `import { openStore } from "../store/sqlite.ts";\nimport { complete } from "../llm/provider.ts";`,
       ),
-      file("openclaw/plugin.ts", `const { openStore } = await import("../store/sqlite.ts");`),
+      file("hosts/openclaw/plugin.ts", `const { openStore } = await import("../store/sqlite.ts");`),
       file("cli/main.ts", `import type { App } from "../tui/app.ts";\nconst { run } = await import("../tui/app.ts");`),
     ],
   },
@@ -154,7 +161,7 @@ const rules: readonly Rule[] = [
         .filter((file) => file.path !== "index.ts" && arrows[folderOf(file.path)] === undefined)
         .map((file) => violation(file, 1, "no arrow leads here")),
     bad: [],
-    good: [file("index.ts", ""), file("core/plan.ts", ""), file("testing/lossless.ts", "")],
+    good: [file("index.ts", ""), file("core/compaction/choose-runs.ts", ""), file("test/support/lossless.ts", "")],
   },
   {
     promise: "what ships imports no test and nothing from testing/, which may import anything themselves",
@@ -166,20 +173,20 @@ const rules: readonly Rule[] = [
       ),
     bad: [
       file("index.ts", `export { scriptedLlm } from "./testing/scripted-llm.ts";`),
-      file("cli/demo.ts", `import { sample } from "./open.test.ts";`),
+      file("cli/demo/run.ts", `import { sample } from "./open.test.ts";`),
     ],
     good: [
-      file("core/plan.test.ts", `import { openStore } from "../store/sqlite.ts";`),
-      file("testing/lossless.ts", `import { openStore } from "../store/sqlite.ts";`),
+      file("core/compaction/choose-runs.test.ts", `import { openStore } from "../store/sqlite.ts";`),
+      file("test/support/lossless.ts", `import { openStore } from "../store/sqlite.ts";`),
     ],
   },
   {
     promise: "no two files import each other, over however many steps",
     check: findCycles,
-    bad: [file("core/plan.ts", `import { plan } from "./plan.ts";`)],
+    bad: [file("core/compaction/choose-runs.ts", `import { plan } from "./plan.ts";`)],
     good: [
-      file("store/sqlite.ts", `const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url));`),
-      file("store/sqlite-worker.ts", `import { openStore } from "./sqlite.ts";`),
+      file("store/sqlite/store.ts", `const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url));`),
+      file("store/sqlite/worker.ts", `import { openStore } from "./sqlite.ts";`),
     ],
   },
   {
@@ -196,7 +203,7 @@ const rules: readonly Rule[] = [
       file("cli/open.ts", `import { DatabaseSync } from "node:sqlite";`),
       file("llm/spend.ts", `const { DatabaseSync } = await import("node:sqlite");`),
     ],
-    good: [file("store/sqlite.ts", `import { DatabaseSync } from "node:sqlite";`)],
+    good: [file("store/sqlite/store.ts", `import { DatabaseSync } from "node:sqlite";`)],
   },
   {
     promise: "only openclaw/ knows the host's SDK",
@@ -209,7 +216,7 @@ const rules: readonly Rule[] = [
             .map((each) => violation(file, each.line, `${each.specifier} belongs in openclaw/`)),
         ),
     bad: [file("cli/commands.ts", `import type { PluginApi } from "openclaw/plugin-sdk";`)],
-    good: [file("openclaw/plugin.ts", `import type { PluginApi } from "openclaw/plugin-sdk";`)],
+    good: [file("hosts/openclaw/plugin.ts", `import type { PluginApi } from "openclaw/plugin-sdk";`)],
   },
   {
     promise: "only the store holds SQL",
@@ -220,14 +227,14 @@ const rules: readonly Rule[] = [
         "SQL belongs in store/",
       ),
     bad: [
-      file("core/recall.ts", "const hits = sql`SELECT * FROM messages`;"),
+      file("core/recall/grep.ts", "const hits = sql`SELECT * FROM messages`;"),
       file("cli/commands.ts", `db.exec("DELETE FROM summaries");`),
       file("tui/app.ts", "const text = `\n  CREATE TABLE notes (text)`;"),
     ],
     good: [
-      file("store/scripts.ts", "const hits = sql`SELECT * FROM messages`;"),
+      file("store/operations.ts", "const hits = sql`SELECT * FROM messages`;"),
       file("web/server.ts", `app.on("DELETE", "/x");\nconst help = "Select one. DELETE removes it.";`),
-      file("core/recall.ts", "// the store asks `SELECT * FROM messages`\nconst one = 1;"),
+      file("core/recall/grep.ts", "// the store asks `SELECT * FROM messages`\nconst one = 1;"),
     ],
   },
   {
@@ -239,13 +246,13 @@ const rules: readonly Rule[] = [
         `process.env belongs in ${roots.join(", ")}`,
       ),
     bad: [
-      file("core/settings.ts", `const value = process.env["LCM_DB"];`),
-      file("show/render.ts", `const { env, stdout } = process;`),
-      file("llm/credentials.ts", `import { env } from "node:process";`),
+      file("core/model/settings.ts", `const value = process.env["LCM_DB"];`),
+      file("format/render.ts", `const { env, stdout } = process;`),
+      file("models/credentials.ts", `import { env } from "node:process";`),
     ],
     good: [
       file("cli/open.ts", `const value = process.env["LCM_DB"];`),
-      file("llm/credentials.ts", `const read = (env: Environment) => env["LCM_KEY"]; // not process.env`),
+      file("models/credentials.ts", `const read = (env: Environment) => env["LCM_KEY"]; // not process.env`),
     ],
   },
   {
@@ -257,13 +264,13 @@ const rules: readonly Rule[] = [
         "the time and ids come through a port",
       ),
     bad: [
-      file("core/ingest.ts", "const now = Date.now();"),
-      file("core/ingest.ts", "const now = new Date();"),
-      file("core/ingest.ts", "const id = `sum_${Math.random()}`;"),
-      file("core/ingest.ts", "const id = crypto.randomUUID();"),
+      file("core/ingest/ingest.ts", "const now = Date.now();"),
+      file("core/ingest/ingest.ts", "const now = new Date();"),
+      file("core/ingest/ingest.ts", "const id = `sum_${Math.random()}`;"),
+      file("core/ingest/ingest.ts", "const id = crypto.randomUUID();"),
     ],
     good: [
-      file("core/text.ts", "const time = new Date(message.at); // never Date.now()"),
+      file("core/base/text.ts", "const time = new Date(message.at); // never Date.now()"),
       file("cli/open.ts", "const now = Date.now();"),
     ],
   },
@@ -280,8 +287,8 @@ const rules: readonly Rule[] = [
         }),
     bad: [],
     good: [
-      { path: "core/plan.ts", source: "one;\n".repeat(linesMax) },
-      { path: "core/plan.test.ts", source: "one;\n".repeat(linesMax + 1) },
+      { path: "core/compaction/choose-runs.ts", source: "one;\n".repeat(linesMax) },
+      { path: "core/compaction/choose-runs.test.ts", source: "one;\n".repeat(linesMax + 1) },
     ],
   },
 ];
@@ -301,8 +308,8 @@ describe("the architecture", () => {
   }
 
   it("is read from all of src", () => {
-    assert.ok(files.some((file) => file.path === "core/model.ts"));
-    assert.ok(files.some((file) => file.path === "store/schema.ts"));
+    assert.ok(files.some((file) => file.path === "core/model/types.ts"));
+    assert.ok(files.some((file) => file.path === "store/sqlite/schema.ts"));
   });
 });
 
@@ -344,8 +351,11 @@ describe("each rule of the architecture bites", () => {
 
   it("a file is too long from its line 501 on", () => {
     const rule = rules.find((each) => each.promise.includes("lines"));
-    const found = rule?.check([{ path: "core/plan.ts", source: "one;\n".repeat(linesMax + 1) }]) ?? [];
-    assert.deepEqual(found.map(violationToText), ["src/core/plan.ts:501 501 lines: a decision in it wants a file"]);
+    const found =
+      rule?.check([{ path: "core/compaction/choose-runs.ts", source: "one;\n".repeat(linesMax + 1) }]) ?? [];
+    assert.deepEqual(found.map(violationToText), [
+      "src/core/compaction/choose-runs.ts:501 501 lines: a decision in it wants a file",
+    ]);
   });
 });
 

@@ -13,7 +13,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { Command } from "commander";
 import { addCommands } from "../src/cli/commands/index.ts";
 import { createContext } from "../src/cli/context.ts";
-import { envOf, settings } from "../src/core/settings.ts";
+import { envOf, settings } from "../src/core/model/settings.ts";
 import { blocksOf, spansOf, wordsOf } from "./guides/page.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -126,7 +126,7 @@ describe("what pages name", () => {
   });
 
   it("are commands of the chat that there are", () => {
-    const source = read("src/openclaw/commands.ts");
+    const source = read("src/hosts/openclaw/chat-commands.ts");
     const faults = ofGuides((text) =>
       spansOf(text).filter((span) => {
         const [, word] = /^\/lcm (\w+)/.exec(span) ?? [];

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
 import packageJson from "../package.json" with { type: "json" };
-import { tools } from "../src/tools/tools.ts";
-import { generate, staleFiles } from "../tools/generate.ts";
+import { tools } from "../src/agent-tools/all.ts";
+import { generate, staleFiles } from "../scripts/generate.ts";
 
 const repository = join(import.meta.dirname, "..");
 

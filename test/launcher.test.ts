@@ -12,7 +12,7 @@ import { delimiter, dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { tuiArguments } from "../bin/launch.js";
-import { withoutShell } from "../src/testing/platform.ts";
+import { withoutShell } from "./support/platform.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 const needed = packageJson.engines.node.replace(">=", "");

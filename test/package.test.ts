@@ -10,10 +10,10 @@ import { dirname, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import packageJson from "../package.json" with { type: "json" };
-import { npm, pack, publishedFolder } from "../src/testing/published.ts";
-import type { Packed } from "../src/testing/published.ts";
-import { makeScratch } from "../src/testing/scratch.ts";
-import { packedMbMax, unpackedMbMax } from "../tools/dependencies.ts";
+import { npm, pack, publishedFolder } from "./support/published.ts";
+import type { Packed } from "./support/published.ts";
+import { makeScratch } from "./support/scratch.ts";
+import { packedMbMax, unpackedMbMax } from "../scripts/dependencies.ts";
 
 const repository = fileURLToPath(new URL("..", import.meta.url));
 const scratch = makeScratch("package");

@@ -6,16 +6,16 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Conversation } from "../src/core/model.ts";
-import type { SearchRequest, Store } from "../src/core/ports.ts";
-import { restore } from "../src/store/backup.ts";
-import { openSqliteWorker } from "../src/store/sqlite-worker.ts";
-import { openSqlite } from "../src/store/sqlite.ts";
-import { refuses } from "../src/testing/contract/ground.ts";
-import { busyThread, extraLag } from "../src/testing/lag.ts";
-import { makeScratch } from "../src/testing/scratch.ts";
-import { createHost, toAppendable, user } from "../src/testing/scripted-host.ts";
-import { testStore } from "../src/testing/store-contract.ts";
+import type { Conversation } from "../src/core/model/types.ts";
+import type { SearchRequest, Store } from "../src/core/model/store.ts";
+import { restore } from "../src/store/sqlite/backup.ts";
+import { openSqliteWorker } from "../src/store/sqlite/worker.ts";
+import { openSqlite } from "../src/store/sqlite/store.ts";
+import { refuses } from "./store-contract/ground.ts";
+import { busyThread, extraLag } from "./support/lag.ts";
+import { makeScratch } from "./support/scratch.ts";
+import { createHost, toAppendable, user } from "./support/scripted-host.ts";
+import { testStore } from "./store-contract/suite.ts";
 
 const sqlite = {
   restore: async (from: string, path: string): Promise<void> => {
@@ -365,8 +365,8 @@ describe("guarantee 29: times are stored in UTC with milliseconds, whatever the 
     const from = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
     const code = `
       import { DatabaseSync } from "node:sqlite";
-      import { importTranscript } from ${from("../src/core/ingest.ts")};
-      import { openSqlite, systemNow } from ${from("../src/store/sqlite.ts")};
+      import { importTranscript } from ${from("../src/core/ingest/ingest.ts")};
+      import { openSqlite, systemNow } from ${from("../src/store/sqlite/store.ts")};
       const [, path, lines] = process.argv;
       const store = await openSqlite({ path });
       const read = async function* () { for (const [index, value] of JSON.parse(lines).entries()) yield { position: index + 1, value }; };

@@ -4,7 +4,7 @@
  */
 
 import type { Lcm } from "../core/lcm.ts";
-import type { Database } from "./commands/session.ts";
+import type { Database } from "./commands/_session.ts";
 
 /** `open` is asked again after it has thrown. */
 export function createConnection(database: Pick<Database, "identity">, open: () => Promise<Lcm>) {

@@ -3,13 +3,12 @@
  * open.ts its settings and databases. That is the same in `lcm` and in a host that has mounted the commands.
  */
 
-import { readFileSync } from "node:fs";
 import { constants } from "node:os";
-import { join } from "node:path";
-import type { Timestamp } from "../core/model.ts";
-import type { ResolvedSettings } from "../core/settings.ts";
-import type { Output } from "../show/render.ts";
-import type { CommandContext } from "./commands/session.ts";
+import type { Timestamp } from "../core/model/types.ts";
+import type { ResolvedSettings } from "../core/model/settings.ts";
+import type { Output } from "../format/render.ts";
+import { packageVersion } from "../package.ts";
+import type { CommandContext } from "./commands/_session.ts";
 import { isBrokenPipe } from "./failure.ts";
 
 interface ContextOptions {
@@ -17,14 +16,6 @@ interface ContextOptions {
   readonly config?: Readonly<Record<string, unknown>> | null;
   /** Called once, with the exit status. */
   readonly finish: (status: number) => void;
-}
-
-/** Of this package. */
-export function version(): string {
-  const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8"));
-  return typeof manifest === "object" && manifest !== null && "version" in manifest
-    ? String(manifest.version)
-    : "unknown";
 }
 
 export function createContext({ config = null, finish }: ContextOptions): CommandContext {
@@ -52,7 +43,7 @@ export function createContext({ config = null, finish }: ContextOptions): Comman
     async serveMcp(service) {
       const { serveMcp } = await import("../mcp/server.ts");
       await interruptible(async (signal) => {
-        await serveMcp({ ...service, version: version(), stdin, stdout, signal });
+        await serveMcp({ ...service, version: packageVersion(), stdin, stdout, signal });
       }, endings);
     },
     async openTui(request) {

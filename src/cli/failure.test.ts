@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { describe, it } from "node:test";
-import { errorCodes, LcmError } from "../core/errors.ts";
+import { errorCodes, LcmError } from "../core/base/errors.ts";
 import { reportFailure } from "./failure.ts";
 
 function createMemory() {

@@ -1,9 +1,9 @@
 /** How a command that failed ends: one line on what happened, one on what to do, and a status that scripts can read. */
 
-import { LcmError } from "../core/errors.ts";
-import type { ErrorCode } from "../core/errors.ts";
-import type { Output } from "../show/render.ts";
-import { breakText, createPaint, harmless, jsonText } from "../show/render.ts";
+import { LcmError } from "../core/base/errors.ts";
+import type { ErrorCode } from "../core/base/errors.ts";
+import type { Output } from "../format/render.ts";
+import { breakText, createPaint, harmless, jsonText } from "../format/render.ts";
 
 export const exitInvalid = 2;
 export const exitConflict = 4;

@@ -6,7 +6,8 @@
 import { Command, CommanderError } from "commander";
 import { addCommands, reportUsage } from "./commands/index.ts";
 import type { CommandContext } from "./commands/index.ts";
-import { createContext, survivePipes, version } from "./context.ts";
+import { packageVersion } from "../package.ts";
+import { createContext, survivePipes } from "./context.ts";
 import { reportFailure } from "./failure.ts";
 
 /** Runs one command. Answers the exit status; throws nothing. */
@@ -29,7 +30,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 function createProgram(context: CommandContext, json: boolean): Command {
   const program = new Command("lcm")
     .description("Lossless context management: every message stored once, always one step from being recalled.")
-    .version(version(), "-V, --version", "show the version")
+    .version(packageVersion(), "-V, --version", "show the version")
     .exitOverride();
   addCommands(program, context, json);
   return program;

@@ -1,25 +1,25 @@
 /**
  * The composition root: which settings hold, where the database lies, which store stands behind it and which model, if
- * any, writes summaries. Here alone the command line meets the environment, the store and src/llm; everything else works
+ * any, writes summaries. Here alone the command line meets the environment, the store and src/models; everything else works
  * with what it is given. What speaks to models is loaded by the first command that wants one.
  */
 
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
-import { LcmError } from "../core/errors.ts";
+import { LcmError } from "../core/base/errors.ts";
 import { createLcm } from "../core/lcm.ts";
-import type { Clock } from "../core/ports.ts";
-import { envOf, resolveSettings } from "../core/settings.ts";
-import type { ResolvedSettings } from "../core/settings.ts";
-import { fromHome, readOpenclawConfig, stateDirectoryIn } from "../llm/openclaw-files.ts";
-import { fieldsOf, valueAt } from "../llm/reading.ts";
-import { adopt } from "../store/adopt.ts";
-import { backUp, backupPath, copiesBeside, isLost, pruneBackups, restore, unusedPath } from "../store/backup.ts";
-import { identify } from "../store/migrate.ts";
-import { openSqliteWorker } from "../store/sqlite-worker.ts";
-import { defaultFilesDir, openSqlite, retryWhileBusy, systemNow } from "../store/sqlite.ts";
-import type { Database, DatabaseFacts, ModelOptions, PromptFiles, Summariser } from "./commands/session.ts";
+import type { Clock } from "../core/model/store.ts";
+import { envOf, resolveSettings } from "../core/model/settings.ts";
+import type { ResolvedSettings } from "../core/model/settings.ts";
+import { fromHome, readOpenclawConfig, stateDirectoryIn } from "../models/openclaw-files.ts";
+import { fieldsOf, valueAt } from "../models/read-files.ts";
+import { adopt } from "../store/adopt/adopt.ts";
+import { backUp, backupPath, copiesBeside, isLost, pruneBackups, restore, unusedPath } from "../store/sqlite/backup.ts";
+import { identify } from "../store/sqlite/migrate.ts";
+import { openSqliteWorker } from "../store/sqlite/worker.ts";
+import { defaultFilesDir, openSqlite, retryWhileBusy, systemNow } from "../store/sqlite/store.ts";
+import type { Database, DatabaseFacts, ModelOptions, PromptFiles, Summariser } from "./commands/_session.ts";
 
 const clock: Clock = { now: systemNow };
 
@@ -154,8 +154,8 @@ export async function findSummariser(
   flags: ModelOptions = {},
 ): Promise<Summariser | null> {
   const [{ chooseModel }, { variablesOf }] = await Promise.all([
-    import("../llm/choice.ts"),
-    import("../llm/credentials.ts"),
+    import("../models/choose-model.ts"),
+    import("../models/credentials.ts"),
   ]);
   const stateDir = stateDirectory();
   const openclawConfig = await readOpenclawConfig(stateDir, process.env);
@@ -168,18 +168,18 @@ export async function findSummariser(
     from: flags.model !== undefined ? "--model" : setBy[sources[key]],
     keyVariables: variablesOf(choice.provider),
     async check() {
-      const { checkModel } = await import("../llm/model.ts");
+      const { checkModel } = await import("../models/provider-model.ts");
       return await checkModel(choice, { stateDir, env: process.env });
     },
     async create({ summaryTimeoutSeconds }) {
-      const { createModel } = await import("../llm/model.ts");
+      const { createModel } = await import("../models/provider-model.ts");
       return await createModel(choice, { stateDir, env: process.env, timeoutMs: summaryTimeoutSeconds * 1_000 });
     },
   };
 }
 
 export async function readPrompts({ values }: ResolvedSettings, named?: string): Promise<PromptFiles> {
-  const { loadTemplates } = await import("../llm/templates.ts");
+  const { loadTemplates } = await import("../models/prompt-files.ts");
   const dir = resolve(fromHome(named ?? values.promptDir ?? join(stateDirectory(), "lcm-prompts")));
   if (named !== undefined && !existsSync(dir)) {
     throw new LcmError("not_found", `there is no folder ${dir}`, { hint: "`lcm prompts --export FOLDER` makes one" });

@@ -2,15 +2,15 @@
 
 import { join, resolve } from "node:path";
 import type { Lcm } from "../core/lcm.ts";
-import { LcmError } from "../core/errors.ts";
-import { changedSettings } from "../core/settings.ts";
-import { createPaint } from "../show/render.ts";
+import { LcmError } from "../core/base/errors.ts";
+import { changedSettings } from "../core/model/settings.ts";
+import { createPaint } from "../format/render.ts";
 import type { Port, Writer } from "../tui/port.ts";
-import type { CommandContext, Engine, TuiRequest } from "./commands/session.ts";
+import type { CommandContext, Engine, TuiRequest } from "./commands/_session.ts";
 import { createConnection } from "./connection.ts";
-import { importedCounts, importTranscriptFile, sessionNameOf } from "./files.ts";
+import { importedCounts, importTranscriptFile, sessionNameOf } from "./transcript-files.ts";
 import { stateDirectory } from "./open.ts";
-import { hostTranscripts } from "./transcripts.ts";
+import { hostTranscripts } from "./session-files.ts";
 
 interface Opening extends TuiRequest {
   readonly context: CommandContext;

@@ -4,35 +4,35 @@
  * verb.
  */
 
-import { assemble } from "./assemble.ts";
-import type { Assembly } from "./assemble.ts";
-import { checkBudget, compact, due, promptBudgetDefault } from "./compact.ts";
-import type { CompactReport, CompactRequest, Due } from "./compact.ts";
-import { beforeDeadline } from "./deadline.ts";
-import { expandQuery } from "./delegate.ts";
-import { describeWith } from "./describe-file.ts";
-import { describe } from "./describe.ts";
-import { dissolve, planDissolve, readForDissolve } from "./dissolve.ts";
-import type { Dissolution, DissolveRequest } from "./dissolve.ts";
-import { expand } from "./expand.ts";
-import { planCompaction } from "./foresee.ts";
-import { history, planUndo, undo } from "./history.ts";
-import { exportTranscript, importTranscript, ingest } from "./ingest.ts";
-import { examine, inspect } from "./inspect.ts";
-import { applyFixes, planFixes } from "./mend.ts";
-import type { ConversationId } from "./model.ts";
-import type { Clock, Model, Store } from "./ports.ts";
-import { builtInTemplates } from "./prompts.ts";
-import type { Templates } from "./prompts.ts";
-import { findConversation, grep, mustFind } from "./recall.ts";
-import { recent } from "./recent.ts";
-import { planPrune, prune } from "./prune.ts";
-import { planRepair } from "./repair.ts";
-import { applyRewrite, draftRewrite, planRewrite, rewriteAll } from "./rewrite.ts";
-import { resolveSettings } from "./settings.ts";
-import type { Settings } from "./settings.ts";
-import { meter, spendOf } from "./spend.ts";
-import { planTransplant, transplant } from "./transplant.ts";
+import { assemble } from "./assembly/assemble.ts";
+import type { Assembly } from "./assembly/assemble.ts";
+import { checkBudget, compact, due, promptBudgetDefault } from "./compaction/compact.ts";
+import type { CompactReport, CompactRequest, Due } from "./compaction/compact.ts";
+import { beforeDeadline } from "./base/deadline.ts";
+import { expandQuery } from "./recall/ask.ts";
+import { describeWith } from "./ingest/file-preview-model.ts";
+import { describe } from "./recall/describe.ts";
+import { dissolve, planDissolve, readForDissolve } from "./maintenance/dissolve.ts";
+import type { Dissolution, DissolveRequest } from "./maintenance/dissolve.ts";
+import { expand } from "./recall/expand.ts";
+import { planCompaction } from "./compaction/plan-compaction.ts";
+import { history, planUndo, undo } from "./maintenance/history.ts";
+import { exportTranscript, importTranscript, ingest } from "./ingest/ingest.ts";
+import { examine, inspect } from "./maintenance/inspect.ts";
+import { applyFixes, planFixes } from "./maintenance/apply-fix.ts";
+import type { ConversationId } from "./model/types.ts";
+import type { Clock, Model, Store } from "./model/store.ts";
+import { builtInTemplates } from "./prompts/summary.ts";
+import type { Templates } from "./prompts/summary.ts";
+import { findConversation, grep, mustFind } from "./recall/grep.ts";
+import { recent } from "./recall/recent.ts";
+import { planPrune, prune } from "./maintenance/prune.ts";
+import { planRepair } from "./maintenance/repair.ts";
+import { applyRewrite, draftRewrite, planRewrite, rewriteAll } from "./maintenance/rewrite.ts";
+import { resolveSettings } from "./model/settings.ts";
+import type { Settings } from "./model/settings.ts";
+import { meter, spendOf } from "./model-calls/metering.ts";
+import { planTransplant, transplant } from "./maintenance/transplant.ts";
 
 export interface LcmDeps {
   readonly store: Store;

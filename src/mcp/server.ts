@@ -1,6 +1,6 @@
 /**
  * The tools over MCP, for editors and agents that are no host of ours: one client on a pair of streams. It knows the
- * protocol and nothing else; what a tool does and says is in src/tools.
+ * protocol and nothing else; what a tool does and says is in src/agent-tools.
  *
  * An editor starts its servers before anything has been stored, and keeps them for days. So the server starts without a
  * database, opens it at the first call that finds one, and says plainly until then what is missing.
@@ -10,12 +10,12 @@ import type { Readable, Writable } from "node:stream";
 import { McpServer, ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import type { CallToolResult, JSONRPCMessage, ServerContext } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
-import type { AskProgress } from "../core/question.ts";
-import { LcmError } from "../core/errors.ts";
+import type { AskProgress } from "../core/recall/ask-types.ts";
+import { LcmError } from "../core/base/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
-import type { Reader } from "../core/scope.ts";
-import { progressWords } from "../tools/show.ts";
-import { tools } from "../tools/tools.ts";
+import type { Reader } from "../core/recall/scope.ts";
+import { progressWords } from "../agent-tools/text.ts";
+import { tools } from "../agent-tools/all.ts";
 
 interface McpOptions {
   /** Asked for every call; throws an `LcmError` for the client as long as there is nothing to open. */

@@ -1,6 +1,6 @@
 /** From rows to the nouns of the core: the one place where the spec's column names become our words. */
 
-import { levels, partTypes, roles } from "../core/model.ts";
+import { levels, partTypes, roles } from "../core/model/types.ts";
 import type {
   Aside,
   CompactionRecord,
@@ -19,8 +19,8 @@ import type {
   Summary,
   SummaryId,
   Timestamp,
-} from "../core/model.ts";
-import type { OpenBreaker } from "../core/ports.ts";
+} from "../core/model/types.ts";
+import type { OpenBreaker } from "../core/model/store.ts";
 import { int, text, textOrNull } from "./script.ts";
 import type { Row } from "./script.ts";
 

@@ -1,6 +1,6 @@
 /** The running totals of a conversation, moved by every write in its own transaction: nothing is ever counted again. */
 
-import type { ConversationId, Totals } from "../core/model.ts";
+import type { ConversationId, Totals } from "../core/model/types.ts";
 import { int, sql } from "./script.ts";
 import type { Row, Script, ScriptDeps } from "./script.ts";
 

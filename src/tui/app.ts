@@ -3,12 +3,12 @@
  * what is to be done outside comes back as effects.
  */
 
-import type { Timestamp } from "../core/model.ts";
-import { oneLine, widthOf } from "../show/render.ts";
-import type { Page } from "../show/render.ts";
+import type { Timestamp } from "../core/model/types.ts";
+import { oneLine, widthOf } from "../format/render.ts";
+import type { Page } from "../format/render.ts";
 import type { Ask } from "./asks.ts";
 import type { Asking, Frame, Going, LayerEvent, Notice, Place, Step } from "./contract.ts";
-import { boxPlace, ends, fit, fitAll, over, spinner, textPage } from "./draw.ts";
+import { boxPlace, ends, fit, fitAll, over, spinner, textPage } from "./widgets/draw.ts";
 import { barEntries, drawBar, helpLines, keyName } from "./keys.ts";
 import type { BarEntry, Key, Offer } from "./keys.ts";
 import { advance, bindingFor, offeredIn, open, reasonAgainst, withModule } from "./layers.ts";

@@ -3,13 +3,13 @@
  * throws what the core throws; here they are put together. Performing changes no state: the answer is an event.
  */
 
-import { contextAsks } from "./screens/context-asks.ts";
-import { conversationsAsks } from "./screens/conversations-asks.ts";
-import { dagAsks } from "./screens/dag-asks.ts";
-import { messagesAsks } from "./screens/messages-asks.ts";
-import { searchAsks } from "./screens/search-asks.ts";
-import { statusAsks } from "./screens/status-asks.ts";
-import { transcriptsAsks } from "./screens/transcripts-asks.ts";
+import { contextAsks } from "./context/asks.ts";
+import { conversationsAsks } from "./conversations/asks.ts";
+import { dagAsks } from "./summaries/asks.ts";
+import { messagesAsks } from "./messages/asks.ts";
+import { searchAsks } from "./search/asks.ts";
+import { statusAsks } from "./status/asks.ts";
+import { transcriptsAsks } from "./transcripts/asks.ts";
 import { changesAsks } from "./dialogs/changes-asks.ts";
 import { rewriteAsks } from "./dialogs/rewrite-asks.ts";
 import type { Doing } from "./port.ts";

@@ -4,8 +4,8 @@
  * come back as events. So a whole session can be replayed, and tested, without a terminal.
  */
 
-import type { ConversationId, FileId, MessageId, SummaryId, Timestamp } from "../core/model.ts";
-import type { Page } from "../show/render.ts";
+import type { ConversationId, FileId, MessageId, SummaryId, Timestamp } from "../core/model/types.ts";
+import type { Page } from "../format/render.ts";
 import type { Answer, Ask } from "./asks.ts";
 import type { Key } from "./keys.ts";
 import type { Failure, OfConversation, Progress } from "./port.ts";

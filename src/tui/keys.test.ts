@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createPaint, widthOf } from "../show/render.ts";
+import { createPaint, widthOf } from "../format/render.ts";
 import { barEntries, drawBar, helpLines, keyOf } from "./keys.ts";
 import type { Offer } from "./keys.ts";
 import { modules } from "./layers.ts";

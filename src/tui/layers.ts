@@ -2,15 +2,15 @@
 
 import type { Answer, Ask } from "./asks.ts";
 import type { Binding, Frame, Happening, LayerEvent, Module, Place, Step } from "./contract.ts";
-import { contextModule } from "./screens/context.ts";
-import { conversationsModule } from "./screens/conversations.ts";
-import { dagModule } from "./screens/dag.ts";
-import { filesModule } from "./screens/files.ts";
-import { grepModule } from "./screens/grep.ts";
-import { historyModule } from "./screens/history.ts";
-import { messagesModule } from "./screens/messages.ts";
-import { statusModule } from "./screens/status.ts";
-import { transcriptsModule } from "./screens/transcripts.ts";
+import { contextModule } from "./context/screen.ts";
+import { conversationsModule } from "./conversations/screen.ts";
+import { dagModule } from "./summaries/screen.ts";
+import { filesModule } from "./files/screen.ts";
+import { grepModule } from "./search/screen.ts";
+import { historyModule } from "./history/screen.ts";
+import { messagesModule } from "./messages/screen.ts";
+import { statusModule } from "./status/screen.ts";
+import { transcriptsModule } from "./transcripts/screen.ts";
 import { dissolveModule, fixModule, transplantModule, undoModule } from "./dialogs/changes.ts";
 import { rewriteModule } from "./dialogs/rewrite.ts";
 import { rewritesModule } from "./dialogs/rewrites.ts";

@@ -4,9 +4,9 @@
  */
 
 import type { Lcm } from "../core/lcm.ts";
-import type { ConversationId, Timestamp } from "../core/model.ts";
-import type { Status } from "../show/status.ts";
-import type { TemplateName, Templates } from "../core/prompts.ts";
+import type { ConversationId, Timestamp } from "../core/model/types.ts";
+import type { Status } from "../format/status.ts";
+import type { TemplateName, Templates } from "../core/prompts/summary.ts";
 
 /** What performs asks. Whoever opens the terminal UI gives it this. */
 export interface Port {

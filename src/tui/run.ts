@@ -5,9 +5,9 @@
 
 import { TuiAltScreen } from "@earendil-works/pi-tui";
 import type { Component, Terminal, TuiMouseEvent, TuiMouseEventResult } from "@earendil-works/pi-tui";
-import { LcmError, wordsOf } from "../core/errors.ts";
-import type { Clock } from "../core/ports.ts";
-import type { Page } from "../show/render.ts";
+import { LcmError, wordsOf } from "../core/base/errors.ts";
+import type { Clock } from "../core/model/store.ts";
+import type { Page } from "../format/render.ts";
 import { draw, isBusy, start, update } from "./app.ts";
 import type { App, AppEvent, AppStep, Effect } from "./app.ts";
 import { perform } from "./asks.ts";

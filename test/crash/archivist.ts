@@ -1,8 +1,8 @@
 /** A process that takes a conversation out of a database, or brings it in, and may be killed at any moment. */
 
 import { writeSync } from "node:fs";
-import type { ConversationId } from "../../src/core/model.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import type { ConversationId } from "../../src/core/model/types.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 
 export interface ArchivistOrders {
   readonly path: string;

@@ -2,10 +2,10 @@
 
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageToStore } from "../../src/core/content.ts";
-import { LcmError } from "../../src/core/errors.ts";
-import type { ConversationId, Timestamp } from "../../src/core/model.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { messageToStore } from "../../src/core/messages/codec.ts";
+import { LcmError } from "../../src/core/base/errors.ts";
+import type { ConversationId, Timestamp } from "../../src/core/model/types.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 
 const [path = "", ...names] = process.argv.slice(2);
 const store = await openSqlite({ path });

@@ -4,14 +4,14 @@
  */
 
 import { writeSync } from "node:fs";
-import type { Timestamp } from "../../src/core/model.ts";
-import { messageToStore } from "../../src/core/content.ts";
-import type { HostMessage } from "../../src/core/content.ts";
+import type { Timestamp } from "../../src/core/model/types.ts";
+import { messageToStore } from "../../src/core/messages/codec.ts";
+import type { HostMessage } from "../../src/core/messages/codec.ts";
 import { createLcm } from "../../src/core/lcm.ts";
-import { resolveSettings } from "../../src/core/settings.ts";
-import { openSqliteWorker } from "../../src/store/sqlite-worker.ts";
-import { openSqlite, systemNow } from "../../src/store/sqlite.ts";
-import { turnWithTool } from "../../src/testing/scripted-host.ts";
+import { resolveSettings } from "../../src/core/model/settings.ts";
+import { openSqliteWorker } from "../../src/store/sqlite/worker.ts";
+import { openSqlite, systemNow } from "../../src/store/sqlite/store.ts";
+import { turnWithTool } from "../support/scripted-host.ts";
 
 export interface Orders {
   readonly path: string;

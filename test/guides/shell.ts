@@ -4,7 +4,7 @@
  */
 
 import { main } from "../../src/cli/main.ts";
-import { homeAt } from "../../src/testing/platform.ts";
+import { homeAt } from "../support/platform.ts";
 import { beginIds, seedVariable } from "./still.ts";
 
 export interface Order {

@@ -31,14 +31,14 @@ const host = "test/host/package.test.ts";
 
 export const proofs: readonly Proof[] = [
   { command: /^npm (?:ci|test)$/, file: ".ci/run", holds: ["npm ci", "npm test"] },
-  { command: /^npm run build$/, file: "src/testing/published.ts", holds: ["tools/build.ts"] },
+  { command: /^npm run build$/, file: "test/support/published.ts", holds: ["scripts/build.ts"] },
   // What is asked for by name is run by `npm test` like all others.
   {
     command: /^(?:SEED=\d+ )?npx node --test test\/simulation\/simulation\.test\.ts$/,
-    file: "tools/test.ts",
+    file: "scripts/test.ts",
     holds: ["test/**/*.test.ts"],
   },
-  { command: /^npm pack$/, file: "src/testing/published.ts", holds: ['["pack", '] },
+  { command: /^npm pack$/, file: "test/support/published.ts", holds: ['["pack", '] },
   { command: /^npm install \S+\.tgz$/, file: "test/package.test.ts", holds: ['["install", ...quietly, packed.path]'] },
   {
     command: /^openclaw plugins install (?:-l \.|npm-pack:\S+) --force --accept-capabilities$/,

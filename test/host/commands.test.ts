@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
-import type { Conversation } from "../../src/core/model.ts";
+import type { Conversation } from "../../src/core/model/types.ts";
 import { startGateway } from "./gateway.ts";
 import type { Gateway } from "./gateway.ts";
 import { startModelServer } from "./model-server.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { makeScratch } from "../../src/testing/scratch.ts";
+import { makeScratch } from "../support/scratch.ts";
 import { startGateway } from "./gateway.ts";
 import type { Gateway } from "./gateway.ts";
 import { startModelServer } from "./model-server.ts";

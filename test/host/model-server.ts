@@ -9,7 +9,7 @@ import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ScriptedAnswer, Step } from "../../src/testing/scripted-provider.ts";
+import type { ScriptedAnswer, Step } from "../support/scripted-provider.ts";
 
 export interface Usage {
   readonly input: number;

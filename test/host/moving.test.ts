@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { flattened } from "../../src/testing/lossless.ts";
+import { flattened } from "../support/lossless.ts";
 import { startGateway } from "./gateway.ts";
 import type { Gateway } from "./gateway.ts";
 import { echo, startModelServer } from "./model-server.ts";

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
-import { makeScratch } from "../../src/testing/scratch.ts";
+import { makeScratch } from "../support/scratch.ts";
 import { createGateway } from "./gateway.ts";
 import type { Gateway } from "./gateway.ts";
 import { hold } from "./hold.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { publishedFolder } from "../../src/testing/published.ts";
+import { publishedFolder } from "../support/published.ts";
 import { enginePlugin } from "./gateway.ts";
 
 const pluginVariable = "LCM_HOST_PLUGIN";
@@ -72,7 +72,7 @@ export function recordedPlugin(
 
 const recorder = (log: string, faults: string, omitted: readonly string[]): string => `
 import { appendFileSync, readFileSync } from "node:fs";
-import plugin from "./dist/openclaw/plugin.js";
+import plugin from "./dist/hosts/openclaw/plugin.js";
 const seen = new WeakMap();
 let engines = 0;
 const number = (engine) => seen.get(engine) ?? seen.set(engine, ++engines).get(engine);

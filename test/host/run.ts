@@ -14,7 +14,7 @@ import { basename, join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
-import { makeScratch } from "../../src/testing/scratch.ts";
+import { makeScratch } from "../support/scratch.ts";
 import { hostBin } from "./install.ts";
 import { stagePlugin } from "./plugin.ts";
 

@@ -5,11 +5,11 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { createLcm } from "../../src/core/lcm.ts";
-import type { FindingCode } from "../../src/core/inspect.ts";
+import type { FindingCode } from "../../src/core/maintenance/inspect.ts";
 import type { Lcm } from "../../src/core/lcm.ts";
-import type { Conversation, Timestamp } from "../../src/core/model.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { flattened } from "../../src/testing/lossless.ts";
+import type { Conversation, Timestamp } from "../../src/core/model/types.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { flattened } from "../support/lossless.ts";
 import type { Gateway } from "./gateway.ts";
 
 type Json = ReturnType<typeof JSON.parse>;

@@ -10,16 +10,16 @@ import { copyFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { messageFromStore, messageToStore } from "../../src/core/content.ts";
-import { inspect } from "../../src/core/inspect.ts";
-import type { Conversation, JsonObject, Message, Timestamp } from "../../src/core/model.ts";
-import type { SearchRequest, Store } from "../../src/core/ports.ts";
-import { estimateTokens } from "../../src/core/text.ts";
-import { adopt } from "../../src/store/adopt.ts";
-import { restore } from "../../src/store/backup.ts";
-import { identify } from "../../src/store/migrate.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { checkSound, flattened } from "../../src/testing/lossless.ts";
+import { messageFromStore, messageToStore } from "../../src/core/messages/codec.ts";
+import { inspect } from "../../src/core/maintenance/inspect.ts";
+import type { Conversation, JsonObject, Message, Timestamp } from "../../src/core/model/types.ts";
+import type { SearchRequest, Store } from "../../src/core/model/store.ts";
+import { estimateTokens } from "../../src/core/base/text.ts";
+import { adopt } from "../../src/store/adopt/adopt.ts";
+import { restore } from "../../src/store/sqlite/backup.ts";
+import { identify } from "../../src/store/sqlite/migrate.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { checkSound, flattened } from "../support/lossless.ts";
 import {
   columnsOf,
   contentsOf,
@@ -29,11 +29,11 @@ import {
   multiply,
   rowsOf,
   tablesOf,
-} from "../../src/testing/older-database.ts";
-import type { FixtureVersion, Row } from "../../src/testing/older-database.ts";
-import { assertPrivate } from "../../src/testing/platform.ts";
-import { createRandom } from "../../src/testing/random.ts";
-import { makeScratch } from "../../src/testing/scratch.ts";
+} from "../support/older-database.ts";
+import type { FixtureVersion, Row } from "../support/older-database.ts";
+import { assertPrivate } from "../support/platform.ts";
+import { createRandom } from "../support/random.ts";
+import { makeScratch } from "../support/scratch.ts";
 
 const now = "2026-11-15T08:00:00.000Z" as Timestamp;
 const scratch = makeScratch("adopting");
@@ -417,7 +417,7 @@ describe("guarantee 11: adopting that is killed at any moment", () => {
       copyFileSync(original, path);
     };
     const program = `
-      import { adopt } from ${JSON.stringify(new URL("../../src/store/adopt.ts", import.meta.url).href)};
+      import { adopt } from ${JSON.stringify(new URL("../../src/store/adopt/adopt.ts", import.meta.url).href)};
       process.stdout.write("ready");
       process.stdin.once("data", async () => process.stdout.write((await adopt(process.argv[1], new Date().toISOString())).kind));`;
     /** Resolves with how long adopting took, or null when it was killed first. */

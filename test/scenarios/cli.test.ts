@@ -24,7 +24,7 @@ import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { bare, bin, createFolder, lcm, linesOf, ok } from "./program.ts";
 import type { Place, Run } from "./program.ts";
-import { assertPrivate } from "../../src/testing/platform.ts";
+import { assertPrivate } from "../support/platform.ts";
 import { devNull } from "node:os";
 
 const fixtures = fileURLToPath(new URL("../fixtures/", import.meta.url));
@@ -1126,7 +1126,7 @@ describe("a file that is not ours to touch", () => {
 describe("the demo", () => {
   it("shows that every promise it speaks of is kept, fits 80 columns, and leaves nothing behind", () => {
     const folder = createFolder();
-    const demo = fileURLToPath(new URL("../../src/cli/demo.ts", import.meta.url));
+    const demo = fileURLToPath(new URL("../../src/cli/demo/run.ts", import.meta.url));
     const run = spawnSync(process.execPath, [demo], {
       encoding: "utf8",
       env: { ...bare, TMPDIR: folder, COLUMNS: "80" },

@@ -9,13 +9,13 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ConversationId } from "../../src/core/model.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
-import type { ScriptedProvider } from "../../src/testing/scripted-provider.ts";
+import type { ConversationId } from "../../src/core/model/types.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { startScriptedProvider } from "../support/scripted-provider.ts";
+import type { ScriptedProvider } from "../support/scripted-provider.ts";
 import { createFolder, lcm, lcmBeside, linesOf, ok } from "./program.ts";
 import type { Place, Run } from "./program.ts";
-import { withoutSignals } from "../../src/testing/platform.ts";
+import { withoutSignals } from "../support/platform.ts";
 
 /** Small passes, so that a short conversation makes several and a deeper summary of them. */
 const small = {

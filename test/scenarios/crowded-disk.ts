@@ -4,12 +4,12 @@
  */
 
 import { createLcm } from "../../src/core/lcm.ts";
-import { LcmError } from "../../src/core/errors.ts";
-import type { Timestamp } from "../../src/core/model.ts";
-import { resolveSettings } from "../../src/core/settings.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { createHost, toAppendable, turnWithTool } from "../../src/testing/scripted-host.ts";
-import { checkValid } from "../../src/testing/valid-prompt.ts";
+import { LcmError } from "../../src/core/base/errors.ts";
+import type { Timestamp } from "../../src/core/model/types.ts";
+import { resolveSettings } from "../../src/core/model/settings.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { createHost, toAppendable, turnWithTool } from "../support/scripted-host.ts";
+import { checkValid } from "../support/valid-prompt.ts";
 
 export interface Told {
   readonly stored: number;

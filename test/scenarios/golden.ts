@@ -11,10 +11,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
-import { makeDeepConversation } from "../../src/testing/deep-conversation.ts";
-import type { DeepConversation } from "../../src/testing/deep-conversation.ts";
-import { makeScratch } from "../../src/testing/scratch.ts";
-import type { ScriptedProvider } from "../../src/testing/scripted-provider.ts";
+import { makeDeepConversation } from "../support/deep-conversation.ts";
+import type { DeepConversation } from "../support/deep-conversation.ts";
+import { makeScratch } from "../support/scratch.ts";
+import type { ScriptedProvider } from "../support/scripted-provider.ts";
 import { lcmBeside } from "./program.ts";
 import type { Place, Run } from "./program.ts";
 

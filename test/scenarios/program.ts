@@ -1,4 +1,4 @@
-import { homeAt } from "../../src/testing/platform.ts";
+import { homeAt } from "../support/platform.ts";
 /** The real bin as its users run it: in processes of its own, over folders of its own, in a zone off the full hour. */
 
 import assert from "node:assert/strict";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { createFolder, lcm, linesOf, ok } from "./program.ts";
 import type { Place } from "./program.ts";
-import { assertPrivate } from "../../src/testing/platform.ts";
+import { assertPrivate } from "../support/platform.ts";
 
 const sessions = [
   { name: "spring", year: 2019, messages: 6 },

@@ -9,13 +9,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
-import type { ScriptedProvider, Step } from "../../src/testing/scripted-provider.ts";
+import { startScriptedProvider } from "../support/scripted-provider.ts";
+import type { ScriptedProvider, Step } from "../support/scripted-provider.ts";
 import { createDeepPlace, draftText } from "./golden.ts";
 import type { DeepPlace } from "./golden.ts";
 import { lcmBeside, linesOf } from "./program.ts";
 import type { Run } from "./program.ts";
-import { withoutSignals } from "../../src/testing/platform.ts";
+import { withoutSignals } from "../support/platform.ts";
 
 let provider: ScriptedProvider;
 before(async () => (provider = await startScriptedProvider()));

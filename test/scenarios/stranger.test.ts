@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { assertSameRows, dumpOfContent } from "../../src/testing/dump.ts";
-import { startScriptedProvider } from "../../src/testing/scripted-provider.ts";
-import type { ScriptedProvider } from "../../src/testing/scripted-provider.ts";
+import { assertSameRows, dumpOfContent } from "../support/dump.ts";
+import { startScriptedProvider } from "../support/scripted-provider.ts";
+import type { ScriptedProvider } from "../support/scripted-provider.ts";
 import { createDeepPlace, draftText } from "./golden.ts";
 import { lcmBeside } from "./program.ts";
 import type { Run } from "./program.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { describe, it } from "node:test";
-import { makeScratch } from "../../src/testing/scratch.ts";
+import { makeScratch } from "../support/scratch.ts";
 import { createLife } from "./world.ts";
 import type { Tally } from "./world.ts";
 

@@ -1,7 +1,7 @@
 /** What hosts say to their models and hear from them, by chance. */
 
-import type { HostMessage } from "../../src/core/content.ts";
-import type { Random } from "../../src/testing/random.ts";
+import type { HostMessage } from "../../src/core/messages/codec.ts";
+import type { Random } from "../support/random.ts";
 
 /** One turn of a host, of any of the shapes that hosts have. */
 export function aTurn(random: Random, word: () => string): readonly HostMessage[] {

@@ -5,12 +5,12 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, describe, it } from "node:test";
 import { createLcm } from "../../src/core/lcm.ts";
-import type { SummaryId } from "../../src/core/model.ts";
-import { openSqlite, systemNow } from "../../src/store/sqlite.ts";
-import { makeDeepConversation } from "../../src/testing/deep-conversation.ts";
-import { portOver, startRobot } from "../../src/testing/robot.ts";
-import type { Robot, RobotOptions } from "../../src/testing/robot.ts";
-import { makeScratch } from "../../src/testing/scratch.ts";
+import type { SummaryId } from "../../src/core/model/types.ts";
+import { openSqlite, systemNow } from "../../src/store/sqlite/store.ts";
+import { makeDeepConversation } from "../support/deep-conversation.ts";
+import { portOver, startRobot } from "../support/robot.ts";
+import type { Robot, RobotOptions } from "../support/robot.ts";
+import { makeScratch } from "../support/scratch.ts";
 import type { Place } from "../../src/tui/contract.ts";
 
 const folder = makeScratch("tui-dag");

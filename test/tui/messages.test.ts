@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { messageToStore } from "../../src/core/content.ts";
-import type { HostMessage } from "../../src/core/content.ts";
-import type { ConversationId, MessageId, NewMessage, Timestamp } from "../../src/core/model.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { makeDeepConversation } from "../../src/testing/deep-conversation.ts";
-import type { DeepConversation } from "../../src/testing/deep-conversation.ts";
-import { portOver, startRobot } from "../../src/testing/robot.ts";
-import type { Robot, RobotOptions } from "../../src/testing/robot.ts";
-import { makeScratch } from "../../src/testing/scratch.ts";
+import { messageToStore } from "../../src/core/messages/codec.ts";
+import type { HostMessage } from "../../src/core/messages/codec.ts";
+import type { ConversationId, MessageId, NewMessage, Timestamp } from "../../src/core/model/types.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { makeDeepConversation } from "../support/deep-conversation.ts";
+import type { DeepConversation } from "../support/deep-conversation.ts";
+import { portOver, startRobot } from "../support/robot.ts";
+import type { Robot, RobotOptions } from "../support/robot.ts";
+import { makeScratch } from "../support/scratch.ts";
 
 const path = join(makeScratch("tui-messages"), "lcm.db");
 let made: DeepConversation;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { drawScreens, pagesWith } from "../../tools/screens.ts";
+import { drawScreens, pagesWith } from "../../scripts/screens.ts";
 
 describe("the screens of the README and of the guide to the terminal", () => {
   it("are what a robot sees on the demo's database; `npm run screens` writes them", async () => {

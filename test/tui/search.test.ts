@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { makeDeepConversation } from "../../src/testing/deep-conversation.ts";
-import type { DeepConversation } from "../../src/testing/deep-conversation.ts";
-import { portOver, startRobot } from "../../src/testing/robot.ts";
-import type { Robot, RobotOptions } from "../../src/testing/robot.ts";
-import { makeScratch } from "../../src/testing/scratch.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { makeDeepConversation } from "../support/deep-conversation.ts";
+import type { DeepConversation } from "../support/deep-conversation.ts";
+import { portOver, startRobot } from "../support/robot.ts";
+import type { Robot, RobotOptions } from "../support/robot.ts";
+import { makeScratch } from "../support/scratch.ts";
 
 const folder = makeScratch("tui-search");
 const path = join(folder, "lcm.db");

@@ -2,10 +2,10 @@
 
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { makeDeepConversation } from "../../src/testing/deep-conversation.ts";
-import { portOver, startRobot } from "../../src/testing/robot.ts";
-import { makeScratch } from "../../src/testing/scratch.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { makeDeepConversation } from "../support/deep-conversation.ts";
+import { portOver, startRobot } from "../support/robot.ts";
+import { makeScratch } from "../support/scratch.ts";
 
 describe("the status screen", () => {
   it("tells of the database, then of one conversation, and follows what is written", async () => {

@@ -1,7 +1,7 @@
 /** Where things stand on a screen, in cells, as the terminals of today count them: an emoji takes two. */
 
 import xterm from "@xterm/headless";
-import type { Robot } from "../../src/testing/robot.ts";
+import type { Robot } from "../support/robot.ts";
 
 /** The cell that these words begin at, of every row that has them. The screen is drawn once more for this. */
 export async function cellsOf(robot: Robot, words: string): Promise<readonly number[]> {

@@ -1,10 +1,10 @@
 /**
  * Whether a database of many rows is as another one, told in a moment: SQLite compares them row by row where they lie.
- * `src/testing/dump.ts` does the same for small ones, and shows them.
+ * `test/support/dump.ts` does the same for small ones, and shows them.
  */
 
 import { DatabaseSync } from "node:sqlite";
-import { afterUndo } from "../../src/testing/dump.ts";
+import { afterUndo } from "../support/dump.ts";
 
 /** Keys of rows that are not the same in both, by table, or how many there are; empty where all are the same. */
 export function differences(path: string, original: string, of: "everything" | "content"): readonly string[] {

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { portOver, startRobot } from "../../src/testing/robot.ts";
-import type { Ground, Robot } from "../../src/testing/robot.ts";
-import { makeScratch } from "../../src/testing/scratch.ts";
+import { portOver, startRobot } from "../support/robot.ts";
+import type { Ground, Robot } from "../support/robot.ts";
+import { makeScratch } from "../support/scratch.ts";
 
 const line = (id: number, content: string): string =>
   `${JSON.stringify({ type: "message", id: `m${id}`, parentId: null, message: { role: "user", content } })}\n`;

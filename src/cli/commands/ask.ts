@@ -1,21 +1,21 @@
 /** `lcm ask`: a question, answered from what was said, with the ids of what the answer is taken from. */
 
-import type { Answer, AskProgress } from "../../core/question.ts";
-import { LcmError } from "../../core/errors.ts";
+import type { Answer, AskProgress } from "../../core/recall/ask-types.ts";
+import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName } from "../../core/model.ts";
-import type { SearchCaveat } from "../../core/ports.ts";
-import { caveatSentence } from "../../core/recall.ts";
-import { askWithin } from "../../tools/expand-query.ts";
-import { progressWords } from "../../tools/show.ts";
-import { textLines } from "../../show/passages.ts";
-import { facts, oneLine, plural } from "../../show/render.ts";
+import { messageName } from "../../core/model/types.ts";
+import type { SearchCaveat } from "../../core/model/store.ts";
+import { caveatSentence } from "../../core/recall/grep.ts";
+import { askWithin } from "../../agent-tools/expand-query.ts";
+import { progressWords } from "../../agent-tools/text.ts";
+import { textLines } from "../../format/passages.ts";
+import { facts, oneLine, plural } from "../../format/render.ts";
 import { summaryIdsOf } from "./expand.ts";
-import { seconds, tokensMax, wholeNumber } from "./options.ts";
-import type { OptionsOf, OptionTable } from "./options.ts";
-import { everywhere, reachFor, reachOptions } from "./reach.ts";
-import { attend, defineCommand, withLcm } from "./session.ts";
-import type { Session, Summariser } from "./session.ts";
+import { seconds, tokensMax, wholeNumber } from "./_options.ts";
+import type { OptionsOf, OptionTable } from "./_options.ts";
+import { everywhere, reachFor, reachOptions } from "./_reach.ts";
+import { attend, defineCommand, withLcm } from "./_session.ts";
+import type { Session, Summariser } from "./_session.ts";
 
 const collect = (id: string, before?: unknown): readonly string[] => [...(Array.isArray(before) ? before : []), id];
 

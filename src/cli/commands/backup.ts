@@ -1,8 +1,8 @@
 /** `lcm backup`: a whole copy, made while others write. */
 
-import { formatBytes } from "../../core/text.ts";
-import { plural } from "../../show/render.ts";
-import { defineCommand } from "./session.ts";
+import { formatBytes } from "../../core/base/text.ts";
+import { plural } from "../../format/render.ts";
+import { defineCommand } from "./_session.ts";
 
 export const backupCommand = defineCommand({
   name: "backup",

@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
 import { Command } from "commander";
-import { messageToStore } from "../../core/content.ts";
-import type { Json, MessageId, ConversationId, Timestamp } from "../../core/model.ts";
+import { messageToStore } from "../../core/messages/codec.ts";
+import type { Json, MessageId, ConversationId, Timestamp } from "../../core/model/types.ts";
 import { createContext } from "../context.ts";
-import { createFinder } from "../../show/matches.ts";
-import { inShort } from "../../show/messages.ts";
+import { createFinder } from "../../format/highlight.ts";
+import { inShort } from "../../format/messages.ts";
 import { addCommands } from "./index.ts";
-import { seconds } from "./options.ts";
-import type { CommandContext } from "./session.ts";
-import { refusalHint } from "../../show/summariser.ts";
+import { seconds } from "./_options.ts";
+import type { CommandContext } from "./_session.ts";
+import { refusalHint } from "../../format/model.ts";
 
 describe("what is marked in a hit", () => {
   const marked = (pattern: string, line: string): readonly string[] =>

@@ -1,30 +1,30 @@
 /** `lcm compact`: folds what is old into summaries. Without --apply it says what that would fold, ask for and bring. */
 
-import type { CompactReport, CompactRequest } from "../../core/compact.ts";
-import { LcmError } from "../../core/errors.ts";
-import type { CompactionPlan, PlannedPass } from "../../core/foresee.ts";
+import type { CompactReport, CompactRequest } from "../../core/compaction/compact.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { CompactionPlan, PlannedPass } from "../../core/compaction/plan-compaction.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { ConversationId, Level, Refusal } from "../../core/model.ts";
-import { builtInTemplates, templateNameOf } from "../../core/prompts.ts";
-import type { Settings } from "../../core/settings.ts";
-import type { Spend } from "../../core/spend.ts";
-import { formatCount, timestampToMs } from "../../core/text.ts";
-import { costOf } from "../../show/cost.ts";
-import type { Cost } from "../../show/cost.ts";
+import type { ConversationId, Level, Refusal } from "../../core/model/types.ts";
+import { builtInTemplates, templateNameOf } from "../../core/prompts/summary.ts";
+import type { Settings } from "../../core/model/settings.ts";
+import type { Spend } from "../../core/model-calls/metering.ts";
+import { formatCount, timestampToMs } from "../../core/base/text.ts";
+import { costOf } from "../../format/cost.ts";
+import type { Cost } from "../../format/cost.ts";
 import { exitInterrupted, exitUnavailable } from "../failure.ts";
-import { comparison } from "../../show/make-up.ts";
-import { facts, listed, oneLine, padEnd, plural, table } from "../../show/render.ts";
-import { watchModel } from "../../show/waiting.ts";
-import type { Watched } from "../../show/waiting.ts";
-import { applyOptions, endAtPlan, isApplying } from "./applying.ts";
-import { headline } from "../../show/conversations.ts";
-import { dueWords } from "../../show/status.ts";
-import { budgetOption, conversationWords, providerOptions, seconds, tokensMax, wholeNumber } from "./options.ts";
-import type { OptionsOf, OptionTable } from "./options.ts";
-import { attend, defineCommand, exitOk, indexAll, withLcm } from "./session.ts";
-import type { PromptFiles, Session, Summariser } from "./session.ts";
-import { callLines, modelLines, refusalHint } from "../../show/summariser.ts";
-import type { NamedModel } from "../../show/summariser.ts";
+import { comparison } from "../../format/bars.ts";
+import { facts, listed, oneLine, padEnd, plural, table } from "../../format/render.ts";
+import { watchModel } from "../../format/waiting.ts";
+import type { Watched } from "../../format/waiting.ts";
+import { applyOptions, endAtPlan, isApplying } from "./_applying.ts";
+import { headline } from "../../format/conversations.ts";
+import { dueWords } from "../../format/status.ts";
+import { budgetOption, conversationWords, providerOptions, seconds, tokensMax, wholeNumber } from "./_options.ts";
+import type { OptionsOf, OptionTable } from "./_options.ts";
+import { attend, defineCommand, exitOk, indexAll, withLcm } from "./_session.ts";
+import type { PromptFiles, Session, Summariser } from "./_session.ts";
+import { callLines, modelLines, refusalHint } from "../../format/model.ts";
+import type { NamedModel } from "../../format/model.ts";
 
 const flags = {
   mode: [

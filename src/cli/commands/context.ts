@@ -1,9 +1,9 @@
 /** `lcm context`: what the model sees of a conversation, what that is made of, and what had to be left out. */
 
-import type { Assembly, AssemblyReport } from "../../core/assemble.ts";
+import type { Assembly, AssemblyReport } from "../../core/assembly/assemble.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation } from "../../core/model.ts";
-import { formatCount } from "../../core/text.ts";
+import type { Conversation } from "../../core/model/types.ts";
+import { formatCount } from "../../core/base/text.ts";
 import {
   budgetLine,
   budgetSource,
@@ -16,14 +16,14 @@ import {
   starvedWords,
   wholeItem,
   wordsOf,
-} from "../../show/context.ts";
-import type { PromptItem } from "../../show/context.ts";
-import { headline } from "../../show/conversations.ts";
-import { bar, legend, makeUp } from "../../show/make-up.ts";
-import { createSpans, table } from "../../show/render.ts";
-import { budgetOption, conversationWords } from "./options.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
+} from "../../format/context.ts";
+import type { PromptItem } from "../../format/context.ts";
+import { headline } from "../../format/conversations.ts";
+import { bar, legend, makeUp } from "../../format/bars.ts";
+import { createSpans, table } from "../../format/render.ts";
+import { budgetOption, conversationWords } from "./_options.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
 
 export const contextCommand = defineCommand({
   name: "context",

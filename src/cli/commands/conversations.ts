@@ -1,14 +1,14 @@
 /** `lcm conversations`: which there are, newest activity first. */
 
-import type { Conversation } from "../../core/model.ts";
-import type { ConversationFilter } from "../../core/ports.ts";
-import { promptTokens } from "../../core/render-summary.ts";
-import { formatCount } from "../../core/text.ts";
-import { nameOf } from "../../show/conversations.ts";
-import { clockTime, plural, table } from "../../show/render.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
-import { wholeNumber } from "./options.ts";
+import type { Conversation } from "../../core/model/types.ts";
+import type { ConversationFilter } from "../../core/model/store.ts";
+import { promptTokens } from "../../core/assembly/summary-xml.ts";
+import { formatCount } from "../../core/base/text.ts";
+import { nameOf } from "../../format/conversations.ts";
+import { clockTime, plural, table } from "../../format/render.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
+import { wholeNumber } from "./_options.ts";
 
 export const conversationsCommand = defineCommand({
   name: "conversations",

@@ -3,22 +3,22 @@
  * is left out is said.
  */
 
-import { LcmError } from "../../core/errors.ts";
+import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { isSummaryId, messageName } from "../../core/model.ts";
-import type { Conversation, Level, Message, Summary, Timestamp } from "../../core/model.ts";
-import { promptTokens } from "../../core/render-summary.ts";
-import { formatCount } from "../../core/text.ts";
-import { createSpans, plural, table } from "../../show/render.ts";
-import type { Paint } from "../../show/render.ts";
-import { levelWords } from "../../show/summaries.ts";
-import { readTree } from "../tree.ts";
-import type { Tree, TreeNode } from "../tree.ts";
-import { headline } from "../../show/conversations.ts";
-import { inShort, openingOf } from "../../show/messages.ts";
-import { conversationWords, wholeNumber } from "./options.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
+import { isSummaryId, messageName } from "../../core/model/types.ts";
+import type { Conversation, Level, Message, Summary, Timestamp } from "../../core/model/types.ts";
+import { promptTokens } from "../../core/assembly/summary-xml.ts";
+import { formatCount } from "../../core/base/text.ts";
+import { createSpans, plural, table } from "../../format/render.ts";
+import type { Paint } from "../../format/render.ts";
+import { levelWords } from "../../format/summaries.ts";
+import { readTree } from "../context-tree.ts";
+import type { Tree, TreeNode } from "../context-tree.ts";
+import { headline } from "../../format/conversations.ts";
+import { inShort, openingOf } from "../../format/messages.ts";
+import { conversationWords, wholeNumber } from "./_options.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
 
 export const dagCommand = defineCommand({
   name: "dag",

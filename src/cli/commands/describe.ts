@@ -1,21 +1,21 @@
 /** `lcm describe`: one summary, message or file by its id, with what it was made from and what reading that would take. */
 
-import { conversationOf } from "../../core/describe.ts";
-import type { Described } from "../../core/describe.ts";
+import { conversationOf } from "../../core/recall/describe.ts";
+import type { Described } from "../../core/recall/describe.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName } from "../../core/model.ts";
-import type { Conversation, SummaryId } from "../../core/model.ts";
-import type { Manifest, ManifestRow } from "../../core/ports.ts";
-import { formatBytes, formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
-import { textLines } from "../../show/passages.ts";
-import { createSpans, facts, oneLine, plural, table } from "../../show/render.ts";
-import { headline } from "../../show/conversations.ts";
-import { openingOf } from "../../show/messages.ts";
-import { messageRuns } from "../../show/summaries.ts";
-import { tokensMax, wholeNumber } from "./options.ts";
-import { everywhere } from "./reach.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
+import { messageName } from "../../core/model/types.ts";
+import type { Conversation, SummaryId } from "../../core/model/types.ts";
+import type { Manifest, ManifestRow } from "../../core/model/store.ts";
+import { formatBytes, formatCount, formatRange, formatTimestamp } from "../../core/base/text.ts";
+import { textLines } from "../../format/passages.ts";
+import { createSpans, facts, oneLine, plural, table } from "../../format/render.ts";
+import { headline } from "../../format/conversations.ts";
+import { openingOf } from "../../format/messages.ts";
+import { messageRuns } from "../../format/summaries.ts";
+import { tokensMax, wholeNumber } from "./_options.ts";
+import { everywhere } from "./_reach.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
 
 const line = wholeNumber(1, 1_000_000_000);
 

@@ -1,13 +1,13 @@
 /** `lcm dissolve`: puts what a summary was made from back into its place in the context. */
 
-import type { Dissolution } from "../../core/dissolve.ts";
-import { LcmError } from "../../core/errors.ts";
-import { headline } from "../../show/conversations.ts";
-import { dissolutionLines, dissolvedWords } from "../../show/dissolution.ts";
-import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./applying.ts";
+import type { Dissolution } from "../../core/maintenance/dissolve.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import { headline } from "../../format/conversations.ts";
+import { dissolutionLines, dissolvedWords } from "../../format/dissolve.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
 import { findSummary, givenSummary } from "./dag.ts";
-import { conversationWords } from "./options.ts";
-import { defineCommand, withLcm } from "./session.ts";
+import { conversationWords } from "./_options.ts";
+import { defineCommand, withLcm } from "./_session.ts";
 
 export const dissolveCommand = defineCommand({
   name: "dissolve",

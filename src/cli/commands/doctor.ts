@@ -1,21 +1,21 @@
 /** `lcm doctor`: every promise about what is stored, checked against the rows, and what is mechanical set right. */
 
-import { LcmError } from "../../core/errors.ts";
-import type { Inspection } from "../../core/inspect.ts";
-import { isSound, levelsOf } from "../../core/inspect.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { Inspection } from "../../core/maintenance/inspect.ts";
+import { isSound, levelsOf } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { isNothing } from "../../core/mend.ts";
-import type { FixPlan } from "../../core/mend.ts";
-import type { Conversation } from "../../core/model.ts";
-import type { Mending } from "../../core/ports.ts";
-import { findingsLines, groupFindings, mendingLines } from "../../show/findings.ts";
-import type { FindingGroup, ToldFinding } from "../../show/findings.ts";
-import { plural } from "../../show/render.ts";
-import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./applying.ts";
-import { defineCommand, exitFindings, exitOk, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
-import { conversationWords } from "./options.ts";
-import type { OptionsOf } from "./options.ts";
+import { isNothing } from "../../core/maintenance/apply-fix.ts";
+import type { FixPlan } from "../../core/maintenance/apply-fix.ts";
+import type { Conversation } from "../../core/model/types.ts";
+import type { Mending } from "../../core/model/store.ts";
+import { findingsLines, groupFindings, mendingLines } from "../../format/findings.ts";
+import type { FindingGroup, ToldFinding } from "../../format/findings.ts";
+import { plural } from "../../format/render.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
+import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
+import { conversationWords } from "./_options.ts";
+import type { OptionsOf } from "./_options.ts";
 
 export const doctorCommand = defineCommand({
   name: "doctor",
@@ -84,7 +84,7 @@ function unknownSettings(keys: readonly string[]): readonly ToldFinding[] {
   ];
 }
 
-export { levelSentence } from "../../show/findings.ts";
+export { levelSentence } from "../../format/findings.ts";
 
 export const groupsOf = async ({ store }: Lcm, findings: readonly ToldFinding[]): Promise<readonly FindingGroup[]> =>
   groupFindings(findings, await levelsOf(store, findings));

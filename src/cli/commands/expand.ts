@@ -1,16 +1,16 @@
 /** `lcm expand`: what summaries were made from, within a number of tokens, down to the messages. */
 
-import { LcmError } from "../../core/errors.ts";
-import type { Expansion } from "../../core/expand.ts";
-import { isSummaryId } from "../../core/model.ts";
-import type { SummaryId } from "../../core/model.ts";
-import { formatCount } from "../../core/text.ts";
-import { countWords, passageLines } from "../../show/passages.ts";
-import { plural } from "../../show/render.ts";
-import { everywhere } from "./reach.ts";
-import { tokensMax, wholeNumber } from "./options.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { Expansion } from "../../core/recall/expand.ts";
+import { isSummaryId } from "../../core/model/types.ts";
+import type { SummaryId } from "../../core/model/types.ts";
+import { formatCount } from "../../core/base/text.ts";
+import { countWords, passageLines } from "../../format/passages.ts";
+import { plural } from "../../format/render.ts";
+import { everywhere } from "./_reach.ts";
+import { tokensMax, wholeNumber } from "./_options.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
 
 export const expandCommand = defineCommand({
   name: "expand",

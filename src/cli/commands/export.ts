@@ -4,15 +4,15 @@ import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { LcmError } from "../../core/errors.ts";
-import type { Incomplete } from "../../core/ingest.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { Incomplete } from "../../core/ingest/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName } from "../../core/model.ts";
-import type { ConversationId } from "../../core/model.ts";
-import { plural } from "../../show/render.ts";
-import { defineCommand, exitFindings, exitOk, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
-import { conversationWords } from "./options.ts";
+import { messageName } from "../../core/model/types.ts";
+import type { ConversationId } from "../../core/model/types.ts";
+import { plural } from "../../format/render.ts";
+import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
+import { conversationWords } from "./_options.ts";
 
 export const exportCommand = defineCommand({
   name: "export",

@@ -4,19 +4,19 @@
  */
 
 import { text as readAll } from "node:stream/consumers";
-import { LcmError } from "../../core/errors.ts";
-import { forgetMessage, forgottenMark, redactText } from "../../core/forget.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import { forgetMessage, forgottenMark, redactText } from "../../core/maintenance/redact.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName } from "../../core/model.ts";
-import type { Message, MessageId } from "../../core/model.ts";
-import type { ForgetPlan } from "../../core/ports.ts";
-import { cut, oneLine, plural } from "../../show/render.ts";
-import { applyOptions, isApplying } from "./applying.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
-import { inShort } from "../../show/messages.ts";
-import { conversationWords, wholeNumber } from "./options.ts";
-import type { OptionsOf, OptionTable } from "./options.ts";
+import { messageName } from "../../core/model/types.ts";
+import type { Message, MessageId } from "../../core/model/types.ts";
+import type { ForgetPlan } from "../../core/model/store.ts";
+import { cut, oneLine, plural } from "../../format/render.ts";
+import { applyOptions, isApplying } from "./_applying.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
+import { inShort } from "../../format/messages.ts";
+import { conversationWords, wholeNumber } from "./_options.ts";
+import type { OptionsOf, OptionTable } from "./_options.ts";
 
 const flags = {
   message: [

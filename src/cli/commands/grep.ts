@@ -1,21 +1,21 @@
 /** `lcm grep`: finding it again. Whatever was left out is said; "no matches" means that there are none. */
 
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName } from "../../core/model.ts";
-import type { Conversation } from "../../core/model.ts";
-import type { SearchHit, SearchResult } from "../../core/ports.ts";
-import { caveatSentence } from "../../core/recall.ts";
-import type { GrepRequest } from "../../core/recall.ts";
-import { formatCount } from "../../core/text.ts";
-import { parseSpan } from "../../core/when.ts";
+import { messageName } from "../../core/model/types.ts";
+import type { Conversation } from "../../core/model/types.ts";
+import type { SearchHit, SearchResult } from "../../core/model/store.ts";
+import { caveatSentence } from "../../core/recall/grep.ts";
+import type { GrepRequest } from "../../core/recall/grep.ts";
+import { formatCount } from "../../core/base/text.ts";
+import { parseSpan } from "../../core/base/parse-time.ts";
 import { exitUnavailable } from "../failure.ts";
-import { createFinder, marked } from "../../show/matches.ts";
-import { headLine, textLines } from "../../show/passages.ts";
-import { listed, oneLine, plural } from "../../show/render.ts";
-import { reachFor, reachOptions } from "./reach.ts";
-import { defineCommand, exitOk, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
-import { seconds, wholeNumber } from "./options.ts";
+import { createFinder, marked } from "../../format/highlight.ts";
+import { headLine, textLines } from "../../format/passages.ts";
+import { listed, oneLine, plural } from "../../format/render.ts";
+import { reachFor, reachOptions } from "./_reach.ts";
+import { defineCommand, exitOk, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
+import { seconds, wholeNumber } from "./_options.ts";
 
 export const grepCommand = defineCommand({
   name: "grep",

@@ -1,13 +1,13 @@
 /** `lcm history`: what operators have changed, when, and whether it still holds. */
 
-import { LcmError } from "../../core/errors.ts";
-import type { Change } from "../../core/history.ts";
-import { changeLines, changeTable } from "../../show/changes.ts";
-import { diffColumns } from "../../show/diff.ts";
-import { listed, plural } from "../../show/render.ts";
-import { conversationWords, wholeNumber } from "./options.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { Change } from "../../core/maintenance/history.ts";
+import { changeLines, changeTable } from "../../format/changes.ts";
+import { diffColumns } from "../../format/diff.ts";
+import { listed, plural } from "../../format/render.ts";
+import { conversationWords, wholeNumber } from "./_options.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
 
 export const historyCommand = defineCommand({
   name: "history",

@@ -3,17 +3,23 @@
  * and line, and the rest goes on.
  */
 
-import { LcmError } from "../../core/errors.ts";
-import type { ImportReport } from "../../core/ingest.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { ImportReport } from "../../core/ingest/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Merged } from "../../core/ports.ts";
-import { formatBytes, formatCount } from "../../core/text.ts";
-import { findTranscripts, importedCounts, importTranscriptFile, isDatabase, sessionNameOf } from "../files.ts";
-import type { Imported, TranscriptFile } from "../files.ts";
-import { breakLines, plural } from "../../show/render.ts";
-import type { OptionsOf, OptionTable } from "./options.ts";
-import { defineCommand, exitFindings, exitOk, indexAll, withLcm } from "./session.ts";
-import type { Engine, Session } from "./session.ts";
+import type { Merged } from "../../core/model/store.ts";
+import { formatBytes, formatCount } from "../../core/base/text.ts";
+import {
+  findTranscripts,
+  importedCounts,
+  importTranscriptFile,
+  isDatabase,
+  sessionNameOf,
+} from "../transcript-files.ts";
+import type { Imported, TranscriptFile } from "../transcript-files.ts";
+import { breakLines, plural } from "../../format/render.ts";
+import type { OptionsOf, OptionTable } from "./_options.ts";
+import { defineCommand, exitFindings, exitOk, indexAll, withLcm } from "./_session.ts";
+import type { Engine, Session } from "./_session.ts";
 
 const flags = {
   session: ["--session <id>", "store it as this session, whatever the file says"],

@@ -5,7 +5,7 @@
 
 import type { Command } from "commander";
 import { exitInvalid } from "../failure.ts";
-import { breakText, createPaint, jsonText } from "../../show/render.ts";
+import { breakText, createPaint, jsonText } from "../../format/render.ts";
 import { adoptCommand } from "./adopt.ts";
 import { askCommand } from "./ask.ts";
 import { backupCommand } from "./backup.ts";
@@ -25,20 +25,20 @@ import { historyCommand } from "./history.ts";
 import { importCommand } from "./import.ts";
 import { mcpCommand } from "./mcp.ts";
 import { messagesCommand } from "./messages.ts";
-import { paragraph } from "./options.ts";
+import { paragraph } from "./_options.ts";
 import { promptsCommand } from "./prompts.ts";
 import { pruneCommand } from "./prune.ts";
 import { recentCommand } from "./recent.ts";
 import { repairCommand } from "./repair.ts";
 import { restoreCommand } from "./restore.ts";
 import { rewriteCommand } from "./rewrite.ts";
-import type { CommandContext } from "./session.ts";
+import type { CommandContext } from "./_session.ts";
 import { statusCommand } from "./status.ts";
 import { undoCommand } from "./undo.ts";
 import { transplantCommand } from "./transplant.ts";
 import { tuiCommand } from "./tui.ts";
 
-export type { CommandContext } from "./session.ts";
+export type { CommandContext } from "./_session.ts";
 
 const groups = [
   {

@@ -1,13 +1,13 @@
 /** `lcm mcp`: the tools for editors and agents, over MCP. Stdout carries the protocol and nothing else. */
 
-import { LcmError } from "../../core/errors.ts";
-import type { Reader } from "../../core/scope.ts";
-import type { ResolvedSettings } from "../../core/settings.ts";
-import { oneLine } from "../../show/render.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { Reader } from "../../core/recall/scope.ts";
+import type { ResolvedSettings } from "../../core/model/settings.ts";
+import { oneLine } from "../../format/render.ts";
 import { createConnection } from "../connection.ts";
-import { conversationWords } from "./options.ts";
-import { defineCommand } from "./session.ts";
-import type { CommandContext, Engine } from "./session.ts";
+import { conversationWords } from "./_options.ts";
+import { defineCommand } from "./_session.ts";
+import type { CommandContext, Engine } from "./_session.ts";
 
 export const mcpCommand = defineCommand({
   name: "mcp",

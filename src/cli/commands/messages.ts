@@ -1,15 +1,15 @@
 /** `lcm messages`: what was said, a line each, or whole. */
 
-import { messageFromStore } from "../../core/content.ts";
-import { messageName, roles } from "../../core/model.ts";
-import type { Conversation, Message } from "../../core/model.ts";
-import { formatCount } from "../../core/text.ts";
-import { parseSpan } from "../../core/when.ts";
-import { inShort, wholeLines } from "../../show/messages.ts";
-import { padStart, plural, clockTime, table, widthOf } from "../../show/render.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
-import { conversationWords, wholeNumber } from "./options.ts";
+import { messageFromStore } from "../../core/messages/codec.ts";
+import { messageName, roles } from "../../core/model/types.ts";
+import type { Conversation, Message } from "../../core/model/types.ts";
+import { formatCount } from "../../core/base/text.ts";
+import { parseSpan } from "../../core/base/parse-time.ts";
+import { inShort, wholeLines } from "../../format/messages.ts";
+import { padStart, plural, clockTime, table, widthOf } from "../../format/render.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
+import { conversationWords, wholeNumber } from "./_options.ts";
 
 export const messagesCommand = defineCommand({
   name: "messages",

@@ -5,21 +5,21 @@
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { LcmError } from "../../core/errors.ts";
+import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { createPasses } from "../../core/passes.ts";
-import { rulesOf } from "../../core/plan.ts";
-import type { CompletionRequest, Model } from "../../core/ports.ts";
-import { builtInTemplates, templateNameOf, templateNames } from "../../core/prompts.ts";
-import type { TemplateName, Templates } from "../../core/prompts.ts";
-import { rewriteRules } from "../../core/rewrite.ts";
-import { summarize } from "../../core/summarize.ts";
-import { sourceOfSummary } from "../../core/summary-source.ts";
-import { estimateTokens, formatCount } from "../../core/text.ts";
-import { harmless, listed, plural, table } from "../../show/render.ts";
+import { createPasses } from "../../core/compaction/passes.ts";
+import { rulesOf } from "../../core/compaction/choose-runs.ts";
+import type { CompletionRequest, Model } from "../../core/model/store.ts";
+import { builtInTemplates, templateNameOf, templateNames } from "../../core/prompts/summary.ts";
+import type { TemplateName, Templates } from "../../core/prompts/summary.ts";
+import { rewriteRules } from "../../core/maintenance/rewrite.ts";
+import { summarize } from "../../core/summarize/summarize.ts";
+import { sourceOfSummary } from "../../core/summarize/source.ts";
+import { estimateTokens, formatCount } from "../../core/base/text.ts";
+import { harmless, listed, plural, table } from "../../format/render.ts";
 import { findSummary } from "./dag.ts";
-import { defineCommand, exitFindings, exitOk, withLcm } from "./session.ts";
-import type { PromptFiles, Session } from "./session.ts";
+import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
+import type { PromptFiles, Session } from "./_session.ts";
 
 export const promptsCommand = defineCommand({
   name: "prompts",

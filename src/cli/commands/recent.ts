@@ -1,16 +1,16 @@
 /** `lcm recent`: what happened between two times, told by summaries, and by messages where nothing is summarised yet. */
 
-import type { Timestamp } from "../../core/model.ts";
-import { lastSaidAt } from "../../core/recall.ts";
-import type { Recent } from "../../core/recent.ts";
-import { formatCount, formatRange, formatTimestamp } from "../../core/text.ts";
-import { parseSpan } from "../../core/when.ts";
-import { countWords, passageLines } from "../../show/passages.ts";
-import { clockTime, plural } from "../../show/render.ts";
-import { tokensMax, wholeNumber } from "./options.ts";
-import { reachFor, reachOptions } from "./reach.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
+import type { Timestamp } from "../../core/model/types.ts";
+import { lastSaidAt } from "../../core/recall/grep.ts";
+import type { Recent } from "../../core/recall/recent.ts";
+import { formatCount, formatRange, formatTimestamp } from "../../core/base/text.ts";
+import { parseSpan } from "../../core/base/parse-time.ts";
+import { countWords, passageLines } from "../../format/passages.ts";
+import { clockTime, plural } from "../../format/render.ts";
+import { tokensMax, wholeNumber } from "./_options.ts";
+import { reachFor, reachOptions } from "./_reach.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
 
 export const recentCommand = defineCommand({
   name: "recent",

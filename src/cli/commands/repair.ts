@@ -1,11 +1,11 @@
 /** `lcm repair`: new texts for the summaries that `lcm doctor` finds fault with. */
 
-import { LcmError } from "../../core/errors.ts";
-import { headline } from "../../show/conversations.ts";
-import { findingLines } from "../../show/rewriting.ts";
-import { conversationWords } from "./options.ts";
-import { modelWords, rewriteChosen, rewritingOptions } from "./rewriting.ts";
-import { defineCommand } from "./session.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import { headline } from "../../format/conversations.ts";
+import { findingLines } from "../../format/rewrite.ts";
+import { conversationWords } from "./_options.ts";
+import { modelWords, rewriteChosen, rewritingOptions } from "./_rewriting.ts";
+import { defineCommand } from "./_session.ts";
 
 export const repairCommand = defineCommand({
   name: "repair",

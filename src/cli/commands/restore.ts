@@ -1,12 +1,12 @@
 /** `lcm restore`: a backup in the place of the database, which is itself set aside first; without a name, which there are. */
 
 import { basename } from "node:path";
-import { LcmError } from "../../core/errors.ts";
-import { formatBytes } from "../../core/text.ts";
-import { listed, plural } from "../../show/render.ts";
-import { defineCommand } from "./session.ts";
-import type { DatabaseFacts, Restorable, RestorePlan, Session } from "./session.ts";
-import { applyOptions, endAtPlan, isApplying } from "./applying.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import { formatBytes } from "../../core/base/text.ts";
+import { listed, plural } from "../../format/render.ts";
+import { defineCommand } from "./_session.ts";
+import type { DatabaseFacts, Restorable, RestorePlan, Session } from "./_session.ts";
+import { applyOptions, endAtPlan, isApplying } from "./_applying.ts";
 
 export const restoreCommand = defineCommand({
   name: "restore",

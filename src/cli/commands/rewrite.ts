@@ -1,14 +1,14 @@
 /** `lcm rewrite`: new texts for summaries, written by a model from what they stand for. */
 
-import { LcmError } from "../../core/errors.ts";
+import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, SummaryId } from "../../core/model.ts";
-import type { RewriteRequest } from "../../core/rewrite.ts";
+import type { Conversation, SummaryId } from "../../core/model/types.ts";
+import type { RewriteRequest } from "../../core/maintenance/rewrite.ts";
 import { findSummary, givenSummary } from "./dag.ts";
-import { headline } from "../../show/conversations.ts";
-import { conversationWords, wholeNumber } from "./options.ts";
-import { modelWords, rewriteChosen, rewritingOptions } from "./rewriting.ts";
-import { defineCommand } from "./session.ts";
+import { headline } from "../../format/conversations.ts";
+import { conversationWords, wholeNumber } from "./_options.ts";
+import { modelWords, rewriteChosen, rewritingOptions } from "./_rewriting.ts";
+import { defineCommand } from "./_session.ts";
 
 export const rewriteCommand = defineCommand({
   name: "rewrite",

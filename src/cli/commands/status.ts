@@ -1,13 +1,13 @@
 /** `lcm status`: what there is, how much of it the model sees, who writes summaries and what that cost, what is set. */
 
-import { LcmError } from "../../core/errors.ts";
-import { changedSettings } from "../../core/settings.ts";
-import { standingOf } from "../../core/standing.ts";
-import { facts } from "../../show/render.ts";
-import { statusFacts } from "../../show/status.ts";
-import type { ConfiguredModel, Status } from "../../show/status.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { PromptFiles, Session } from "./session.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import { changedSettings } from "../../core/model/settings.ts";
+import { standingOf } from "../../core/status.ts";
+import { facts } from "../../format/render.ts";
+import { statusFacts } from "../../format/status.ts";
+import type { ConfiguredModel, Status } from "../../format/status.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { PromptFiles, Session } from "./_session.ts";
 
 export const statusCommand = defineCommand({
   name: "status",

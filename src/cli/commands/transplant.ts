@@ -1,9 +1,9 @@
 /** `lcm transplant`: copies what one conversation's context knows in front of another's, with all that lies below it. */
 
-import type { Transplantation } from "../../core/transplant.ts";
-import { transplantationLines, transplantedWords } from "../../show/transplantation.ts";
-import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./applying.ts";
-import { defineCommand, indexAll, withLcm } from "./session.ts";
+import type { Transplantation } from "../../core/maintenance/transplant.ts";
+import { transplantationLines, transplantedWords } from "../../format/transplant.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
+import { defineCommand, indexAll, withLcm } from "./_session.ts";
 
 export const transplantCommand = defineCommand({
   name: "transplant",

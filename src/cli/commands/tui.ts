@@ -1,8 +1,8 @@
 /** `lcm tui`, which `lcm` alone and `lcm-tui` lead to: everything there is, to walk through and to set right. */
 
-import { LcmError } from "../../core/errors.ts";
-import { providerOptions } from "./options.ts";
-import { adoptIfOlder, defineCommand } from "./session.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import { providerOptions } from "./_options.ts";
+import { adoptIfOlder, defineCommand } from "./_session.ts";
 
 export const tuiCommand = defineCommand({
   name: "tui",

@@ -1,16 +1,16 @@
 /** `lcm undo`: takes back a change, all of it or its part of one summary, unless something newer stands on it. */
 
-import { LcmError } from "../../core/errors.ts";
-import type { PlannedUndo } from "../../core/history.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { PlannedUndo } from "../../core/maintenance/history.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { isSummaryId } from "../../core/model.ts";
-import type { SummaryId } from "../../core/model.ts";
+import { isSummaryId } from "../../core/model/types.ts";
+import type { SummaryId } from "../../core/model/types.ts";
 import { exitConflict, failureOf } from "../failure.ts";
-import { obstacleLines, undoLines, undoneWords, undoRefusal } from "../../show/changes.ts";
-import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./applying.ts";
-import type { OptionsOf } from "./options.ts";
-import { defineCommand, withLcm } from "./session.ts";
-import type { Session } from "./session.ts";
+import { obstacleLines, undoLines, undoneWords, undoRefusal } from "../../format/changes.ts";
+import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
+import type { OptionsOf } from "./_options.ts";
+import { defineCommand, withLcm } from "./_session.ts";
+import type { Session } from "./_session.ts";
 
 export const undoCommand = defineCommand({
   name: "undo",

@@ -4,17 +4,17 @@
  * comes back as another plan.
  */
 
-import type { Dissolution, DissolveRequest } from "../../core/dissolve.ts";
-import type { Change, PlannedUndo } from "../../core/history.ts";
-import { mustFind } from "../../core/recall.ts";
+import type { Dissolution, DissolveRequest } from "../../core/maintenance/dissolve.ts";
+import type { Change, PlannedUndo } from "../../core/maintenance/history.ts";
+import { mustFind } from "../../core/recall/grep.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, ConversationId } from "../../core/model.ts";
-import type { Mending } from "../../core/ports.ts";
-import type { Transplantation } from "../../core/transplant.ts";
-import type { ChangeInShort } from "../../show/changes.ts";
-import { undoneWords } from "../../show/changes.ts";
-import { dissolvedWords } from "../../show/dissolution.ts";
-import { transplantedWords } from "../../show/transplantation.ts";
+import type { Conversation, ConversationId } from "../../core/model/types.ts";
+import type { Mending } from "../../core/model/store.ts";
+import type { Transplantation } from "../../core/maintenance/transplant.ts";
+import type { ChangeInShort } from "../../format/changes.ts";
+import { undoneWords } from "../../format/changes.ts";
+import { dissolvedWords } from "../../format/dissolve.ts";
+import { transplantedWords } from "../../format/transplant.ts";
 import { reads } from "../port.ts";
 import type { Doing } from "../port.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Dissolution } from "../../core/dissolve.ts";
-import type { ConversationId, MessageId, SummaryId, Timestamp } from "../../core/model.ts";
-import { createPaint, widthOf } from "../../show/render.ts";
+import type { Dissolution } from "../../core/maintenance/dissolve.ts";
+import type { ConversationId, MessageId, SummaryId, Timestamp } from "../../core/model/types.ts";
+import { createPaint, widthOf } from "../../format/render.ts";
 import type { Frame, LayerEvent, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
 import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";

@@ -4,15 +4,15 @@
  */
 
 import { wrapTextWithAnsi } from "@earendil-works/pi-tui";
-import { obstacleLines, undoLines, undoRefusal } from "../../show/changes.ts";
-import { dissolutionLines } from "../../show/dissolution.ts";
-import { mendingLines } from "../../show/findings.ts";
-import type { Page } from "../../show/render.ts";
-import { breakLines, harmless } from "../../show/render.ts";
-import { transplantationLines } from "../../show/transplantation.ts";
+import { obstacleLines, undoLines, undoRefusal } from "../../format/changes.ts";
+import { dissolutionLines } from "../../format/dissolve.ts";
+import { mendingLines } from "../../format/findings.ts";
+import type { Page } from "../../format/render.ts";
+import { breakLines, harmless } from "../../format/render.ts";
+import { transplantationLines } from "../../format/transplant.ts";
 import type { Asking, Binding, Frame, Module, Place, Step } from "../contract.ts";
-import { ends, fitAll, spinner } from "../draw.ts";
-import { createScroll, scrolled } from "../list.ts";
+import { ends, fitAll, spinner } from "../widgets/draw.ts";
+import { createScroll, scrolled } from "../widgets/list.ts";
 import type { Progress, Trouble } from "../port.ts";
 import { isSameChange } from "./changes-asks.ts";
 import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";

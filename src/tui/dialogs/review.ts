@@ -3,20 +3,20 @@
  * there is room, else below each other, or as a diff. And the words that both have for waiting, for trouble and for the end.
  */
 
-import type { SummaryId, Timestamp } from "../../core/model.ts";
-import type { PartOf } from "../../core/ports.ts";
-import { missingModel } from "../../core/rewrite.ts";
-import type { PlannedRewrite } from "../../core/rewrite.ts";
-import { formatCount, timestampToMs } from "../../core/text.ts";
-import { diffLines, unifiedDiff } from "../../show/diff.ts";
-import { textLines } from "../../show/passages.ts";
-import { breakLines, oneLine, plural, widthOf, wrap } from "../../show/render.ts";
-import type { Page, Paint } from "../../show/render.ts";
-import { aboveWords, changeOf, kindWords, rangeWords } from "../../show/rewriting.ts";
+import type { SummaryId, Timestamp } from "../../core/model/types.ts";
+import type { PartOf } from "../../core/model/store.ts";
+import { missingModel } from "../../core/maintenance/rewrite.ts";
+import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
+import { formatCount, timestampToMs } from "../../core/base/text.ts";
+import { diffLines, unifiedDiff } from "../../format/diff.ts";
+import { textLines } from "../../format/passages.ts";
+import { breakLines, oneLine, plural, widthOf, wrap } from "../../format/render.ts";
+import type { Page, Paint } from "../../format/render.ts";
+import { aboveWords, changeOf, kindWords, rangeWords } from "../../format/rewrite.ts";
 import type { Ask } from "../asks.ts";
 import type { Asking, Binding, Frame, LayerEvent, Step } from "../contract.ts";
-import { beside, ends, fitAll, laidOutOnce, place, spinner } from "../draw.ts";
-import { scrolled } from "../list.ts";
+import { beside, ends, fitAll, laidOutOnce, place, spinner } from "../widgets/draw.ts";
+import { scrolled } from "../widgets/list.ts";
 import type { Scroll } from "../keys.ts";
 import type { Trouble } from "../port.ts";
 import type { Drafted, PlannedWork } from "./rewrite-asks.ts";

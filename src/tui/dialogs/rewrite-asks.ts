@@ -3,22 +3,22 @@
  * only that is cut short by whoever cancels: what is applied is applied whole, and exactly as it was seen.
  */
 
-import { mustFind } from "../../core/recall.ts";
-import { LcmError } from "../../core/errors.ts";
-import type { Finding } from "../../core/inspect.ts";
+import { mustFind } from "../../core/recall/grep.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { Finding } from "../../core/maintenance/inspect.ts";
 import { createLcm } from "../../core/lcm.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { SummaryId } from "../../core/model.ts";
-import type { Model, PartOf } from "../../core/ports.ts";
-import { templateNameOf } from "../../core/prompts.ts";
-import { rewriteRules, sourceless } from "../../core/rewrite.ts";
-import type { PlannedRewrite, PlannedRewrites, RewriteDraft } from "../../core/rewrite.ts";
-import { sourceText } from "../../core/source-text.ts";
-import type { Spend } from "../../core/spend.ts";
-import { sourceOfSummary } from "../../core/summary-source.ts";
-import { costOfRewrites, keptOf } from "../../show/rewriting.ts";
-import type { RewritesPlan } from "../../show/rewriting.ts";
-import { refusalHint } from "../../show/summariser.ts";
+import type { SummaryId } from "../../core/model/types.ts";
+import type { Model, PartOf } from "../../core/model/store.ts";
+import { templateNameOf } from "../../core/prompts/summary.ts";
+import { rewriteRules, sourceless } from "../../core/maintenance/rewrite.ts";
+import type { PlannedRewrite, PlannedRewrites, RewriteDraft } from "../../core/maintenance/rewrite.ts";
+import { sourceText } from "../../core/summarize/source-text.ts";
+import type { Spend } from "../../core/model-calls/metering.ts";
+import { sourceOfSummary } from "../../core/summarize/source.ts";
+import { costOfRewrites, keptOf } from "../../format/rewrite.ts";
+import type { RewritesPlan } from "../../format/rewrite.ts";
+import { refusalHint } from "../../format/model.ts";
 import type { Doing, OfConversation, Port } from "../port.ts";
 
 /** What is planned, by whom, and what that may cost. */

@@ -3,17 +3,17 @@
  * yes nothing is changed; a draft that is not wanted is kept by the store, as it is on the command line.
  */
 
-import type { SummaryId } from "../../core/model.ts";
-import { missingModel } from "../../core/rewrite.ts";
-import type { PlannedRewrite } from "../../core/rewrite.ts";
-import { formatCount } from "../../core/text.ts";
-import type { Page } from "../../show/render.ts";
-import { textLines } from "../../show/passages.ts";
-import { facts, plural } from "../../show/render.ts";
-import { callLines, modelLines } from "../../show/summariser.ts";
+import type { SummaryId } from "../../core/model/types.ts";
+import { missingModel } from "../../core/maintenance/rewrite.ts";
+import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
+import { formatCount } from "../../core/base/text.ts";
+import type { Page } from "../../format/render.ts";
+import { textLines } from "../../format/passages.ts";
+import { facts, plural } from "../../format/render.ts";
+import { callLines, modelLines } from "../../format/model.ts";
 import type { Asking, Frame, Module, Step } from "../contract.ts";
-import { fit, fitAll, laidOutOnce, place, rule, spinner } from "../draw.ts";
-import { createScroll } from "../list.ts";
+import { fit, fitAll, laidOutOnce, place, rule, spinner } from "../widgets/draw.ts";
+import { createScroll } from "../widgets/list.ts";
 import {
   aboveForms,
   applying,

@@ -4,14 +4,14 @@
  * change, and stays whatever ends the work: doing it again goes on where it ended.
  */
 
-import { missingModel } from "../../core/rewrite.ts";
-import type { PlannedRewrite } from "../../core/rewrite.ts";
-import type { Page } from "../../show/render.ts";
-import { findingLines, planLines, skippedLines } from "../../show/rewriting.ts";
+import { missingModel } from "../../core/maintenance/rewrite.ts";
+import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
+import type { Page } from "../../format/render.ts";
+import { findingLines, planLines, skippedLines } from "../../format/rewrite.ts";
 import type { Ask } from "../asks.ts";
 import type { Frame, Module, Step } from "../contract.ts";
-import { ends, fitAll, laidOutOnce, place, spinner } from "../draw.ts";
-import { createScroll } from "../list.ts";
+import { ends, fitAll, laidOutOnce, place, spinner } from "../widgets/draw.ts";
+import { createScroll } from "../widgets/list.ts";
 import {
   applying,
   drawReview,

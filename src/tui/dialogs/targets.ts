@@ -1,15 +1,15 @@
 /** Into which conversation another one's summaries are to be copied: typing filters them. */
 
-import type { Conversation, ConversationId } from "../../core/model.ts";
-import { nameOf } from "../../show/conversations.ts";
-import { clockTime, plural } from "../../show/render.ts";
-import { formatCount } from "../../core/text.ts";
+import type { Conversation, ConversationId } from "../../core/model/types.ts";
+import { nameOf } from "../../format/conversations.ts";
+import { clockTime, plural } from "../../format/render.ts";
+import { formatCount } from "../../core/base/text.ts";
 import type { Frame, Module, Step } from "../contract.ts";
-import { listTable } from "../draw.ts";
-import { drawField, field, pasted, textOf, typed } from "../field.ts";
-import type { Field } from "../field.ts";
-import { createRows, seen, startOfList } from "../list.ts";
-import type { List } from "../list.ts";
+import { listTable } from "../widgets/draw.ts";
+import { drawField, field, pasted, textOf, typed } from "../widgets/field.ts";
+import type { Field } from "../widgets/field.ts";
+import { createRows, seen, startOfList } from "../widgets/list.ts";
+import type { List } from "../widgets/list.ts";
 
 export interface TargetsDialog {
   readonly kind: "targets";

@@ -1,8 +1,8 @@
 /** A text over the screen: the keys, the context that a summary was given, a whole message. */
 
 import type { Module } from "../contract.ts";
-import { windowed } from "../draw.ts";
-import { createScroll, scrolled } from "../list.ts";
+import { windowed } from "../widgets/draw.ts";
+import { createScroll, scrolled } from "../widgets/list.ts";
 
 export interface TextDialog {
   readonly kind: "text";

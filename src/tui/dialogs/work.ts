@@ -1,10 +1,10 @@
 /** Of many summaries that are written anew, one after the other: what is to be done, how far it is, what became of each. */
 
-import type { SummaryId } from "../../core/model.ts";
-import type { PlannedRewrite } from "../../core/rewrite.ts";
-import { formatCount } from "../../core/text.ts";
-import type { Page } from "../../show/render.ts";
-import { breakLines, oneLine, plural } from "../../show/render.ts";
+import type { SummaryId } from "../../core/model/types.ts";
+import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
+import { formatCount } from "../../core/base/text.ts";
+import type { Page } from "../../format/render.ts";
+import { breakLines, oneLine, plural } from "../../format/render.ts";
 import {
   aboutLines,
   aboveWords,
@@ -13,9 +13,9 @@ import {
   signed,
   unreachedWords,
   uselessWords,
-} from "../../show/rewriting.ts";
+} from "../../format/rewrite.ts";
 import type { Frame, Notice } from "../contract.ts";
-import { fit } from "../draw.ts";
+import { fit } from "../widgets/draw.ts";
 import { aboveForms, noticeOf, wayBack } from "./review.ts";
 
 /** What has been done of the plan. */

@@ -5,8 +5,8 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { estimateTokens } from "../../../src/core/text.ts";
-import type { Random } from "../../../src/testing/random.ts";
+import { estimateTokens } from "../../../src/core/base/text.ts";
+import type { Random } from "../../support/random.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Answer, Asked, Reply, Script } from "../model-server.ts";
 import { assertLiveOnce, assertValid } from "../wire.ts";

@@ -1,0 +1,143 @@
+/**
+ * What is bundled into dist: which packages, of which version, under which licence, and how much of each. From what
+ * esbuild says it has put in, so that nothing is listed that is not there and nothing is there that is not listed.
+ */
+
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { BuildOptions, Metafile } from "esbuild";
+import packageJson from "../package.json" with { type: "json" };
+import { licences } from "./licences.ts";
+
+/** The program with everything it depends on, in a few files that load each other when they are needed. */
+export const bundling = {
+  entryPoints: ["src/index.ts", "src/cli/main.ts", "src/hosts/openclaw/plugin.ts"],
+  outdir: "dist",
+  chunkNames: "parts/[name]-[hash]",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node24",
+  external: ["openclaw/*"],
+  // Some of what is bundled was written for another kind of module, and looks for Node's own by this name.
+  banner: {
+    js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
+  },
+  legalComments: "linked",
+  logLevel: "warning",
+  metafile: true,
+} as const satisfies BuildOptions;
+
+interface Bundled {
+  readonly name: string;
+  readonly version: string;
+  /** As SPDX names it. */
+  readonly licence: string;
+  readonly text: string;
+  /** In all files of dist together; null if it lies inside another package, which is then counted with it. */
+  readonly bytes: number | null;
+}
+
+/** Every package of which something was put in, the largest first, then those that lie inside others. */
+export function bundledPackages({ outputs }: Metafile): readonly Bundled[] {
+  const inputs = Object.values(outputs).flatMap((output) =>
+    Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0),
+  );
+  const folders = Map.groupBy(inputs, ([path]) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]);
+  const own = [...folders].flatMap(([folder, files]) => {
+    if (folder === undefined) return [];
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const bytes = files.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0);
+    return [{ name, version, licence: license, text: licenceText(name, folder), bytes }];
+  });
+  const inside = new Map(
+    [...new Set(inputs.map(([path]) => path))]
+      .filter((path) => path.includes("node_modules/"))
+      .flatMap((path) => packagesInside(readFileSync(path, "utf8")))
+      .map(({ name, version }) => [
+        `${name}@${version}`,
+        { name, version, licence: licences[name]?.spdx ?? "", text: licenceText(name), bytes: null },
+      ]),
+  );
+  return [
+    ...own.toSorted((one, other) => other.bytes - one.bytes || (one.name < other.name ? -1 : 1)),
+    ...[...inside.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+  ];
+}
+
+/** Other bundlers leave a mark where they have put something in. */
+function packagesInside(text: string): readonly { readonly name: string; readonly version: string }[] {
+  return [
+    ...text.matchAll(
+      /^\/\/(?:#region)? .*node_modules\/\.pnpm\/[^/\n]*?@(\d[^/_\n]*)[^/\n]*\/node_modules\/((?:@[^/\n]+\/)?[^/\n]+)\//gm,
+    ),
+  ].map(([, version = "", name = ""]) => ({ name, version }));
+}
+
+function licenceText(name: string, folder?: string): string {
+  const known = licences[name]?.text;
+  if (known !== undefined) return known;
+  const [file] = folder === undefined ? [] : globSync("{LICENSE,LICENCE,license,COPYING}{,.md,.txt}", { cwd: folder });
+  if (folder === undefined || file === undefined)
+    throw new Error(`${name} is bundled, but its licence is not known: add it to scripts/licences.ts`);
+  const notice = join(folder, "NOTICE");
+  const texts = [join(folder, file), notice].filter((path) => existsSync(path));
+  return texts.map((path) => readFileSync(path, "utf8").replaceAll("\r\n", "\n").trim()).join("\n\n");
+}
+
+/** For those who get the package: the licence of everything in it, each text once. */
+export function licencesText(packages: readonly Bundled[]): string {
+  const sections = [...Map.groupBy(packages, ({ text }) => text)].map(
+    ([text, those]) =>
+      `${those.map(({ name, version, licence }) => `${name} ${version} (${licence})`).join("\n")}\n\n${text}\n`,
+  );
+  const line = "─".repeat(80);
+  return [`The files in this folder contain parts of the following packages.\n`, ...sections].join(`\n${line}\n\n`);
+}
+
+/** What may be published at most; held by test/package.test.ts. */
+export const packedMbMax = 2;
+export const unpackedMbMax = 8;
+
+/** The page docs/dependencies.md. The sizes in it are of packages alone, so that it does not change with every edit. */
+export function dependenciesMarkdown(packages: readonly Bundled[]): string {
+  const counted = packages.filter(({ bytes }) => bytes !== null);
+  const inside = packages.filter(({ bytes }) => bytes === null);
+  const rows = counted.map(
+    ({ name, version, licence, bytes }) => `| ${name} | ${version} | ${licence} | ${kilobytes(bytes ?? 0)} |`,
+  );
+  const kinds = [...Map.groupBy(packages, ({ licence }) => licence)]
+    .map(([licence, those]) => `${those.length} × ${licence}`)
+    .toSorted()
+    .join(", ");
+  return `<!-- Made by scripts/dependencies.ts from what is bundled. Do not edit it; run \`npm run build\`. -->
+
+# Dependencies
+
+Whoever installs lossless-claw installs nothing else: it has ${count(packageJson, "dependencies")} runtime dependencies, no peers, no native code and no
+install script. What it uses of other packages is bundled into \`dist/\` ([why](decisions/0020-what-is-published-depends-on-nothing.md)),
+with their licences in \`dist/LICENSES.txt\`. Packed it takes less than ${packedMbMax} MB, unpacked less than ${unpackedMbMax} MB.
+
+${counted.length} packages are bundled. The size is what of each is in \`dist/\`, which is loaded in parts, when a part is needed: models only
+when one is asked, the terminal UI only when it is opened, the MCP server only by \`lcm mcp\`.
+
+| package | version | licence | kB |
+|---|---|---|---:|
+${rows.join("\n")}
+
+These lie inside files of the MCP server, which brings them along:
+
+| package | version | licence |
+|---|---|---|
+${inside.map(({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`).join("\n")}
+
+Licences: ${kinds}. The repository itself has ${count(packageJson, "devDependencies")} development dependencies, the bundled ones among them; \`package-lock.json\`
+has them all with their checksums. None needs its install script: \`npm ci --ignore-scripts\` does as well.
+`;
+}
+
+const count = (manifest: object, kind: string): number =>
+  Object.keys(new Map(Object.entries(manifest)).get(kind) ?? {}).length;
+
+const kilobytes = (bytes: number): string => (bytes < 1_000 ? "< 1" : Math.round(bytes / 1_000).toLocaleString("en"));

@@ -1,0 +1,141 @@
+/**
+ * What users can rely on, and which tests prove each promise: those whose name begins with its number, read from the
+ * test files themselves. A promise that no test is named after is an error.
+ */
+
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseSync, Visitor } from "oxc-parser";
+import type { Argument, CallExpression } from "oxc-parser";
+
+/** Numbered through all groups, from 1. */
+const promises: Readonly<Record<string, readonly string[]>> = {
+  "Nothing is lost, nothing is doubled": [
+    "**Every message the host sent is stored once.** Crash anywhere between the host's write and our answer: after the next bootstrap the set of stored keys equals the set of the host's entries. A skipped turn is counted and shown in status.",
+    "**Replays are harmless.** Any prefix, suffix, interleaving or repetition of a transcript, live and by bootstrap, gives the same rows.",
+    '**Repeats are kept.** N byte-equal messages with distinct keys are N rows ("ping", `{"status":"ok"}`, reused tool-call ids).',
+    "**Exact round trip.** Every block kind (text, thinking with signature, tool call, tool result with details, image, unknown future kinds, string or array content) reads back deep-equal to what came in.",
+    "**A message is never both in the context and under an in-context summary.** Every fold strictly lowers the context's tokens, or is not made.",
+    "**The first bootstrap imports everything**, not a recent part; an import is resumable.",
+    "**No event deletes rows**: reset, new, session end, uninstall. Deleting is an explicit operator command with a dry run.",
+  ],
+  "The turn is never held up": [
+    "**Assembly makes no model call**, and with the summariser hung commit + assemble stay within a few milliseconds.",
+    "**One deadline covers all nested loops** of a compaction, inherited, never re-armed; what was done before it stays and is consistent.",
+    "**The host's event loop is free.** Another process holding the write lock for 30 s, or a 1M-row search, delays no timer of the host by more than 20 ms.",
+    "**Start-up is O(1)**: ready in under a second with a 5 GB database. Migrations run once, are versioned and resumable.",
+  ],
+  "The model gets a valid prompt within budget": [
+    "**Never over budget**: assembled tokens ≤ the budget of the turn's first call, less what the turn has grown since. When even the fresh tail does not fit, it is cut by a stated rule, and said so; the newest user turn survives.",
+    "**Always a valid array**: every tool result follows its call, every call has its result or a marked stand-in; never invent a result when the real row exists; roles as the provider wants them. Fuzzed over orders, delays, evictions and mid-session provider switches.",
+    "**The live turn appears exactly once**, last, unchanged: we never add it ourselves and never drop it.",
+    "**Prefix stability**: between compactions the assembled prefix is byte-identical and append-only (hash test over 1,000 turns). One compaction changes it once. No wall-clock or per-turn text before the tail.",
+    "**Token estimates** are within ±15% on English, code, Chinese, Japanese, Korean, and err high on JSON, logs and base64.",
+    "**compact() tells the truth**: `compacted: true` only if tokens fell; otherwise a named reason. It never throws at the host.",
+  ],
+  "Summaries are safe and bounded": [
+    '**A stored summary is shorter than its source, under its cap, free of reasoning text**, and carries its level; anything below "normal" is found by doctor and can be redone later.',
+    "**Summaries are data, not instructions**: escaped so that no message text can forge or close a wrapper; labelled as a record.",
+    "**Spend is bounded and visible**: every model call is a row (purpose, model, tokens, result); a ceiling per window; overflow rescue always has a path without a model.",
+    "**Provider trouble is classified by status, not by words in a message**; auth failure opens a breaker and status says so.",
+  ],
+  "Recall finds it, for the right reader": [
+    '**No false "no matches"**: an invalid pattern, a time-out, a scan limit are stated as such. Search covers all rows, old ones too.',
+    "**Finds** two-character CJK words, emoji, identifiers, paths, error codes, stemmed words, phrases.",
+    "**expandQuery answers before its deadline**, partial and cited if need be, also where nothing has been summarised yet.",
+    "**Scope holds**: a tool reads its own conversation family unless asked wider and allowed; a grant's child is never wider than its parent; an expired or revoked grant reads nothing. One negative test per tool.",
+    "**Files stay inside their folder**, private to the user; an id is never a path.",
+  ],
+  "Operators can see and undo": [
+    "**One status** tells: stored, pending, last compaction and what it saved, spend, fallbacks, degraded or not, settings with their source.",
+    "**Writes are dry-run by default**, print the same plan everywhere, back up first, and can run while the host is running.",
+    "**Timestamps** are stored in UTC with milliseconds and shown in the user's zone; tests run in a non-UTC zone too.",
+  ],
+};
+
+/** A test, or a group of tests, that is named after one promise or several. */
+interface Proof {
+  readonly numbers: readonly number[];
+  readonly file: string;
+  readonly title: string;
+  /** The tests within, if it is a group. */
+  readonly tests: readonly string[];
+}
+
+export function guaranteesMarkdown(root: string): string {
+  const proofs = globSync(["src/**/*.test.ts", "test/store-contract/*.ts", "test/**/*.test.ts"], {
+    cwd: root,
+    exclude: (path) => path.includes("node_modules"),
+  })
+    .map((file) => file.replaceAll("\\", "/"))
+    .toSorted()
+    .flatMap((file) => proofsIn(file, readFileSync(join(root, file), "utf8")));
+  let number = 0;
+  const groups = Object.entries(promises).map(([group, texts]) => {
+    const sections = texts.map((text) => {
+      number += 1;
+      return promiseMarkdown(number, text, proofs);
+    });
+    return [`## ${group}`, ...sections].join("\n\n");
+  });
+  return `# What users can rely on
+
+Each of these ${number} is a promise; a change that breaks one is a bug whatever else it improves. Below each stand the tests
+that are named after it, ${proofs.length} groups and single ones in all. Those in \`test/host\` run against the real OpenClaw, those in
+\`test/store-contract\` against every store.
+
+${groups.join("\n\n")}
+`;
+}
+
+function promiseMarkdown(number: number, text: string, proofs: readonly Proof[]): string {
+  const own = proofs.filter(({ numbers }) => numbers.includes(number));
+  if (own.length === 0) throw new Error(`no test is named after guarantee ${number}`);
+  const lines = own.map(({ file, title, tests }) =>
+    [`- [${file}](../${file}): ${title}`, ...tests.map((test) => `  - ${test}`)].join("\n"),
+  );
+  const title = /\*\*(.*?)\.?\*\*/.exec(text)?.[1] ?? "";
+  return `### ${number}. ${title}\n\n${text}\n\n${lines.join("\n")}`;
+}
+
+const named = /^guarantees? ([\d, ]+(?:(?:and|to) [\d, ]+)*)(?:, [a-z][^:]*)?: /;
+
+function proofsIn(file: string, source: string): readonly Proof[] {
+  if (!source.includes("guarantee")) return [];
+  const found: { readonly call: CallExpression; readonly kind: string; readonly title: string }[] = [];
+  new Visitor({
+    CallExpression: (call) => {
+      const kind = call.callee.type === "Identifier" ? call.callee.name : "";
+      const title = titleOf(call.arguments[0], source);
+      if (title !== null && (kind === "describe" || kind === "it")) found.push({ call, kind, title });
+    },
+  }).visit(parseSync(file, source).program);
+  return found
+    .map(({ call: { start, end }, title }) => ({
+      numbers: numbersIn(title),
+      file,
+      title: title.replace(named, ""),
+      tests: found
+        .filter(({ call, kind }) => kind === "it" && call.start > start && call.end < end)
+        .map((test) => test.title),
+    }))
+    .filter(({ numbers }) => numbers.length > 0);
+}
+
+/** What stands in quotes; what is computed is shown as `…`. */
+function titleOf(argument: Argument | undefined, source: string): string | null {
+  if (argument?.type === "Literal" && typeof argument.value === "string") return argument.value;
+  if (argument?.type !== "TemplateLiteral") return null;
+  return source.slice(argument.start + 1, argument.end - 1).replaceAll(/\$\{[^}]*\}/g, "…");
+}
+
+/** `guarantees 1 to 3, 12 and 13: …`; several may be named one after the other: `guarantee 12: …; guarantee 13: …`. */
+function numbersIn(title: string): readonly number[] {
+  if (!named.test(title)) return [];
+  const lists = [...title.matchAll(/\bguarantees? ([\d, ]+(?:(?:and|to) [\d, ]+)*)/g)].map(([, list = ""]) => list);
+  return lists.flatMap((list) =>
+    [...list.matchAll(/(\d+)(?: to (\d+))?/g)].flatMap(([, from = "", to = from]) =>
+      Array.from({ length: Number(to) - Number(from) + 1 }, (_, at) => Number(from) + at),
+    ),
+  );
+}

@@ -1,0 +1,10 @@
+/** All tools, in the order in which one reaches for them. */
+
+import { describeTool } from "./describe.ts";
+import { expandQueryTool } from "./expand-query.ts";
+import { expandTool } from "./expand.ts";
+import { grepTool } from "./grep.ts";
+import { recentTool } from "./recent.ts";
+import type { Tool } from "./define.ts";
+
+export const tools: readonly Tool[] = [grepTool, describeTool, expandQueryTool, recentTool, expandTool];

@@ -1,0 +1,121 @@
+/** `lcm_expand_query`: a question, answered from what was said, with its sources, before a deadline. */
+
+import type { Answer, AskRequest, DelegateTool } from "../core/recall/ask-types.ts";
+import { messageName } from "../core/model/types.ts";
+import type { JsonObject } from "../core/model/types.ts";
+import { caveatSentence } from "../core/recall/grep.ts";
+import { reachOf } from "../core/recall/scope.ts";
+import { formatCount, quote } from "../core/base/text.ts";
+import { allConversations, conversationId, textOf, tokenCapOf } from "./arguments.ts";
+import { withDeadline } from "./deadline.ts";
+import { describeTool } from "./describe.ts";
+import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
+import { isUnfinished } from "./grep.ts";
+import { count } from "./text.ts";
+import { defineTool } from "./define.ts";
+import type { Tool, ToolContext } from "./define.ts";
+
+const maxTokensDefault = 2_000;
+
+export const expandQueryTool = defineTool({
+  name: "lcm_expand_query",
+  label: "Ask about the conversation",
+  description:
+    "Ask a question about what was said, and get a short answer with the ids it is taken from. Use it when a summary " +
+    "leaves out what you need (exact commands, values, errors, reasons, quotes) or when an answer is spread over many " +
+    "messages: a delegate reads below the summaries, so that your own context stays small. Takes up to two minutes; " +
+    "for one word or id, lcm_grep and lcm_describe are quicker.",
+  audience: "agent",
+  example: { query: "OAuth login failure", prompt: "What was the cause, and which change fixed it?" },
+  parameters: {
+    type: "object",
+    required: ["prompt"],
+    properties: {
+      prompt: textOf("The question to answer, as a whole sentence."),
+      query: textOf("Words to find the right passages by; the prompt's own words if left out."),
+      summaryIds: { ...summaryIds, description: "Summaries to read instead of searching, when you know which." },
+      maxTokens: {
+        type: "integer",
+        minimum: 1,
+        default: maxTokensDefault,
+        description: "How many tokens the answer may take.",
+      },
+      tokenCap: tokenCapOf("How many tokens may be read for it; the setting maxExpandTokens (4000) if left out."),
+      conversationId,
+      allConversations,
+    },
+  },
+  async run({ summaryIds: ids, conversationId: one, allConversations: all, query, ...args }, context) {
+    const asked = { ...(one === undefined ? {} : { conversationId: one }), ...(all && { allConversations: all }) };
+    const reach = async () => await reachOf(context.lcm.store, context.reader, asked);
+    const given = ids === undefined ? { query: query ?? args.prompt } : { summaryIds: summaryIdsOf(ids) };
+    const answer = await askWithin({ ...args, ...given, ...(query && { query }), reach }, context);
+    return {
+      // Excerpts are quoted already; a model may repeat whatever it has read.
+      text: `${answer.by === "excerpts" ? answer.answer : quote(answer.answer)}\n${sourcesLine(answer, args.maxTokens)}`,
+      details: detailsOf(answer),
+    };
+  },
+});
+
+type Question = Pick<AskRequest, "prompt" | "query" | "summaryIds" | "maxTokens" | "tokenCap" | "reach">;
+
+/** Asks with the tools that a delegate may use, and answers before the time that the settings give it. */
+export async function askWithin(question: Question, context: Omit<ToolContext, "grant">): Promise<Answer> {
+  const { lcm, delegate, model, onProgress, zone } = context;
+  const wholeMs = lcm.settings.expandTimeoutSeconds * 1_000;
+  const timeoutMs = wholeMs - reserveMs(wholeMs);
+  return await withDeadline(timeoutMs, context.signal, async (signal) =>
+    lcm.expandQuery({
+      ...question,
+      signal,
+      timeoutMs,
+      tools: [expandTool, describeTool].map((tool) => forDelegate(tool, context)),
+      ...(zone === undefined ? {} : { zone }),
+      ...(delegate === undefined ? {} : { delegate }),
+      ...(model === undefined ? {} : { model }),
+      ...(onProgress === undefined ? {} : { onProgress }),
+    }),
+  );
+}
+
+/** An answer for a program. */
+const detailsOf = ({ citedMessages, caveats, ...answer }: Answer): JsonObject => ({
+  ...answer,
+  citedMessages: citedMessages.map(messageName),
+  caveats: caveats.map((caveat) => caveatSentence(caveat, "arguments")),
+});
+
+/** What is kept back of the time, so that the answer is out before whoever waits for it gives up. */
+const reserveMs = (timeoutMs: number): number => Math.min(2_000, timeoutMs / 20);
+
+/** The same tool, for one who reads under a grant. */
+function forDelegate(tool: Tool, { lcm, reader, zone }: ToolContext): DelegateTool {
+  const { name, description, parameters } = tool;
+  return {
+    name,
+    description,
+    parameters,
+    async run(args, held) {
+      const result = await tool.run(args, { lcm, reader, ...(zone === undefined ? {} : { zone }), ...held });
+      return { text: result.text, isError: result.isError, read: result.read ?? nothingRead };
+    },
+  };
+}
+
+const nothingRead = { summaries: [], messages: [], tokens: 0 } as const;
+
+function sourcesLine(answer: Answer, maxTokens = maxTokensDefault): string {
+  const { citedIds, citedMessages, expandedSummaryCount, totalSourceTokens, truncated, by, partial } = answer;
+  const cited = [...citedIds, ...citedMessages.map(messageName)];
+  const read = `${formatCount(totalSourceTokens)} tokens read, ${count(expandedSummaryCount, "summary", "summaries")} expanded`;
+  return [
+    `Sources: ${cited.length === 0 ? "none cited" : cited.join(", ")} (${read}).`,
+    ...(by === "excerpts" ? ["These are excerpts, no model has read them."] : []),
+    ...(partial === null ? [] : [`Partial: ${partial}.`]),
+    ...(truncated ? [`Cut at maxTokens ${maxTokens}.`] : []),
+    ...answer.caveats
+      .filter(isUnfinished)
+      .map((caveat) => `Of the search, as lcm_grep says it: ${caveatSentence(caveat, "arguments")}.`),
+  ].join(" ");
+}

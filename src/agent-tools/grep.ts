@@ -1,0 +1,205 @@
+/** `lcm_grep`: where something was said. "No matches" is said only when there are none in what was searched. */
+
+import type { Lcm } from "../core/lcm.ts";
+import { messageName } from "../core/model/types.ts";
+import type { JsonObject } from "../core/model/types.ts";
+import type { SearchCaveat, SearchHit, SearchResult } from "../core/model/store.ts";
+import { caveatSentence } from "../core/recall/grep.ts";
+import { reachOf } from "../core/recall/scope.ts";
+import type { Reach } from "../core/recall/scope.ts";
+import { estimateTokens, quote } from "../core/base/text.ts";
+import { allConversations, before, conversationId, since, spanOf, textOf, tokenCapOf } from "./arguments.ts";
+import { count, heading, quoteName } from "./text.ts";
+import { defineTool } from "./define.ts";
+import type { ToolContext } from "./define.ts";
+
+const tokenCapDefault = 4_000;
+
+export const grepTool = defineTool({
+  name: "lcm_grep",
+  label: "Search the conversation",
+  description:
+    "Search everything that was said, also what is no longer in your context: messages, summaries and stored files. " +
+    "Start here when you know a word, name, error or path. Each match has an id: pass it to lcm_describe to read it " +
+    "whole. For a question that needs more than one passage, use lcm_expand_query.",
+  audience: "agent",
+  example: { pattern: "database migration", mode: "full_text", limit: 10 },
+  parameters: {
+    type: "object",
+    required: ["pattern"],
+    properties: {
+      pattern: textOf(
+        'What to look for: a regular expression (small letters match capitals too), or with mode full_text words and "quoted phrases".',
+      ),
+      mode: {
+        type: "string",
+        enum: ["regex", "full_text"],
+        default: "regex",
+        description: "regex matches the pattern as it is; full_text finds words in all their forms and ranks them.",
+      },
+      scope: {
+        type: "string",
+        enum: ["messages", "summaries", "both", "files"],
+        default: "both",
+        description:
+          "Where to look; both is messages and summaries, files are large texts that were moved out of them.",
+      },
+      conversationId,
+      allConversations,
+      since,
+      before,
+      limit: { type: "integer", minimum: 1, maximum: 200, default: 50, description: "How many matches at most." },
+      sort: {
+        type: "string",
+        enum: ["recency", "relevance", "hybrid"],
+        description: "The order; recency if left out for regex, hybrid (relevance, newer ones first) for full_text.",
+      },
+      tokenCap: { ...tokenCapOf("How many tokens the answer may take."), minimum: 200, default: tokenCapDefault },
+    },
+  },
+  async run(args, context) {
+    const { lcm, signal } = context;
+    const { tokenCap = tokenCapDefault, ...asked } = args;
+    const reach = await reachOf(lcm.store, context.reader, args);
+    const timeoutMs = lcm.settings.searchTimeoutSeconds * 1_000;
+    const result = await lcm.grep(
+      { ...asked, ...spanOf(args, lcm), reach },
+      { timeoutMs, ...(signal === undefined ? {} : { signal }) },
+    );
+    const caveats = result.caveats.map((caveat) => caveatSentence(caveat, "arguments"));
+    if (result.hits.length === 0) {
+      const lines = [
+        await nothingFound(lcm, reach, args, result.caveats),
+        ...caveats,
+        ...otherWays(args, reach, context),
+      ];
+      return { text: sentences(lines), details: detailsOf(result, 0, caveats) };
+    }
+    const blocks = result.hits.map((hit) => `${heading(context, headOf(hit))}\n${quote(hit.snippet)}`);
+    const found = count(blocks.length, "match", "matches");
+    const order = orders[args.sort ?? (args.mode === "full_text" ? "hybrid" : "recency")];
+    const cutLine = (shown: number): string =>
+      `Only the first ${shown} of ${found} fit tokenCap ${tokenCap}: raise it, or narrow the search`;
+    const frame = sentences([`${found}, ${order}`, cutLine(blocks.length), ...caveats]);
+    const shown = fitting(blocks, tokenCap - estimateTokens(frame));
+    const cut = shown < blocks.length ? [cutLine(shown)] : [];
+    return {
+      text: [sentences([`${found}, ${order}`]), ...blocks.slice(0, shown), sentences([...cut, ...caveats])]
+        .filter((part) => part !== "")
+        .join("\n"),
+      details: detailsOf(result, shown, caveats),
+    };
+  },
+});
+
+const orders = { recency: "newest first", relevance: "most relevant first", hybrid: "best first" } as const;
+
+/** How many of the first blocks fit. */
+function fitting(blocks: readonly string[], tokens: number): number {
+  let left = tokens;
+  const cut = blocks.findIndex((block) => (left -= estimateTokens(block) + 1) < 0);
+  return cut < 0 ? blocks.length : cut;
+}
+
+const sentences = (lines: readonly string[]): string =>
+  lines.map((line) => `${line.charAt(0).toUpperCase()}${line.slice(1)}${/[.:?]$/.test(line) ? "" : "."}`).join("\n");
+
+function headOf(hit: SearchHit) {
+  const { conversation, at: from } = hit;
+  switch (hit.kind) {
+    case "message":
+      return { id: messageName(hit.id), what: [hit.role], from, conversation };
+    case "summary":
+      return {
+        id: hit.id,
+        what: [`summary, depth ${hit.depth}`],
+        from: hit.earliestAt ?? from,
+        to: from,
+        conversation,
+      };
+    case "file":
+      return {
+        id: `${hit.id} line ${hit.line}`,
+        what: hit.name === null ? [] : [quoteName(hit.name)],
+        from,
+        conversation,
+      };
+  }
+}
+
+// ── Nothing found ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Searched {
+  readonly mode?: "regex" | "full_text";
+  readonly scope?: "messages" | "summaries" | "both" | "files";
+  readonly since?: string;
+  readonly before?: string;
+}
+
+/** What keeps us from knowing that there is nothing. */
+export const isUnfinished = ({ kind }: SearchCaveat): boolean =>
+  kind === "time" || kind === "unindexed" || kind === "unreadable";
+
+async function nothingFound(
+  { store }: Lcm,
+  { conversations }: Reach,
+  { scope = "both", since, before }: Searched,
+  caveats: readonly SearchCaveat[],
+): Promise<string> {
+  if (caveats.some((caveat) => isUnfinished(caveat) || caveat.kind === "newest_ranked"))
+    return "Nothing was found, but not everything was searched";
+  const searched = await store.conversations({ includeHidden: conversations !== null });
+  const within = conversations === null ? searched : searched.filter(({ id }) => conversations.includes(id));
+  const sum = (of: "messages" | "summaries"): number => within.reduce((total, { totals }) => total + totals[of], 0);
+  const kinds = {
+    messages: count(sum("messages"), "message"),
+    summaries: count(sum("summaries"), "summary", "summaries"),
+    both: `${count(sum("messages"), "message")} and ${count(sum("summaries"), "summary", "summaries")}`,
+    files: "the stored files",
+  } as const;
+  const time = since === undefined && before === undefined ? "" : " of that time";
+  return `No matches in ${kinds[scope]} of ${count(conversations?.length ?? within.length, "conversation")}${time && `, or none${time}`}`;
+}
+
+function otherWays({ mode = "regex" }: Searched, { kind }: Reach, { reader }: ToolContext): readonly string[] {
+  return [
+    ...(mode === "regex"
+      ? ["The pattern was matched as it is written; mode full_text looks for its words, wherever they stand"]
+      : []),
+    ...(kind === "family" && reader.policy !== "own"
+      ? ["What is beyond this session is searched with allConversations"]
+      : []),
+  ];
+}
+
+// ── For programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function detailsOf({ hits, caveats }: SearchResult, shown: number, said: readonly string[]): JsonObject {
+  const isCut = caveats.some((caveat) => caveat.kind === "limit" || isUnfinished(caveat));
+  return {
+    matches: hits.slice(0, shown).map(matchOf),
+    total: hits.length,
+    caveats: said,
+    truncated: isCut || shown < hits.length,
+  };
+}
+
+function matchOf(hit: SearchHit): JsonObject {
+  const { kind: type, snippet, conversation: conversationId, at: createdAt } = hit;
+  const common = { type, snippet, conversationId, createdAt };
+  switch (hit.kind) {
+    case "message":
+      return { id: messageName(hit.id), ...common, role: hit.role, seq: hit.seq };
+    case "summary":
+      return {
+        id: hit.id,
+        ...common,
+        earliestAt: hit.earliestAt,
+        summaryId: hit.id,
+        depth: hit.depth,
+        kind: hit.depth === 0 ? "leaf" : "condensed",
+      };
+    case "file":
+      return { id: hit.id, ...common, fileName: hit.name, line: hit.line };
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * How a tool's answer reads. Our own lines begin at the margin; stored text was written by anybody, so every line of it
+ * is quoted, and none can pass for a line of ours or for another hit.
+ */
+
+import type { Expanded } from "../core/recall/expand.ts";
+import { messageName } from "../core/model/types.ts";
+import type { ConversationId, Timestamp } from "../core/model/types.ts";
+import type { AskProgress } from "../core/recall/ask-types.ts";
+import type { RecentItem } from "../core/recall/recent.ts";
+import { firstLine, formatCount, formatRange, quote } from "../core/base/text.ts";
+import type { ToolContext } from "./define.ts";
+
+const nameCharsMax = 80;
+
+/** A name that somebody chose, in quotes and on one line. */
+export const quoteName = (name: string): string => JSON.stringify(firstLine(name, nameCharsMax));
+
+/** `id · what · when`, and the conversation where it is not the reader's own. */
+export function heading(
+  { reader, zone }: ToolContext,
+  item: {
+    readonly id: string;
+    readonly what: readonly string[];
+    readonly from: Timestamp | null;
+    readonly to?: Timestamp | null;
+    readonly conversation: ConversationId;
+  },
+): string {
+  const { id, what, from, to, conversation } = item;
+  const when = from === null ? [] : [formatRange(from, to ?? from, zone)];
+  const where = conversation === reader.conversation ? [] : [`conversation ${conversation}`];
+  return [id, ...what, ...when, ...where].join(" · ");
+}
+
+export const count = (amount: number, one: string, many = `${one}s`): string =>
+  `${formatCount(amount)} ${amount === 1 ? one : many}`;
+
+/** A summary or a message under its heading, with as much of its text as was read. */
+export function block(context: ToolContext, item: Expanded | RecentItem): string {
+  const { conversation, isWhole } = item;
+  const part = isWhole ? [] : ["in part"];
+  const from = "at" in item ? item.at : item.earliestAt;
+  const head =
+    item.kind === "message"
+      ? { id: messageName(item.id), what: [item.role, ...part], from, conversation }
+      : { id: item.id, what: [`summary, depth ${item.depth}`, ...part], from, to: item.latestAt, conversation };
+  return `${heading(context, head)}\n${quote(item.text)}`;
+}
+
+/** What did not fit, and what to do about it; nothing if all of it did. */
+export const leftOutLine = (
+  { items, tokens }: { readonly items: number; readonly tokens: number },
+  advice: string,
+): readonly string[] =>
+  items === 0 ? [] : [`Left out: ${count(items, "item")} of ${formatCount(tokens)} tokens; ${advice}.`];
+
+/** What a question is at, for whoever waits for its answer. */
+export function progressWords(progress: AskProgress): string {
+  switch (progress.kind) {
+    case "searching":
+      return `searching for ${JSON.stringify(progress.query)}`;
+    case "found":
+      return `found ${count(progress.summaries, "summary", "summaries")} and ${count(progress.messages, "message")}`;
+    case "reading":
+      return `reading ${inShort(progress.ids)} (${count(progress.tokens, "token")})`;
+    case "asking":
+      return `asking ${progress.model}, step ${progress.step}`;
+  }
+}
+
+const idsShown = 4;
+
+const inShort = (ids: readonly string[]): string => {
+  const more = ids.length > idsShown ? ` and ${ids.length - idsShown} more` : "";
+  return `${ids.slice(0, idsShown).join(", ")}${more}`;
+};

@@ -1,0 +1,25 @@
+/** How far a command reads: an operator may see everything, also what is hidden from recall if it is named. */
+
+import type { Lcm } from "../../core/lcm.ts";
+import { reachOf } from "../../core/recall/scope.ts";
+import type { Reach } from "../../core/recall/scope.ts";
+import { conversationWords } from "./_options.ts";
+import type { OptionsOf, OptionTable } from "./_options.ts";
+
+/** One or the other. */
+export const reachOptions = {
+  conversation: ["--conversation <name>", `only in ${conversationWords}`],
+  family: ["--family <name>", "only in this conversation and the other segments of its session"],
+} as const satisfies OptionTable;
+
+export async function reachFor(lcm: Lcm, { conversation, family }: OptionsOf<typeof reachOptions>): Promise<Reach> {
+  if (conversation !== undefined) return { kind: "conversation", conversations: [(await lcm.find(conversation)).id] };
+  const reader = family === undefined ? null : (await lcm.find(family)).id;
+  return await reachOf(lcm.store, { conversation: reader, policy: "all" }, {});
+}
+
+/** For who names an id. */
+export async function everywhere({ store }: Lcm): Promise<Reach> {
+  const all = await store.conversations({ includeHidden: true });
+  return { kind: "all", conversations: all.map(({ id }) => id) };
+}

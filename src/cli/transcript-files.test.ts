@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { LcmError } from "../core/base/errors.ts";
+import type { SourceLine } from "../core/ingest/ingest.ts";
+import { findTranscripts, openTranscript, sessionNameOf } from "./transcript-files.ts";
+import { withoutShell } from "../../test/support/platform.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "lcm-files-"));
+after(() => rmSync(scratch, { recursive: true }));
+
+let files = 0;
+function write(content: string | Buffer, name = `file-${++files}.jsonl`): string {
+  const path = join(scratch, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+async function read(path: string) {
+  const transcript = await openTranscript({ path, bytes: statSync(path).size, isFound: false });
+  const lines: SourceLine[] = [];
+  for await (const line of transcript.lines) lines.push(line);
+  return { lines, unreadable: transcript.unreadable, torn: transcript.tornAt(), bytes: transcript.bytesRead() };
+}
+
+const textsOf = (lines: readonly SourceLine[]): readonly string[] =>
+  lines.map((line) => ("text" in line ? line.text : JSON.stringify(line.value)));
+const isInvalid = (error: unknown): boolean => error instanceof LcmError && error.code === "invalid";
+
+describe("a transcript of lines", () => {
+  it("is read whatever its line ends, and without its byte-order mark", async () => {
+    const { lines } = await read(write('\ufeff{"a":1}\r\n\r\n{"b":"\ufeff"}\n'));
+    assert.deepEqual(textsOf(lines), ['{"a":1}', "", '{"b":"\ufeff"}']);
+    assert.deepEqual(
+      lines.map(({ position }) => position),
+      [1, 2, 3],
+    );
+  });
+
+  it("tells where its last line is torn", async () => {
+    const whole = await read(write('{"a":1}\n{"b":2}\n'));
+    const torn = await read(write('{"a":1}\n{"b":'));
+    assert.equal(whole.torn, null);
+    assert.equal(torn.torn, 2);
+    assert.deepEqual(textsOf(torn.lines), ['{"a":1}', '{"b":']);
+  });
+
+  it("keeps characters whole that lie across two reads", async () => {
+    const line = JSON.stringify({ text: "日本語👍".repeat(60_000) });
+    const { lines, bytes } = await read(write(`${line}\n${line}\n`));
+    assert.deepEqual(textsOf(lines), [line, line]);
+    assert.equal(bytes, 2 * (Buffer.byteLength(line) + 1));
+  });
+
+  it("names a line that is not UTF-8 instead of changing it, and goes on", async () => {
+    const { lines, unreadable } = await read(write(Buffer.from('{"a":1}\n{"b":"\xff"}\n{"c":3}\n', "latin1")));
+    assert.deepEqual(textsOf(lines), ['{"a":1}', '{"c":3}']);
+    assert.deepEqual(unreadable, [{ position: 2, reason: "the line is not valid UTF-8" }]);
+  });
+
+  it("may be empty", async () => {
+    assert.deepEqual((await read(write(""))).lines, []);
+  });
+});
+
+describe("a transcript that is one document", () => {
+  const messages = [
+    { role: "user", content: "a" },
+    { role: "assistant", content: "b" },
+  ];
+
+  it("is a list of messages, or an object that holds one", async () => {
+    for (const document of [messages, { messages }]) {
+      for (const space of [0, 2]) {
+        const { lines } = await read(write(JSON.stringify(document, null, space), `chat-${++files}.json`));
+        assert.deepEqual(
+          lines,
+          messages.map((value, index) => ({ position: index + 1, value })),
+        );
+      }
+    }
+  });
+
+  it("keeps what it says besides its messages", async () => {
+    const { lines } = await read(write(JSON.stringify({ id: "s1", title: "a chat", messages }), "about.json"));
+    assert.deepEqual(lines[0], { position: 0, value: { type: "session", id: "s1", title: "a chat" } });
+    assert.equal(lines.length, 3);
+  });
+
+  it("may be lines after all, whatever its name", async () => {
+    const text = messages.map((message) => JSON.stringify(message)).join("\n");
+    assert.deepEqual(textsOf((await read(write(text, "lines.json"))).lines), text.split("\n"));
+    const one = JSON.stringify(messages[0]);
+    assert.deepEqual(textsOf((await read(write(one, "one.json"))).lines), [one]);
+  });
+
+  it("is refused when it is something else", async () => {
+    await assert.rejects(read(write('{"name":"a package"}', "package.json")), isInvalid);
+    await assert.rejects(read(write('[{"role":"user"', "cut.json")), isInvalid);
+    await assert.rejects(read(write(Buffer.from("\ufeff[]", "utf16le"), "utf16.json")), isInvalid);
+  });
+});
+
+describe("the paths that a person names", () => {
+  it("may be folders, which stand for the transcripts in them", async () => {
+    const folder = join(scratch, "sessions");
+    mkdirSync(join(folder, "below"), { recursive: true });
+    for (const name of ["b.jsonl", "a.json", "c.txt", "d.jsonl.lock", "below/e.jsonl"])
+      writeFileSync(join(folder, name), "");
+    const found = await findTranscripts([folder, join(folder, "c.txt")]);
+    assert.deepEqual(
+      found.map(({ path, isFound }) => [path.slice(folder.length + 1), isFound]),
+      [
+        ["a.json", true],
+        ["b.jsonl", true],
+        ["c.txt", false],
+      ],
+    );
+  });
+
+  it("must exist, and a folder must hold some", async () => {
+    mkdirSync(join(scratch, "empty"));
+    for (const path of ["nowhere.jsonl", "empty"]) {
+      await assert.rejects(
+        findTranscripts([join(scratch, path)]),
+        (error) => error instanceof LcmError && error.code === "not_found",
+      );
+    }
+  });
+
+  it("must be files: what a pipe brings is not read", { skip: withoutShell }, async () => {
+    const folder = join(scratch, "pipes");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "a.jsonl"), "");
+    execFileSync("mkfifo", [join(folder, "b.jsonl")]);
+    for (const path of ["-", "/dev/null", join(folder, "b.jsonl")]) {
+      await assert.rejects(
+        findTranscripts([path]),
+        (error) => isInvalid(error) && error instanceof LcmError && /save it first/.test(error.hint ?? ""),
+      );
+    }
+    const found = await findTranscripts([folder]);
+    assert.deepEqual(
+      found.map(({ path }) => path),
+      [join(folder, "a.jsonl")],
+    );
+  });
+
+  it("are refused when they are databases, whatever they are called", async () => {
+    for (const name of ["some.db", "some.jsonl"]) {
+      await assert.rejects(
+        read(write("SQLite format 3\0 and pages of it\n", name)),
+        (error) => isInvalid(error) && /is a database, not a transcript/.test(String(error)),
+      );
+    }
+  });
+
+  it("name a session that its file does not name", () => {
+    assert.equal(sessionNameOf("/a/b/2026-chat.jsonl"), "2026-chat");
+    assert.equal(sessionNameOf("notes"), "notes");
+  });
+});

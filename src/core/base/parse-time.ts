@@ -1,0 +1,75 @@
+/** A moment as people and models write it: in the zone they live in, or so long ago. Everything behind this is UTC. */
+
+import { LcmError } from "./errors.ts";
+import type { Timestamp } from "../model/types.ts";
+import { dayMs, parseTimestamp, timestampAt, timestampToMs, wallTime } from "./text.ts";
+
+const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs, w: 7 * dayMs, y: 365 * dayMs };
+
+interface Written {
+  readonly since?: string;
+  readonly before?: string;
+}
+
+/** Both ends of a span of time, as far as they are given; `prefix` is what stands before their names where it was. */
+export function parseSpan(
+  { since, before }: Written,
+  zone: string,
+  now: Timestamp,
+  prefix: "--" | "",
+): { readonly since?: Timestamp; readonly before?: Timestamp } {
+  return {
+    ...(since === undefined ? {} : { since: parseWhen(`${prefix}since`, since, zone, now) }),
+    ...(before === undefined ? {} : { before: parseWhen(`${prefix}before`, before, zone, now) }),
+  };
+}
+
+/** `2h` ago, `today`, `yesterday`, or a date with or without a time; without a zone it is in the given one. */
+export function parseWhen(name: string, text: string, zone: string, now: Timestamp): Timestamp {
+  const typed = text.trim();
+  const when = ago(typed, now) ?? dayByName(typed, zone, now) ?? onTheWall(typed, zone) ?? parseTimestamp(typed);
+  if (when !== null) return when;
+  throw new LcmError("invalid", `${name} is ${JSON.stringify(text)}, which is no time`, {
+    hint: "for example 2026-02-17, '2026-02-17 15:30', 2026-02-17T15:30:00Z, yesterday, 2h or 7d",
+  });
+}
+
+function ago(text: string, now: Timestamp): Timestamp | null {
+  const [, count, unit] = /^(\d{1,6})([mhdwy])$/.exec(text) ?? [];
+  if (count === undefined || unit === undefined) return null;
+  return fromMs(timestampToMs(now) - Number(count) * (unitMs[unit] ?? 0));
+}
+
+function dayByName(text: string, zone: string, now: Timestamp): Timestamp | null {
+  if (text !== "today" && text !== "yesterday") return null;
+  const today = new Date(timestampToMs(now) + offsetMs(timestampToMs(now), zone));
+  const daysBack = text === "today" ? 0 : 1;
+  return fromWall(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() - daysBack), zone);
+}
+
+const wall = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)?$/;
+
+function onTheWall(text: string, zone: string): Timestamp | null {
+  if (!wall.test(text)) return null;
+  // Read as if the clock on the wall showed UTC, which also refuses the 31st of February.
+  const read = parseTimestamp(text.length === 10 ? `${text}T00:00:00Z` : `${text.replace(" ", "T")}Z`);
+  return read === null ? null : fromWall(timestampToMs(read), zone);
+}
+
+/** The instant at which clocks in the zone show this; where they skip an hour, one on either side of the gap. */
+function fromWall(shownMs: number, zone: string): Timestamp {
+  const first = shownMs - offsetMs(shownMs, zone);
+  return fromMs(shownMs - offsetMs(first, zone));
+}
+
+/** How far the zone's clocks are ahead of UTC at this instant, to the minute. */
+function offsetMs(instantMs: number, zone: string): number {
+  const { date, time } = wallTime(fromMs(instantMs), zone);
+  return Date.parse(`${date}T${time}Z`) - Math.floor(instantMs / 60_000) * 60_000;
+}
+
+function fromMs(ms: number): Timestamp {
+  const when = timestampAt(ms);
+  if (when !== null) return when;
+  throw new LcmError("invalid", "that time is out of range", { hint: "name one between 1970 and 9999" });
+}

@@ -1,0 +1,323 @@
+/**
+ * What is known about text and time without knowing any message: what instant a string names and how it reads to a
+ * person, which few words of a long text to show, and (in tokens.ts) how many tokens it is. Pure, and the same on every
+ * machine: no clock, no locale and no time zone but the one asked for.
+ */
+
+import { assert, LcmError } from "./errors.ts";
+import type { Timestamp } from "../model/types.ts";
+import { estimateTokens } from "./tokens.ts";
+
+export { estimateTokens, sumTokens } from "./tokens.ts";
+
+// ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+/** Numbers below it are seconds: as milliseconds they would all lie before March 1973. */
+const secondsBelow = 1e11;
+
+/** Date, clock, second, fraction; sign, hours and minutes of an offset. */
+const writtenTime =
+  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:Z|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?)?$/;
+
+/**
+ * The instant that a text or a number names, or null if it names none from 1970 to 9999. Understood are ISO 8601 and
+ * SQLite's `2026-02-17 07:37:00`, to the day, the minute, the second or finer, with `Z`, an offset, or nothing, which
+ * means UTC; and numbers of milliseconds or of seconds since 1970. Digits beyond milliseconds are dropped.
+ */
+export function parseTimestamp(input: string | number): Timestamp | null {
+  return timestampAt(typeof input === "number" ? epochToMs(input) : writtenTimeToMs(input));
+}
+
+function epochToMs(epoch: number): number {
+  return Math.round(epoch < secondsBelow ? epoch * 1000 : epoch);
+}
+
+/** Whether a text has the form of a time as we keep it; quicker than reading it. */
+export const isTimestamp = (text: string): text is Timestamp => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text);
+
+/** NaN for what is no time. */
+function writtenTimeToMs(text: string): number {
+  const match = writtenTime.exec(text);
+  if (match === null) return NaN;
+  const [, date, clock = "00:00", second = "00", fraction = "", sign, offsetHours = "0", offsetMinutes = "0"] = match;
+  const utc = `${date}T${clock}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}Z`;
+  const ms = Date.parse(utc);
+  // The 30th of February parses as the 2nd of March, and so gives itself away.
+  if (Number.isNaN(ms) || new Date(ms).toISOString() !== utc) return NaN;
+  const offsetMs = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60_000;
+  return sign === "-" ? ms + offsetMs : ms - offsetMs;
+}
+
+export function timestampToMs(timestamp: Timestamp): number {
+  return Date.parse(timestamp);
+}
+
+/** The timestamp of an instant, or null if that is not between 1970 and 9999. */
+export const timestampAt = (ms: number): Timestamp | null =>
+  ms >= 0 && ms <= lastMs ? (new Date(ms).toISOString() as Timestamp) : null;
+
+/** The same for an instant that is known to be. */
+export function msToTimestamp(ms: number): Timestamp {
+  const timestamp = timestampAt(ms);
+  assert(timestamp !== null, `${ms} ms is no storable time`);
+  return timestamp;
+}
+
+/** So much later, or earlier if that is negative; never before 1970. */
+export const timeAfter = (timestamp: Timestamp, ms: number): Timestamp =>
+  msToTimestamp(Math.max(0, timestampToMs(timestamp) + ms));
+
+export const dayMs = 86_400_000;
+
+/** For texts and times in their order, which for times is the order of their strings. */
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** To the minute, with the zone it is told in: `2026-02-17 15:37 UTC`, `2026-02-17 16:37 Europe/Vienna`. */
+export function formatTimestamp(timestamp: Timestamp, zone = "UTC"): string {
+  const { date, time } = wallTime(timestamp, zone);
+  return `${date} ${time} ${zone}`;
+}
+
+/** Both ends of a range, the date once if it is one day's: `2026-02-17 15:37 – 21:14 UTC`. */
+export function formatRange(earliest: Timestamp, latest: Timestamp, zone = "UTC"): string {
+  const from = wallTime(earliest, zone);
+  const to = wallTime(latest, zone);
+  if (from.date !== to.date) return `${from.date} ${from.time} – ${to.date} ${to.time} ${zone}`;
+  if (from.time !== to.time) return `${from.date} ${from.time} – ${to.time} ${zone}`;
+  return `${from.date} ${from.time} ${zone}`;
+}
+
+/** What calendar and clock show at an instant in a zone. */
+export function wallTime(timestamp: Timestamp, zone: string): { readonly date: string; readonly time: string } {
+  if (zone === "UTC") return { date: timestamp.slice(0, 10), time: timestamp.slice(11, 16) };
+  const field: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
+  for (const { type, value } of calendarOf(zone).formatToParts(timestampToMs(timestamp))) field[type] = value;
+  return { date: `${field.year}-${field.month}-${field.day}`, time: `${field.hour}:${field.minute}` };
+}
+
+/** Kept for each zone: to make one takes as long as to use it many times. */
+const calendars = new Map<string, Intl.DateTimeFormat>();
+
+function calendarOf(zone: string): Intl.DateTimeFormat {
+  const known = calendars.get(zone);
+  if (known !== undefined) return known;
+  const calendar = openCalendar(zone);
+  calendars.set(zone, calendar);
+  return calendar;
+}
+
+function openCalendar(zone: string): Intl.DateTimeFormat {
+  try {
+    return new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn-hc-h23", {
+      timeZone: zone,
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit",
+      minute: "2-digit",
+    });
+  } catch (cause) {
+    throw new LcmError("invalid", `there is no time zone "${zone}"`, {
+      cause,
+      hint: "name it as in the IANA database, such as UTC, Europe/Vienna or America/New_York",
+    });
+  }
+}
+
+// ── Excerpts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+//
+// Widths are in characters as a reader counts them: an emoji joined of five code points is one.
+
+/** How far a cut may move to fall between words. A longer word is cut where it is. */
+const wordMax = 24;
+
+/**
+ * One line of at most `width` characters around a match, cut between words, with `…` where text was left out. The whole
+ * match is in it if it fits, else its beginning. Looks only at the text near the match, however long the rest is.
+ */
+export const excerpt = (text: string, match: Place, width: number): string => cutAround(text, match, width, onOneLine);
+
+/** An excerpt that keeps its lines: of code, lists and logs, which are hard to read without. */
+export const passage = (text: string, match: Place, width: number): string => cutAround(text, match, width, inLines);
+
+/** From one place of a text up to another. */
+interface Place {
+  readonly from: number;
+  readonly to: number;
+}
+
+const onOneLine = (piece: string): string => piece.replace(blanksAndControls, " ");
+
+/** Without blanks at the ends of lines, and with one empty line where there are more. */
+const inLines = (piece: string): string =>
+  piece
+    .replace(lineEnds, "\n")
+    .replace(controls, " ")
+    .replace(/[^\S\n]+(?=\n)/g, "")
+    .replace(/\n{3,}/g, "\n\n");
+
+function cutAround(text: string, match: Place, width: number, tidy: (piece: string) => string): string {
+  const { from, to } = wholeMatch(text, match);
+  const reach = 2 * width + wordMax;
+  const before = charactersBefore(text, from, reach, tidy);
+  const found = charactersAfter(text.slice(0, to), from, reach, tidy);
+  const after = charactersAfter(text, to, reach, tidy);
+
+  const room = width - found.shown.length;
+  if (found.more || room < 0) {
+    const start = cutStart(before, width > 1 ? 1 : 0);
+    return start + cutEnd({ ...found, more: true }, width - characters(start).length);
+  }
+  const half = Math.floor(room / 2);
+  const unusedAfter = after.more ? 0 : Math.max(0, room - half - after.shown.length);
+  const start = cutStart(before, half + unusedAfter);
+  const end = cutEnd(after, room - characters(start).length);
+  return start + joined(found.shown) + end;
+}
+
+/** Every line behind `> `: what somebody wrote, which cannot pass for what stands at the margin. */
+export const quote = (text: string): string => `> ${text.replace(lineEnds, "\n").replaceAll("\n", "\n> ")}`;
+
+/** The first line that says anything, cut to `width` characters: what to call a text that has no title. */
+export function firstLine(text: string, width: number): string {
+  const line = /[^\s\p{Cc}].*/u.exec(text)?.[0] ?? "";
+  return cutEnd(charactersAfter(line, 0, 2 * width + wordMax, onOneLine), width);
+}
+
+/** The match within the text, without blanks around it and without half a character. */
+function wholeMatch(text: string, match: Place): Place {
+  let from = Math.min(Math.max(match.from, 0), text.length);
+  let to = Math.min(Math.max(match.to, from), text.length);
+  while (from < to && isBlank(text.charAt(from))) from++;
+  while (from < to && isBlank(text.charAt(to - 1))) to--;
+  while (from === to && isBlank(text.charAt(to))) from = ++to;
+  if (isInsidePair(text, from)) from--;
+  if (isInsidePair(text, to)) to++;
+  return { from, to };
+}
+
+/** Characters next to a place, and whether there are more beyond them. */
+interface Stretch {
+  readonly shown: Characters;
+  readonly more: boolean;
+}
+
+function charactersBefore(text: string, to: number, reach: number, tidy: (piece: string) => string): Stretch {
+  const from = Math.max(0, to - reach);
+  const near = tidy(text.slice(from, to));
+  if (from === 0) return { shown: characters(near.trimStart()), more: false };
+  // The edge of the window may have torn the outermost character.
+  return { shown: characters(near).slice(1), more: true };
+}
+
+function charactersAfter(text: string, from: number, reach: number, tidy: (piece: string) => string): Stretch {
+  const to = Math.min(text.length, from + reach);
+  const near = tidy(text.slice(from, to));
+  if (to === text.length) return { shown: characters(near.trimEnd()), more: false };
+  return { shown: characters(near).slice(0, -1), more: true };
+}
+
+function cutStart({ shown, more }: Stretch, room: number): string {
+  if (!more && shown.length <= room) return joined(shown);
+  if (room < 1) return "";
+  const earliest = Math.max(0, shown.length - (room - 1));
+  let cut = earliest;
+  while (cut < shown.length && cut < earliest + wordMax && isInsideWord(shown, cut)) cut++;
+  const kept = shown.slice(isInsideWord(shown, cut) || cut === shown.length ? earliest : cut);
+  return `…${joined(kept).trimStart()}`;
+}
+
+function cutEnd({ shown, more }: Stretch, room: number): string {
+  if (!more && shown.length <= room) return joined(shown);
+  if (room < 1) return "";
+  const latest = Math.min(shown.length, room - 1);
+  let cut = latest;
+  while (cut > 0 && cut > latest - wordMax && isInsideWord(shown, cut)) cut--;
+  const kept = shown.slice(0, isInsideWord(shown, cut) || cut === 0 ? latest : cut);
+  return `${joined(kept).trimEnd()}…`;
+}
+
+/** Single spaces, as most are, are passed over: quick. */
+const blanksAndControls = /[\s\p{Cc}]{2,}|[[\s\p{Cc}]--\x20]/gv;
+const lineEnds = /\r\n|[\v\f\r\u0085\u2028\u2029]/g;
+const controls = /[^\P{Cc}\t\n]+/gu;
+const isBlank = (unit: string): boolean => /[\s\p{Cc}]/u.test(unit);
+const isOfWord = (character: string | undefined): boolean =>
+  character !== undefined && !/^[\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(character);
+const isInsideWord = (shown: Characters, at: number): boolean => isOfWord(shown[at - 1]) && isOfWord(shown[at]);
+
+function isInsidePair(text: string, at: number): boolean {
+  return (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 && (text.charCodeAt(at) & 0xfc00) === 0xdc00;
+}
+
+/** A plain text is as good as a list of its characters, and need not be taken apart. */
+type Characters = string | readonly string[];
+
+const joined = (shown: Characters): string => (typeof shown === "string" ? shown : shown.join(""));
+
+/** Made at first use, which takes longer than all the rest of this file. */
+let graphemes: Intl.Segmenter | undefined;
+
+function characters(text: string): Characters {
+  if (!/[^\t\n\u0020-\u02ff\u2010-\u2027]/.test(text)) return text;
+  graphemes ??= new Intl.Segmenter("en", { granularity: "grapheme" });
+  return Array.from(graphemes.segment(text), ({ segment }) => segment);
+}
+
+// ── Beginnings ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** More characters than any text has in a token, but for long runs of one. */
+export const charactersPerToken = 16;
+const sampleCharacters = 4_000;
+
+/**
+ * How much of the beginning of a text fits into so many tokens, to one part in five hundred, and a length that does not;
+ * null if all of it fits. Looks little further than that.
+ */
+export function lengthWithin(
+  text: string,
+  tokensMax: number,
+  isTooLong: (begun: string) => boolean,
+): { readonly fitting: number; readonly tooLong: number | null } {
+  const furthest = Math.min(text.length, tokensMax * charactersPerToken);
+  if (furthest === text.length && !isTooLong(text)) return { fitting: furthest, tooLong: null };
+  // What it begins with tells about how far to look; each look counts all of it up to there.
+  const sample = text.slice(0, sampleCharacters);
+  const reach = Math.ceil((1.05 * tokensMax * sample.length) / Math.max(1, estimateTokens(sample)));
+  let [fitting, tooLong] = [0, furthest + 1];
+  for (let step = 0; tooLong - fitting > 1 + (fitting >> 9); step++) {
+    const guess = step === 0 ? reach : step === 1 ? Math.floor(reach * 0.9) : (fitting + tooLong) >> 1;
+    const middle = Math.min(Math.max(guess, fitting + 1), tooLong - 1);
+    if (isTooLong(text.slice(0, middle))) tooLong = middle;
+    else fitting = middle;
+  }
+  return { fitting, tooLong };
+}
+
+// ── Amounts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** `1,234`. */
+export function formatCount(count: number): string {
+  return Math.round(count)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** `1 message`, `1,234 messages`. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`;
+
+/** `532 B`, `1.2 MB`: powers of a thousand, two or three figures. */
+export function formatBytes(bytes: number): string {
+  const units = ["KB", "MB", "GB", "TB"] as const;
+  let shown = `${bytes} B`;
+  let amount = bytes;
+  for (const unit of units) {
+    // Rounded up to a thousand of one unit is one of the next.
+    if (Number(amount.toFixed(0)) < 1000) break;
+    amount /= 1000;
+    shown = `${amount.toFixed(amount < 99.95 ? 1 : 0)} ${unit}`;
+  }
+  return shown;
+}

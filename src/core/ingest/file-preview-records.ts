@@ -1,0 +1,203 @@
+/** JSON and tables as a reader needs them first: keys and columns, and what values these hold. */
+
+import { isObject } from "../messages/codec.ts";
+import { countLines, cutLine, eachLine, endsOf, firstLines, headOf, list, quote } from "./file-preview-lines.ts";
+import type { Json } from "../model/types.ts";
+import { formatCount, plural } from "../base/text.ts";
+
+const recordsMax = 400;
+const columnsTold = 12;
+const namesTold = 20;
+const distinctTold = 5;
+const keysTold = 5;
+
+// ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function tellJson(content: string): readonly string[] | null {
+  if (!/^\s*[[{]/.test(content.slice(0, 1_000))) return null;
+  const size = `${plural(countLines(content), "line")}, ${formatCount(content.length)} characters`;
+  const whole = parse(content);
+  if (whole !== undefined) return [`JSON, ${size}.`, ...tellValue(whole)];
+
+  const lines = firstLines(content, recordsMax);
+  const records = lines.map(parse).filter((record) => record !== undefined);
+  if (records.length > 1 && records.length >= 0.9 * lines.length) {
+    return [`JSON lines, ${size}; seen from the first ${formatCount(records.length)}.`, ...tellRecords(records)];
+  }
+  const mended = parse(mend(headOf(content)));
+  if (mended === undefined) return null;
+  return [`JSON, cut short or not valid, ${size}; seen from the beginning.`, ...tellValue(mended)];
+}
+
+function parse(text: string): Json | undefined {
+  try {
+    const value: Json = JSON.parse(text);
+    return value;
+  } catch {
+    // That it is no JSON is the answer.
+    return undefined;
+  }
+}
+
+const nestingMax = 16;
+
+/** The beginning of a JSON text up to the last value that is complete, with what is open closed. */
+function mend(head: string): string {
+  const open: string[] = [];
+  let end = 0;
+  let closing: readonly string[] = [];
+  for (const token of head.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},]/g)) {
+    const [mark] = token;
+    if (mark === "{" || mark === "[") open.push(mark === "{" ? "}" : "]");
+    else if (mark === "}" || mark === "]") open.pop();
+    if (mark.startsWith('"') || mark === "{" || mark === "[" || open.length > nestingMax) continue;
+    end = token.index + (mark === "," ? 0 : 1);
+    closing = open.toReversed();
+  }
+  return head.slice(0, end) + closing.join("");
+}
+
+function tellValue(value: Json): readonly string[] {
+  if (Array.isArray(value)) {
+    const sample = [...value.slice(0, recordsMax / 2), ...value.slice(recordsMax / 2).slice(-recordsMax / 2)];
+    return [`An array of ${plural(value.length, "item")}.`, ...tellRecords(sample)];
+  }
+  if (!isObject(value)) return [`A single value: ${shape(value)}.`];
+  const entries = Object.entries(value);
+  const rest = entries.slice(columnsTold).map(([key]) => name(key));
+  return [
+    `An object with ${plural(entries.length, "key")}.`,
+    ...entries.slice(0, columnsTold).map(([key, inner = null]) => `- ${name(key)}: ${shape(inner)}`),
+    ...(rest.length > 0 ? [list("- more keys", rest, namesTold)] : []),
+  ];
+}
+
+function tellRecords(records: readonly Json[]): readonly string[] {
+  const objects = records.filter(isObject);
+  if (objects.length < records.length / 2) return tellColumns([["values", records.map(cell)]]);
+  const keys = [...new Set(objects.flatMap((record) => Object.keys(record)))];
+  return tellColumns(keys.map((key) => [name(key), objects.map((record) => cell(record[key] ?? null))]));
+}
+
+const name = (key: string): string => (/^[\w.$ -]{1,40}$/.test(key) ? key : quote(key));
+
+function shape(value: Json): string {
+  if (Array.isArray(value)) {
+    const first = value.map(cell).find((item) => item !== "");
+    return `array of ${formatCount(value.length)}${first === undefined ? "" : `, such as ${shown(first)}`}`;
+  }
+  if (typeof value === "string") return `string ${quote(value)}`;
+  return isObject(value) ? `object ${cell(value)}` : value === null ? "null" : `${typeof value} ${cell(value)}`;
+}
+
+/** A value as a table would show it. */
+function cell(value: Json): string {
+  if (value === null) return "";
+  if (Array.isArray(value)) return `[${value.length}]`;
+  if (typeof value !== "object") return String(value);
+  const keys = Object.keys(value);
+  return `{${keys.slice(0, keysTold).map(name).join(", ")}${keys.length > keysTold ? `, … ${keys.length} keys` : ""}}`;
+}
+
+const shown = (text: string): string =>
+  /^[[{]/.test(text) ? cutLine(text, 80, 24) : /^-?[\d.]{1,20}$|^true$|^false$/.test(text) ? text : quote(text);
+
+// ── Tables ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const delimiterNames = { ",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars" } as const;
+type Delimiter = keyof typeof delimiterNames;
+const delimiters: readonly Delimiter[] = [",", "\t", ";", "|"];
+
+export function tellTable(content: string, hint: string | null): readonly string[] | null {
+  const lines = firstLines(content, 24);
+  let [delimiter, width]: [Delimiter, number] = [",", 0];
+  for (const each of hint === "tsv" ? (["\t"] as const) : delimiters) {
+    const fields = evenWidth(lines, each, hint !== null);
+    if (fields > width) [delimiter, width] = [each, fields];
+  }
+  if (width < 2) return null;
+
+  const ends = endsOf(content);
+  const rows = rowsOf(ends ?? content, delimiter).filter((row) => row.length >= width - 1);
+  const [first = []] = rows;
+  const isHeader = first.every((field) => field !== "" && Number.isNaN(Number(field)));
+  const values = isHeader ? rows.slice(1) : rows;
+  const count = plural(countRows(content) - (isHeader ? 1 : 0), "row");
+  const blankLines = content.slice(0, content.search(/\S/)).split("\n").length - 1;
+  const header = isHeader ? `header in L${blankLines + 1}` : "no header";
+  const part = ends === null ? "" : `; ranges from ${formatCount(values.length)} rows at both ends`;
+  return [
+    `Table (${delimiterNames[delimiter]}), ${count}, ${plural(width, "column")}, ${header}${part}.`,
+    ...tellColumns(
+      first.map((field, at) => [isHeader ? name(field) : `column ${at + 1}`, values.map((row) => row[at] ?? "")]),
+    ),
+  ];
+}
+
+/** How many fields the lines have; 0 if they differ, or if it may well be prose. */
+function evenWidth(lines: readonly string[], delimiter: Delimiter, isHinted: boolean): number {
+  const rows = rowsOf(lines.join("\n"), delimiter);
+  // A row may go on behind the last of these lines.
+  const widths = (rows.length > 4 ? rows.slice(0, -1) : rows).map((row) => row.length);
+  const width = widths[0] ?? 0;
+  const even = widths.filter((each) => each === width).length;
+  if (isHinted) return even >= widths.length / 2 ? width : 0;
+  const isProse = delimiter !== "\t" && (width < 3 || lines.some((line) => /[.!?]\s*$/.test(line)));
+  return widths.length >= 3 && even === widths.length && !isProse ? width : 0;
+}
+
+/** The fields of the rows; a quoted field may hold delimiters, doubled quotes and line breaks. */
+function rowsOf(text: string, delimiter: Delimiter): readonly (readonly string[])[] {
+  const field = new RegExp(String.raw`("[^"]*(?:""[^"]*)*"|[^\n${delimiter}]*)([${delimiter}]|\n|$)`, "g");
+  const rows: string[][] = [];
+  let row: string[] = [];
+  for (const [, value = "", end = ""] of text.matchAll(field)) {
+    row.push(value.startsWith('"') ? value.slice(1, -1).replaceAll('""', '"') : value.trim());
+    if (end === delimiter) continue;
+    if (row.length > 1 || row[0] !== "") rows.push(row);
+    row = [];
+  }
+  return rows;
+}
+
+/** Lines that say something and do not end inside quotes. */
+function countRows(content: string): number {
+  let rows = 0;
+  let isQuoted = false;
+  const visit = (line: string): void => {
+    for (let at = line.indexOf('"'); at >= 0; at = line.indexOf('"', at + 1)) isQuoted = !isQuoted;
+    if (!isQuoted && line.trim() !== "") rows++;
+  };
+  eachLine(content, visit, Infinity);
+  return rows;
+}
+
+function tellColumns(columns: readonly (readonly [string, readonly string[]])[]): readonly string[] {
+  const rest = columns.slice(columnsTold).map(([column]) => column);
+  return [
+    ...columns.slice(0, columnsTold).map(([column, values]) => `- ${column}: ${tellRange(values)}`),
+    ...(rest.length > 0 ? [list("- more columns", rest, namesTold)] : []),
+  ];
+}
+
+function tellRange(values: readonly string[]): string {
+  const filled = values.filter((value) => value !== "");
+  if (filled.length === 0) return "empty";
+  const emptyShare = Math.ceil((100 * (values.length - filled.length)) / values.length);
+  const gaps = emptyShare > 0 ? `, ${emptyShare}% empty` : "";
+  const numbers = filled.map((value) => Number(value.replace(/^[$€£]|%$|(?<=\d),(?=\d{3})/g, "")));
+  if (!numbers.some(Number.isNaN)) {
+    const [least, most] = numbers.reduce(
+      ([low, high], number) => [Math.min(low, number), Math.max(high, number)],
+      [Infinity, -Infinity],
+    );
+    return `${least === most ? `always ${least}` : `${least} … ${most}`}${gaps}`;
+  }
+  const distinct = [...new Set(filled)];
+  if (distinct.length > 1 && filled.every((value) => /^\d{4}-\d\d(?:-\d\d|$)/.test(value))) {
+    distinct.sort();
+    return `${cutLine(distinct[0] ?? "", 24)} … ${cutLine(distinct.at(-1) ?? "", 24)}${gaps}`;
+  }
+  if (distinct.length <= distinctTold) return `${distinct.map(shown).join(", ")}${gaps}`;
+  return `${formatCount(distinct.length)} values, such as ${distinct.slice(0, 2).map(shown).join(", ")}${gaps}`;
+}

@@ -1,0 +1,855 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, rmSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { openSqlite } from "../../store/sqlite/store.ts";
+import { makeScratch } from "../../../test/support/scratch.ts";
+import { isObject, messageFromStore, messageToStore } from "../messages/codec.ts";
+import type { HostMessage } from "../messages/codec.ts";
+import { LcmError } from "../base/errors.ts";
+import { ingest } from "./ingest.ts";
+import { inspect } from "../maintenance/inspect.ts";
+import { fileIdsOf, messageForPrompt, moveOut, restoreMessage } from "./large-content.ts";
+import type { MoveOptions } from "./large-content.ts";
+import { messageName } from "../model/types.ts";
+import type { Conversation, Json, Message, Timestamp } from "../model/types.ts";
+import { createLcm } from "../lcm.ts";
+import type { Appendable, Appended, Completion, CompletionRequest, Model, Store } from "../model/store.ts";
+import { resolveSettings } from "../model/settings.ts";
+import { assertPrivate } from "../../../test/support/platform.ts";
+
+const thresholdTokens = 80;
+const words = (count: number, word = "lorem"): string => Array.from({ length: count }, () => word).join(" ");
+/** Well over the threshold, and different for every name. */
+const large = (name: string): string => `${name}: ${words(60)}\n${words(60, "ipsum")}`;
+const picture = (seed: number, bytes = 3_072): string => Buffer.alloc(bytes, `picture ${seed}`).toString("base64");
+
+const toItem = (raw: HostMessage, index: number): Appendable => ({
+  kind: "message",
+  message: messageToStore(raw, { key: `k${index}`, at: new Date(index * 1_000).toISOString() as Timestamp }),
+});
+
+interface Ground {
+  readonly store: Store;
+  readonly filesDir: string;
+  readonly talk: Conversation;
+  /** Stores the messages, and reads them back. */
+  readonly send: (...raws: readonly HostMessage[]) => Promise<readonly Message[]>;
+  readonly sendTo: (talk: Conversation, ...raws: readonly HostMessage[]) => Promise<Appended>;
+}
+
+async function onStore(
+  test: (ground: Ground) => Promise<void>,
+  largeFileTokenThreshold = thresholdTokens,
+): Promise<void> {
+  const folder = makeScratch("large-files");
+  const store = await openSqlite({ path: join(folder, "lcm.db") });
+  try {
+    const talk = await store.open({ sessionId: "talk" });
+    const deps = { store, settings: { largeFileTokenThreshold } };
+    const sendTo: Ground["sendTo"] = async ({ id }, ...raws) => await ingest(deps, id, raws.map(toItem));
+    await test({
+      store,
+      filesDir: join(folder, "lcm-files"),
+      talk,
+      sendTo,
+      async send(...raws) {
+        await sendTo(talk, ...raws);
+        return await store.messages({ conversation: talk.id });
+      },
+    });
+  } finally {
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Stores one message, and shows it as it stands there. It is checked that it reads back as it came. */
+async function stored(ground: Ground, raw: HostMessage): Promise<{ message: Message; shown: HostMessage }> {
+  const [message] = await ground.send(raw);
+  assert.ok(message !== undefined);
+  assert.deepEqual(await restoreMessage(ground.store, message), raw);
+  return { message, shown: messageFromStore(message) };
+}
+
+/** The value at a path of a message. */
+function at(raw: Json, ...path: readonly (string | number)[]): Json | undefined {
+  return path.reduce<Json | undefined>(
+    (value, step) => (Array.isArray(value) ? value[Number(step)] : isObject(value) ? value[step] : undefined),
+    raw,
+  );
+}
+
+function textAt(raw: Json, ...path: readonly (string | number)[]): string {
+  const text = at(raw, ...path);
+  return typeof text === "string" ? text : assert.fail(`there is no text at ${path.join(".")}`);
+}
+
+const reference = /^\[File file_[0-9a-f]{16} · [^\n]*\. Moved out of this message; lcm_describe shows it\.\]/;
+
+describe("what is moved out of a message", () => {
+  it("is nothing of one that is small, which stays the very same", async () => {
+    await onStore(async ({ store, talk }) => {
+      const item = toItem({ role: "user", content: "hello" }, 0);
+      const [left] = await moveOut(store, talk.id, [item], { thresholdTokens });
+      assert.equal(left, item);
+      assert.deepEqual(await store.files(talk.id), []);
+    });
+  });
+
+  it("is the inside of a file block, and the words around it stay", async () => {
+    await onStore(async (ground) => {
+      const inside = `id,name\n1,Ada\n${words(90)}`;
+      const content = `Look at\n<file path='a/report.csv' mime="text/csv">${inside}</file>\nplease <file name="b">small</file>`;
+      const { message, shown } = await stored(ground, { role: "user", content });
+      const [file] = await ground.store.files(ground.talk.id);
+      assert.deepEqual([file?.name, file?.mimeType, file?.encoding], ["a/report.csv", "text/csv", "utf8"]);
+      assert.equal(await ground.store.fileContent(file?.id ?? assert.fail()), inside);
+      const said = textAt(shown, "content");
+      assert.ok(
+        said.startsWith(
+          `Look at\n<file path='a/report.csv' mime="text/csv">[File ${file?.id} · a/report.csv · text/csv · `,
+        ),
+      );
+      assert.ok(said.endsWith(`[End of ${file?.id}]</file>\nplease <file name="b">small</file>`));
+      assert.deepEqual(fileIdsOf([message, message]), [file?.id]);
+    });
+  });
+
+  it("is each of several files in one text, in their order", async () => {
+    await onStore(async (ground) => {
+      const files = ["one", "two", "three"].map((name) => `<file name="${name}">${large(name)}</file>`);
+      const { message } = await stored(ground, {
+        role: "user",
+        content: [{ type: "text", text: files.join(" and ") }],
+      });
+      const names = await Promise.all(message.moved.map(async ({ file }) => (await ground.store.file(file))?.name));
+      assert.deepEqual(names, ["one", "two", "three"]);
+    });
+  });
+
+  for (const [what, content] of Object.entries({
+    "a file block without an end": `<file name="a">${large("a")}`,
+    "a file block in a file block": `<file name="a">${large("a")}<file name="b">${large("b")}</file></file>`,
+    "many small file blocks": Array.from({ length: 40 }, (_, n) => `<file name="${n}">few words</file>`).join(),
+    "a text around a file block that is large itself": `${large("a")}<file name="b">${large("b")}</file>`,
+    "a text with a NUL and a byte order mark": `\ufeff${large("a")}\0`,
+  })) {
+    it(`is the whole text of ${what}`, async () => {
+      await onStore(async (ground) => {
+        const { message, shown } = await stored(ground, { role: "user", content });
+        assert.match(textAt(shown, "content"), reference);
+        assert.deepEqual(
+          message.moved.map(({ path, from }) => [path, from]),
+          [[["content"], 0]],
+        );
+        assert.equal((await ground.store.files(ground.talk.id)).length, 1);
+      });
+    });
+  }
+
+  const places: Readonly<Record<string, readonly [raw: HostMessage, path: readonly (string | number)[]]>> = {
+    "a tool result": [
+      {
+        role: "toolResult",
+        toolCallId: "t",
+        toolName: "read",
+        content: [{ type: "text", text: large("a") }],
+        isError: false,
+      },
+      ["content", 0, "text"],
+    ],
+    "a tool result inside a user message": [
+      {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: large("a") }] }],
+      },
+      ["content", 0, "content", 0, "text"],
+    ],
+    "a tool result as a string": [
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: large("a") }] },
+      ["content", 0, "content"],
+    ],
+    "a tool message": [{ role: "tool", tool_call_id: "t", content: large("a") }, ["content"]],
+    "an argument of a call": [
+      {
+        role: "assistant",
+        content: [
+          { type: "toolCall", id: "t", name: "write", arguments: { path: "a.ts", edits: [{ to: large("a") }] } },
+        ],
+      },
+      ["content", 0, "arguments", "edits", 0, "to"],
+    ],
+    "an input of a call": [
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "so" },
+          { type: "tool_use", id: "t", name: "write", input: { text: large("a") } },
+        ],
+      },
+      ["content", 1, "input", "text"],
+    ],
+    "a block that nobody knows": [
+      { role: "assistant", content: [{ type: "hologram", rays: [{ of: large("a") }] }] },
+      ["content", 0, "rays", 0, "of"],
+    ],
+    "a document of text": [
+      {
+        role: "user",
+        content: [{ type: "document", source: { type: "text", media_type: "text/plain", data: large("a").repeat(8) } }],
+      },
+      ["content", 0, "source", "data"],
+    ],
+    "a message without a content": [{ role: "bashExecution", command: "ls", output: large("a") }, ["output"]],
+    "a bare string among blocks": [{ role: "user", content: [large("a")] }, ["content", 0]],
+    "a field with an odd name": [
+      {
+        role: "assistant",
+        content: [{ type: "odd", ...(JSON.parse(`{"__proto__":${JSON.stringify(large("a"))}}`) as HostMessage) }],
+      },
+      ["content", 0, "__proto__"],
+    ],
+  };
+  for (const [what, [raw, path]] of Object.entries(places)) {
+    it(`is ${what}`, async () => {
+      await onStore(async (ground) => {
+        const { message, shown } = await stored(ground, raw);
+        assert.deepEqual(
+          message.moved.map((each) => each.path),
+          [path],
+        );
+        assert.match(textAt(shown, ...path), reference);
+        assert.ok(message.text.includes("[File file_") || raw["content"] !== undefined);
+      });
+    });
+  }
+
+  it("is the arguments of a call written as JSON, which stay JSON", async () => {
+    await onStore(async (ground) => {
+      const call = {
+        id: "t",
+        type: "function",
+        function: { name: "write", arguments: JSON.stringify({ text: large("a") }) },
+      };
+      const { shown } = await stored(ground, { role: "assistant", content: null, tool_calls: [call] });
+      const left: Json = JSON.parse(textAt(shown, "tool_calls", 0, "function", "arguments"));
+      assert.match(textAt(left, "moved"), reference);
+      assert.deepEqual(
+        (await ground.store.files(ground.talk.id)).map(({ mimeType }) => mimeType),
+        ["application/json"],
+      );
+    });
+  });
+
+  for (const [what, raw] of Object.entries<HostMessage>({
+    reasoning: {
+      role: "assistant",
+      content: [{ type: "thinking", thinking: large("a"), thinkingSignature: large("b") }],
+    },
+    "hidden reasoning": { role: "assistant", content: [{ type: "redacted_thinking", data: picture(1) }] },
+    "reasoning beside the content": { role: "assistant", content: null, reasoning_content: large("a"), said: "x" },
+    "a file block with half a character": { role: "user", content: `<file name="a">${large("a")}\ud83d</file>` },
+    "half a character": { role: "user", content: `${large("a")}\ud83d` },
+    "ids and names": {
+      role: "assistant",
+      content: [{ type: "toolCall", id: large("a"), name: large("b"), arguments: {} }],
+    },
+    "details beside the content": { role: "toolResult", toolCallId: "t", content: [], details: { diff: large("a") } },
+    "a text at the threshold": { role: "user", content: words(8) },
+  })) {
+    it(`is not: ${what}`, async () => {
+      await onStore(async (ground) => {
+        const { message, shown } = await stored(ground, raw);
+        assert.deepEqual(message.moved, []);
+        assert.deepEqual(shown, raw);
+      });
+    });
+  }
+
+  it("does not hold up many openings without an end", async () => {
+    await onStore(async (ground) => {
+      await stored(ground, { role: "user", content: `<file name="a">`.repeat(20_000) });
+    });
+  });
+});
+
+describe("a picture moved out of a message", () => {
+  const shapes: Readonly<Record<string, (data: string) => Json>> = {
+    "as hosts write it": (data) => ({ type: "image", data, mimeType: "image/png" }),
+    "as Anthropic writes it": (data) => ({ type: "image", source: { type: "base64", media_type: "image/png", data } }),
+    "as OpenAI writes it": (data) => ({ type: "image_url", image_url: { url: `data:image/png;base64,${data}` } }),
+    "as a document": (data) => ({
+      type: "document",
+      title: "a.pdf",
+      source: { type: "base64", media_type: "application/pdf", data },
+    }),
+    "as a file": (data) => ({
+      type: "file",
+      file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` },
+    }),
+    "as sound": (data) => ({ type: "input_audio", input_audio: { data, format: "wav" } }),
+  };
+  for (const [what, shape] of Object.entries(shapes)) {
+    it(`${what} lies there as bytes, costs the same tokens, and is back in a prompt`, async () => {
+      await onStore(async (ground) => {
+        const data = picture(1);
+        const raw = { role: "user", content: [{ type: "text", text: "what is this?" }, shape(data)] };
+        const { message, shown } = await stored(ground, raw);
+        const [file] = await ground.store.files(ground.talk.id);
+        assert.deepEqual([file?.encoding, file?.bytes, file?.exploration], ["base64", 3_072, null]);
+        assert.deepEqual(readFileSync(join(ground.filesDir, file?.storageUri ?? "")), Buffer.from(data, "base64"));
+        assert.ok(JSON.stringify(shown).length < 400);
+        assert.equal(message.tokens, messageToStore(raw, { key: "k", at: message.at }).tokens);
+        assert.equal(message.parts[1]?.type, "file");
+        assert.deepEqual(await messageForPrompt(ground.store, message), raw);
+      });
+    });
+  }
+
+  it("inside the result of a tool counts as one too", async () => {
+    await onStore(async (ground) => {
+      const content = [
+        { type: "text", text: "done" },
+        { type: "image", source: { type: "base64", media_type: "image/png", data: picture(1) } },
+      ];
+      const raw = { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content }] };
+      const { message } = await stored(ground, raw);
+      assert.equal(message.moved.length, 1);
+      assert.ok(message.tokens > 1_600);
+      assert.equal(message.tokens, messageToStore(raw, { key: "k", at: message.at }).tokens);
+      assert.deepEqual(await messageForPrompt(ground.store, message), raw);
+    });
+  });
+
+  it("stays a reference in a prompt where no model would see it as a picture, and costs its words", async () => {
+    await onStore(async (ground) => {
+      const held = { type: "image", data: picture(1), mimeType: "image/png" };
+      const { message, shown } = await stored(ground, { role: "user", content: [{ type: "hologram", held }] });
+      assert.equal(message.moved.length, 1);
+      assert.ok(message.tokens < 200);
+      assert.doesNotMatch(message.text, /lines?\b/, "bytes have none");
+      assert.deepEqual(await messageForPrompt(ground.store, message), shown);
+    });
+  });
+
+  it("is back in a prompt while texts beside it stay references", async () => {
+    await onStore(async (ground) => {
+      const raw = {
+        role: "user",
+        content: [
+          { type: "text", text: large("a") },
+          { type: "image", data: picture(1), mimeType: "image/png" },
+        ],
+      };
+      const { message, shown } = await stored(ground, raw);
+      assert.deepEqual(await messageForPrompt(ground.store, message), {
+        ...raw,
+        content: [at(shown, "content", 0), raw.content[1]],
+      });
+    });
+  });
+
+  for (const [what, data] of Object.entries({
+    "is small": picture(1, 3_000),
+    "is not base64": "[not base64] ".repeat(400),
+    "has line breaks": `${picture(1).slice(0, 76)}\n${picture(1).slice(76)}`,
+    "has bits left over": `${picture(1, 3_073).slice(0, -3)}B==`,
+    "lacks its padding": picture(1, 3_073).replace(/=+$/, ""),
+    "is written for addresses": picture(1).replace(/.$/, "_"),
+  })) {
+    it(`is left alone if it ${what}`, async () => {
+      await onStore(async (ground) => {
+        const { message } = await stored(ground, {
+          role: "user",
+          content: [{ type: "image", data, mimeType: "image/png" }],
+        });
+        assert.deepEqual(message.moved, []);
+      });
+    });
+  }
+
+  it("in the argument of a call is a text: no model sees it as a picture", async () => {
+    await onStore(async (ground) => {
+      const input = { shot: { type: "image", data: picture(1), mimeType: "image/png" } };
+      const { message } = await stored(ground, {
+        role: "assistant",
+        content: [{ type: "tool_use", id: "t", name: "x", input }],
+      });
+      assert.equal((await ground.store.file(message.moved[0]?.file ?? assert.fail()))?.encoding, "utf8");
+      assert.deepEqual(await messageForPrompt(ground.store, message), messageFromStore(message));
+    });
+  });
+});
+
+describe("a message whose file is lost", () => {
+  it("is not read back, and the file is named", async () => {
+    await onStore(async ({ store, send, filesDir }) => {
+      const [message] = await send({ role: "user", content: large("a") });
+      rmSync(filesDir, { recursive: true });
+      await assert.rejects(restoreMessage(store, message ?? assert.fail()), (error) => {
+        assert.ok(error instanceof LcmError);
+        assert.equal(error.code, "unavailable");
+        assert.ok(error.message.includes(message?.moved[0]?.file ?? "?"));
+        return true;
+      });
+    });
+  });
+
+  it("or cut is not read back either, the doctor names the file, and the same content again makes it whole", async () => {
+    await onStore(async ({ store, send, filesDir }) => {
+      const raw = { role: "user", content: large("a") };
+      const [message = assert.fail()] = await send(raw);
+      const [moved = assert.fail()] = message.moved;
+      const file = (await store.file(moved.file)) ?? assert.fail();
+      truncateSync(join(filesDir, file.storageUri), 100);
+      await assert.rejects(restoreMessage(store, message), {
+        code: "unavailable",
+        message: /file_\w+ was cut or altered/,
+      });
+      const found = await inspect(store, null);
+      assert.deepEqual(
+        found.map(({ code, subject }) => [code, subject]),
+        [
+          ["altered_file", moved.file],
+          ["unreadable_message", messageName(message.id)],
+        ],
+      );
+      const { conversation, name, mimeType, encoding, exploration } = file;
+      await store.saveFile({ conversation, name, mimeType, encoding, exploration, content: raw.content });
+      assert.deepEqual(await restoreMessage(store, message), raw);
+    });
+  });
+
+  it("is still fit for a prompt, with words in place of a picture", async () => {
+    await onStore(async ({ store, send, filesDir }) => {
+      const image = { type: "image", source: { type: "base64", media_type: "image/png", data: picture(1) } };
+      const result = { type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "done" }, image] };
+      const messages = await send({ role: "user", content: [image] }, { role: "user", content: [result] });
+      rmSync(filesDir, { recursive: true });
+      const [own, nested] = await Promise.all(messages.map(async (message) => await messageForPrompt(store, message)));
+      const text = textAt(own ?? null, "content", 0, "text");
+      assert.match(text, reference);
+      assert.deepEqual(own, { role: "user", content: [{ type: "text", text }] });
+      assert.deepEqual(at(nested ?? null, "content", 0), {
+        ...result,
+        content: [result.content[0], { type: "text", text }],
+      });
+    });
+  });
+
+  it("is still fit for a prompt also where the row of the file is lost", async () => {
+    await onStore(async ({ store, filesDir, send }) => {
+      const image = { type: "image", data: picture(1), mimeType: "image/png" };
+      const [message = assert.fail("it is stored")] = await send({ role: "user", content: [image] });
+      assert.equal(message.moved.length, 1);
+      const db = new DatabaseSync(join(filesDir, "..", "lcm.db"), { enableForeignKeyConstraints: false });
+      db.exec("DELETE FROM large_files");
+      db.close();
+      const shown = await messageForPrompt(store, message);
+      const text = textAt(shown, "content", 0, "text");
+      assert.match(text, reference);
+      assert.deepEqual(shown, { role: "user", content: [{ type: "text", text }] });
+    });
+  });
+
+  it("or whose reference is not where it should be, is called damaged", async () => {
+    await onStore(async ({ store, send }) => {
+      const [message] = await send({ role: "user", content: large("a") });
+      assert.ok(message !== undefined);
+      const [moved] = message.moved;
+      for (const wrong of [{ from: 40 }, { path: ["content", 0] }, { path: ["elsewhere"] }]) {
+        const damaged = { ...message, moved: [{ ...(moved ?? assert.fail()), ...wrong }] };
+        await assert.rejects(
+          restoreMessage(store, damaged),
+          (error) => error instanceof LcmError && error.code === "corrupt",
+        );
+      }
+    });
+  });
+});
+
+describe("a model that describes large files", () => {
+  const describing = async (
+    ground: Ground,
+    answer: Completion | null,
+  ): Promise<{ readonly text: string; readonly asked: readonly CompletionRequest[] }> => {
+    const asked: CompletionRequest[] = [];
+    const model: Model = {
+      provider: "scripted",
+      name: "one",
+      async complete(request) {
+        asked.push(request);
+        return answer ?? (await new Promise<never>(() => undefined));
+      },
+    };
+    const clock = { now: () => "2026-11-15T00:00:00.000Z" as Timestamp };
+    const settings = resolveSettings({ env: {}, config: { largeFileTokenThreshold: 80 } }).values;
+    const lcm = createLcm({
+      store: ground.store,
+      clock,
+      settings,
+      model,
+      describeFilesUntil: () => AbortSignal.timeout(50),
+    });
+    for (let replay = 0; replay < 2; replay++)
+      await lcm.ingest(ground.talk.id, [toItem({ role: "user", content: large("a") }, 1)]);
+    const [message] = await ground.store.messages({ conversation: ground.talk.id });
+    return { text: message?.text ?? "", asked };
+  };
+
+  it("is asked once for a new file, and its words stand in the reference; the call is a row", async () => {
+    await onStore(async (ground) => {
+      const told = {
+        kind: "text",
+        text: "<think>hm</think>A list of Latin words.",
+        finish: "stop",
+        inputTokens: 5,
+        outputTokens: 6,
+      } as const;
+      const { text, asked } = await describing(ground, told);
+      assert.equal(asked.length, 1);
+      assert.ok(asked[0]?.purpose === "file" && asked[0].prompt.includes("lorem lorem"));
+      assert.match(text, /\nA list of Latin words\.\n/);
+      assert.match(text, /^\[File file_\w{16} · .* · 2 lines\. Moved out of this message/m);
+      assert.equal((await ground.store.usageSince("2026-01-01T00:00:00.000Z" as Timestamp)).calls, 1);
+    });
+  });
+
+  it("may hang and not listen: then what came in is stored all the same, in time", async () => {
+    await onStore(async (ground) => {
+      const { text, asked } = await describing(ground, null);
+      assert.equal(asked.length, 1);
+      assert.match(text, /Text, 2 lines/);
+    });
+  });
+
+  it("may refuse: then the file is described without it", async () => {
+    await onStore(async (ground) => {
+      const { text } = await describing(ground, { kind: "refused", refusal: "overloaded", message: "later" });
+      assert.match(text, /Text, 2 lines/);
+    });
+  });
+});
+
+describe("what a user writes around a paste", () => {
+  const paste = Array.from(
+    { length: 900 },
+    (_, line) => `2026-11-15 10:00:${line % 60} INFO worker ${line} is well`,
+  ).join("\n");
+  const [before, behind] = ["Please tell me why the PAPAYA box is slow:", "But never restart it!"];
+
+  it("stays in the message; the paste alone is moved", async () => {
+    const text = `${before}\n${paste}\n${behind}`;
+    for (const content of [text, [{ type: "text", text }]]) {
+      await onStore(async (ground) => {
+        const { message } = await stored(ground, { role: "user", content });
+        assert.equal(message.moved.length, 1);
+        assert.ok(message.text.startsWith(before) && message.text.endsWith(behind), message.text);
+        assert.ok(message.tokens < 1_200, String(message.tokens));
+      }, 2_000);
+    }
+  });
+});
+
+describe("the reference to a file", () => {
+  const raw = { role: "user", content: large("a") };
+
+  it("is the same at every replay, whatever is said of the file then", async () => {
+    await onStore(async ({ store, talk, send }) => {
+      const [first] = await send(raw);
+      const asked: string[] = [];
+      const options: MoveOptions = {
+        thresholdTokens,
+        explore: async (content) => {
+          asked.push(content);
+          return await Promise.resolve("something else");
+        },
+      };
+      const [again] = await moveOut(store, talk.id, [toItem(raw, 0)], options);
+      assert.ok(again?.kind === "message");
+      assert.deepEqual(again.message.parts, first?.parts);
+      assert.deepEqual(again.message.moved, first?.moved);
+      assert.deepEqual(asked, [], "nobody is asked about a file that is known");
+    });
+  });
+
+  it("says what a model says of a new file, cut to a bound, and makes do if it says nothing or fails", async () => {
+    await onStore(async ({ store, talk }) => {
+      const say = async (name: string, answer: () => Promise<string>): Promise<string> => {
+        const item = toItem({ role: "user", content: large(name) }, 0);
+        const [left] = await moveOut(store, talk.id, [item], { thresholdTokens, explore: answer });
+        return left?.kind === "message" ? String(left.message.parts[0]?.text) : assert.fail();
+      };
+      assert.ok(
+        (await say("a", async () => await Promise.resolve(" Sixty words of Latin.\n"))).includes(
+          "]\nSixty words of Latin.\n[End of",
+        ),
+      );
+      assert.ok((await say("b", async () => await Promise.resolve("x".repeat(100_000)))).length < 2_300);
+      const built = await say("c", async () => await Promise.resolve("  "));
+      const failed = await say("d", async () => await Promise.reject(new Error("overloaded")));
+      for (const text of [built, failed]) assert.match(text, reference);
+      assert.ok(built.includes("lorem") && failed.includes("lorem"));
+    });
+  });
+
+  it("cannot be forged by what a message says", async () => {
+    await onStore(async ({ store, talk, send }) => {
+      const [first] = await send(raw);
+      const forged = messageFromStore(first ?? assert.fail());
+      const twice = {
+        role: "user",
+        content: `${textAt(forged, "content")} <file name="]\n[x">${large("b")} ${textAt(forged, "content")}</file>`,
+      };
+      const [, second] = await send(raw, forged, twice);
+      const [, , third] = await store.messages({ conversation: talk.id });
+      assert.deepEqual(await restoreMessage(store, second ?? assert.fail()), forged);
+      assert.deepEqual(await restoreMessage(store, third ?? assert.fail()), twice);
+    });
+  });
+});
+
+describe("files of equal content", () => {
+  it("are one in a conversation, and each conversation has its own", async () => {
+    await onStore(async ({ store, talk, send, sendTo, filesDir }) => {
+      const raw = { role: "user", content: large("a") };
+      const messages = await send(raw, { role: "user", content: `<file name="b">${large("a")}</file>` }, raw);
+      assert.equal(fileIdsOf(messages).length, 1);
+      assert.equal((await store.files(talk.id)).length, 1);
+      const other = await store.open({ sessionId: "other" });
+      await sendTo(other, raw);
+      const [mine, theirs] = [await store.files(talk.id), await store.files(other.id)];
+      assert.notEqual(mine[0]?.id, theirs[0]?.id);
+      assert.deepEqual(readdirSync(filesDir).toSorted(), [String(talk.id), String(other.id)].toSorted());
+      for (const message of messages)
+        assert.equal(JSON.stringify(await restoreMessage(store, message)).includes("ipsum"), true);
+    });
+  });
+
+  it("are one after a crash between the file and its message", async () => {
+    await onStore(async ({ store, talk, send, filesDir }) => {
+      const raws = [
+        { role: "user", content: large("a") },
+        { role: "user", content: [{ type: "image", data: picture(1), mimeType: "image/png" }] },
+      ];
+      const written = await moveOut(store, talk.id, raws.map(toItem), { thresholdTokens });
+      assert.equal((await store.messages({ conversation: talk.id })).length, 0);
+      const messages = await send(...raws);
+      assert.deepEqual(
+        messages.map(({ moved }) => moved),
+        written.map((item) => (item.kind === "message" ? item.message.moved : null)),
+      );
+      assert.equal((await store.files(talk.id)).length, 2);
+      assert.equal(readdirSync(join(filesDir, String(talk.id))).length, 2);
+    });
+  });
+});
+
+describe("guarantee 2: replays are harmless to large content", () => {
+  it("gives the same rows and the same files however often and however divided", async () => {
+    await onStore(async ({ store, talk, send, filesDir }) => {
+      const raws = ["a", "b", "a", "c"].map((name) => ({
+        role: "user",
+        content: `${name} <file>${large(name)}</file>`,
+      }));
+      const first = await send(...raws);
+      const files = await store.files(talk.id);
+      const items = raws.map(toItem);
+      const deps = { store, settings: { largeFileTokenThreshold: thresholdTokens } };
+      for (const part of [items, items.slice(1), items.slice(0, 2), items.toReversed()]) {
+        const { messages, differing } = await ingest(deps, talk.id, part);
+        assert.deepEqual([messages, differing], [[], []]);
+      }
+      assert.deepEqual(await store.messages({ conversation: talk.id }), first);
+      assert.deepEqual(await store.files(talk.id), files);
+      assert.equal(readdirSync(join(filesDir, String(talk.id))).length, 3);
+    });
+  });
+
+  it("knows a message again that was stored before anything was moved out of it", async () => {
+    await onStore(async ({ store, talk, sendTo }) => {
+      const raw = { role: "user", content: large("a") };
+      await store.append(talk.id, [toItem(raw, 0)]);
+      assert.deepEqual((await sendTo(talk, raw)).differing, []);
+      assert.deepEqual((await sendTo(talk, { role: "user", content: large("b") })).differing, ["k0"]);
+      const [message] = await store.messages({ conversation: talk.id });
+      assert.deepEqual(await restoreMessage(store, message ?? assert.fail()), raw);
+    });
+  });
+});
+
+describe("guarantee 4: messages with large content read back exactly as they came", () => {
+  const anyUnits = fc
+    .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 8 })
+    .map((units) => String.fromCharCode(...units));
+  const longText = fc
+    .tuple(anyUnits, fc.integer({ min: 0, max: 80 }), fc.string())
+    .map(([a, count, b]) => `${a}${words(count)}${b}`);
+  const tag = fc.constantFrom(
+    '<file name="a.json" mime="application/json">',
+    "<file path='../x'>",
+    "<file>",
+    "<file ",
+    "</file>",
+  );
+  const withFiles = fc.array(fc.oneof(tag, longText), { maxLength: 8 }).map((pieces) => pieces.join(""));
+  const files = fc
+    .array(longText, { minLength: 1, maxLength: 3 })
+    .map((insides) => insides.map((inside) => `<file>${inside}</file>`).join(" "));
+  const text = fc.oneof(fc.string(), longText, withFiles, files);
+  const data = fc.oneof(
+    fc.tuple(fc.integer({ min: 3_060, max: 3_100 }), fc.integer()).map(([bytes, seed]) => picture(seed, bytes)),
+    fc
+      .tuple(fc.integer({ min: 4_090, max: 4_110 }), fc.constantFrom("A", "B", "=", "_"))
+      .map(([count, unit]) => `${"A".repeat(count)}${unit}`),
+    text,
+  );
+  const id = fc.constantFrom("t1", "t2");
+  const args = fc.dictionary(
+    fc.constantFrom("path", "text", "id", "__proto__", "0"),
+    fc.oneof(text, fc.array(text, { maxLength: 2 }), fc.integer()),
+    { maxKeys: 3, noNullPrototype: true },
+  );
+  const textBlock = text.map((said) => ({ type: "text", text: said }));
+  const odd = fc.oneof(
+    fc.jsonValue(),
+    fc.tuple(fc.constantFrom("hologram", "my_file", "tool_call"), args).map(([type, more]) => ({ type, ...more })),
+  );
+
+  const pi = fc.oneof(
+    textBlock,
+    text.map((thinking) => ({ type: "thinking", thinking, thinkingSignature: "c2ln" })),
+    fc.tuple(id, args).map(([call, more]) => ({ type: "toolCall", id: call, name: "write", arguments: more })),
+    data.map((bytes) => ({ type: "image", data: bytes, mimeType: "image/png" })),
+    odd,
+  );
+  const media = data.map((bytes) => ({
+    type: "image",
+    source: { type: "base64", media_type: "image/png", data: bytes },
+  }));
+  const anthropic = fc.oneof(
+    textBlock,
+    media,
+    data.map((bytes) => ({
+      type: "document",
+      source: { type: "text", media_type: "text/plain", data: bytes },
+      title: "a",
+    })),
+    fc.tuple(id, args).map(([call, input]) => ({ type: "tool_use", id: call, name: "bash", input })),
+    fc
+      .tuple(id, fc.oneof(text, fc.array(fc.oneof(textBlock, media), { maxLength: 3 })))
+      .map(([call, content]) => ({ type: "tool_result", tool_use_id: call, content })),
+    odd,
+  );
+  const openai = fc.oneof(
+    textBlock,
+    data.map((bytes) => ({ type: "image_url", image_url: { url: `data:image/png;base64,${bytes}` } })),
+    odd,
+  );
+  const calls = fc.array(
+    fc
+      .tuple(id, text)
+      .map(([call, said]) => ({ id: call, type: "function", function: { name: "x", arguments: said } })),
+    { maxLength: 2 },
+  );
+  const blocks = (block: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
+    fc.oneof(text, fc.array(block, { maxLength: 4 }));
+  const message = fc.oneof(
+    fc.record({
+      role: fc.constantFrom("user", "assistant"),
+      content: blocks(pi),
+      timestamp: fc.integer({ min: 0, max: 2_000_000_000_000 }),
+    }),
+    fc.record({
+      role: fc.constant("toolResult"),
+      toolCallId: id,
+      toolName: fc.constant("read"),
+      content: blocks(pi),
+      details: fc.jsonValue(),
+      isError: fc.boolean(),
+    }),
+    fc.record({ role: fc.constantFrom("user", "assistant"), content: blocks(anthropic) }),
+    fc.record({
+      role: fc.constantFrom("user", "assistant", "system"),
+      content: fc.oneof(blocks(openai), fc.constant(null)),
+      tool_calls: calls,
+    }),
+    fc.record({ role: fc.constant("tool"), tool_call_id: id, content: text }),
+    fc.record(
+      { content: fc.oneof(fc.jsonValue(), blocks(odd)), role: fc.constantFrom("user", "custom"), output: text },
+      { requiredKeys: ["role"] },
+    ),
+  );
+
+  it("whatever the dialect, the place and the letters; a replay changes nothing", async () => {
+    await onStore(async ({ store, sendTo }) => {
+      let moved = 0;
+      let number = 0;
+      await fc.assert(
+        fc.asyncProperty(fc.array(message, { minLength: 1, maxLength: 4 }), async (drawn) => {
+          const raws = JSON.parse(JSON.stringify(drawn)) as readonly HostMessage[];
+          const talk = await store.open({ sessionId: `run ${number++}` });
+          await sendTo(talk, ...raws);
+          const messages = await store.messages({ conversation: talk.id });
+          for (const [index, came] of raws.entries()) {
+            const restored = await restoreMessage(store, messages[index] ?? assert.fail());
+            assert.deepEqual(restored, came);
+            assert.equal(JSON.stringify(restored), JSON.stringify(came));
+          }
+          const files = await store.files(talk.id);
+          assert.deepEqual(fileIdsOf(messages).toSorted(), files.map((file) => file.id).toSorted());
+          const again = await sendTo(talk, ...raws);
+          assert.deepEqual([again.messages, again.differing], [[], []]);
+          assert.deepEqual(await store.files(talk.id), files);
+          moved += files.length;
+        }),
+        { numRuns: 200 },
+      );
+      assert.ok(moved > 100, `only ${moved} files were made of 200 conversations`);
+    }, 20);
+  });
+});
+
+describe("guarantee 26: files stay inside their folder, private to the user", () => {
+  it("wherever a name points, it is only shown", async () => {
+    await onStore(async ({ store, talk, send, filesDir }) => {
+      const names = [
+        "../../etc/passwd",
+        "/etc/shadow",
+        "a\\..\\..\\b.txt",
+        "file:///tmp/x",
+        "..",
+        "",
+        "a/b/../../../c.csv",
+        "x".repeat(150),
+      ];
+      await send(...names.map((name) => ({ role: "user", content: `<file name="${name}">${large(name)}</file>` })));
+      const files = await store.files(talk.id);
+      assert.deepEqual(new Set(files.map(({ name }) => name)), new Set(names));
+      for (const file of files) {
+        assert.match(file.storageUri, new RegExp(`^${talk.id}/${file.id}\\.[a-z0-9]{1,8}$`));
+        assertPrivate(join(filesDir, file.storageUri));
+      }
+      assert.deepEqual(readdirSync(filesDir), [String(talk.id)]);
+      assertPrivate(join(filesDir, String(talk.id)), 0o700);
+      const shown = await store.messages({ conversation: talk.id });
+      assert.ok(shown[0]?.text.includes("· ../../etc/passwd ·"));
+      for (const { text, tokens } of shown) assert.ok(tokens < 1_000 && !/· x{80}/.test(text), "a long name is cut");
+    });
+  });
+
+  it("an id that is a path reads nothing", async () => {
+    await onStore(async ({ store, send }) => {
+      const [message] = await send({ role: "user", content: large("a") });
+      const [moved] = message?.moved ?? [];
+      const foreign = {
+        ...(message ?? assert.fail()),
+        moved: [{ ...(moved ?? assert.fail()), file: "file_../../lcm.db" as const }],
+      };
+      await assert.rejects(restoreMessage(store, foreign), LcmError);
+    });
+  });
+});

@@ -1,0 +1,278 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { openSqlite } from "../../store/sqlite/store.ts";
+import { makeScratch } from "../../../test/support/scratch.ts";
+import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
+import { createLcm } from "../lcm.ts";
+import type { Lcm } from "../lcm.ts";
+import type { Conversation, ConversationId, Timestamp } from "../model/types.ts";
+import type { Store } from "../model/store.ts";
+import { choose } from "./prune.ts";
+
+const at = (text: string): Timestamp => text as Timestamp;
+const day = (number: number): Timestamp => at(`2026-01-${String(number).padStart(2, "0")}T12:00:00.000Z`);
+
+const talk = (id: number, more: Partial<Conversation> = {}): Conversation => ({
+  id: id as ConversationId,
+  sessionId: `session-${id}`,
+  sessionKey: `agent:main:${id}`,
+  agentId: "main",
+  active: false,
+  hidden: false,
+  title: null,
+  createdAt: day(1),
+  updatedAt: day(20),
+  lastMessageAt: day(id),
+  totals: {
+    messages: 1,
+    messageTokens: 1,
+    summaries: 0,
+    contextItems: 1,
+    contextTokens: 1,
+    contextMessages: 1,
+    contextMessageTokens: 1,
+  },
+  revision: 1,
+  hostCursor: null,
+  forgets: 0,
+  caughtUp: 0,
+  promptBudget: null,
+  ...more,
+});
+
+const idsOf = (chosen: readonly Conversation[]): readonly number[] => chosen.map(({ id }) => id);
+
+describe("choosing what goes", () => {
+  const cron = talk(3, { sessionKey: "agent:main:cron:daily", hidden: true });
+  const nameless = talk(5, { sessionKey: null, sessionId: "cron-import" });
+  const empty = talk(7, { lastMessageAt: null, updatedAt: day(2) });
+  const all = [talk(9), nameless, cron, empty];
+
+  it("takes those in which nothing was said since, longest silent first; one without messages by its last write", () => {
+    assert.deepEqual(idsOf(choose(all, { olderThan: day(5) })), [7, 3]);
+    assert.deepEqual(idsOf(choose(all, { olderThan: at("2026-01-05T12:00:00.001Z") })), [7, 3, 5]);
+  });
+
+  it("counts silence, not numbers: the one opened first may have been heard last", () => {
+    const [heardLast, heardFirst] = [talk(1, { lastMessageAt: day(9) }), talk(2)];
+    assert.deepEqual(idsOf(choose([heardLast, heardFirst], { pattern: "*" })), [2, 1]);
+    assert.deepEqual(idsOf(choose([heardFirst, heardLast], { pattern: "*" })), [2, 1]);
+    const together = [talk(4, { lastMessageAt: day(1) }), talk(1)];
+    assert.deepEqual(idsOf(choose(together, { pattern: "*" })), [1, 4]);
+  });
+
+  it("takes those whose session key or id is like a pattern", () => {
+    assert.deepEqual(idsOf(choose(all, { pattern: "agent:*:cron:*" })), [3]);
+    assert.deepEqual(idsOf(choose(all, { pattern: "cron-*" })), [5]);
+    assert.deepEqual(idsOf(choose(all, { pattern: "session-9" })), [9]);
+    assert.deepEqual(idsOf(choose(all, { pattern: "agent" })), []);
+    assert.deepEqual(idsOf(choose(all, { pattern: "agent.main.9" })), [], "only * stands for something else");
+  });
+
+  it("takes those that are named, and hidden ones", () => {
+    assert.deepEqual(idsOf(choose(all, { conversations: [9 as ConversationId] })), [9]);
+    assert.deepEqual(idsOf(choose(all, { hidden: true })), [3]);
+  });
+
+  it("takes what meets all that is asked", () => {
+    assert.deepEqual(idsOf(choose(all, { olderThan: day(8), pattern: "agent:*", hidden: true })), [3]);
+    assert.deepEqual(idsOf(choose(all, { olderThan: day(3), hidden: true })), []);
+  });
+
+  it("takes nothing where nothing is asked, and says so", () => {
+    assert.throws(() => choose(all, {}), { code: "invalid" });
+    assert.throws(() => choose(all, { hidden: false }), { code: "invalid" });
+  });
+});
+
+// ── On a real store ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface World {
+  readonly lcm: Lcm;
+  readonly store: Store;
+  readonly folder: string;
+  readonly ids: readonly ConversationId[];
+}
+
+/** Three conversations; the second is the host's, and the third carries nothing. */
+const onWorld =
+  (test: (world: World) => Promise<void>, meddle: (store: Store) => Store = (store) => store) =>
+  async () => {
+    const folder = makeScratch("prune");
+    const store = meddle(await openSqlite({ path: join(folder, "lcm.db") }));
+    const lcm = createLcm({ store, clock: { now: () => day(28) } });
+    const ids: ConversationId[] = [];
+    for (const name of ["one", "two", "three"]) {
+      const { id } = await store.open({ sessionId: name, sessionKey: `agent:main:${name}` });
+      ids.push(id);
+      const cursor = name === "two" ? { hostCursor: "1" } : {};
+      await store.append(id, [toAppendable(createHost(name).says(user(`hello from ${name}`)))], cursor);
+    }
+    try {
+      await test({ lcm, store, folder, ids });
+    } finally {
+      await lcm.close();
+    }
+  };
+
+const everything = { pattern: "agent:*" } as const;
+
+describe("a plan to prune", () => {
+  it(
+    "tells of each what it is and takes, and what it all comes to",
+    onWorld(async ({ lcm, ids }) => {
+      const { conversations, totals } = await lcm.planPrune(everything);
+      assert.deepEqual(
+        conversations.map(({ conversation, messages, active }) => [conversation, messages, active]),
+        ids.map((id) => [id, 1, true]),
+      );
+      assert.ok(conversations.every(({ bytes }) => bytes > 0));
+      assert.deepEqual([totals.conversations, totals.messages], [3, 3]);
+      assert.equal(
+        totals.bytes,
+        conversations.reduce((sum, { bytes }) => sum + bytes, 0),
+      );
+    }),
+  );
+
+  it(
+    "warns where the host would store it again, and where a carried summary would lead nowhere",
+    onWorld(async ({ lcm, store, ids }) => {
+      const [one, two] = ids;
+      assert.ok(one !== undefined && two !== undefined);
+      const session = { sessionId: "one", sessionKey: "agent:main:one" };
+      await store.append(one, [toAppendable(createHost("more").says(user("and a longer word with it")))]);
+      const made = { text: "s", tokens: 1, level: "normal", model: null, previousContext: null, fileIds: [] } as const;
+      assert.equal((await store.fold(one, await store.context(one), made)).kind, "written");
+      const next = await store.openSegment(session, { carryDepth: 0 });
+      const { conversations } = await lcm.planPrune({ conversations: [one, two] });
+      assert.deepEqual(
+        conversations.map(({ conversation, warnings }) => [conversation, warnings]),
+        [
+          [one, [`conversation ${next.id} carries summaries of it: they stay, and can no longer be expanded`]],
+          [two, ["the host still has this session: it stores it again, from the start, when it next opens it"]],
+        ],
+      );
+      const both = await lcm.planPrune({ conversations: [one, next.id] });
+      assert.ok(
+        both.conversations.every(({ warnings }) => warnings.length === 0),
+        "what goes too needs no expanding",
+      );
+    }),
+  );
+});
+
+describe("pruning", () => {
+  it(
+    "archives what goes, then deletes it, and lcm brings it back",
+    onWorld(async ({ lcm, store, folder, ids }) => {
+      const [one] = ids;
+      assert.ok(one !== undefined);
+      const request = { conversations: [one] };
+      const told: string[] = [];
+      const result = await lcm.prune(request, await lcm.planPrune(request), {
+        archive: join(folder, "old.db"),
+        beforeDeleting: async () => {
+          assert.notEqual(await store.conversation(one), null);
+          told.push("before");
+        },
+      });
+      assert.deepEqual(told, ["before"]);
+      assert.equal(result?.archive?.path, join(folder, "old.db"));
+      assert.equal(await store.conversation(one), null);
+      await store.merge(join(folder, "old.db"));
+      assert.equal((await store.messages({ conversation: one }))[0]?.text, "hello from one");
+    }),
+  );
+
+  it(
+    "leaves everything where it is if the archive cannot be written",
+    onWorld(async ({ lcm, store, folder }) => {
+      const options = {
+        archive: join(folder, "lcm.db"),
+        beforeDeleting: () => assert.fail("nothing is to be deleted"),
+      };
+      await assert.rejects(lcm.prune(everything, await lcm.planPrune(everything), options), { code: "conflict" });
+      assert.equal((await store.conversations()).length, 3);
+    }),
+  );
+});
+
+describe("guarantee 28, prune part: it can run while the host is writing", () => {
+  /** Somebody says something in a conversation whenever it is about to be archived, or to go. */
+  const meddling =
+    (method: "archive" | "remove", times: number, say: string) =>
+    (store: Store): Store => {
+      let left = times;
+      const host = createHost("meddler");
+      return {
+        ...store,
+        [method]: async (...args: never[]) => {
+          const [conversation] = await store.conversations({ sessionId: say });
+          if (left-- > 0 && conversation !== undefined)
+            await store.append(conversation.id, [toAppendable(host.says(user(`meanwhile ${left}`)))]);
+          return await Reflect.apply(store[method], store, args);
+        },
+      };
+    };
+
+  for (const method of ["archive", "remove"] as const) {
+    it(
+      `what is written before ${method} is planned again, and is in the archive that stays`,
+      onWorld(
+        async ({ lcm, store, folder }) => {
+          const plans: number[] = [];
+          let begun = 0;
+          const result = await lcm.prune(everything, await lcm.planPrune(everything), {
+            archive: join(folder, "old.db"),
+            beforeDeleting: async () => void (begun += 1),
+            onReplan: ({ totals }) => plans.push(totals.messages),
+          });
+          assert.equal(begun, 1, "one backup is enough");
+          assert.deepEqual(plans, [4, 5]);
+          assert.equal(result?.plan.totals.messages, 5);
+          assert.equal((await store.status()).conversations, 0);
+          assert.equal((await store.merge(join(folder, "old.db"))).messages, 5);
+        },
+        meddling(method, 2, "two"),
+      ),
+    );
+  }
+
+  it(
+    "and given up as a conflict if it never rests, with nothing deleted",
+    onWorld(
+      async ({ lcm, store }) => {
+        await assert.rejects(lcm.prune(everything, await lcm.planPrune(everything)), { code: "conflict" });
+        assert.equal((await store.conversations()).length, 3);
+      },
+      meddling("remove", 100, "two"),
+    ),
+  );
+
+  it(
+    "what is no longer old is left alone, and nothing is done if that was all",
+    onWorld(
+      async ({ lcm, store }) => {
+        const request = { olderThan: at("2026-02-17T07:37:00.500Z"), pattern: "*:two" };
+        const plan = await lcm.planPrune(request);
+        assert.equal(plan.conversations.length, 1);
+        assert.equal(await lcm.prune(request, plan), null);
+        assert.equal((await store.conversations()).length, 3);
+      },
+      (store) => {
+        const host = createHost("late");
+        return {
+          ...store,
+          remove: async (plan) => {
+            host.says(user("earlier"));
+            for (const { conversation } of plan)
+              await store.append(conversation, [toAppendable(host.says(user("a second later")))]);
+            return await store.remove(plan);
+          },
+        };
+      },
+    ),
+  );
+});

@@ -1,0 +1,515 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { at, deliver, foldPlaces, shownTexts, summary } from "../../../test/store-contract/ground.ts";
+import { dumpOf, dumpOfContent } from "../../../test/support/dump.ts";
+import type { Dump } from "../../../test/support/dump.ts";
+import { freshLcms } from "../../../test/support/fresh-lcm.ts";
+import { growConversation } from "../../../test/support/grown-conversation.ts";
+import { checkSound, flattened } from "../../../test/support/lossless.ts";
+import { createRandom } from "../../../test/support/random.ts";
+import { createHost, user } from "../../../test/support/scripted-host.ts";
+import { messageFromStore, messageToStore } from "../messages/codec.ts";
+import { LcmError } from "../base/errors.ts";
+import { readGranted } from "../recall/grants.ts";
+import type { Lcm } from "../lcm.ts";
+import type { Conversation, ConversationId, FileId, MovedContent, StoredFile, SummaryId } from "../model/types.ts";
+import type { Store } from "../model/store.ts";
+import { promptTokens } from "../assembly/summary-xml.ts";
+import type { Reach } from "../recall/scope.ts";
+import type { Transplantation } from "./transplant.ts";
+
+const onLcm = freshLcms("transplant");
+
+/** A conversation of so many messages. */
+async function talking(store: Store, name: string, messages: number): Promise<Conversation> {
+  const conversation = await store.open({ sessionId: name, sessionKey: `agent:${name}:main` });
+  const host = createHost(name);
+  for (let n = 0; n < messages; n++) host.says(user(`${name} ${n} at some length`));
+  await deliver(store, conversation, host);
+  return conversation;
+}
+
+/** Six messages under three leaves, two of them condensed; and three messages elsewhere. */
+async function scene(store: Store) {
+  const source = await talking(store, "s", 8);
+  for (const place of [0, 1, 2]) await foldPlaces(store, source.id, [place, place + 1], `leaf ${place}`);
+  await foldPlaces(store, source.id, [0, 1], "condensed");
+  return { source, target: await talking(store, "t", 3) };
+}
+
+const apply = async (lcm: Lcm, source: ConversationId, target: ConversationId): Promise<number> =>
+  (await lcm.transplant(await lcm.planTransplant(source, target)))?.change ?? assert.fail("nothing to transplant");
+
+const only = (...conversations: readonly ConversationId[]): Reach => ({ kind: "conversation", conversations });
+
+const refuses = async (work: Promise<unknown>, code: string, message: RegExp, hint = /^/): Promise<void> =>
+  await assert.rejects(work, (error) => {
+    assert.ok(error instanceof LcmError, String(error));
+    const got = [error.code, message.test(error.message), hint.test(error.hint ?? "")];
+    assert.deepEqual(got, [code, true, true], `${error.message} | ${error.hint}`);
+    return true;
+  });
+
+const promptOf = async (store: Store, id: ConversationId): Promise<number> => {
+  const { totals } = (await store.conversation(id)) ?? assert.fail(`there is no conversation ${id}`);
+  return promptTokens(totals);
+};
+
+describe("a plan to transplant", () => {
+  it("tells the summaries of the context, all below them, and what the target carries then", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source, target } = await scene(store);
+      const plan = await lcm.planTransplant(source.id, target.id);
+      assert.deepEqual(
+        plan.shown.map(({ depth, tokens, opening }) => [depth, tokens, opening]),
+        [
+          [1, 1, "condensed"],
+          [0, 1, "leaf 2"],
+        ],
+      );
+      assert.deepEqual(plan.depths, [
+        { depth: 0, summaries: 3 },
+        { depth: 1, summaries: 1 },
+      ]);
+      assert.deepEqual([plan.messages, plan.targetContext], [6, { items: 3, summaries: 0, messages: 3 }]);
+      assert.equal(plan.tokensBefore, await promptOf(store, target.id));
+      await lcm.transplant(plan);
+      assert.equal(plan.tokensAfter, await promptOf(store, target.id));
+    });
+  });
+
+  it("of a context without summaries is empty, and applying it does nothing", async () => {
+    await onLcm(async ({ lcm, store, path }) => {
+      const { source, target } = await scene(store);
+      const plan = await lcm.planTransplant(target.id, source.id);
+      assert.deepEqual([plan.summaries, plan.shown, plan.depths, plan.messages], [[], [], [], 0]);
+      const before = dumpOf(path);
+      assert.equal(await lcm.transplant(plan), null);
+      assert.deepEqual(dumpOf(path), before);
+    });
+  });
+
+  it("refuses a conversation into itself, and what is nowhere", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source } = await scene(store);
+      await refuses(lcm.planTransplant(source.id, source.id), "invalid", /into itself/);
+      await refuses(lcm.planTransplant(source.id, 99 as ConversationId), "not_found", /no conversation 99/);
+    });
+  });
+
+  it("refuses what the target holds already, names it, and says how to take it back", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source, target } = await scene(store);
+      const change = await apply(lcm, source.id, target.id);
+      const [first] = await store.context(target.id);
+      const again = () => lcm.planTransplant(source.id, target.id);
+      await refuses(
+        again(),
+        "conflict",
+        new RegExp(`already holds .*: ${first?.id}, `),
+        new RegExp(`lcm undo ${change}`),
+      );
+      await store.undo(change);
+      await apply(lcm, source.id, target.id);
+    });
+  });
+
+  it("takes more from elsewhere into a conversation that holds copies already", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source, target } = await scene(store);
+      await apply(lcm, source.id, target.id);
+      const third = await talking(store, "u", 4);
+      await foldPlaces(store, third.id, [0, 1], "another leaf");
+      const { messages } = await lcm.planTransplant(third.id, target.id);
+      assert.equal(messages, 2);
+      await apply(lcm, third.id, target.id);
+    });
+  });
+
+  it("knows copies also when both sides have been folded, rewritten or purged since, and its own originals", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source, target } = await scene(store);
+      await apply(lcm, source.id, target.id);
+      for (const { id, revision } of await store.summaries({ conversation: target.id }))
+        await store.rewrite({ summary: id, revision }, summary(`anew ${id}`));
+      await refuses(lcm.planTransplant(source.id, target.id), "conflict", /already holds what would be copied: sum_/);
+      await refuses(lcm.planTransplant(target.id, source.id), "conflict", /already holds/, /^transplant into a fresh/);
+      for (let left = true; left;) {
+        const [top] = await store.context(target.id, { kind: "summary", limit: 1 });
+        left = top !== undefined;
+        const asked = { conversation: target.id, summary: top?.id as SummaryId, purge: true };
+        if (left) await lcm.dissolve(await lcm.planDissolve(asked));
+      }
+      await refuses(lcm.planTransplant(source.id, target.id), "conflict", /already holds 6 messages of those/);
+    });
+  });
+
+  it("refuses the same text of another origin, and names the way out", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source, target } = await scene(store);
+      const same = await foldPlaces(store, target.id, [0, 1], "condensed");
+      const hint = new RegExp(`dissolve the earlier copy first: .lcm dissolve ${target.id} --summary ${same} --purge`);
+      await refuses(lcm.planTransplant(source.id, target.id), "conflict", new RegExp(same), hint);
+      const asked = { conversation: target.id, summary: same, purge: true };
+      await lcm.dissolve(await lcm.planDissolve(asked));
+      await apply(lcm, source.id, target.id);
+    });
+  });
+
+  it("says of damaged links where they are, and nothing is changed", async () => {
+    for (const [sql, where] of [
+      ["DELETE FROM messages WHERE message_id = 3", /names msg_3/],
+      ["UPDATE messages SET conversation_id = 2, seq = 50 WHERE message_id = 3", /names msg_3/],
+      ["DELETE FROM summaries WHERE content = 'leaf 1'", /names sum_/],
+      ["DELETE FROM summaries WHERE content = 'leaf 2'", /its context names sum_/],
+      ["UPDATE summaries SET depth = 1 WHERE content = 'leaf 0'", /names sum_/],
+    ] as const) {
+      await onLcm(async ({ lcm, store, path }) => {
+        const { source, target } = await scene(store);
+        const plan = await lcm.planTransplant(source.id, target.id);
+        const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
+        db.exec(sql);
+        db.close();
+        const before = dumpOf(path);
+        await refuses(lcm.planTransplant(source.id, target.id), "corrupt", where, /lcm doctor 1/);
+        await refuses(lcm.transplant(plan), "corrupt", where, /lcm doctor 1/);
+        assert.deepEqual(dumpOf(path), before);
+      });
+    }
+  });
+});
+
+describe("transplanting", () => {
+  it("copies the text as it is now, and finds the copies", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source, target } = await scene(store);
+      const plan = await lcm.planTransplant(source.id, target.id);
+      await store.rewrite({ summary: plan.summaries[0] ?? "sum_0", revision: 0 }, summary("repaired"));
+      await lcm.transplant(plan);
+      assert.deepEqual((await shownTexts(store, target.id)).slice(0, 3), ["repaired", "leaf 2", "t 0 at some length"]);
+      const find = async (pattern: string) =>
+        (await lcm.grep({ pattern, mode: "full_text", reach: only(target.id) })).hits.length;
+      assert.deepEqual([await find("repaired"), await find("s 3")], [1, 1]);
+      while ((await store.index(1_000)) > 0);
+      assert.deepEqual([await find("repaired"), await find("s 3")], [1, 1]);
+      await checkSound(store);
+    });
+  });
+
+  it("is planned again when the source has changed meanwhile, and says so", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source, target } = await scene(store);
+      const plan = await lcm.planTransplant(source.id, target.id);
+      await foldPlaces(store, source.id, [2, 3], "leaf 3");
+      const replanned: Transplantation[] = [];
+      const done = await lcm.transplant(plan, (each) => void replanned.push(each));
+      assert.deepEqual([replanned.length, replanned[0], done?.contextItems], [1, done?.plan, 3]);
+    });
+  });
+
+  it("is refused when somebody else has done it meanwhile", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source, target } = await scene(store);
+      const plan = await lcm.planTransplant(source.id, target.id);
+      const change = await apply(lcm, source.id, target.id);
+      await refuses(lcm.transplant(plan), "conflict", /already holds/, new RegExp(`lcm undo ${change}`));
+    });
+  });
+
+  it("forgetting reaches a copy of a copy, also when what lay between is gone", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { source, target } = await scene(store);
+      const first = await apply(lcm, source.id, target.id);
+      const third = await talking(store, "u", 1);
+      await apply(lcm, target.id, third.id);
+      assert.equal((await store.undo(first)).kind, "undone");
+      const [original] = await store.messages({ conversation: source.id, limit: 1 });
+      const plan = await store.planForget(null, { kind: "message", id: original?.id ?? assert.fail() });
+      const held = await store.messages({ ids: plan.messages });
+      assert.deepEqual(new Set(held.map(({ conversation }) => conversation)), new Set([source.id, third.id]));
+    });
+  });
+});
+
+// ── What was carried over ────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("a summary that was carried over at a reset", () => {
+  /** Two segments of one session, the second with the first one's summary in front; and a third with nothing. */
+  async function reset(store: Store, sessionKey: string) {
+    const first = await talking(store, "s", 4);
+    const origin = await foldPlaces(store, first.id, [0, 3], "the heron and the crane");
+    const session = { sessionId: "s2", sessionKey: "agent:s:main" };
+    const second = await store.openSegment(session, { carryDepth: 0 });
+    const target = await store.openSegment({ sessionId: "s3", sessionKey });
+    return { origin, second, target };
+  }
+  const family = async (store: Store, id: ConversationId): Promise<Reach> => ({
+    kind: "family",
+    conversations: (await store.conversations({ familyOf: id })).map((each) => each.id),
+  });
+  const look = async (lcm: Lcm, id: ConversationId) => {
+    const [copy] = await lcm.store.context(id);
+    assert.ok(copy?.kind === "summary");
+    const reach = await family(lcm.store, id);
+    const described = await lcm.describe({ id: copy.id, reach, tokenCap: 1_000 });
+    assert.ok(described.kind === "summary");
+    const ask = { summaryIds: [copy.id], reach, tokenCap: 1_000, includeMessages: true };
+    const { hits } = await lcm.grep({ pattern: "heron", mode: "full_text", scope: "summaries", reach });
+    return { copy: copy.id, described, expanded: await lcm.expand(ask), found: hits.map(({ id: hit }) => hit) };
+  };
+
+  it("is copied as it is; in its own family it still leads to its origin, and is found once", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { origin, second, target } = await reset(store, "agent:s:main");
+      assert.equal((await lcm.planTransplant(second.id, target.id)).messages, 0);
+      await apply(lcm, second.id, target.id);
+      const { described, expanded, found } = await look(lcm, target.id);
+      assert.deepEqual([described.summary.carriedFrom, described.origin?.id], [origin, origin]);
+      assert.equal(expanded.items.length, 4);
+      assert.deepEqual(found, [origin]);
+      await checkSound(store);
+    });
+  });
+
+  it("guarantee 25: in another family it is a text that is found and leads nowhere", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const { origin, second, target } = await reset(store, "agent:s:other");
+      await apply(lcm, second.id, target.id);
+      const { copy, described, expanded, found } = await look(lcm, target.id);
+      assert.deepEqual([described.text, described.origin], ["the heron and the crane", null]);
+      assert.deepEqual([described.sources, described.manifest.rows], [{ messages: [], summaries: [] }, []]);
+      assert.deepEqual(expanded.items, []);
+      assert.deepEqual(found, [copy]);
+      const reach = await family(store, target.id);
+      await refuses(lcm.describe({ id: origin, reach, tokenCap: 9 }), "not_found", /there is no summary/);
+      await checkSound(store);
+    });
+  });
+
+  it("is not copied to where it was carried already; what is below it can be read there", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const first = await talking(store, "s", 4);
+      await foldPlaces(store, first.id, [0, 3], "the heron");
+      const second = await store.openSegment({ sessionId: "s2", sessionKey: "agent:s:main" }, { carryDepth: 0 });
+      const [carried] = await store.context(second.id);
+      const asked = lcm.planTransplant(first.id, second.id);
+      await refuses(asked, "conflict", new RegExp(`${carried?.id}`), /carried over at a reset; .lcm expand/);
+    });
+  });
+});
+
+// ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("guarantee 25: files that copies name", () => {
+  const save = async (store: Store, { id }: Conversation, content: string): Promise<StoredFile> => {
+    const about = { name: null, mimeType: null, encoding: "utf8", exploration: null } as const;
+    return await store.saveFile({ conversation: id, content, ...about });
+  };
+  const said = (key: string, text: string, moved: readonly MovedContent[] = []) => {
+    const message = messageToStore(
+      { role: "user", content: [{ type: "text", text }] },
+      { key, at: at("2026-02-17T07:37:00.000Z") },
+    );
+    return { kind: "message" as const, message: { ...message, moved } };
+  };
+  const holding = (key: string, { id }: StoredFile) =>
+    said(key, `[${id}]`, [{ file: id, path: ["content", 0, "text"], from: 0, length: id.length + 2 }]);
+
+  /** A folded message with a file, one that is not folded with another, and a target that only mentions that. */
+  async function withFiles({ lcm, store }: { lcm: Lcm; store: Store }) {
+    const source = await store.open({ sessionId: "source" });
+    const target = await store.open({ sessionId: "target" });
+    const [copied, kept] = [await save(store, source, "a badger\nasleep"), await save(store, source, "a badger awake")];
+    await store.append(source.id, [holding("k1", copied), holding("k2", kept)]);
+    await foldPlaces(store, source.id, [0, 0], "leaf");
+    await store.append(target.id, [said("t1", `show me ${kept.id} and ${copied.id}`)]);
+    return { lcm, store, source, target, copied, kept };
+  }
+  const read = (lcm: Lcm, id: FileId, reach: Reach) => lcm.describe({ id, reach, tokenCap: 500 });
+  const search = async (lcm: Lcm, reach: Reach) =>
+    (await lcm.grep({ pattern: "badger", scope: "files", reach })).hits.map(({ id, conversation }) => [
+      id,
+      conversation,
+    ]);
+
+  it("are read and searched from the target, which is where they are said to be; no other of the source is", async () => {
+    await onLcm(async (ground) => {
+      const { lcm, store, source, target, copied, kept } = await withFiles(ground);
+      const within = only(target.id);
+      await refuses(read(lcm, copied.id, within), "not_found", /there is no file/);
+      assert.deepEqual(await search(lcm, within), []);
+      const change = await apply(lcm, source.id, target.id);
+      const described = await read(lcm, copied.id, within);
+      assert.ok(described.kind === "file");
+      assert.deepEqual([described.content?.text, described.file.conversation], ["a badger\nasleep", target.id]);
+      const [message] = await store.messages({ ids: [described.message ?? assert.fail("it names its message")] });
+      assert.equal(message?.conversation, target.id);
+      assert.deepEqual(await search(lcm, within), [[copied.id, target.id]]);
+      const { caveats } = await lcm.grep({ pattern: "nothing like it", reach: within });
+      assert.deepEqual(caveats, [{ kind: "files", files: 1 }]);
+      await refuses(read(lcm, kept.id, within), "not_found", /there is no file/);
+      assert.deepEqual(
+        new Set(await search(lcm, only(source.id))),
+        new Set([
+          [copied.id, source.id],
+          [kept.id, source.id],
+        ]),
+      );
+      await store.undo(change);
+      await refuses(read(lcm, copied.id, within), "not_found", /there is no file/);
+      assert.deepEqual(await search(lcm, within), []);
+    });
+  });
+
+  it("are read by whoever reads all, though the source is hidden; a grant for the target pays for them", async () => {
+    await onLcm(async (ground) => {
+      const { lcm, store, source, target, copied, kept } = await withFiles(ground);
+      await apply(lcm, source.id, target.id);
+      await store.setHidden(source.id, true);
+      const all: Reach = { kind: "all", conversations: null };
+      assert.equal((await read(lcm, copied.id, all)).kind, "file");
+      assert.deepEqual(await search(lcm, all), [[copied.id, target.id]]);
+      await refuses(read(lcm, kept.id, all), "not_found", /there is no file/);
+      const expiresAt = at("2999-01-01T00:00:00.000Z");
+      const grant = await store.issueGrant({ conversations: [target.id], tokenCap: 500, expiresAt, parent: null });
+      const spent = await readGranted(store, grant.id, 100, async (reach) => {
+        const value = await read(lcm, copied.id, reach);
+        assert.ok(value.kind === "file");
+        return { value, charges: new Map([[value.file.conversation, value.tokens]]) };
+      });
+      assert.equal((await store.grant(grant.id))?.tokensUsed, spent.tokens);
+    });
+  });
+
+  it("of the older program, which names them in texts, are read through a copy and not through a mention", async () => {
+    await onLcm(async ({ lcm, store }) => {
+      const source = await store.open({ sessionId: "source" });
+      const [target, other] = [await store.open({ sessionId: "target" }), await store.open({ sessionId: "other" })];
+      const [copied, kept] = [await save(store, source, "a badger"), await save(store, source, "another badger")];
+      await store.append(source.id, [said("k1", `[LCM File: ${copied.id}]`), said("k2", `[LCM File: ${kept.id}]`)]);
+      const fold = async ({ id }: Conversation, fileIds: readonly FileId[]) =>
+        await store.fold(id, (await store.context(id)).slice(0, 1), summary(`leaf ${id}`, { fileIds }));
+      await fold(source, [copied.id]);
+      for (const each of [target, other])
+        await store.append(each.id, [said("t1", `what is in ${copied.id} and ${kept.id}?`)]);
+      // Its summaries name whatever somebody has typed.
+      for (const each of [target, other]) await fold(each, [copied.id, kept.id]);
+      await apply(lcm, source.id, target.id);
+      assert.equal((await read(lcm, copied.id, only(target.id))).kind, "file");
+      assert.deepEqual(await search(lcm, only(target.id)), [[copied.id, target.id]]);
+      await refuses(read(lcm, kept.id, only(target.id)), "not_found", /there is no file/);
+      for (const { id } of [copied, kept])
+        await refuses(read(lcm, id, only(other.id)), "not_found", /there is no file/);
+      assert.deepEqual(await search(lcm, only(other.id)), []);
+    });
+  });
+});
+
+// ── Whatever the conversations ───────────────────────────────────────────────────────────────────────────────────────
+
+/** Rows of one conversation: those that name it, and those that hang on its summaries and messages. */
+function rowsOf(dump: Dump, id: ConversationId): readonly string[] {
+  const rows = Object.entries(dump).flatMap(([table, all]) =>
+    all.map((row) => ({ table, row, of: JSON.parse(row) as Record<string, unknown> })),
+  );
+  const own = rows.filter(({ table, of }) => of["conversation_id"] === id && table !== "journal");
+  const names = new Set<unknown>(own.flatMap(({ of }) => [of["summary_id"] ?? "", of["message_id"] ?? ""]));
+  const hanging = rows.filter(
+    ({ of }) => of["conversation_id"] === undefined && (names.has(of["summary_id"]) || names.has(of["message_id"])),
+  );
+  return [...own, ...hanging].map(({ table, row }) => `${table} ${row}`);
+}
+
+describe("between any two conversations", () => {
+  const onPair = (
+    test: (pair: {
+      lcm: Lcm;
+      store: Store;
+      path: string;
+      source: ConversationId;
+      target: ConversationId;
+      random: ReturnType<typeof createRandom>;
+    }) => Promise<void>,
+  ) =>
+    fc.assert(
+      fc.asyncProperty(fc.nat(), async (seed) => {
+        await onLcm(async ({ lcm, store, path }) => {
+          const random = createRandom(seed);
+          const [{ conversation: source }, { conversation: target }] = [
+            await growConversation(store, "a", random),
+            await growConversation(store, "b", random),
+          ];
+          if (random.chance(0.3)) {
+            // What is copied on was copied itself.
+            const { conversation: earlier } = await growConversation(store, "c", random);
+            await lcm.transplant(await lcm.planTransplant(earlier.id, source.id));
+          }
+          if (random.chance(0.5)) while ((await store.index(1_000)) > 0);
+          fc.pre((await lcm.planTransplant(source.id, target.id)).summaries.length > 0);
+          await test({ lcm, store, path, source: source.id, target: target.id, random });
+        });
+      }),
+      { numRuns: 40 },
+    );
+
+  it("the source stays row by row; the target flattens to source, then target; nothing refers across", async () => {
+    await onPair(async ({ lcm, store, path, source, target }) => {
+      const under = async (id: ConversationId) => (await flattened(store, id)).map(messageFromStore);
+      const shown = (await store.context(source)).filter((item) => item.kind === "summary");
+      const sources = await store.sources(await store.closure(shown.map(({ id }) => id)));
+      const messages = new Set([...sources.values()].flatMap((each) => each.messages));
+      const inherited = (await flattened(store, source)).filter(({ id }) => messages.has(id)).map(messageFromStore);
+      const [before, own] = [dumpOf(path), await under(target)];
+      const plan = await lcm.planTransplant(source, target);
+      const done = await lcm.transplant(plan);
+      assert.deepEqual(rowsOf(dumpOf(path), source), rowsOf(before, source));
+      assert.deepEqual(await under(target), [...inherited, ...own]);
+      const planned = [plan.shown.length, plan.depths.reduce((sum, each) => sum + each.summaries, 0), plan.messages];
+      assert.deepEqual([done?.contextItems, done?.summaries, done?.messages], planned);
+      await checkSound(store);
+      await refuses(lcm.planTransplant(source, target), "conflict", /already holds/, /lcm undo/);
+      while ((await store.index(1_000)) > 0);
+      await checkSound(store);
+    });
+  });
+
+  it("taking it back restores every table and what is found, indexed or not", async () => {
+    await onPair(async ({ lcm, store, path, source, target, random }) => {
+      const found = async () => {
+        const { hits } = await lcm.grep({
+          pattern: "says",
+          mode: "full_text",
+          sort: "recency",
+          limit: 200,
+          reach: only(source, target),
+        });
+        return hits.map(({ id }) => id);
+      };
+      const [before, foundBefore] = [dumpOfContent(path), await found()];
+      const change = await apply(lcm, source, target);
+      if (random.chance(0.5)) while ((await store.index(1_000)) > 0);
+      assert.equal((await store.undo(change)).kind, "undone");
+      assert.deepEqual(dumpOfContent(path), before);
+      assert.deepEqual(await found(), foundBefore);
+      await checkSound(store);
+    });
+  });
+
+  it("also after the host went on in the target; then only what it said is new", async () => {
+    await onPair(async ({ lcm, store, path, source, target }) => {
+      const [before, context] = [dumpOfContent(path), await store.context(target)];
+      const change = await apply(lcm, source, target);
+      const late = messageToStore(user("later"), { key: "later", at: at("2026-02-17T07:37:30.000Z") });
+      await store.append(target, [{ kind: "message", message: late }]);
+      assert.equal((await store.undo(change)).kind, "undone");
+      const now = dumpOfContent(path);
+      assert.deepEqual((await store.context(target)).slice(0, -1), context);
+      for (const table of ["summaries", "summary_messages", "summary_parents"])
+        assert.deepEqual(now[table], before[table]);
+      assert.equal(now["messages"]?.length, (before["messages"]?.length ?? 0) + 1);
+      await checkSound(store);
+    });
+  });
+});

@@ -1,0 +1,370 @@
+/**
+ * A host's message taken apart for storing, and put together again exactly as it came.
+ *
+ * What a message says goes into its text, once; what is left of each block and of the message around them is kept as
+ * JSON with holes where the text was. Reading fills the holes. Kinds of block that do not exist yet, odd contents and
+ * text that a database cannot hold survive because whatever is not understood is kept whole.
+ */
+
+import { assert, LcmError } from "../base/errors.ts";
+import { roles } from "../model/types.ts";
+import type {
+  Json,
+  JsonObject,
+  Message,
+  MovedContent,
+  NewMessage,
+  Part,
+  PartType,
+  Role,
+  Timestamp,
+} from "../model/types.ts";
+import { estimateTokens, isTimestamp, parseTimestamp } from "../base/text.ts";
+
+/** A message as the host has it: a role, and anything else. */
+export type HostMessage = JsonObject;
+
+export interface MessageOrigin {
+  readonly key: string;
+  readonly at: Timestamp;
+  readonly parentKey?: string | null;
+  /** The transcript line around the message, with `message` still in it. */
+  readonly entry?: JsonObject;
+}
+
+/** Takes a host's message apart. Throws `invalid` for what is no message at all. */
+export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
+  if (!isObject(raw) || typeof raw["role"] !== "string") {
+    throw new LcmError("invalid", "a message is a JSON object with a role", {
+      hint: 'for example {"role":"user","content":"hello"}',
+    });
+  }
+  if (!isTimestamp(origin.at)) {
+    throw new LcmError("invalid", `the time of a message is ${JSON.stringify(origin.at)}, not UTC with milliseconds`, {
+      hint: "parseTimestamp makes one of most ways to write a time: 2026-02-17T07:37:00.000Z",
+    });
+  }
+  const parts = partsOf(raw);
+  const { at, entry, parentKey } = origin;
+  const role = roleOf(raw["role"]);
+  const place = {
+    key: storableKey(origin.key),
+    at,
+    ...(parentKey === undefined ? {} : { parentKey: parentKey === null ? null : storableKey(parentKey) }),
+  };
+  return {
+    ...place,
+    role,
+    parts,
+    tokens: estimateMessageTokens(parts),
+    envelope: envelopeOf(raw, role, at),
+    entry: entry === undefined ? null : shortenEntry(entry, place),
+  };
+}
+
+/** The message exactly as the host sent it. */
+export function messageFromStore(message: Pick<Message, "role" | "parts" | "envelope" | "at">): HostMessage {
+  const blocks = message.parts.filter((part) => !isBeside(part)).map(partToBlock);
+  if (message.envelope === null) return { role: message.role, content: blockText(blocks[0] ?? "") };
+  const envelope = parseObject(message.envelope);
+  // Spread and not assignment, since a field may be called __proto__.
+  const raw: Record<string, Json | undefined> =
+    "role" in envelope ? { ...envelope } : { role: message.role, ...envelope };
+  const { content, timestamp, tool_calls: calls } = envelope;
+  if (content !== undefined) raw["content"] = fillContent(content, blocks);
+  if (timestamp !== undefined) raw["timestamp"] = fill(timestamp, hole.time, () => Date.parse(message.at));
+  if (calls !== undefined)
+    raw["tool_calls"] = fill(calls, hole.calls, () => message.parts.filter(isCall).map(partToBlock));
+  return raw;
+}
+
+/** The whole transcript line, or the bare message where there was no line around it. `raw` is the host's message. */
+export function entryFromStore(
+  message: Pick<Message, "role" | "parts" | "envelope" | "entry" | "key" | "parentKey" | "at">,
+  raw: HostMessage = messageFromStore(message),
+): JsonObject {
+  return message.entry === null ? raw : restoreEntry(message.entry, message, raw);
+}
+
+/** The text of a message: what its parts say, in order. The store keeps exactly this. */
+export const textOfParts = (parts: readonly Part[]): string =>
+  parts.length === 1 ? (parts[0]?.text ?? "") : said(parts).join("\n");
+
+const said = (parts: readonly Part[]): readonly string[] =>
+  parts.map((part) => part.text).filter((text) => text !== null);
+
+// ── Roles and the envelope ───────────────────────────────────────────────────────────────────────────────────────────
+
+/** What stands in the envelope for what was taken out. A value that could be mistaken for one of these stays, in an array. */
+const hole = { text: "text", blocks: "blocks", calls: "calls", time: 0 } as const;
+
+const roleOf = (role: string): Role =>
+  role === "toolResult" || role === "function" ? "tool" : (roles.find((known) => known === role) ?? "system");
+
+/** The message without what its row already says: its content, its role where it comes first, its time. */
+function envelopeOf(raw: JsonObject, role: Role, at: Timestamp): string | null {
+  const { content, timestamp } = raw;
+  const fields = Object.keys(raw);
+  const isOrdinary = fields[0] === "role" && raw["role"] === role;
+  if (isOrdinary && fields.length === 2 && typeof content === "string") return null;
+  const envelope: Record<string, Json | undefined> = { ...raw };
+  if (isOrdinary) delete envelope["role"];
+  if (content !== undefined) {
+    envelope["content"] = typeof content === "string" ? hole.text : Array.isArray(content) ? hole.blocks : [content];
+  }
+  if (timestamp === Date.parse(at)) envelope["timestamp"] = hole.time;
+  else if (timestamp === hole.time || Array.isArray(timestamp)) envelope["timestamp"] = [timestamp];
+  if (Array.isArray(raw["tool_calls"])) envelope["tool_calls"] = hole.calls;
+  else if (raw["tool_calls"] === hole.calls) envelope["tool_calls"] = [hole.calls];
+  return JSON.stringify(envelope);
+}
+
+const fill = (marker: Json, empty: Json, filling: () => Json): Json =>
+  marker === empty ? filling() : Array.isArray(marker) ? (marker[0] ?? null) : marker;
+
+function fillContent(marker: Json, blocks: readonly Json[]): Json {
+  if (marker === hole.blocks) return blocks;
+  if (marker === hole.text) return blockText(blocks[0] ?? "");
+  assert(Array.isArray(marker), "an odd content is kept inside an array");
+  return marker[0] ?? null;
+}
+
+const blockText = (block: Json): string => {
+  if (typeof block === "string") return block;
+  const text = isObject(block) ? block["text"] : undefined;
+  return typeof text === "string" ? text : "";
+};
+
+// ── The line around a message ────────────────────────────────────────────────────────────────────────────────────────
+
+type Known = Pick<MessageOrigin, "key" | "at" | "parentKey">;
+
+/**
+ * Most lines say what their message's row says too: then one letter per field is enough (`type`, `id`, `parentId`, a
+ * `timestamp` as milliseconds from the message's own, `message`). Any other line is kept as JSON without its message.
+ */
+function shortenEntry(entry: JsonObject, known: Known): string {
+  const letters = Object.entries(entry).map(([field, value]) => letterOf(field, value, known));
+  return letters.includes(null) ? JSON.stringify({ ...entry, message: null }) : letters.join("");
+}
+
+const letters: readonly (readonly [letter: string, field: string, told: (known: Known) => Json | undefined])[] = [
+  ["y", "type", () => "message"],
+  ["i", "id", ({ key }) => key],
+  ["n", "parentId", () => null],
+  ["p", "parentId", ({ parentKey }) => parentKey],
+];
+
+function letterOf(field: string, value: Json | undefined, known: Known): string | null {
+  if (field === "message") return "m";
+  if (field !== "timestamp")
+    return letters.find(([, name, told]) => name === field && told(known) === value)?.[0] ?? null;
+  if (value === known.at) return "t0";
+  const isTime = typeof value === "string" && parseTimestamp(value) === value;
+  return isTime ? `t${Date.parse(value) - Date.parse(known.at)}` : null;
+}
+
+function restoreEntry(entry: string, known: Known, message: JsonObject): JsonObject {
+  if (entry.startsWith("{")) return { ...parseObject(entry), message };
+  const fields = (entry.match(/[yinpm]|t-?\d+/g) ?? []).map((letter): readonly [string, Json] => {
+    if (letter === "m") return ["message", message];
+    const [, field, told] = letters.find(([each]) => each === letter) ?? [];
+    if (field !== undefined) return [field, told?.(known) ?? null];
+    return ["timestamp", new Date(Date.parse(known.at) + Number(letter.slice(1))).toISOString()];
+  });
+  return Object.fromEntries(fields);
+}
+
+// ── Blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function contentToParts(content: Json | undefined): readonly Part[] {
+  if (typeof content === "string") return [textPart(content, null, content)];
+  return Array.isArray(content) ? content.map(blockToPart) : [];
+}
+
+function partsOf(raw: JsonObject): readonly Part[] {
+  const { content } = raw;
+  const parts = [...contentToParts(content), ...callsToParts(raw["tool_calls"])];
+  if (typeof content === "string" || Array.isArray(content) || said(parts).length > 0) return parts;
+  const text = wordsOf(Object.entries(raw).map(([field, value = null]) => (labels.has(field) ? null : value)));
+  return text === null ? parts : [...parts, { ...emptyPart, type: "agent", text, metadata: '{"field":"rest"}' }];
+}
+
+/** Fields that say what a message is, and nothing in it. */
+const labels: ReadonlySet<string> = new Set(
+  "role type id api provider model usage timestamp stopReason customType __openclaw".split(" "),
+);
+
+/** Everything a value says in words, or null: so that what is not understood can still be found. */
+function wordsOf(value: Json): string | null {
+  if (typeof value === "string") return storable(value);
+  if (typeof value !== "object" || value === null) return null;
+  const words = Object.values(value).map((inner: Json | undefined) => wordsOf(inner ?? null));
+  return words.filter((word) => word !== null && word !== "").join("\n") || null;
+}
+
+function blockToPart(block: Json): Part {
+  if (!isObject(block)) return whole("agent", block, typeof block === "string" ? block : null);
+  const { type, text } = block;
+  if (type === "thinking" && typeof block["thinking"] === "string") return thinkingPart(block, block["thinking"]);
+  if (type === "toolCall" || type === "tool_use") return toolCallPart(block);
+  if (type === "tool_result") return toolResultPart(block);
+  if (typeof text === "string") return textPart(text, isPlainText(block) ? null : { ...block, text: null }, block);
+  if (isMedia(block)) return whole("file", block, null);
+  const { type: _, ...rest } = block;
+  return whole("agent", block, wordsOf(rest));
+}
+
+/** A picture or the like: a model sees it, whatever its bytes. */
+export const isMedia = (block: Json): boolean =>
+  isObject(block) &&
+  typeof block["text"] !== "string" &&
+  typeof block["type"] === "string" &&
+  mediaType.test(block["type"]);
+
+const mediaType = /image|file|audio|document/;
+const saysMediaType = new RegExp(`"type":"[^"]*(?:${mediaType.source})`);
+
+/** Quick to answer for a part that holds none, without putting it together. */
+export const mayHoldMedia = ({ metadata }: Part): boolean => metadata !== null && saysMediaType.test(metadata);
+
+const isPlainText = (block: JsonObject): boolean => block["type"] === "text" && Object.keys(block).length === 2;
+
+/** `rest` is the block with a hole for its text; null when nothing but the text would be left to know. */
+function textPart(text: string, rest: JsonObject | null, block: Json): Part {
+  if (!isStorable(text)) return whole("text", block, storable(text));
+  return { ...emptyPart, type: "text", text, metadata: rest === null ? null : JSON.stringify({ rest }) };
+}
+
+function thinkingPart(block: JsonObject, thinking: string): Part {
+  if (!isStorable(thinking)) return whole("reasoning", block, null);
+  const rest = Object.keys(block).length === 2 ? null : { ...block, thinking: null };
+  return { ...emptyPart, type: "reasoning", kept: thinking, metadata: rest && JSON.stringify({ rest }) };
+}
+
+/** A call reads `name {arguments}`: found by search, read by a summariser, and parsed again when the call is rebuilt. */
+function toolCallPart(block: JsonObject): Part {
+  const { id, name } = block;
+  const field = block["type"] === "toolCall" ? "arguments" : "input";
+  const input = block[field];
+  if (typeof id !== "string" || typeof name !== "string" || !isObject(input)) return whole("tool", block, null);
+  const text = `${name} ${JSON.stringify(input)}`;
+  const part = { ...emptyPart, type: "tool", toolCallId: id, toolName: name } as const;
+  if (!isStorable(text) || !isStorable(id))
+    return { ...whole("tool", block, storable(text)), toolName: storable(name) };
+  const plain = field === "arguments" && Object.keys(block).join() === "type,id,name,arguments";
+  return { ...part, text, metadata: plain ? null : JSON.stringify({ rest: { ...block, [field]: null } }) };
+}
+
+function toolResultPart(block: JsonObject): Part {
+  const { tool_use_id: id, content } = block;
+  const text =
+    typeof content === "string" ? content : Array.isArray(content) ? content.map(blockText).join("\n") : null;
+  const part = whole("text", block, text);
+  return typeof id === "string" && isStorable(id) ? { ...part, toolCallId: id } : part;
+}
+
+/** Calls that stand beside the content, in a field of their own. */
+function callsToParts(calls: Json | undefined): readonly Part[] {
+  if (!Array.isArray(calls)) return [];
+  return calls.map((call): Part => {
+    const target = isObject(call) && isObject(call["function"]) ? call["function"] : {};
+    const { name, arguments: input } = target;
+    const said = [name, input].filter((value) => typeof value === "string").join(" ");
+    const id = isObject(call) ? call["id"] : undefined;
+    return {
+      ...emptyPart,
+      type: "tool",
+      text: storable(said),
+      toolCallId: typeof id === "string" && isStorable(id) ? id : null,
+      toolName: typeof name === "string" ? storable(name) : null,
+      metadata: JSON.stringify({ field: "tool_calls", raw: call }),
+    };
+  });
+}
+
+const emptyPart = { text: null, kept: null, toolCallId: null, toolName: null, metadata: null } as const;
+
+const whole = (type: PartType, block: Json, text: string | null): Part => ({
+  ...emptyPart,
+  type,
+  text: text === null ? null : storable(text),
+  metadata: JSON.stringify({ raw: block }),
+});
+
+/** A key that a database cannot hold as it is, as JSON writes it: two different ones stay different. */
+export const storableKey = (key: string): string => (isStorable(key) ? key : JSON.stringify(key));
+
+/** SQLite's text is UTF-8 without NUL: half a surrogate pair would come back as another character. */
+const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\0");
+const storable = (text: string): string => (isStorable(text) ? text : text.toWellFormed().replaceAll("\0", " "));
+
+/** Parts made from other fields than the content: the calls beside it, or whatever else a message without one says. */
+const isBeside = (part: Part): boolean => part.metadata?.startsWith('{"field":') === true;
+const isCall = (part: Part): boolean => part.metadata?.startsWith('{"field":"tool_calls"') === true;
+
+function partToBlock(part: Part): Json {
+  const metadata = part.metadata === null ? {} : parseObject(part.metadata);
+  const { raw, rest } = metadata;
+  if (raw !== undefined) return raw;
+  const text = part.text ?? part.kept ?? "";
+  switch (part.type) {
+    case "tool": {
+      const input: Json = JSON.parse(text.slice((part.toolName ?? "").length + 1));
+      if (!isObject(rest)) return { type: "toolCall", id: part.toolCallId, name: part.toolName, arguments: input };
+      return { ...rest, [rest["type"] === "toolCall" ? "arguments" : "input"]: input };
+    }
+    case "reasoning":
+      return isObject(rest) ? { ...rest, thinking: text } : { type: "thinking", thinking: text };
+    default:
+      return isObject(rest) ? { ...rest, text } : { type: "text", text };
+  }
+}
+
+// ── Tokens ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Role, separators and the like, which every provider adds around a message. */
+const messageOverheadTokens = 4;
+/** What providers charge for a picture of ordinary size, whatever its bytes and wherever in a message it is. */
+export const imageTokens = 1_600;
+
+export function estimateMessageTokens(parts: readonly Part[]): number {
+  let tokens = messageOverheadTokens;
+  for (const part of parts) {
+    if (part.type === "file") tokens += imageTokens;
+    else if (part.text !== null) tokens += estimateTokens(part.text);
+    else if (part.kept !== null) tokens += estimateTokens(part.kept);
+    else if (part.metadata !== null) tokens += estimateTokens(part.metadata);
+    // Such a block is kept whole, beside its text.
+    if (part.text !== null && part.metadata?.startsWith('{"raw":') === true && mayHoldMedia(part))
+      tokens += imageTokens * mediaInside(partToBlock(part));
+  }
+  return tokens;
+}
+
+/** How many there are among the blocks inside a block, such as the result of a tool. */
+function mediaInside(block: Json): number {
+  if (!isObject(block) || !Array.isArray(block["content"])) return 0;
+  let count = 0;
+  for (const inner of block["content"]) count += isMedia(inner) ? 1 : mediaInside(inner);
+  return count;
+}
+
+// ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Empty where there is none. */
+export function stringAt(value: Json, path: MovedContent["path"]): string {
+  let found: Json | undefined = value;
+  for (const step of path)
+    found = Array.isArray(found) ? found[Number(step)] : isObject(found) ? found[String(step)] : undefined;
+  return typeof found === "string" ? found : "";
+}
+
+function parseObject(text: string): JsonObject {
+  const value: Json = JSON.parse(text);
+  assert(isObject(value), "stored metadata is a JSON object");
+  return value;
+}

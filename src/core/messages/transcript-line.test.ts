@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LcmError } from "../base/errors.ts";
+import type { Timestamp } from "../model/types.ts";
+import { messagesOfDocument, readTranscriptLine } from "./transcript-line.ts";
+
+const now = "2026-11-15T08:37:00.000Z" as Timestamp;
+const read = (value: unknown, position = 7) =>
+  readTranscriptLine(typeof value === "string" ? value : JSON.stringify(value), position, now);
+
+function itemOf(value: unknown, position?: number) {
+  const line = read(value, position);
+  assert.equal(line.kind, "item");
+  return line.kind === "item" ? line : assert.fail();
+}
+
+describe("a line of a transcript", () => {
+  it("is a message under its own id, hanging where it says", () => {
+    const { item } = itemOf({
+      type: "message",
+      id: "e2",
+      parentId: "e1",
+      timestamp: "2026-01-01T00:00:00Z",
+      message: { role: "user", content: "hi", timestamp: 1_767_225_600_500 },
+    });
+    assert.ok(item.kind === "message");
+    assert.equal(item.message.key, "e2");
+    assert.equal(item.message.parentKey, "e1");
+    assert.equal(item.message.at, "2026-01-01T00:00:00.500Z", "the message's own time comes first");
+  });
+
+  it("is known by its position where the file gives no id", () => {
+    const { item } = itemOf(
+      { type: "message", timestamp: "2026-01-01T00:00:00Z", message: { role: "user", content: "hi" } },
+      12,
+    );
+    assert.ok(item.kind === "message");
+    assert.equal(item.message.key, "@12");
+    assert.equal(item.message.parentKey, undefined);
+  });
+
+  it("names the session in its header, and the header's key is never an entry's id", () => {
+    const { item, sessionId } = itemOf({ type: "session", id: "abc", timestamp: "2026-01-01T00:00:00Z", cwd: "/" });
+    assert.equal(sessionId, "abc");
+    assert.ok(item.kind === "entry");
+    assert.equal(item.entry.key, "session:abc");
+  });
+
+  it("is kept whole when it is something else, so that nothing of the file is lost", () => {
+    const value = { type: "model_change", timestamp: "2026-01-01T00:00:00Z", provider: "x" };
+    const { item } = itemOf(value);
+    assert.ok(item.kind === "entry");
+    assert.deepEqual(JSON.parse(item.entry.raw), value);
+    assert.equal(item.entry.type, "model_change");
+    const odd = itemOf({ type: "message", message: { no: "role" } });
+    assert.ok(odd.item.kind === "entry");
+  });
+
+  it("is a plain chat message with an optional id and time", () => {
+    const { item } = itemOf({ role: "assistant", content: "hello", id: 5, timestamp: "2026-01-01 10:00:00" });
+    assert.ok(item.kind === "message");
+    assert.equal(item.message.key, "5");
+    assert.equal(item.message.at, "2026-01-01T10:00:00.000Z");
+    const bare = itemOf({ role: "user", content: "hello" });
+    assert.ok(bare.item.kind === "message");
+    assert.equal(bare.item.message.at, now);
+  });
+
+  it("is blank or malformed, and says why", () => {
+    assert.equal(read("   ").kind, "blank");
+    for (const torn of ['{"type":"mess', "[1,2", "42", '"text"', "null"]) {
+      const line = read(torn);
+      assert.ok(line.kind === "malformed" && line.reason.length > 0, torn);
+    }
+  });
+});
+
+describe("a whole JSON document", () => {
+  it("is a list of messages, or holds one", () => {
+    assert.equal(messagesOfDocument([{ role: "user" }]).length, 1);
+    assert.equal(messagesOfDocument({ messages: [1, 2] }).length, 2);
+    assert.throws(
+      () => messagesOfDocument({ other: [] }),
+      (error) => error instanceof LcmError && error.hint !== undefined,
+    );
+  });
+});

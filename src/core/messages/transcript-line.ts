@@ -1,0 +1,116 @@
+/**
+ * Transcript files, line by line: older session files (a `session` header, then entries that mostly hold messages) and
+ * plain chats (a message per line). Every line becomes something that can be stored under a key of its own, so that
+ * reading a file again, or reading it after it has grown, changes nothing but what is new.
+ */
+
+import { entryFromStore, isObject, messageToStore, storableKey } from "./codec.ts";
+import type { HostMessage } from "./codec.ts";
+import { LcmError } from "../base/errors.ts";
+import type { Entry, Json, JsonObject, Message, Timestamp } from "../model/types.ts";
+import type { Appendable } from "../model/store.ts";
+import { formatCount, parseTimestamp } from "../base/text.ts";
+
+export type TranscriptLine =
+  | { readonly kind: "item"; readonly item: Appendable; readonly sessionId: string | null }
+  | { readonly kind: "blank" }
+  /** Not JSON, or not an object. The rest of the file is still read. */
+  | { readonly kind: "malformed"; readonly reason: string };
+
+/** Reads one line. `position` counts from 1 and is the line's key where the file gives no id. */
+export function readTranscriptLine(line: string, position: number, now: Timestamp): TranscriptLine {
+  if (line.trim() === "") return { kind: "blank" };
+  try {
+    return readTranscriptValue(JSON.parse(line) as Json, position, now);
+  } catch (error) {
+    if (error instanceof SyntaxError) return { kind: "malformed", reason: error.message };
+    throw error;
+  }
+}
+
+/** Reads one entry that is already parsed. */
+export function readTranscriptValue(value: Json, position: number, now: Timestamp): TranscriptLine {
+  if (!isObject(value)) return { kind: "malformed", reason: "a line is a JSON object" };
+  const { type, message } = value;
+  if (typeof type === "string" && type !== "message") return otherEntry(value, type, position);
+  if (isMessage(message)) {
+    const at = timeOf(message) ?? timeOf(value) ?? now;
+    return item(messageItem(message, { key: keyOf(value, position), at, entry: value, ...parentOf(value) }));
+  }
+  if (isMessage(value)) return item(messageItem(value, { key: keyOf(value, position), at: timeOf(value) ?? now }));
+  return otherEntry(value, typeof type === "string" ? type : "unknown", position);
+}
+
+const item = (appendable: Appendable, sessionId: string | null = null): TranscriptLine => ({
+  kind: "item",
+  item: appendable,
+  sessionId,
+});
+
+const messageItem = (raw: JsonObject, origin: Parameters<typeof messageToStore>[1]): Appendable => ({
+  kind: "message",
+  message: messageToStore(raw, origin),
+});
+
+/** A header names the session; its own key must not be mistaken for an entry's id. */
+function otherEntry(value: JsonObject, type: string, position: number): TranscriptLine {
+  const isHeader = type === "session";
+  const id = value["id"];
+  const key = isHeader && typeof id === "string" ? `session:${id}` : keyOf(value, position);
+  const entry = {
+    key: storableKey(key),
+    type,
+    at: timeOf(value),
+    raw: JSON.stringify(value),
+    ...(isHeader ? {} : parentOf(value)),
+  };
+  return item({ kind: "entry", entry }, isHeader && typeof id === "string" ? id : null);
+}
+
+const isMessage = (value: Json | undefined): value is JsonObject =>
+  isObject(value) && typeof value["role"] === "string";
+
+const keyOf = (value: JsonObject, position: number): string => {
+  const id = value["id"];
+  if (typeof id === "number") return String(id);
+  return typeof id === "string" && id !== "" ? keyOfId(id) : `@${position}`;
+};
+
+/** A position begins with one @; an id that does so too gets another. */
+const keyOfId = (id: string): string => id.replace(/^@/, "@@");
+
+/** Only an entry that says where it hangs takes part in a tree; null is its root. */
+const parentOf = (value: JsonObject): { parentKey?: string | null } => {
+  const parent = value["parentId"];
+  if (parent === null) return { parentKey: null };
+  return typeof parent === "string" ? { parentKey: keyOfId(parent) } : {};
+};
+
+function timeOf(value: JsonObject): Timestamp | null {
+  const time = value["timestamp"] ?? value["created_at"];
+  return typeof time === "string" || typeof time === "number" ? parseTimestamp(time) : null;
+}
+
+/** A whole JSON file: an array of messages, or an object that holds one. */
+export function messagesOfDocument(document: Json): readonly Json[] {
+  const list = isObject(document) ? document["messages"] : document;
+  if (Array.isArray(list)) return list;
+  throw new LcmError("invalid", "this JSON file holds no list of messages", { hint: formats });
+}
+
+/** For a file of so many lines, or one that was read so far, in which nothing is a message. */
+export const noTranscript = (lines: number, which = ""): LcmError =>
+  new LcmError(
+    "invalid",
+    `this is no transcript: ${lines === 1 ? `its ${which || "only "}line is no message` : `none of its ${which}${formatCount(lines)} lines is a message`}`,
+    { hint: formats },
+  );
+
+const formats =
+  'a chat is [{"role":"user","content":"hello"}, …], or {"messages": […]}, or one message per line; a session file is ' +
+  'one entry per line: {"type":"message","id":"…","message":{"role":"user",…}}';
+
+/** The line that a message came from, equal to it as JSON; `raw` is the message as the host sent it. */
+export const messageToLine = (message: Message, raw: HostMessage): string =>
+  JSON.stringify(entryFromStore(message, raw));
+export const entryToLine = (entry: Entry): string => entry.raw;

@@ -1,0 +1,367 @@
+import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { openSqlite } from "../../store/sqlite/store.ts";
+import { makeScratch } from "../../../test/support/scratch.ts";
+import { behaviours, createScriptedModel } from "../../../test/support/scripted-model.ts";
+import type { Behaviour } from "../../../test/support/scripted-model.ts";
+import { LcmError } from "../base/errors.ts";
+import type { ErrorCode } from "../base/errors.ts";
+import { refusals } from "../model/types.ts";
+import type { ConversationId, Timestamp } from "../model/types.ts";
+import type { Completion, CompletionRequest, Model, Store } from "../model/store.ts";
+import { builtInTemplates } from "../prompts/summary.ts";
+import { resolveSettings } from "../model/settings.ts";
+import type { Settings } from "../model/settings.ts";
+import { meter, spendOf } from "./metering.ts";
+import type { Spend } from "./metering.ts";
+import { summarize } from "../summarize/summarize.ts";
+import { msToTimestamp } from "../base/text.ts";
+
+interface Ground {
+  readonly store: Store;
+  readonly conversation: ConversationId;
+  /** The model under the meter, with these settings. */
+  readonly metered: (model: Model, config?: Partial<Settings>, options?: Parameters<typeof meter>[2]) => Model;
+  readonly spend: (config?: Partial<Settings>) => Promise<Spend>;
+  readonly passMinutes: (minutes: number) => void;
+  /** As a process that starts anew sees it. */
+  readonly reopen: () => Promise<Ground>;
+}
+
+async function onGround(test: (ground: Ground) => Promise<void>): Promise<void> {
+  const folder = makeScratch("spend");
+  const path = join(folder, "lcm.db");
+  let nowMs = Date.UTC(2026, 1, 17, 8, 0);
+  const clock = { now: (): Timestamp => msToTimestamp(nowMs) };
+  const opened: Store[] = [];
+  const open = async (): Promise<Ground> => {
+    const store = await openSqlite({ path, now: clock.now, housekeeping: false });
+    opened.push(store);
+    const deps = (config: Partial<Settings> = {}) => ({
+      store,
+      clock,
+      settings: resolveSettings({ env: {}, config }).values,
+    });
+    return {
+      store,
+      conversation: (await store.open({ sessionId: "s" })).id,
+      metered: (model, config, options) => meter(deps(config), model, options),
+      spend: (config) => spendOf(deps(config)),
+      passMinutes: (minutes) => void (nowMs += minutes * 60_000),
+      reopen: async () => {
+        await opened.pop()?.close();
+        return await open();
+      },
+    };
+  };
+  try {
+    await test(await open());
+  } finally {
+    for (const store of opened) await store.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const request = (more: Partial<CompletionRequest> = {}): CompletionRequest => ({
+  purpose: "leaf",
+  conversation: null,
+  system: "Be brief.",
+  prompt: "<conversation_segment>\nIt leaks.\n</conversation_segment>",
+  temperature: 0.2,
+  maxOutputTokens: 100,
+  ...more,
+});
+
+const resultOf = (completion: Completion): string => (completion.kind === "text" ? "ok" : completion.refusal);
+
+const behaving = (behaviour: Behaviour) => createScriptedModel({ behaviour: () => behaviour, delayMs: 1 });
+
+describe("guarantee 20: spend is bounded and visible", () => {
+  it("every call is a row with its tokens and its result, whatever becomes of it", async () => {
+    await onGround(async ({ metered, spend, conversation }) => {
+      let [calls, failures, inputTokens, outputTokens] = [0, 0, 0, 0];
+      for (const behaviour of behaviours) {
+        const aborting = new AbortController();
+        if (behaviour === "hangs") setTimeout(() => aborting.abort(), 1);
+        const asked = request({ conversation, signal: aborting.signal });
+        const completion = await metered(behaving(behaviour)).complete(asked);
+        calls++;
+        if (completion.kind === "text") {
+          inputTokens += completion.inputTokens;
+          outputTokens += completion.outputTokens;
+        } else failures++;
+        assert.deepEqual((await spend()).usage, { calls, failures, inputTokens, outputTokens, open: 0 }, behaviour);
+        // So that the next is asked, whose credential is fine.
+        if (behaviour === "unauthorized")
+          await metered(behaving("good"), {}, { breaker: "ignored" }).complete(request());
+        if (behaviour === "unauthorized") ({ calls, inputTokens, outputTokens } = (await spend()).usage);
+      }
+      assert.ok(failures >= 4);
+    });
+  });
+
+  it("an adapter that does not know what a call took loses no answer and leaves no call open", async () => {
+    await onGround(async ({ metered, spend }) => {
+      const answering = (said: unknown): Model => ({
+        provider: "p",
+        name: "m",
+        complete: async () => await Promise.resolve(said as Completion),
+      });
+      const text = { kind: "text", text: "The tent leaks.", finish: "stop" };
+      let counted = 0;
+      for (const [tokens, whole] of [
+        [undefined, 0],
+        [null, 0],
+        [Number.NaN, 0],
+        [-5, 0],
+        [Infinity, 0],
+        ["many", 0],
+        [1.6, 2],
+      ] as const) {
+        const model = answering({ ...text, inputTokens: tokens, outputTokens: tokens });
+        assert.deepEqual(await metered(model).complete(request()), {
+          ...text,
+          inputTokens: whole,
+          outputTokens: whole,
+        });
+        counted += whole;
+        const { usage } = await spend();
+        assert.deepEqual([usage.inputTokens, usage.outputTokens, usage.open], [counted, counted, 0]);
+      }
+      for (const odd of [undefined, null, { kind: "refused" }, { kind: "refused", refusal: "tired", message: "" }])
+        assert.equal((await metered(answering(odd)).complete(request())).kind, "refused");
+      assert.deepEqual((await spend()).usage.open, 0);
+    });
+  });
+
+  it("a call is a row while it is under way, and stays one if its process dies", async () => {
+    await onGround(async (ground) => {
+      const aborting = new AbortController();
+      const hang = async (signal?: AbortSignal) => {
+        const asked = Promise.withResolvers<void>();
+        const model = createScriptedModel({ behaviour: () => (asked.resolve(), "hangs") });
+        const completion = ground.metered(model).complete(request(signal === undefined ? {} : { signal }));
+        await asked.promise;
+        return { completion };
+      };
+      const { completion } = await hang(aborting.signal);
+      assert.equal((await ground.spend()).usage.open, 1);
+      aborting.abort();
+      assert.equal(resultOf(await completion), "cancelled");
+      assert.equal((await ground.spend()).usage.open, 0);
+      await hang();
+      const { spend } = await ground.reopen();
+      assert.deepEqual([(await spend()).usage.calls, (await spend()).usage.open], [2, 1]);
+    });
+  });
+
+  it("a window allows so many calls, of all models and processes together; then it says so without asking", async () => {
+    await onGround(async (ground) => {
+      const config = { spendCeilingCalls: 3, spendWindowMinutes: 30 };
+      const [one, other] = [behaving("good"), { ...behaving("good"), provider: "other" }];
+      const ask = async ({ metered }: Ground, model: Model) =>
+        resultOf(await metered(model, config).complete(request()));
+      assert.equal(await ask(ground, one), "ok");
+      ground.passMinutes(10);
+      assert.equal(await ask(ground, other), "ok");
+      assert.equal(await ask(ground, one), "ok");
+      assert.equal(await ask(ground, one), "ceiling");
+      const again = await ground.reopen();
+      assert.equal(await ask(again, other), "ceiling");
+      assert.equal(one.calls.length, 2);
+      const { usage, callsMax, windowMinutes } = await again.spend(config);
+      assert.deepEqual([usage.calls, callsMax, windowMinutes], [3, 3, 30]);
+      again.passMinutes(21);
+      assert.equal(await ask(again, one), "ok", "the first call has left the window");
+      assert.equal(await ask(again, one), "ceiling");
+    });
+  });
+
+  it("calls made at once do not pass the ceiling together", async () => {
+    await onGround(async ({ metered }) => {
+      const model = metered(behaving("slow"), { spendCeilingCalls: 5 });
+      const results = await Promise.all(
+        Array.from({ length: 12 }, async () => resultOf(await model.complete(request()))),
+      );
+      assert.equal(results.filter((result) => result === "ok").length, 5);
+      assert.equal(results.filter((result) => result === "ceiling").length, 7);
+    });
+  });
+
+  it("a ceiling of nothing asks no model, and a summary is made all the same", async () => {
+    await onGround(async ({ metered, conversation, spend }) => {
+      const model = behaving("good");
+      const { values: settings } = resolveSettings({ env: {}, config: { spendCeilingCalls: 0 } });
+      const passages = Array.from({ length: 30 }, (_, at) => ({
+        label: "[2026-02-17 08:00 UTC] [user]",
+        text: `We decided that boat ${at} is painted green, since Jonas has ${at} litres of it left.`,
+        kind: "user" as const,
+      }));
+      const source = {
+        conversation,
+        depth: 0,
+        passages,
+        tokens: 900,
+        overheadTokens: 100,
+        targetTokens: 450,
+        previousContext: null,
+        fileIds: [],
+      };
+      const deps = { model: metered(model, settings), settings, templates: builtInTemplates };
+      const waiting = await summarize(deps, source, { onRefusal: "wait" });
+      assert.equal(waiting.kind === "refused" && waiting.refusal, "ceiling");
+      const rescued = await summarize(deps, source, { onRefusal: "extract" });
+      assert.equal(rescued.kind === "drafted" && rescued.summary.level, "extractive");
+      assert.deepEqual([model.calls.length, (await spend()).usage.calls], [0, 0]);
+    });
+  });
+
+  it("a call withdrawn before it began is none", async () => {
+    await onGround(async ({ metered, spend }) => {
+      const model = behaving("good");
+      const completion = await metered(model).complete(request({ signal: AbortSignal.abort() }));
+      assert.deepEqual([resultOf(completion), model.calls.length], ["cancelled", 0]);
+      assert.equal((await spend()).usage.calls, 0);
+    });
+  });
+
+  it("leaves nothing behind at a signal that outlives many calls", async () => {
+    await onGround(async ({ metered }) => {
+      const { signal } = new AbortController();
+      for (const behaviour of ["good", "throws", "refuses"] as const) {
+        await metered(behaving(behaviour)).complete(request({ signal }));
+      }
+      assert.equal(getEventListeners(signal, "abort").length, 0);
+    });
+  });
+});
+
+describe("guarantee 21: provider trouble is classified by kind, never by words", () => {
+  it("a refused credential opens a breaker: no call for ten minutes, even by a process started anew", async () => {
+    await onGround(async (ground) => {
+      const model = behaving("unauthorized");
+      const ask = async ({ metered }: Ground) => await metered(model).complete(request());
+      assert.equal(resultOf(await ask(ground)), "auth");
+      ground.passMinutes(5);
+      const refused = await ask(ground);
+      assert.ok(refused.kind === "refused" && refused.refusal === "breaker" && /scripted/.test(refused.message));
+      const again = await ground.reopen();
+      again.passMinutes(4.9);
+      assert.equal(resultOf(await ask(again)), "breaker");
+      assert.equal(model.calls.length, 1);
+      again.passMinutes(0.2);
+      assert.equal(resultOf(await ask(again)), "auth");
+      assert.equal(model.calls.length, 2);
+    });
+  });
+
+  it("status tells which provider is not asked, since when and until when", async () => {
+    await onGround(async (ground) => {
+      assert.deepEqual((await ground.spend()).breakers, []);
+      await ground.metered(behaving("unauthorized")).complete(request());
+      const [at, until] = ["2026-02-17T08:00:00.000Z", "2026-02-17T08:10:00.000Z"];
+      const open = [{ provider: "scripted", model: "one", at, until }];
+      assert.deepEqual((await ground.spend()).breakers, open);
+      const again = await ground.reopen();
+      assert.deepEqual((await again.spend()).breakers, open);
+      again.passMinutes(11);
+      assert.deepEqual((await again.spend()).breakers, []);
+    });
+  });
+
+  it("other providers are asked as before, and whoever mended the credential can try it at once", async () => {
+    await onGround(async ({ metered, spend }) => {
+      await metered(behaving("unauthorized")).complete(request());
+      assert.equal(resultOf(await metered({ ...behaving("good"), provider: "other" }).complete(request())), "ok");
+      assert.equal(resultOf(await metered(behaving("good")).complete(request())), "breaker");
+      assert.equal(resultOf(await metered(behaving("good"), {}, { breaker: "ignored" }).complete(request())), "ok");
+      assert.deepEqual((await spend()).breakers, []);
+      assert.equal(resultOf(await metered(behaving("good")).complete(request())), "ok");
+    });
+  });
+
+  it("only its kind decides: a message about a wrong key opens nothing, one about anything else does", async () => {
+    await onGround(async ({ metered, spend }) => {
+      for (const refusal of refusals) {
+        if (refusal === "auth") continue;
+        const model = refusing({ kind: "refused", refusal, message: "401 unauthorized: invalid api key" });
+        assert.equal(resultOf(await metered(model).complete(request())), refusal);
+        assert.deepEqual((await spend()).breakers, [], refusal);
+      }
+      await metered(refusing({ kind: "refused", refusal: "auth", message: "200 OK" })).complete(request());
+      assert.equal((await spend()).breakers.length, 1);
+    });
+  });
+
+  it("a provider without a credential is never asked: no row, no breaker, and it works once there is one", async () => {
+    await onGround(async (ground) => {
+      const good = behaving("good");
+      let hasKey = false;
+      const missing = { kind: "refused", refusal: "no_credential", message: "set THE_KEY" } as const;
+      const model: Model = { ...good, check: async () => await Promise.resolve(hasKey ? null : missing) };
+      const ask = async ({ metered }: Ground) => await metered(model, { spendCeilingCalls: 1 }).complete(request());
+      assert.deepEqual(await ask(ground), missing);
+      const again = await ground.reopen();
+      assert.deepEqual(await ask(again), missing, "the same every time, by whomever");
+      assert.deepEqual([good.calls.length, (await again.spend()).usage.calls], [0, 0]);
+      assert.deepEqual((await again.spend()).breakers, []);
+      hasKey = true;
+      assert.equal(resultOf(await ask(again)), "ok", "at once, and with nothing of the ceiling used up");
+      assert.equal((await again.spend()).usage.calls, 1);
+    });
+  });
+
+  it("a missing credential is told where a breaker or the ceiling would be; a look that throws or hangs is a refusal", async () => {
+    await onGround(async ({ metered, spend }) => {
+      await metered(behaving("unauthorized")).complete(request());
+      const checking = (check: NonNullable<Model["check"]>): Model => ({ ...behaving("good"), check });
+      const missing = { kind: "refused", refusal: "no_credential", message: "set THE_KEY" } as const;
+      const without = metered(
+        checking(() => Promise.resolve(missing)),
+        { spendCeilingCalls: 1 },
+      );
+      assert.deepEqual(await without.complete(request()), missing);
+      const throwing = metered(checking(() => Promise.reject(new Error("no such disk"))));
+      assert.equal(resultOf(await throwing.complete(request())), "unreachable");
+      const aborting = new AbortController();
+      setTimeout(() => aborting.abort(), 1);
+      const hanging = metered(checking(() => new Promise(() => undefined)));
+      assert.equal(resultOf(await hanging.complete(request({ signal: aborting.signal }))), "cancelled");
+      assert.equal((await spend()).usage.calls, 1);
+    });
+  });
+
+  it("what an adapter throws is a refusal with its words: by its code if it is ours, else out of reach", async () => {
+    const expected: Readonly<Record<ErrorCode, string>> = {
+      denied: "auth",
+      unavailable: "unreachable",
+      invalid: "rejected",
+      not_found: "rejected",
+      conflict: "rejected",
+      corrupt: "rejected",
+    };
+    await onGround(async ({ metered }) => {
+      const thrown = async (error: Error) =>
+        await metered(throwing(error), {}, { breaker: "ignored" }).complete(request());
+      for (const code of Object.keys(expected) as ErrorCode[]) {
+        const completion = await thrown(new LcmError(code, "the door is shut"));
+        assert.deepEqual(completion, { kind: "refused", refusal: expected[code], message: "the door is shut" });
+      }
+      assert.equal(resultOf(await thrown(new TypeError("401 unauthorized"))), "unreachable");
+    });
+  });
+
+  const refusing = (completion: Completion): Model => ({
+    provider: "scripted",
+    name: "one",
+    complete: () => Promise.resolve(completion),
+  });
+  const throwing = (problem: Error): Model => ({
+    provider: "scripted",
+    name: "one",
+    complete: async () => await Promise.reject<Completion>(problem),
+  });
+});

@@ -1,0 +1,131 @@
+/**
+ * What model calls may cost: every call is a row before it is made, a window of time allows so many, and a credential
+ * that was refused is not tried again for a while. All of it is kept in the store, so that processes which share a
+ * database share one purse, and a restart forgets nothing.
+ */
+
+import { beforeDeadline } from "../base/deadline.ts";
+import { LcmError, wordsOf } from "../base/errors.ts";
+import { refusals } from "../model/types.ts";
+import type { Refusal, Timestamp } from "../model/types.ts";
+import type {
+  Clock,
+  Completion,
+  CompletionRequest,
+  Model,
+  OpenBreaker,
+  Refused,
+  Store,
+  UsageTotals,
+} from "../model/store.ts";
+import type { Settings } from "../model/settings.ts";
+import { timeAfter, timestampToMs } from "../base/text.ts";
+
+interface SpendDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly settings: Settings;
+}
+
+const minuteMs = 60_000;
+/** Long enough that a wrong key costs a handful of calls an hour, short enough that a mended one is soon noticed. */
+const breakerMs = 10 * minuteMs;
+
+/**
+ * The model, with every call a row, the ceiling and the breaker kept. Throws only what the store throws. What cannot be
+ * asked at all is told before there is a row: nothing would be spent, and nobody has refused anything. With the breaker
+ * ignored, a call is made although the credential was just refused: whoever mended it wants to see it work.
+ */
+export function meter(deps: SpendDeps, model: Model, options: { readonly breaker?: "heeded" | "ignored" } = {}): Model {
+  const { store, clock, settings } = deps;
+  const { provider, name } = model;
+  return {
+    provider,
+    name,
+    async complete(request) {
+      if (request.signal?.aborted === true) return cancelled;
+      const obstacle = await within(request.signal, async () => (await model.check?.()) ?? null);
+      if (obstacle !== null) return obstacle;
+      const begun = clock.now();
+      const { conversation, purpose } = request;
+      const bounds = {
+        callsMax: settings.spendCeilingCalls,
+        windowSince: timeAfter(begun, -minuteMs * settings.spendWindowMinutes),
+        breakerSince: options.breaker === "ignored" ? null : timeAfter(begun, -breakerMs),
+      };
+      try {
+        const admission = await store.beginCall({ conversation, purpose, provider, model: name }, bounds);
+        if (admission.kind === "refused") return admission;
+        const completion = await completeWithin(model, request);
+        const isText = completion.kind === "text";
+        await store.endCall(admission.id, {
+          inputTokens: isText ? completion.inputTokens : 0,
+          outputTokens: isText ? completion.outputTokens : 0,
+          result: isText ? "ok" : completion.refusal,
+          durationMs: timestampToMs(clock.now()) - timestampToMs(begun),
+        });
+        return completion;
+      } catch (error) {
+        // The model throws nothing here. Nobody must take the store's trouble for the provider's.
+        return error instanceof Error ? { ...refusedBy(error), ofStore: error } : refusedBy(error);
+      }
+    },
+  };
+}
+
+/** One call that outlives neither its signal nor an adapter that throws: both become refusals. */
+export const completeWithin = async (model: Model, request: CompletionRequest): Promise<Completion> =>
+  await within(request.signal, async () => counted(await model.complete(request)));
+
+const within = async <T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T | Refused> =>
+  signal?.aborted === true ? cancelled : await beforeDeadline(signal, work().catch(refusedBy), cancelled);
+
+const cancelled: Refused = {
+  kind: "refused",
+  refusal: "cancelled",
+  message: "the call was withdrawn before the model had answered",
+};
+
+const refusedBy = (error: unknown): Refused => ({
+  kind: "refused",
+  refusal: error instanceof LcmError ? refusalOf(error) : "unreachable",
+  message: wordsOf(error),
+});
+
+/** An adapter may not know what a call took, or say nonsense: then nothing is counted, and the answer stands. */
+function counted(completion: Completion): Completion {
+  if (completion.kind === "refused")
+    return refusals.includes(completion.refusal) ? completion : { ...completion, refusal: "rejected" };
+  const { inputTokens, outputTokens } = completion;
+  return { ...completion, inputTokens: wholeTokens(inputTokens), outputTokens: wholeTokens(outputTokens) };
+}
+
+const wholeTokens = (tokens: number): number => {
+  const whole = Math.round(tokens);
+  return Number.isSafeInteger(whole) && whole > 0 ? whole : 0;
+};
+
+function refusalOf({ code }: LcmError): Refusal {
+  if (code === "denied") return "auth";
+  return code === "unavailable" ? "unreachable" : "rejected";
+}
+
+/** What the present window has cost, and which providers are not asked at present. */
+export interface Spend {
+  readonly windowMinutes: number;
+  readonly callsMax: number;
+  readonly usage: UsageTotals;
+  /** Each with the time from which on it is asked again. */
+  readonly breakers: readonly (OpenBreaker & { readonly until: Timestamp })[];
+}
+
+export async function spendOf({ store, clock, settings }: SpendDeps): Promise<Spend> {
+  const now = clock.now();
+  const breakers = await store.openBreakers(timeAfter(now, -breakerMs));
+  return {
+    windowMinutes: settings.spendWindowMinutes,
+    callsMax: settings.spendCeilingCalls,
+    usage: await store.usageSince(timeAfter(now, -minuteMs * settings.spendWindowMinutes)),
+    breakers: breakers.map((breaker) => ({ ...breaker, until: timeAfter(breaker.at, breakerMs) })),
+  };
+}

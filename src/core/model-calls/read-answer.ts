@@ -1,0 +1,275 @@
+/**
+ * Reading what a model wrote: the summary in it, without the thinking before it and the politeness around it.
+ *
+ * Models mark their thinking in many ways, or not at all. Marks are known by their place: a tag counts where it begins
+ * or ends a line or has its counterpart, so that a summary may speak of such tags. Where thinking aloud is recognised
+ * but no summary after it, there is no summary: better none than one that is not.
+ *
+ * Every pattern here takes time in proportion to the text, since a broken model may write without end.
+ */
+
+import { extract } from "../summarize/extractive.ts";
+import type { Passage } from "../summarize/extractive.ts";
+import { expandFooter } from "../prompts/summary.ts";
+import { estimateTokens } from "../base/text.ts";
+import { greeting, is, summarising, thinksAloud } from "./reasoning-openers.ts";
+
+/** The summary in an answer; empty if there is none. */
+export function readAnswer(answer: string): string {
+  const text = answer.toWellFormed().replace(/\r\n?/g, "\n").replace(controls, "");
+  return withoutPreamble(unwrap(withoutMarks(withoutReasoning(finalChannel(text))))).trim();
+}
+
+const controls = /[\p{Cc}--[\n\t]]/gv;
+
+// ── Marked reasoning ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A channel begins a line or a turn; in the middle of a sentence it is spoken of. */
+const channelMark = /(?:^[ \t]{0,8}|<\|start\|>(?:assistant)?|<\|end\|>)<\|channel\|>\s{0,8}(\w{1,20})/gm;
+
+/** Models that speak in channels say which one is meant for others, also where the marks around the names were lost. */
+function finalChannel(text: string): string {
+  const marks = [...text.matchAll(channelMark)];
+  const final = marks.findLast(([, name]) => name === "final");
+  if (final !== undefined) {
+    const said = text.slice(final.index + final[0].length).replace(/^[^<\n]{0,40}<\|message\|>/, "");
+    return said.replace(/<\|(?:end|return|start)\|>[^]*$/, "");
+  }
+  if (marks.length > 0) return "";
+  if (!/^\s{0,8}(?:analysis|commentary)(?=\n|[^\s\p{Ll}:,.;])/u.test(text)) return text;
+  const at = text.lastIndexOf("assistantfinal");
+  return at === -1 ? "" : text.slice(at + "assistantfinal".length);
+}
+
+const thought = "think(?:ing)?|thoughts?|reasoning|analysis|reflection|scratchpad|(?:inner|internal)[_-]?monologue";
+const inThoughtName = "think|thought|reason|reflect|analysis|scratchpad|monologue|(?<![a-z])cot(?![a-z])";
+const nameChars = "[\\w▁:.-]{0,40}";
+const thoughtTag = new RegExp(
+  `(?:<|&lt;)[|｜]?\\s{0,4}/?\\s{0,4}${nameChars}?(?:${inThoughtName})${nameChars}(?:\\s[^<>\\n]{0,100}?)?[|｜]?(?:>|&gt;)` +
+    `|\\[/?think(?:ing)?\\]|◁/?think(?:ing)?▷|<unused\\d{1,3}>(?:thought\\b)?`,
+  "gi",
+);
+const isClosing = ([tag]: RegExpExecArray): boolean =>
+  /^(?:&lt;|\W){1,8}(?:\/|end[_▁-])/i.test(tag) || /^<unused\d+>$/i.test(tag);
+/** In backticks a tag is spoken of; a name like `<ThinkingPanel>`, and an element without content, is code. */
+const isSpokenOf = (text: string, { index, 0: tag }: RegExpExecArray): boolean =>
+  text[index - 1] === "`" || tag.endsWith("/>") || /^\W{1,4}[A-Z][a-z]+[A-Z]/.test(tag);
+const thoughtFence = new RegExp(`^[ \\t]*\`\`\`[ \\t]*(?:${thought})\\b[^]*?(?:^[ \\t]*\`\`\`[ \\t]*$|(?![^]))`, "gim");
+
+function withoutReasoning(text: string): string {
+  const bare = withoutFirstAside(text.replace(thoughtFence, "").trim());
+  const tags = [...bare.matchAll(thoughtTag)].filter((tag) => !isSpokenOf(bare, tag));
+  const lastClosing = tags.findLast(isClosing)?.index ?? -1;
+  let kept = "";
+  let from = 0;
+  let isOpen = false;
+  /** Openings met inside a thought: so many more closings may follow its end. */
+  let nested = 0;
+  for (const tag of tags) {
+    const end = tag.index + tag[0].length;
+    if (!isClosing(tag)) {
+      if (isOpen) nested++;
+      else if (tag.index < lastClosing || isAtLineStart(bare, tag.index)) {
+        kept += bare.slice(from, tag.index);
+        isOpen = true;
+      }
+    } else if (isOpen) {
+      isOpen = false;
+      from = end;
+    } else if (nested > 0 || isAtLineStart(bare, tag.index) || isAtLineEnd(bare, end)) {
+      // It was opened further out, or in what the model was given: all before it was thinking.
+      kept = "";
+      from = end;
+      nested = Math.max(0, nested - 1);
+    }
+  }
+  if (!isOpen) return kept + bare.slice(from);
+  // Thinking that never ends, unless the summary in it says where it begins.
+  const wrapped = wrapperIn(bare, from);
+  return wrapped === null ? kept : bare.slice(wrapped.index);
+}
+
+const wrappers = "summary|final|final_answer|answer|output|response|memory|content";
+const firstAside = new RegExp(
+  `^(?:(?:>[^\\n]*(?:\\n|$))+|<!--[^]*?-->|<(?!(?:${wrappers})>)([a-z][\\w:-]{0,40})>[^]*?</\\1>)`,
+  "i",
+);
+
+/** A quote, a comment or an element of its own that comes first and thinks aloud. */
+function withoutFirstAside(text: string): string {
+  const aside = firstAside.exec(text)?.[0] ?? "";
+  const inside = aside.replace(/^[> \t]+|<[!/]?[\w:-]{1,40}>?|-->/gm, "\n").trim();
+  return thinksAloud(inside) ? text.slice(aside.length) : text;
+}
+
+/** Marks at either end that are for whoever takes the answer apart. */
+const withoutMarks = (text: string): string =>
+  text
+    .trim()
+    .replace(/^(?:<[|｜][\w▁]{1,40}[|｜]>\s{0,8}){1,4}/, "")
+    .replace(/(?:\s{0,8}<[|｜][\w▁]{1,40}[|｜]>){1,4}$/, "");
+
+const isAtLineStart = (text: string, at: number): boolean =>
+  /(?:^|\n)[ \t*_>]{0,8}$/.test(text.slice(Math.max(0, at - 9), at));
+const isAtLineEnd = (text: string, at: number): boolean => /^[ \t*_]{0,8}(?:\n|$)/.test(text.slice(at, at + 9));
+
+// ── Wrappers and openers ─────────────────────────────────────────────────────────────────────────────────────────────
+
+const wrapper = new RegExp(`^[ \\t]*<(${wrappers})(?:\\s[^<>\\n]{0,300})?>`, "gim");
+
+function wrapperIn(text: string, from: number): RegExpExecArray | null {
+  wrapper.lastIndex = from;
+  return wrapper.exec(text);
+}
+
+/** A wrapper in a wrapper in a fence is the most that was ever needed. */
+const wrappersMax = 3;
+
+function unwrap(text: string): string {
+  let inner = text.trim();
+  for (let layer = 0; layer < wrappersMax; layer++) {
+    const fenced = /^```[\w-]*\n([^]*?)\n?```$/.exec(inner)?.[1];
+    const outer = fenced ?? withoutWrapper(inner);
+    if (outer === inner) break;
+    inner = outer.trim();
+  }
+  return inner;
+}
+
+/** The inside of the tags around a summary. A tag further in belongs to what the summary tells. */
+function withoutWrapper(text: string): string {
+  const opening = wrapperIn(text, 0);
+  if (opening === null) return text;
+  const before = text.slice(0, opening.index).trim();
+  if (before.length > openerCharsMax && !thinksAloud(before)) return text;
+  const start = opening.index + opening[0].length;
+  const end = [...text.matchAll(new RegExp(`</${opening[1]}>`, "gi"))].at(-1)?.index ?? -1;
+  if (end < start) return before === "" ? text.slice(start) : text;
+  // The last line may stand behind the wrapper, as the last line of all.
+  const behind = text.slice(end);
+  const footer = [...behind.matchAll(footerStart)].at(-1)?.index ?? behind.length;
+  return `${text.slice(start, end).trim()}\n\n${behind.slice(footer)}`;
+}
+
+const openerCharsMax = 200;
+
+/** `Here is the summary:`, `## Summary`: what stands before a summary and is not part of it. */
+const announcements = [
+  new RegExp(
+    `^(?:here(?:${is}| are)|below is|this is|the following is|i(?:['’]ve| have| will|['’]ll)|let me)\\b` +
+      `(?=(?:(?!:\\s)[^\\n]){0,120}?${summarising})[^\\n]{1,160}?:[*_]*(?=\\s|$)\\s*`,
+    "i",
+  ),
+  /^[#*_ \t]*(?:(?:the|final|condensed|conversation|updated)\s+){0,3}summary[*_ \t]*(?::[*_]*\s*|\n+)/i,
+  /^(?:(?:好的|好)[，,。！!]\s{0,4})?(?:(?:以下|下面|这|這)(?:是|为|為)[^\n：:]{0,40})?(?:摘要|总结|總結)[^\n：:]{0,10}[：:]\s*/,
+];
+
+const withoutAnnouncement = (text: string): string =>
+  announcements.reduce((rest, announcement) => rest.replace(announcement, ""), text);
+
+const summaryNouns = "summary|摘要|总结|總結|要約|요약|zusammenfassung|résumé|resumen";
+
+/** Where thinking aloud gives way to the summary. */
+const summaryMark = new RegExp(
+  `^[#*_ \\t]*(?:(?:the|my|here${is}(?: the| my)?|now|final|condensed|draft|conversation)[ \\t]+){0,3}` +
+    `(?:${summaryNouns}|final answer|answer)[*_ \\t]*(?:[:：][*_]*|$)`,
+  "gim",
+);
+const ruler = /^[ \t]*(?:-{3,}|\*{3,}|={3,})[ \t]*$/gm;
+
+/** Second thoughts in the middle of a summary. */
+const secondThought =
+  /^(?:wait|hmm{1,9})\b[,.…!]{1,3} (?:let me|i (?:should|need|must)|i['’]ll)\b[^\n]*(?:\n[^\n]+)*/gim;
+
+function withoutPreamble(text: string): string {
+  const greeted = text.replace(greeting, "");
+  const rest = withoutAnnouncement(greeted);
+  if (!thinksAloud(rest === greeted ? text : rest)) return rest.replace(secondThought, "");
+  const mark = [...rest.matchAll(summaryMark)].at(-1) ?? [...rest.matchAll(ruler)].at(-1);
+  return mark === undefined ? "" : withoutAnnouncement(rest.slice(mark.index + mark[0].length).trim());
+}
+
+// ── Echoes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const echoCharsMin = 120;
+
+/**
+ * Whether an answer is what it was made from, or a stretch of it: nearly all of its sentences are there, in this order,
+ * with little left out between them. Sentences picked from far apart are a summary, if a plain one.
+ */
+export function isEcho(said: string, given: string): boolean {
+  if (said.length < echoCharsMin) return false;
+  const source = plainly(given);
+  let [total, copied, first, at] = [0, 0, 0, 0];
+  for (const line of said.split(/\n+|(?<=[.!?])\s+|(?<=[。！？])/)) {
+    const sentence = plainly(line).replace(/^[-*•> ]+/, "");
+    total += sentence.length;
+    const found = sentence === "" ? -1 : source.indexOf(sentence, at);
+    if (found === -1) continue;
+    if (copied === 0) first = found;
+    copied += sentence.length;
+    at = found + sentence.length;
+  }
+  return copied >= 0.8 * total && copied >= 0.6 * (at - first);
+}
+
+/** Without line breaks and labels, which a copy may have or not. Single spaces, as most are, are passed over: quick. */
+const plainly = (text: string): string =>
+  text
+    .replace(/\[\d{4}-\d\d-\d\d [^\]\n]{0,80}\](?: \[[^\]\n]{0,80}\])?/g, " ")
+    .replace(/\s{2,}|[^\S ]/g, " ")
+    .trim();
+
+// ── The last line ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const footerStart = /^[#*_>\- \t]*Expand for details about[*_ \t]*:/gim;
+
+/**
+ * The summary with the line that every summary ends in, within the cap; null if it is too long. An excess of a tenth is
+ * met by leaving out its last lines, more is not: whoever wrote it should decide what to leave out.
+ */
+export function closeWithFooter(said: string, passages: readonly Passage[], capTokens: number): string | null {
+  const { body, topics } = splitFooter(said);
+  // Said again below with the last line, which is not worth looking for here.
+  if (estimateTokens(body) > 1.1 * capTokens) return null;
+  const lines = body.split("\n");
+  const footer = topics === "" ? ownFooter(passages, capTokens - estimateTokens(body)) : `${expandFooter} ${topics}`;
+  const close = (): string => `${lines.join("\n").trimEnd()}\n\n${footer}`;
+  if (estimateTokens(close()) > 1.1 * capTokens) return null;
+  while (lines.length > 0 && estimateTokens(close()) > capTokens) lines.pop();
+  return lines.join("").trim() === "" ? null : close();
+}
+
+/** A footer is a line, or a list below one. What follows it is not part of it, and not lost. */
+function splitFooter(said: string): { readonly body: string; readonly topics: string } {
+  const start = [...said.matchAll(footerStart)].at(-1);
+  if (start === undefined) return { body: said, topics: "" };
+  const [line = "", ...rest] = said
+    .slice(start.index + start[0].length)
+    .trimStart()
+    .split(/\n[ \t]*\n/);
+  const topics = line
+    .split("\n")
+    .map(withoutDecoration)
+    .filter((topic) => topic !== "" && topic !== "…" && topic !== "...");
+  return { body: [said.slice(0, start.index).trimEnd(), ...rest].join("\n\n").trimEnd(), topics: topics.join("; ") };
+}
+
+/** Without the marks of a list or of emphasis around it. */
+function withoutDecoration(topic: string): string {
+  let end = topic.length;
+  while (end > 0 && " \t*_".includes(topic.charAt(end - 1))) end--;
+  return topic.slice(0, end).replace(/^[\s*_>•-]+/, "");
+}
+
+const topicTokensMax = 40;
+
+/** What can be looked up, as the extractive summariser tells it; in few words where there is room for few. */
+function ownFooter(passages: readonly Passage[], roomTokens: number): string {
+  const line =
+    extract(passages, { targetTokens: 4 * topicTokensMax })
+      .split("\n")
+      .at(-1) ?? "";
+  const isFooter = line.startsWith(expandFooter) && estimateTokens(line) <= Math.min(topicTokensMax, roomTokens);
+  return isFooter ? line : `${expandFooter} the exact words`;
+}

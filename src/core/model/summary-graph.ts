@@ -1,0 +1,90 @@
+/**
+ * The shape of what was folded: walking from a context down its summaries to the messages, and back up in order.
+ * Pure, over ids only; texts never come here. A cycle or a missing source, which only a damaged database can have,
+ * ends the walk at that place instead of looping.
+ */
+
+import type { MessageId, Ref, Sources, SummaryId } from "./types.ts";
+import { compare } from "../base/text.ts";
+
+export type SourcesOf = (summary: SummaryId) => Sources | undefined;
+
+/** These summaries and every one below them, each once, a summary before its sources. */
+export function closure(roots: readonly SummaryId[], sourcesOf: SourcesOf): readonly SummaryId[] {
+  const seen = new Set<SummaryId>();
+  const waiting = [...roots].reverse();
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    if (seen.has(id)) continue;
+    seen.add(id);
+    const below = sourcesOf(id)?.summaries ?? [];
+    for (let index = below.length - 1; index >= 0; index--) waiting.push(below[index] as SummaryId);
+  }
+  return [...seen];
+}
+
+/** The summaries that a context reaches: of one depth, in the order of the conversation. */
+export const reachedFrom = (context: readonly Ref[], sourcesOf: SourcesOf): readonly SummaryId[] =>
+  closure(
+    context.flatMap((item) => (item.kind === "summary" ? [item.id] : [])),
+    sourcesOf,
+  );
+
+/** Sources first: the order in which summaries can be copied, or rewritten so that each reads fresh text below it. */
+export function bottomUp<
+  T extends { readonly id: SummaryId; readonly depth: number; readonly earliestAt: string | null },
+>(summaries: readonly T[]): readonly T[] {
+  return [...summaries].sort(
+    (a, b) => a.depth - b.depth || compare(a.earliestAt ?? "", b.earliestAt ?? "") || compare(a.id, b.id),
+  );
+}
+
+export interface Flattened {
+  /** Every message under the context, oldest first, as often as it is reached: more than once is a fault. */
+  readonly messages: readonly MessageId[];
+  /** Summaries that were met inside themselves. */
+  readonly cyclic: readonly SummaryId[];
+}
+
+/** Walks the sources of every item, oldest first. This is what the one invariant speaks of. */
+export function flatten(context: readonly Ref[], sourcesOf: SourcesOf): Flattened {
+  const messages: MessageId[] = [];
+  const cyclic: SummaryId[] = [];
+  const walk = (item: Ref, above: ReadonlySet<SummaryId>): void => {
+    if (item.kind === "message") {
+      messages.push(item.id);
+      return;
+    }
+    if (above.has(item.id)) {
+      cyclic.push(item.id);
+      return;
+    }
+    // One that was carried over from an earlier segment has no sources here, and a damaged one may have none.
+    const { messages: said = [], summaries = [] } = sourcesOf(item.id) ?? {};
+    for (const id of said) messages.push(id);
+    const within = new Set(above).add(item.id);
+    for (const id of summaries) walk({ kind: "summary", id }, within);
+  };
+  for (const item of context) walk(item, new Set());
+  return { messages, cyclic };
+}
+
+export interface Coverage {
+  /** Messages that the context does not reach, and that are not exempt. */
+  readonly lost: readonly number[];
+  /** Messages reached more than once. */
+  readonly doubled: readonly number[];
+}
+
+/** Compares what a context reaches with what should be there. */
+export function coverage(
+  reached: readonly number[],
+  expected: readonly number[],
+  exempt: ReadonlySet<number>,
+): Coverage {
+  const times = new Map<number, number>();
+  for (const id of reached) times.set(id, (times.get(id) ?? 0) + 1);
+  return {
+    lost: expected.filter((id) => !times.has(id) && !exempt.has(id)),
+    doubled: [...times].filter(([, n]) => n > 1).map(([id]) => id),
+  };
+}

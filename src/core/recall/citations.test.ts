@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { cutToTokens, readCitations } from "./citations.ts";
+import type { MessageId } from "../model/types.ts";
+import { estimateTokens } from "../base/text.ts";
+
+const leaf = "sum_0123456789abcdef";
+const handedOut = {
+  summaries: new Set([leaf] as const),
+  messages: new Set([4, 42] as MessageId[]),
+  texts: ["select sum_2026 from totals"],
+};
+const textOf = (answer: string): string => readCitations(answer, handedOut).text;
+
+describe("what an answer cites", () => {
+  it("is what was handed out, each once, in order", () => {
+    const { text, summaries, messages } = readCitations(
+      "At nine [msg_42]. So says the plan [sum_0123456789abcdef, msg_42, msg_4].",
+      handedOut,
+    );
+    assert.equal(text, "At nine [msg_42]. So says the plan [sum_0123456789abcdef, msg_42, msg_4].");
+    assert.deepEqual([summaries, messages], [[leaf], [42, 4]]);
+  });
+
+  it("is not what was made up, which leaves the text without a trace", () => {
+    const { summaries, messages } = readCitations("[sum_ffffffffffffffff] [msg_424] [sum_abc123]", handedOut);
+    assert.deepEqual([summaries, messages], [[], []]);
+    assert.equal(textOf("At nine [sum_ffffffffffffffff]."), "At nine.");
+    assert.equal(textOf("At nine [msg_7, sum_abc123]."), "At nine.");
+    assert.equal(textOf("At nine [msg_7, msg_42]."), "At nine [msg_42].");
+    assert.equal(textOf("At nine [msg_42; msg_7]."), "At nine [msg_42].");
+    assert.equal(textOf("At nine (`msg_7` and **msg_42**)."), "At nine (**msg_42**).");
+    assert.equal(textOf("msg_7 says nine"), "says nine");
+  });
+
+  it("is taken out with nothing else: the rest may be code", () => {
+    for (const [said, read] of [
+      [
+        "The call `parse()` gave `[]` [msg_42] and `main()` too [msg_999].",
+        "The call `parse()` gave `[]` [msg_42] and `main()` too.",
+      ],
+      ["```py\nx = []\nmain()\n```\n[msg_99]", "```py\nx = []\nmain()\n```"],
+      ["- [ ] open task [msg_42]\n- [x] done (msg_777)", "- [ ] open task [msg_42]\n- [x] done"],
+      ["See the command msg_999 for it [msg_42].", "See the command for it [msg_42]."],
+      ["It is in Poland msg_999.", "It is in Poland."],
+      ["So say msg_42 and msg_999.", "So say msg_42."],
+      ["(see the plan, msg_999)", "(see the plan)"],
+    ] as const)
+      assert.equal(textOf(said), read);
+  });
+
+  it("is no other word, though it looks like an id", () => {
+    assert.equal(textOf("The column sum_2026 of sum_total"), "The column sum_2026 of sum_total");
+    assert.equal(textOf("sum_2027 is not in it"), "is not in it");
+  });
+});
+
+describe("cutting an answer", () => {
+  it("leaves what fits as it is", () => {
+    assert.deepEqual(cutToTokens("Short.", 10), { text: "Short.", isCut: false });
+  });
+
+  it("ends with a sentence or a line, where one is near", () => {
+    const sentences = "The first thing was said. The second thing was said. The third thing was said.";
+    assert.deepEqual(cutToTokens(sentences, 15), {
+      text: "The first thing was said. The second thing was said. …",
+      isCut: true,
+    });
+    assert.equal(
+      cutToTokens("one line of words\nanother line of words\nand more of them", 10).text,
+      "one line of words\nanother line of words …",
+    );
+    assert.equal(cutToTokens("第一件事已经说过了。第二件事也已经说过了。第三件事还没有说。", 16).text.at(-3), "。");
+  });
+
+  it("keeps every sentence that fits, the last one to its last sign", () => {
+    const sentences = Array.from({ length: 12 }, (_, at) => `Then ${"word ".repeat(at)}was said.`);
+    const whole = sentences.join(" ");
+    for (let maxTokens = 12; maxTokens < estimateTokens(whole); maxTokens++) {
+      const fitting = sentences
+        .map((_, at) => `${sentences.slice(0, at + 1).join(" ")} …`)
+        .findLast((begun) => estimateTokens(begun) <= maxTokens);
+      const { text } = cutToTokens(whole, maxTokens);
+      assert.ok(text.length >= (fitting?.length ?? 0), `${maxTokens} tokens: ${text}`);
+    }
+  });
+
+  it("is within the tokens, never in the middle of a character or an id", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme", maxLength: 400 }),
+        fc.integer({ min: 3, max: 60 }),
+        (text, maxTokens) => {
+          const { text: cut, isCut } = cutToTokens(text.toWellFormed(), maxTokens);
+          assert.ok(cut.isWellFormed());
+          assert.ok(!isCut || estimateTokens(cut) <= maxTokens);
+        },
+      ),
+    );
+    assert.equal(cutToTokens("see sum_0123456789abcdef for the rest of it", 8).text, "see …");
+  });
+});

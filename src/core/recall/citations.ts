@@ -1,0 +1,80 @@
+/**
+ * What an answer rests on. A delegate names what it read by id; whatever it did not read, it cannot have known, so such
+ * an id is taken out of the answer and counts for nothing. Also how an answer is cut to the length it may have.
+ */
+
+import { isSummaryId, messageName } from "../model/types.ts";
+import type { MessageId, SummaryId } from "../model/types.ts";
+import { estimateTokens, lengthWithin } from "../base/text.ts";
+
+/** What may be cited: the ids of what was handed out, and its text. */
+export interface HandedOut {
+  readonly summaries: ReadonlySet<SummaryId>;
+  readonly messages: ReadonlySet<MessageId>;
+  readonly texts: readonly string[];
+}
+
+export interface Cited {
+  readonly text: string;
+  readonly summaries: readonly SummaryId[];
+  readonly messages: readonly MessageId[];
+}
+
+const idLike = /\b(?:sum_\w*\d\w*|sum_[0-9a-f]{8,}|file_[0-9a-f]{16}|msg_\d+)\b/gi;
+
+/** The answer without ids that were made up, and what it cites, in the order in which it does. */
+export function readCitations(answer: string, { summaries, messages, texts }: HandedOut): Cited {
+  const names = new Map<string, MessageId>([...messages].map((id) => [messageName(id), id]));
+  const cited = { summaries: new Set<SummaryId>(), messages: new Set<MessageId>() };
+  const isKept = (written: string): boolean => {
+    const id = written.toLowerCase();
+    const message = names.get(id);
+    if (message !== undefined) cited.messages.add(message);
+    if (isSummaryId(id) && summaries.has(id)) cited.summaries.add(id);
+    const isCited = message !== undefined || (isSummaryId(id) && summaries.has(id));
+    // A column may be called sum_2026: what is none of our ids, and stands in what was read, is a word like any other.
+    return isCited || (!isSummaryId(id) && !id.startsWith("msg_") && texts.some((text) => text.includes(written)));
+  };
+  const text = answer.replace(idLike, (id) => (isKept(id) ? id : madeUp));
+  return { text: withoutMadeUp(text), summaries: [...cited.summaries], messages: [...cited.messages] };
+}
+
+/** In the place of an id until what stood around it is tidied. Answers are read without controls, so none holds one. */
+const madeUp = "\0";
+
+const separator = /[ \t]*(?:[,;·/&]|\band\b)[ \t]*/;
+const separatorBefore = new RegExp(`(?:${separator.source})?[ \\t]*\\0`, "g");
+
+/** Nothing but the id, what marked it, and what joined it to others is taken out: the rest may be code. */
+function withoutMadeUp(text: string): string {
+  if (!text.includes(madeUp)) return text;
+  return text
+    .replace(/([`*_]{1,3})\0\1/g, madeUp)
+    .replace(
+      /([ \t]*[[(])([^[\]()\n]*\0[^[\]()\n]*)([\])])/g,
+      (whole: string, open: string, list: string, end: string) => {
+        const parts = list.split(separator).map((part) => part.trim());
+        const real = parts.filter((part) => part !== madeUp && part !== "");
+        const isList = real.every((part) => part.replace(/[`*]/g, "").replace(idLike, "") === "");
+        return real.length === 0 ? "" : isList ? `${open}${real.join(", ")}${end}` : whole;
+      },
+    )
+    .replace(separatorBefore, "")
+    .trim();
+}
+
+const sentenceEnd = /(?<=[.!?…][)\]"'”’*_]{0,3})\s|(?<=[。！？])|\n/gu;
+
+/** At most so many tokens, up to the end of a sentence or a line if one is near, and a mark where it ends early. */
+export function cutToTokens(text: string, maxTokens: number): { readonly text: string; readonly isCut: boolean } {
+  if (estimateTokens(text) <= maxTokens) return { text, isCut: false };
+  const { fitting: fits } = lengthWithin(text, maxTokens, (begun) => estimateTokens(begun + mark) > maxTokens);
+  const room = text.slice(0, fits).toWellFormed();
+  const end = [...text.slice(0, fits + 1).matchAll(sentenceEnd)].findLast(({ index }) => index >= fits / 2)?.index;
+  // In the middle of a word, the word goes; in the middle of an id above all.
+  const whole = /^\w/.test(text.slice(fits)) ? room.replace(/\w{1,40}$/, "") : room.replace(/\ufffd$/, "");
+  const kept = end === undefined ? whole : room.slice(0, end);
+  return { text: `${kept.trimEnd()}${mark}`, isCut: true };
+}
+
+const mark = " …";

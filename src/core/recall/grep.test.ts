@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { openSqlite } from "../../store/sqlite/store.ts";
+import { makeScratch } from "../../../test/support/scratch.ts";
+import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
+import type { SearchCaveat } from "../model/store.ts";
+import { caveatSentence, findConversation, grep } from "./grep.ts";
+import { reachOf } from "./scope.ts";
+
+const folder = makeScratch("recall");
+const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false });
+after(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe("guarantee 22: whatever a search left out is said in words", () => {
+  const caveats: readonly (readonly [SearchCaveat, RegExp, RegExp?])[] = [
+    [{ kind: "limit", limit: 20 }, /more match than the 20 shown; --limit shows more/, /shown; limit shows more/],
+    [{ kind: "limit", limit: 200 }, /than the 200 shown; --since, --before .* narrow it/, /shown; since, before/],
+    [
+      { kind: "time", timeoutMs: 500, scanned: 12_000, of: 90_000 },
+      /time limit of 0\.5 s after 12,000 of 90,000 rows.*may be matches.*--timeout/,
+      /may be matches.*since, before/,
+    ],
+    [
+      { kind: "time", timeoutMs: 10_000, scanned: 0, of: 0 },
+      /time limit of 10 s; how far it got is not known.*may be matches/,
+    ],
+    [{ kind: "newest_ranked", ranked: 200_000 }, /newest 200,000/],
+    [{ kind: "partial_match", missing: [] }, /shown holds some of them$/],
+    [{ kind: "partial_match", missing: ["red"] }, /shown lacks "red"$/],
+    [{ kind: "partial_match", missing: ["red", "fox"] }, /lacks some of "red", "fox"/],
+    [{ kind: "files", files: 2 }, /2 large texts .* --scope files searches inside/, /; scope files searches inside/],
+    [{ kind: "unreadable", files: 1 }, /1 file could not be read: there may be matches/],
+    [{ kind: "unindexed", rows: 1 }, /1 row not in it yet/],
+  ];
+  for (const [caveat, sentence, toModel = sentence] of caveats) {
+    it(`says ${JSON.stringify(caveat)} to people and to models`, () => {
+      assert.match(caveatSentence(caveat, "flags"), sentence);
+      assert.match(caveatSentence(caveat, "arguments"), toModel);
+      assert.doesNotMatch(caveatSentence(caveat, "arguments"), /--/);
+    });
+  }
+});
+
+describe("guarantee 25: a search stays within its reach", () => {
+  it("finds in the family what it does not find in others, unless asked wider", async () => {
+    for (const agentId of ["one", "two"]) {
+      const { id } = await store.open({ sessionId: agentId, sessionKey: `agent:${agentId}:main`, agentId });
+      const host = createHost(agentId);
+      host.says(user(`the heron of ${agentId}`));
+      await store.append(id, host.entries.map(toAppendable));
+    }
+    const [own] = await store.conversations({ agentId: "one" });
+    const reader = { conversation: own?.id ?? assert.fail("it is there"), policy: "all" } as const;
+    const found = async (asked: object): Promise<readonly string[]> => {
+      const reach = await reachOf(store, reader, asked);
+      return (await grep(store, { pattern: "heron", mode: "full_text", reach })).hits.map(({ snippet }) => snippet);
+    };
+    assert.deepEqual(await found({}), ["the heron of one"]);
+    assert.equal((await found({ allConversations: true })).length, 2);
+  });
+
+  it("finds nothing where nothing may be read", async () => {
+    const reach = { kind: "grant", conversations: [] } as const;
+    for (const scope of ["messages", "summaries", "both", "files"] as const) {
+      assert.deepEqual((await grep(store, { pattern: "heron", reach, scope })).hits, []);
+    }
+  });
+});
+
+describe("guarantee 22: what lies in files and was not looked at", () => {
+  it("is counted where it is text, and a picture is none", async () => {
+    const { id } = await store.open({ sessionId: "filed" });
+    const file = { conversation: id, name: null, mimeType: null, exploration: null } as const;
+    await store.saveFile({ ...file, content: "a long text", encoding: "utf8" });
+    await store.saveFile({ ...file, content: "AAAA", encoding: "base64" });
+    const reach = { kind: "conversation", conversations: [id] } as const;
+    const { caveats } = await grep(store, { pattern: "heron", mode: "full_text", reach });
+    assert.deepEqual(caveats, [{ kind: "files", files: 1 }]);
+  });
+});
+
+describe("what matches a pattern", () => {
+  it("is told once each, newest first, however many rows are read for it", async () => {
+    const { id } = await store.open({ sessionId: "many" });
+    const host = createHost("many");
+    for (let at = 0; at < 70; at++) host.says(user(`curlew ${at}`));
+    await store.append(id, host.entries.map(toAppendable));
+    const reach = { kind: "all", conversations: null } as const;
+    const { hits } = await grep(store, { pattern: "curlew \\d+", reach, limit: 200 });
+    assert.deepEqual(
+      hits.map(({ snippet }) => snippet),
+      Array.from({ length: 70 }, (_, at) => `curlew ${69 - at}`),
+    );
+    const first = await grep(store, { pattern: "curlew \\d+", reach, limit: 3 });
+    assert.deepEqual([first.hits, first.caveats[0]], [hits.slice(0, 3), { kind: "limit", limit: 3 }]);
+  });
+});
+
+describe("how many hits may be asked for", () => {
+  it("is a whole number from 1 to 200; anything else is refused, with a way to see more", async () => {
+    const reach = { kind: "grant", conversations: [] } as const;
+    for (const limit of [1, 200]) assert.deepEqual((await grep(store, { pattern: "heron", reach, limit })).hits, []);
+    for (const limit of [0, 201, 1.5, NaN])
+      await assert.rejects(grep(store, { pattern: "heron", reach, limit }), { code: "invalid", hint: /narrow/ });
+  });
+});
+
+describe("a conversation is found by what people call it", () => {
+  it("its number, its session key, its session id; of several segments the one that goes on", async () => {
+    const session = { sessionId: "777", sessionKey: "agent:main:called" };
+    const before = await store.open(session);
+    const { id } = await store.openSegment(session);
+    assert.equal((await findConversation(store, String(before.id))).id, before.id);
+    assert.equal((await findConversation(store, "agent:main:called")).id, id);
+    assert.equal((await findConversation(store, "777")).id, id, "a number that is none of ours may be a session id");
+    await assert.rejects(findConversation(store, "999"), { code: "not_found" });
+  });
+});

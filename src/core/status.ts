@@ -1,0 +1,61 @@
+/** How a database stands: what is stored, how full the contexts are, what compaction did, what models were asked for. */
+
+import type { Due } from "./compaction/compact.ts";
+import type { Lcm } from "./lcm.ts";
+import type { CompactionRecord, Conversation, ConversationId } from "./model/types.ts";
+import type { StoreStatus, UsageTotals } from "./model/store.ts";
+import { promptTokens } from "./assembly/summary-xml.ts";
+import type { Spend } from "./model-calls/metering.ts";
+import { dayMs, timeAfter } from "./base/text.ts";
+
+export interface Standing {
+  readonly store: StoreStatus;
+  readonly totals: { readonly tokens: number; readonly contextTokens: number; readonly hidden: number };
+  /** The one with the newest message. */
+  readonly newest: Conversation | null;
+  readonly pressures: readonly Pressure[];
+  /** Newest first. */
+  readonly compactions: readonly CompactionRecord[];
+  /** Of the last 24 hours. */
+  readonly usage: UsageTotals;
+  readonly spend: Spend;
+}
+
+/** How a conversation stands that a host may be writing to. */
+export interface Pressure extends Due {
+  readonly conversation: ConversationId;
+}
+
+export async function standingOf(lcm: Lcm, compactionsMax = 1): Promise<Standing> {
+  const { store } = lcm;
+  const conversations = await store.conversations({ includeHidden: true });
+  return {
+    store: await store.status(),
+    totals: totalsOf(conversations),
+    newest: conversations.find(({ lastMessageAt }) => lastMessageAt !== null) ?? null,
+    pressures: await pressuresOf(lcm),
+    compactions: await store.compactions(null, compactionsMax),
+    usage: await store.usageSince(timeAfter(lcm.clock.now(), -dayMs)),
+    spend: await lcm.spend(),
+  };
+}
+
+/** Who keeps more than these active has a host that looks after the rest. */
+const pressuresMax = 200;
+
+async function pressuresOf(lcm: Lcm): Promise<readonly Pressure[]> {
+  const pressures: Pressure[] = [];
+  for (const { id, lastMessageAt } of await lcm.store.conversations({ active: true, limit: pressuresMax }))
+    if (lastMessageAt !== null) pressures.push({ conversation: id, ...(await lcm.due(id)) });
+  return pressures;
+}
+
+function totalsOf(conversations: readonly Conversation[]): Standing["totals"] {
+  const sum = (of: (conversation: Conversation) => number): number =>
+    conversations.reduce((total, conversation) => total + of(conversation), 0);
+  return {
+    tokens: sum(({ totals }) => totals.messageTokens),
+    contextTokens: sum(({ totals }) => promptTokens(totals)),
+    hidden: sum(({ hidden }) => Number(hidden)),
+  };
+}

@@ -1,0 +1,338 @@
+/**
+ * What a statement tells, in figures: how much each of its terms is worth among all that is said, what its words say it
+ * is for, and how it stands to others: which question it answers, what it repeats or corrects.
+ */
+
+import {
+  assent,
+  commonWords,
+  cueKinds,
+  cuePatterns,
+  cuePhrases,
+  cueWords,
+  narration,
+  smallTalk,
+  type CueKind,
+} from "./extractive-cues.ts";
+import type { Statement } from "./extractive-split.ts";
+
+type TermKind = "word" | "name" | "code" | "number" | "pair";
+
+/** A word, a name, a code, a number, or two characters of a script without blanks. Filled in while texts are read. */
+export interface Term {
+  kind: TermKind;
+  shown: string;
+  weight: number;
+  /** In how many turns, and where last. */
+  turns: number;
+  lastTurn: number;
+  lastStatement: number;
+  /** How often with a capital inside a sentence, and how often without. */
+  capital: number;
+  plain: number;
+  /** Statements with it, the newest few. */
+  readonly places: number[];
+}
+
+/** A statement with what was found in its words. */
+interface Read extends Statement {
+  readonly terms: readonly Term[];
+  readonly cues: ReadonlySet<CueKind>;
+}
+
+export interface Weighed extends Read {
+  readonly place: number;
+  /** Of all terms. */
+  readonly total: number;
+  /** For what its words say it is for. */
+  readonly bonus: number;
+  /** For who says it, how and where; lowered for what is repeated or corrected later. */
+  factor: number;
+  /** The question without which it means nothing. */
+  answers: Weighed | null;
+}
+
+const termWorth: Readonly<Record<TermKind, number>> = { word: 0.8, name: 2.5, code: 1.6, number: 1.6, pair: 0.35 };
+/** A word of which nobody speaks twice is seldom what a text is about. */
+const loneWordWorth = 0.7;
+const cueWorth: Readonly<Record<CueKind, number>> = {
+  decision: 3,
+  duty: 1.2,
+  rule: 1.2,
+  change: 1.2,
+  trouble: 0.8,
+  outcome: 0.8,
+  fact: 0.9,
+};
+const bonusMax = 4;
+/** The powers by which a statement loses weight among others of its turn, and a line of output among its like. */
+const dilution = 0.33;
+const wear = 0.5;
+/** How much more the last statement weighs than the first. */
+const recency = 0.15;
+
+export function weigh(statements: readonly Statement[]): readonly Weighed[] {
+  const vocabulary = createVocabulary();
+  const read = statements.map((statement, place) => ({ ...statement, ...vocabulary.read(statement, place) }));
+  const turnCount = new Set(statements.map(({ turn }) => turn)).size;
+  for (const term of vocabulary.terms()) term.weight = weightOf(term, turnCount);
+
+  const sizes = countBy(
+    read.filter(({ form }) => form === "said"),
+    ({ turn }) => turn,
+  );
+  const shapes = countBy(read, shapeOf);
+  let lead: ReadonlySet<CueKind> = new Set();
+  const weighed = read.map((statement, place): Weighed => {
+    // The points of a list are what the line above them says they are.
+    const cues = statement.listed ? statement.cues.union(lead) : statement.cues;
+    if (!statement.listed) lead = opensList(statement.text) ? cues : new Set();
+    // What is said alone weighs more than one sentence of many, the later a little more than the earlier, and what a
+    // tool says time and again says little.
+    const isSaid = statement.form === "said";
+    const among = isSaid ? (sizes.get(statement.turn) ?? 1) : 1;
+    const repeated = isSaid ? 1 : (shapes.get(shapeOf(statement)) ?? 1);
+    const emphasis = (1 + (recency * place) / read.length) / among ** dilution / repeated ** wear;
+    return {
+      ...statement,
+      place,
+      total: statement.terms.reduce((sum, term) => sum + term.weight, 0),
+      bonus: bonusOf(statement, cues),
+      factor: statement.worth * busyness(statement) * emphasis,
+      answers: null,
+    };
+  });
+  tieAnswers(weighed);
+  discountRepeats(weighed);
+  return weighed;
+}
+
+function countBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, number> {
+  const counts = new Map<K, number>();
+  for (const item of items) {
+    const key = keyOf(item);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** A line of output without what varies from one to the next. */
+const shapeOf = ({ form, text }: Statement): string =>
+  form === "said" ? "" : text.replace(/[^ ]+/g, (word) => (/[\d/]/.test(word) ? "#" : word));
+
+const opensList = (text: string): boolean => /[:：]$/u.test(text);
+
+function bonusOf(statement: Statement, cues: ReadonlySet<CueKind>): number {
+  if (statement.form !== "said" && !(statement.form === "output" && statement.worth > 1)) return 0;
+  return Math.min(
+    bonusMax,
+    [...cues].reduce((sum, cue) => sum + cueWorth[cue], 0),
+  );
+}
+
+function weightOf(term: Term, turnCount: number): number {
+  if (term.kind === "word" && term.capital > term.plain) term.kind = "name";
+  if (term.kind === "word") term.shown = term.shown.toLowerCase();
+  const rarity = Math.log((turnCount + 1) / term.turns) / Math.log(turnCount + 1);
+  const worth = term.kind === "word" && term.places.length === 1 ? loneWordWorth : termWorth[term.kind];
+  return rarity * worth * term.weight;
+}
+
+/** How much is left of a statement that is mere politeness, announces what comes next, or only asks. */
+function busyness({ form, text, stamp, terms, cues }: Read): number {
+  if (form !== "said") return 1;
+  const isConcrete = terms.some(({ kind }) => kind === "code" || kind === "number") || cues.has("decision");
+  const isPolite = !isConcrete && !cues.has("duty") && smallTalk.test(text);
+  const announces = !/^(?:user|system)/.test(stamp.who) && narration.test(text);
+  return (isPolite ? 0.3 : announces ? 0.4 : 1) * (isQuestion(text) || opensList(text) ? 0.6 : 1);
+}
+
+const isQuestion = (text: string): boolean => /[?？؟][”"'’」』)\]]*$|(?:か|吗|呢|까|나요)[。.]?$/u.test(text);
+
+const shortAnswerTokens = 14;
+const turnStatementsMax = 8;
+
+/** A short statement at the start of a turn answers the last question of the turn before, or assents to its end. */
+function tieAnswers(statements: readonly Weighed[]): void {
+  const isNewTurn = (place: number): boolean => statements[place - 1]?.turn !== statements[place]?.turn;
+  for (const [place, statement] of statements.entries()) {
+    const assents = assent.test(statement.text);
+    if (place === 0 || statement.form !== "said" || !isNewTurn(place)) continue;
+    if (statement.tokens > shortAnswerTokens && !(assents && statement.tokens < 2 * shortAnswerTokens)) continue;
+    for (let before = place - 1; before >= Math.max(0, place - turnStatementsMax); before--) {
+      const asked = statements[before];
+      if (asked === undefined || asked.form !== "said" || asked.stamp.who === statement.stamp.who) break;
+      if (isQuestion(asked.text)) statement.answers = asked;
+      else if (before === place - 1 && (assents || statement.cues.has("change"))) statement.answers = asked;
+      if (isNewTurn(before) || isQuestion(asked.text)) break;
+    }
+  }
+}
+
+const nearlyEqual = 0.8;
+const sameButFigures = 0.95;
+const sameSubject = 0.4;
+
+/**
+ * Of two that say nearly the same the later stays, unless the earlier is a weightier voice; what is corrected fades.
+ * Figures are left out of it, because they are what an update changes. Within a turn nobody repeats or corrects: what
+ * is alike there is a list.
+ */
+function discountRepeats(statements: readonly Weighed[]): void {
+  const shared = new Float64Array(statements.length);
+  const sums = statements.map(({ terms }) => terms.reduce((sum, term) => sum + wordWeight(term), 0));
+  const newest = new Map<string, Weighed>();
+  for (const later of statements) {
+    const words = later.terms.filter((term) => wordWeight(term) > 0);
+    const before = newest.get(words.map((term) => term.shown).join(" "));
+    if (words.length > 0) newest.set(words.map((term) => term.shown).join(" "), later);
+    if (before !== undefined && before.turn !== later.turn) fade(before, later, 0.1);
+
+    const met: number[] = [];
+    for (const term of words) {
+      for (const place of term.places) {
+        if (place >= later.place) break;
+        if (shared[place] === 0) met.push(place);
+        shared[place] = (shared[place] ?? 0) + term.weight;
+      }
+    }
+    for (const place of met) {
+      const earlier = statements[place];
+      const weight = shared[place] ?? 0;
+      shared[place] = 0;
+      if (earlier === undefined || earlier === before || earlier.turn === later.turn) continue;
+      const [one, other] = [sums[place] ?? 0, sums[later.place] ?? 0];
+      if (weight > nearlyEqual * Math.min(one, other) && weight > 0.5 * Math.max(one, other)) {
+        fade(earlier, later, weight > sameButFigures * Math.max(one, other) ? 0.1 : 0.3);
+      } else if (later.form === "said" && later.cues.has("change") && weight > sameSubject * one) {
+        earlier.factor *= 0.5;
+      }
+    }
+  }
+}
+
+function fade(earlier: Weighed, later: Weighed, share: number): void {
+  const weaker = earlier.factor > 1.15 * later.factor ? later : earlier;
+  weaker.factor *= share;
+}
+
+const wordWeight = (term: Term): number => (term.kind === "number" ? 0 : term.weight);
+
+// ── Terms ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const unspaced = String.raw`\p{sc=Han}\p{sc=Hira}\p{sc=Kana}ー々〆\p{sc=Thai}\p{sc=Lao}\p{sc=Khmr}\p{sc=Mymr}`;
+const letter = String.raw`[[\p{L}\p{M}\p{N}_]--[${unspaced}]]`;
+const address = String.raw`https?:\/\/[^\s<>"'\x60\)\]]+`;
+const spacedTerm = String.raw`[@#$€£¥~\/]?${letter}+(?:[\-.:\/@'’+]${letter}+|,\d{3})*%?`;
+const emoji = String.raw`\p{Emoji_Presentation}`;
+const termPattern = new RegExp(String.raw`${address}|[「『《“]?[${unspaced}]+|${spacedTerm}|${emoji}`, "gv");
+const unspacedPattern = new RegExp(`[${unspaced}]`, "v");
+const cueOfWord: ReadonlyMap<string, CueKind> = new Map(
+  cueKinds.flatMap((cue) => cueWords[cue].map((word) => [word, cue] as const)),
+);
+const placesMax = 12;
+const addressWorth = 2;
+const quotedCharsMax = 16;
+const writtenAmount = /[〇一二三四五六七八九十百千万億亿]+(?:年|月|日|号|時|时|分|円|元|人|泊|晚|回|次|個|个|件|台)/g;
+
+interface Vocabulary {
+  read(statement: Statement, place: number): Pick<Read, "terms" | "cues">;
+  terms(): Iterable<Term>;
+}
+
+function createVocabulary(): Vocabulary {
+  const byKey = new Map<string, Term>();
+  /** Every spelling met: its term, or null for what tells nothing; and the cue in it. */
+  const bySpelling = new Map<string, { readonly term: Term | null; readonly cue: CueKind | undefined }>();
+
+  const termFor = (key: string, kind: TermKind, shown: string, weight: number): Term => {
+    const known = byKey.get(key);
+    if (known !== undefined) return known;
+    const term = {
+      kind,
+      shown,
+      weight,
+      turns: 0,
+      lastTurn: -1,
+      lastStatement: -1,
+      capital: 0,
+      plain: 0,
+      places: [],
+    };
+    byKey.set(key, term);
+    return term;
+  };
+  const spelled = (spelling: string): { readonly term: Term | null; readonly cue: CueKind | undefined } => {
+    const known = bySpelling.get(spelling);
+    if (known !== undefined) return known;
+    const lower = spelling.toLowerCase().replace(/['’]s$/, "");
+    const kind = kindOf(spelling);
+    const key = kind === "word" ? stem(lower) : lower;
+    const weight = /^(?:.|\p{Emoji_Presentation})$/u.test(lower) ? 0.3 : /^https?:/.test(lower) ? addressWorth : 1;
+    const term = commonWords.has(lower) ? null : termFor(key, kind, spelling, weight);
+    const entry = { term, cue: cueOfWord.get(lower) };
+    bySpelling.set(spelling, entry);
+    return entry;
+  };
+
+  /** A run of a script without blanks: what is quoted is a name, and every two characters may be a word. */
+  const meetUnspaced = (run: string, meet: (term: Term) => void): void => {
+    const letters = run.replace(/^[「『《“]/u, "");
+    if (letters !== run && letters.length <= quotedCharsMax) meet(termFor(letters, "name", letters, 1));
+    for (const [amount] of letters.matchAll(writtenAmount)) meet(termFor(amount, "number", amount, 1));
+    for (const pair of pairsOf(letters)) meet(termFor(pair, "pair", pair, isHiragana(pair) ? 0.1 : 1));
+  };
+
+  return {
+    terms: () => byKey.values(),
+    read(statement, place) {
+      const terms: Term[] = [];
+      const cues = new Set<CueKind>();
+      const meet = (term: Term): void => {
+        if (term.lastStatement === place) return;
+        term.lastStatement = place;
+        if (term.lastTurn !== statement.turn) term.turns++;
+        term.lastTurn = statement.turn;
+        if (term.places.push(place) > placesMax) term.places.shift();
+        terms.push(term);
+      };
+      let isUnspaced = false;
+      for (const [at, spelling] of (statement.text.match(termPattern) ?? []).entries()) {
+        if (spelling.charCodeAt(0) >= 0xe00 && unspacedPattern.test(spelling)) {
+          isUnspaced = true;
+          meetUnspaced(spelling, meet);
+          continue;
+        }
+        const { term, cue } = spelled(spelling);
+        if (cue !== undefined) cues.add(cue);
+        if (term === null) continue;
+        if (at > 0 && term.kind === "word") term[isCapital(spelling) ? "capital" : "plain"]++;
+        meet(term);
+      }
+      if (statement.form === "said") {
+        for (const cue of cueKinds) if (cuePhrases[cue]?.test(statement.text) === true) cues.add(cue);
+        if (isUnspaced || /[\u0590-\u0dff\uac00-\ud7a3]/.test(statement.text))
+          for (const cue of cueKinds) if (cuePatterns[cue].test(statement.text)) cues.add(cue);
+      }
+      return { terms, cues };
+    },
+  };
+}
+
+const isHiragana = (text: string): boolean => /^\p{sc=Hira}+$/u.test(text);
+const isCapital = (word: string): boolean => /^\p{Lu}/u.test(word);
+
+function kindOf(spelling: string): TermKind {
+  if (/\p{N}/u.test(spelling)) return /\p{L}|[_/#@]/u.test(spelling) ? "code" : "number";
+  return /[_/@.:~$#]|\p{Ll}\p{Lu}|^\p{Lu}{2}/u.test(spelling) ? "code" : "word";
+}
+
+/** Enough to see that two sentences speak of the same. */
+const stem = (word: string): string => (word.length > 4 ? word.replace(/(?:ing|ed|es|s|e)$/, "") : word);
+
+function pairsOf(run: string): readonly string[] {
+  const characters = [...run];
+  return characters.length === 1
+    ? [run]
+    : characters.slice(1).map((character, at) => `${characters[at] ?? ""}${character}`);
+}

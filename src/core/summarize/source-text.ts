@@ -1,0 +1,92 @@
+/**
+ * The one builder of source text: how messages and summaries read to whoever summarises them, a model or not. It knows
+ * who spoke and when, and that reasoning is nobody's word.
+ */
+
+import { isObject } from "../messages/codec.ts";
+import type { Passage } from "./extractive.ts";
+import type { Json, JsonObject, Message, Part, Summary } from "../model/types.ts";
+import { firstLine, formatRange, formatTimestamp } from "../base/text.ts";
+
+/** Times are told in this zone; with none, no times are. */
+export function messagePassages(messages: readonly Message[], zone: string | null): readonly Passage[] {
+  const toolOfCall = new Map(
+    messages.flatMap(({ parts }) => parts.filter(isCall).map((part) => [part.toolCallId, part.toolName] as const)),
+  );
+  return messages.map((message) => {
+    // Some hosts hand a tool's answer to the model in the user's name; it is no less a tool's.
+    const kind = message.parts.length > 0 && message.parts.every(isResult) ? "tool" : message.role;
+    const told: Json = JSON.parse(message.envelope ?? "{}");
+    const fields = isObject(told) ? told : {};
+    const speaker = speakerOf(fields) ?? (kind === "tool" ? toolAnswering(fields, message.parts, toolOfCall) : null);
+    const who = `[${speaker === null ? kind : `${kind} · ${speaker}`}]`;
+    const label = zone === null ? who : `[${formatTimestamp(message.at, zone)}] ${who}`;
+    return { label, text: saidIn(message), kind };
+  });
+}
+
+export function summaryPassages(summaries: readonly Summary[], zone: string | null): readonly Passage[] {
+  return summaries.map(({ earliestAt, latestAt, createdAt, text }) => {
+    const from = earliestAt ?? createdAt;
+    const label = zone === null ? "summary" : formatRange(from, latestAt ?? from, zone);
+    return { label: `[${label}]`, text, kind: "summary" };
+  });
+}
+
+/** `label text`, a blank line between; no line of a text passes for the label of another. */
+export function sourceText(passages: readonly Passage[]): string {
+  return passages.map(({ label, text }) => `${label} ${text.replace(forgedLabel, "$&\\")}`).join("\n\n");
+}
+
+/** Where a line begins as labels do, with a time or without. */
+const forgedLabel = /^[^\S\n]*(?=\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|system|user|assistant|tool|summary)\b)/gm;
+
+// ── Who spoke ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const isCall = (part: Part): boolean => part.type === "tool" && part.toolCallId !== null;
+const isResult = (part: Part): boolean => part.type === "text" && part.toolCallId !== null;
+
+function speakerOf(told: JsonObject): string | null {
+  const host = told["__openclaw"];
+  const names = [told["name"], told["senderName"], isObject(host) ? host["senderName"] : null, told["toolName"]];
+  return names.map(asName).find((name) => name !== null) ?? null;
+}
+
+function toolAnswering(
+  told: JsonObject,
+  parts: readonly Part[],
+  toolOfCall: ReadonlyMap<string | null, string | null>,
+): string | null {
+  const id = told["toolCallId"] ?? told["tool_call_id"];
+  const ids = typeof id === "string" ? [id] : parts.map((part) => part.toolCallId);
+  return asName(ids.map((each) => toolOfCall.get(each)).find((name) => name !== undefined) ?? null);
+}
+
+const nameCharsMax = 40;
+
+/** People choose their names, so one must not end its bracket or begin a line. */
+function asName(value: Json | undefined): string | null {
+  if (typeof value !== "string") return null;
+  const name = firstLine(value.replace(/[[\]\s]+/g, " "), nameCharsMax).trim();
+  return name === "" ? null : name;
+}
+
+// ── What was said ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The text of a message, with a trace of what has no words, so that no message vanishes. */
+function saidIn(message: Message): string {
+  const said = message.parts.flatMap((part, place) => {
+    if (part.type === "reasoning") return [];
+    if (part.text !== null) return [part.text];
+    return part.type === "file" ? [traceOf(part, message, place)] : [];
+  });
+  const text = (message.parts.length === 0 ? message.text : said.join("\n")).trim();
+  return text === "" ? "[no text]" : text;
+}
+
+/** `[image]`, or `[image file_…]` where its bytes lie in a file that can be asked for. */
+function traceOf(part: Part, message: Message, place: number): string {
+  const word = /"(?:type|mimeType|mime_type|media_type)":"[^"]*?(image|audio|video)/.exec(part.metadata ?? "")?.[1];
+  const moved = message.moved.find(({ path }) => path[0] === "content" && path[1] === place);
+  return `[${[word ?? "file", ...(moved === undefined ? [] : [moved.file])].join(" ")}]`;
+}

@@ -1,0 +1,128 @@
+/** What operators have changed: a line for each change, one of them step by step, and what taking it back would do. */
+
+import type { Change, PlannedUndo } from "../core/maintenance/history.ts";
+import { formatTimestamp } from "../core/base/text.ts";
+import { diffLines, unifiedDiff } from "./diff.ts";
+import type { Page } from "./render.ts";
+import { breakLines, createSpans, cut, listed, oneLine, plural, table } from "./render.ts";
+
+/** A change beside others. */
+export type ChangeInShort = Omit<Change, "steps">;
+
+/** A heading and a line for each, and what must be said once about their times. `spare`: without these where it is tight. */
+export function changeTable(
+  { paint, bounds, zone }: Page,
+  changes: readonly ChangeInShort[],
+  spare: { readonly spare?: true } = {},
+): { readonly lines: readonly string[]; readonly times: string } {
+  const spans = createSpans(
+    changes.map(({ at }) => at),
+    zone,
+  );
+  const states = changes.map(stateWords);
+  const hasStates = states.some((state) => state !== "");
+  const faded = (cell: string, row: number): string => (changes[row]?.state === "undone" ? paint.soft(cell) : cell);
+  const rows = changes.map(({ change, at, operation, conversations, what }, row) => [
+    String(change),
+    spans.of(at, at),
+    operation,
+    conversations.length > 3 ? plural(conversations.length, "conversation") : conversations.join(", "),
+    ...(hasStates ? [states[row] ?? ""] : []),
+    oneLine(what),
+  ]);
+  const columns = [
+    { title: "change", align: "right", paint: paint.strong },
+    { title: "when", paint: paint.soft, ...spare },
+    { title: "what", paint: faded },
+    { title: "in", align: "right", ...spare },
+    ...(hasStates ? [{ title: "now", paint: paint.caution }] : []),
+    { title: "to what", flexible: true, paint: faded },
+  ] as const;
+  return { lines: table(columns, rows, bounds, paint), times: spans.words };
+}
+
+function stateWords({ state, undoneBy, wayBack }: ChangeInShort): string {
+  switch (state) {
+    case "holds":
+      return "";
+    case "for good":
+      return wayBack === null ? "cannot be undone" : "can be done again";
+    case "undone":
+    case "partly undone":
+      return `${state} by ${listed(undoneBy.map(String))}`;
+  }
+}
+
+/** `change 12 · rewrite · conversation 3 · 2026-02-17 15:37 UTC`. */
+function changeHeadline({ paint, columns, zone }: Page, { change, at, operation, conversations }: Change): string {
+  const numbers = listed(conversations.map(String));
+  const where = conversations.length === 0 ? [] : [`conversation${conversations.length === 1 ? "" : "s"} ${numbers}`];
+  const words = [`change ${change}`, operation, ...where, formatTimestamp(at, zone)];
+  return paint.strong(cut(words.join(" · "), columns));
+}
+
+/** All that it did, with texts before and after; `diffColumns` is how wide a line of these may be. */
+export function changeLines(page: Page, change: Change, diffColumns: number | null): readonly string[] {
+  const { paint } = page;
+  return [
+    changeHeadline(page, change),
+    ...change.steps.flatMap(({ what, texts, undoneBy }) => {
+      const isPart = undoneBy !== null && change.state !== "undone";
+      const line = `  ${oneLine(what)}${isPart ? paint.caution(` (undone by ${undoneBy})`) : ""}`;
+      return texts === null ? [line] : [line, ...diffLines(paint, unifiedDiff(texts.before, texts.after), diffColumns)];
+    }),
+  ];
+}
+
+// ── Taking back ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const stepsShown = 10;
+
+export function undoLines(page: Page, { undoing, summary }: PlannedUndo): readonly string[] {
+  const { steps, what } = undoing;
+  const lines = [
+    changeHeadline(page, undoing),
+    `${summary === null ? "takes back" : "of it, takes back"}: ${oneLine(what)}`,
+  ];
+  if (steps.length === 1) return lines;
+  const more = steps.length - stepsShown;
+  return [
+    ...lines,
+    ...steps.slice(0, stepsShown).map((step) => `  ${oneLine(step.what)}`),
+    ...(more > 0 ? [`  and ${plural(more, "more", "more")}; --json lists all`] : []),
+  ];
+}
+
+/** What stands on it. */
+export function obstacleLines({ paint, columns }: Page, { obstacles }: PlannedUndo): readonly string[] {
+  // Only so many are looked for.
+  const more = obstacles.length - stepsShown;
+  return [
+    paint.caution("in the way:"),
+    ...obstacles
+      .slice(0, stepsShown)
+      .flatMap(({ message }) => breakLines(message, columns - 2).map((line) => `  ${line}`)),
+    ...(more > 0 ? [`  and at least ${plural(more, "more", "more")}; --json names them`] : []),
+  ];
+}
+
+/** That it cannot be taken back, and what takes away what is in the way. */
+export function undoRefusal({ undoing, obstacles }: PlannedUndo): {
+  readonly message: string;
+  readonly hint: string | null;
+} {
+  const remedies = [...new Set(obstacles.flatMap(({ remedy }) => remedy ?? []))];
+  return {
+    message: `change ${undoing.change} cannot be taken back as things are; nothing was changed`,
+    hint: remedies.length === 0 ? null : hintOf(undoing.state === "undone", remedies),
+  };
+}
+
+function hintOf(isUndone: boolean, [first, ...others]: readonly string[]): string {
+  if (isUndone) return `\`${first} --apply\` takes that back, so that it holds again`;
+  const rest = others.length === 0 ? "" : `, then ${listed(others.map((each) => `\`${each} --apply\``))}`;
+  return `\`${first} --apply\`${rest} first`;
+}
+
+export const undoneWords = ({ undoing, summary }: PlannedUndo): string =>
+  `${summary === null ? "" : "that part of "}change ${undoing.change} is taken back`;

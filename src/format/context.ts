@@ -1,0 +1,138 @@
+/** What the model sees of a conversation, as a person reads it: item by item, or every word. */
+
+import type { Assembly, AssemblyReport, Origin } from "../core/assembly/assemble.ts";
+import { isObject } from "../core/messages/codec.ts";
+import type { HostMessage } from "../core/messages/codec.ts";
+import { messageName } from "../core/model/types.ts";
+import type { Conversation, Json, Message, MessageId, Summary, SummaryId, Timestamp } from "../core/model/types.ts";
+import { formatCount } from "../core/base/text.ts";
+import { inShort, openingOf } from "./messages.ts";
+import type { Page } from "./render.ts";
+import { cut, harmless, oneLine, plural, widthOf } from "./render.ts";
+
+/** A message of the prompt, with what is stored about where it comes from. */
+export interface PromptItem {
+  readonly origin: Origin;
+  readonly shown: HostMessage;
+  readonly summary: Summary | undefined;
+  readonly message: Message | undefined;
+}
+
+/** What is to be read about the items of a prompt. */
+export const idsOf = ({
+  origins,
+}: AssemblyReport): { summaries: readonly SummaryId[]; messages: readonly MessageId[] } => ({
+  summaries: origins.flatMap((origin) => (origin.kind === "summary" ? [origin.id] : [])),
+  messages: origins.flatMap((origin) => (origin.kind === "message" ? [origin.id] : [])),
+});
+
+export function itemsOf(
+  { messages, report }: Assembly,
+  stored: { readonly summaries: readonly Summary[]; readonly messages: readonly Message[] },
+): readonly PromptItem[] {
+  const summaries = new Map(stored.summaries.map((each) => [each.id, each]));
+  const known = new Map(stored.messages.map((each) => [each.id, each]));
+  return messages.flatMap((shown, at) => {
+    const origin = report.origins[at];
+    if (origin === undefined) return [];
+    const summary = origin.kind === "summary" ? summaries.get(origin.id) : undefined;
+    const message = origin.kind === "message" ? known.get(origin.id) : undefined;
+    return [{ origin, shown, summary, message }];
+  });
+}
+
+export function rangeOf({
+  summary,
+  message,
+}: Pick<PromptItem, "summary" | "message">): readonly [Timestamp, Timestamp] | null {
+  if (message !== undefined) return [message.at, message.at];
+  if (summary === undefined) return null;
+  const from = summary.earliestAt ?? summary.createdAt;
+  return [from, summary.latestAt ?? from];
+}
+
+export function wordsOf({ summary, message, shown }: PromptItem): string {
+  if (message !== undefined) return inShort(message);
+  return summary === undefined ? oneLine(textOf(shown)) : openingOf(summary);
+}
+
+export function itemName(origin: Origin): string {
+  switch (origin.kind) {
+    case "summary":
+      return `d${origin.depth} ${origin.id}`;
+    case "message":
+      return `${origin.role} ${messageName(origin.id)}`;
+    case "note":
+      return "note";
+  }
+}
+
+/** How much of which budget is taken. `source`: who says that it is this one. */
+export function budgetLine({ paint }: Pick<Page, "paint">, { budget, tokens }: AssemblyReport, source: string): string {
+  const share = Math.round((tokens / Math.max(1, budget)) * 100);
+  return `assembled: ${formatCount(tokens)} tokens, ${share}% of a budget of ${formatCount(budget)} ${paint.soft(`(${source})`)}`;
+}
+
+export const budgetSource = ({ promptBudget }: Pick<Conversation, "promptBudget">): string =>
+  promptBudget === null ? "no host gave one yet" : "as the host last gave it";
+
+export function lineOf(words: string, columns: number): string {
+  const line = `── ${words} `;
+  return line + "─".repeat(Math.max(0, columns - widthOf(line)));
+}
+
+// ── In full ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Exactly what the model gets of it, below a line that says what it is. */
+export function wholeItem(
+  { paint, columns }: Pick<Page, "paint" | "columns">,
+  { origin, shown }: Pick<PromptItem, "origin" | "shown">,
+): { readonly head: string; readonly text: string } {
+  const role = typeof shown["role"] === "string" ? shown["role"] : "message";
+  const words = cut(`${itemName(origin)}, as ${role}, ${plural(origin.tokens, "token")}`, columns - 4);
+  return { head: paint.soft(lineOf(words, columns)), text: harmless(textOf(shown)) };
+}
+
+/**
+ * What a message says, and whatever else it holds as JSON: the calls beside its content, and all of a message that has no
+ * content. Pictures and the like are told by their size.
+ */
+function textOf(message: HostMessage): string {
+  const { content, tool_calls: calls } = message;
+  const blocks = [content, calls].flatMap((field): readonly Json[] =>
+    Array.isArray(field) ? field : field === undefined || field === null ? [] : [field],
+  );
+  return (blocks.length > 0 || content !== undefined ? blocks : [message]).map(blockText).join("\n");
+}
+
+function blockText(block: Json): string {
+  const text = isObject(block) ? block["text"] : block;
+  return typeof text === "string" ? text : (JSON.stringify(block, withoutBulk) ?? "");
+}
+
+const bulkCharacters = 4_000;
+
+const withoutBulk = (_key: string, value: unknown): unknown =>
+  typeof value === "string" && value.length > bulkCharacters ? `… ${formatCount(value.length)} characters` : value;
+
+// ── What must be known besides ───────────────────────────────────────────────────────────────────────────────────────
+
+/** Why nothing is shown. `smallest`: the tokens of the smallest message; null where there is none. */
+export function starvedWords({ budget }: AssemblyReport, smallest: number | null): string {
+  const words = `a budget of ${plural(budget, "token")} is too small for anything`;
+  return smallest === null ? words : `${words}: the smallest message takes ${formatCount(smallest)}`;
+}
+
+export function reservations({ evicted, standIns, loose, shortened }: AssemblyReport): readonly string[] {
+  return [
+    ...(evicted.items === 0
+      ? []
+      : [
+          `${plural(evicted.items, "older item")} (${formatCount(evicted.tokens)} tokens) did not fit the budget: ` +
+            "stored and found by grep, but not seen by the model; `lcm compact` makes room",
+        ]),
+    ...(standIns === 0 ? [] : [`${plural(standIns, "tool call")} without a result got a stand-in that says so`]),
+    ...(loose === 0 ? [] : [`${plural(loose, "tool result")} shown as text, because the call is folded`]),
+    ...(shortened === 0 ? [] : [`${plural(shortened, "message")} shortened, because not even the fresh tail fits`]),
+  ];
+}

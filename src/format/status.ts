@@ -1,0 +1,172 @@
+/** How a database stands, as a person reads it. */
+
+import type { Due } from "../core/compaction/compact.ts";
+import type { CompactionRecord, Conversation } from "../core/model/types.ts";
+import type { StoreStatus, UsageTotals } from "../core/model/store.ts";
+import type { ChangedSetting } from "../core/model/settings.ts";
+import type { Spend } from "../core/model-calls/metering.ts";
+import type { Pressure, Standing } from "../core/status.ts";
+import { formatBytes, formatCount, formatTimestamp } from "../core/base/text.ts";
+import type { Page } from "./render.ts";
+import { oneLine, plural } from "./render.ts";
+import { modelLines } from "./model.ts";
+import type { NamedModel } from "./model.ts";
+
+export interface Status extends Standing {
+  readonly model: ConfiguredModel | null;
+  readonly prompts: Prompts;
+  readonly settings: readonly ChangedSetting[];
+  readonly backups: readonly Backup[];
+}
+
+/** What is configured, and what keeps it from being used: a status is shown in either case. */
+export type ConfiguredModel = NamedModel | { readonly name: null; readonly problem: string };
+
+/** Where each prompt comes from, `built-in` or a path, and what keeps a file from being used. */
+export interface Prompts {
+  readonly sources: Readonly<Record<string, string>>;
+  readonly problems: ReadonlyMap<string, { readonly message: string }>;
+}
+
+export interface Backup {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export type Fact = readonly [name: string, ...values: readonly string[]];
+
+/** What a status tells, by name. */
+export function statusFacts(page: Page, status: Status): readonly Fact[] {
+  const { paint } = page;
+  const { store, totals, newest, spend } = status;
+  const hidden = totals.hidden === 0 ? "" : paint.soft(` (${totals.hidden} hidden)`);
+  return [
+    ["database", store.path, paint.soft(`${formatBytes(store.bytes)}, schema ${store.schemaVersion}`)],
+    ["conversations", formatCount(store.conversations) + hidden],
+    ["messages", formatCount(store.messages)],
+    ["summaries", summariesLine(page, store)],
+    ["files", formatCount(store.files)],
+    [
+      "tokens",
+      `${formatCount(totals.tokens)} stored, ${formatCount(totals.contextTokens)} in context${shareOf(totals)}`,
+    ],
+    ["newest", newestLine(page, newest)],
+    ["due", ...dueLines(page, status.pressures)],
+    ["compaction", ...compactionLines(page, status.compactions[0] ?? null)],
+    ["search", searchLine(page, store)],
+    ["model", ...configuredLines(page, status.model)],
+    ["prompts", ...promptLines(page, status.prompts)],
+    ["model calls", ...callLines(page, status.usage, spend)],
+    ["backups", ...backupLines(page, status.backups)],
+    ["settings", ...settingLines(page, status.settings)],
+  ];
+}
+
+const shareOf = ({ tokens, contextTokens }: Status["totals"]): string =>
+  tokens === 0 ? "" : ` (${Math.round((contextTokens / tokens) * 100)}%)`;
+
+function newestLine({ zone }: Page, newest: Conversation | null): string {
+  const at = newest?.lastMessageAt ?? null;
+  if (newest === null || at === null) return "no message yet";
+  return `${formatTimestamp(at, zone)}, in conversation ${newest.id}`;
+}
+
+/** What was made without a model is as it should be where there is none; what fell back is said. */
+function summariesLine({ paint }: Page, { summaries, belowNormal }: StoreStatus): string {
+  const { extractive, ...fallen } = belowNormal;
+  const words = Object.entries(fallen).flatMap(([level, count]) =>
+    count === 0 ? [] : [`${formatCount(count)} ${level}`],
+  );
+  const extracted = extractive === 0 ? [] : [paint.soft(`${formatCount(extractive)} extracted`)];
+  return [formatCount(summaries), ...extracted, ...words.map((each) => paint.caution(each))].join(", ");
+}
+
+export function dueWords({ kind, contextTokens, thresholdTokens, budget, rawTokens }: Due): string {
+  const share = budget === 0 ? "" : ` (${Math.round((thresholdTokens / budget) * 100)}% of ${formatCount(budget)})`;
+  const tokens = `${formatCount(contextTokens)} tokens in context`;
+  switch (kind) {
+    case "sweep":
+      return `a sweep: ${tokens}, over ${formatCount(thresholdTokens)}${share}`;
+    case "incremental":
+      return `one pass: ${formatCount(rawTokens)} raw tokens outside the fresh tail`;
+    case "nothing":
+      return `nothing: ${tokens}, not over ${formatCount(thresholdTokens)}${share}`;
+  }
+}
+
+const dueShown = 10;
+
+function dueLines({ paint }: Page, pressures: readonly Pressure[]): readonly string[] {
+  const due = pressures.filter(({ kind }) => kind !== "nothing");
+  const [first, ...others] = pressures;
+  const isPressing = due.some(({ kind }) => kind === "sweep");
+  const painted = isPressing ? paint.caution : (text: string): string => text;
+  if (first === undefined) return ["nothing"];
+  if (others.length === 0) return [painted(dueWords(first))];
+  if (due.length === 0) return ["nothing"];
+  const shown = due.slice(0, dueShown).map(({ conversation, kind, contextTokens }, at) => {
+    const unit = at === 0 ? " tokens" : "";
+    return `${conversation} (${kind === "sweep" ? kind : "one pass"}, ${formatCount(contextTokens)}${unit})`;
+  });
+  const more = due.length > dueShown ? [paint.soft(`and ${due.length - dueShown} more; --json lists all`)] : [];
+  return [painted(`${plural(due.length, "conversation")}: ${shown.join(", ")}`), ...more];
+}
+
+function compactionLines({ paint, zone }: Page, last: CompactionRecord | null): readonly string[] {
+  if (last === null) return ["none so far"];
+  const { at, conversation, outcome } = last;
+  const message = oneLine(last.message);
+  return [
+    `${formatTimestamp(at, zone)}, conversation ${conversation}`,
+    outcome === "failed" || outcome === "waiting" ? paint.bad(message) : message,
+  ];
+}
+
+const configuredLines = (page: Page, model: ConfiguredModel | null): readonly string[] =>
+  model?.name === null ? [page.paint.bad(model.problem)] : modelLines(page, model);
+
+function promptLines({ paint }: Page, { sources, problems }: Status["prompts"]): readonly string[] {
+  const own = Object.values(sources).filter((source) => source !== "built-in");
+  return [
+    own.length === 0 ? "built-in" : `${plural(own.length, "file")} of your own; \`lcm prompts\` lists them`,
+    ...[...problems.values()].map(({ message }) => paint.bad(message)),
+  ];
+}
+
+const searchLine = ({ paint }: Page, { unindexed }: StoreStatus): string =>
+  unindexed === 0 ? paint.good("up to date") : `${plural(unindexed, "row")} not indexed yet, found all the same`;
+
+function callLines(page: Page, usage: UsageTotals, spend: Spend): readonly string[] {
+  const { paint, zone } = page;
+  const window = spend.windowMinutes === 60 ? "the last hour" : `the last ${plural(spend.windowMinutes, "minute")}`;
+  const used = `${formatCount(spend.usage.calls)} of ${formatCount(spend.callsMax)} in ${window}`;
+  const isUsedUp = spend.usage.calls >= spend.callsMax;
+  return [
+    isUsedUp ? paint.bad(`${used}: passes wait, or go on without a model`) : used,
+    ...(usage.calls === 0 ? [] : [usageWords(page, usage)]),
+    ...spend.breakers.map(({ provider, at, until }) => {
+      const [refused, again] = [at, until].map((time) => formatTimestamp(time, zone));
+      return paint.bad(`${provider} refused the credential at ${refused}; a host asks again from ${again} on`);
+    }),
+  ];
+}
+
+function usageWords({ paint }: Page, usage: UsageTotals): string {
+  const failed = usage.failures === 0 ? "" : `, ${paint.bad(`${formatCount(usage.failures)} refused`)}`;
+  const open = usage.open === 0 ? "" : `, ${formatCount(usage.open)} without an end`;
+  const tokens = `${formatCount(usage.inputTokens)} tokens in, ${formatCount(usage.outputTokens)} out`;
+  return `${formatCount(usage.calls)} in the last 24 hours, ${tokens}${failed}${open}`;
+}
+
+const backupLines = ({ paint }: Page, backups: readonly Backup[]): readonly string[] =>
+  backups.length === 0
+    ? ["none"]
+    : backups.map(({ path, bytes }) => `${path} ${paint.soft(`(${formatBytes(bytes)})`)}`);
+
+const settingLines = ({ paint }: Page, settings: readonly ChangedSetting[]): readonly string[] =>
+  settings.length === 0
+    ? ["all default"]
+    : settings.map(({ key, env, value, source }) => {
+        const from = source === "environment" ? `environment, ${env}` : source;
+        return `${key} = ${typeof value === "string" ? value : JSON.stringify(value)} ${paint.soft(`(${from})`)}`;
+      });

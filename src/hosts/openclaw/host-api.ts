@@ -1,0 +1,310 @@
+/**
+ * The host's contract, as much of it as we use: OpenClaw 2026.9.6, found by running it. Its own types export neither the
+ * engine nor the transcript's reader, and an optional peer is not there when we are compiled. So it is written down
+ * here, and nowhere else does a file know what the host calls things.
+ */
+
+import type { Json, JsonObject } from "../../core/model/types.ts";
+
+// ── The plugin's api ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface PluginApi {
+  /** openclaw.json as it is written. */
+  readonly config: HostConfig;
+  /** Some of its parts throw when touched while the plugin registers. */
+  readonly runtime: HostRuntime;
+  readonly logger: Logger;
+  on(hook: string, handler: (event: HookEvent, context: SessionNames) => unknown): void;
+  registerContextEngine(id: string, factory: () => Promise<ContextEngine>): void;
+  registerTool(factory: (context: SessionNames) => HostTool | null, options: { readonly name: string }): void;
+  registerCommand(command: SlashCommand): void;
+  /** The program is one of commander. */
+  registerCli(
+    registrar: (host: { readonly program: unknown; readonly config: HostConfig }) => Promise<void>,
+    options: {
+      readonly descriptors: readonly {
+        readonly name: string;
+        readonly description: string;
+        readonly hasSubcommands: boolean;
+      }[];
+    },
+  ): void;
+  registerService(service: { readonly id: string; start(): void; stop(): Promise<void> }): void;
+}
+
+/** What a hook, a tool or a command is told of the session that it is about. */
+export interface SessionNames {
+  readonly agentId?: string;
+  readonly sessionKey?: string;
+  readonly sessionId?: string;
+}
+
+export interface Logger {
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
+
+export interface HostConfig {
+  readonly plugins?: {
+    readonly slots?: { readonly contextEngine?: string };
+    readonly entries?: Readonly<Record<string, { readonly config?: Readonly<Record<string, unknown>> } | undefined>>;
+  };
+  readonly agents?: {
+    readonly defaults?: {
+      readonly compaction?: { readonly timeoutSeconds?: number };
+      /** The zone that its people live in; the machine's own if left out. */
+      readonly userTimezone?: string;
+    };
+  };
+}
+
+export interface HostRuntime {
+  readonly llm: Llm;
+  readonly subagent: Subagents;
+}
+
+/** Of `session_end`; others have more. */
+export interface HookEvent extends SessionNames {
+  readonly reason?: string;
+}
+
+export interface SlashCommand {
+  readonly name: string;
+  readonly description: string;
+  readonly acceptsArgs: boolean;
+  readonly requireAuth?: boolean;
+  handler(context: CommandContext): Promise<{ readonly text: string }>;
+}
+
+export interface CommandContext extends SessionNames {
+  readonly args?: string;
+  readonly config?: HostConfig;
+  readonly runtimeContext?: { readonly llm?: Llm };
+}
+
+// ── Tools, the host's model, and its sub-agents ──────────────────────────────────────────────────────────────────────
+
+export interface HostTool {
+  readonly name: string;
+  readonly label: string;
+  readonly description: string;
+  readonly parameters: JsonObject;
+  /** Straight on the wire: behind the host's search for tools no model thinks of looking for its own past. */
+  readonly catalogMode: "direct-only";
+  execute(
+    callId: string,
+    args: Json,
+    signal?: AbortSignal,
+    onUpdate?: (update: ToolOutput) => void,
+  ): Promise<ToolOutput>;
+}
+
+export interface ToolOutput {
+  readonly content: readonly { readonly type: "text"; readonly text: string }[];
+  readonly details: JsonObject;
+}
+
+export interface Llm {
+  complete(request: LlmRequest): Promise<LlmAnswer>;
+}
+
+export interface LlmRequest {
+  readonly messages: readonly { readonly role: "system" | "user" | "assistant"; readonly content: string }[];
+  readonly systemPrompt?: string;
+  /** Refused unless the operator has allowed it. */
+  readonly model?: string;
+  readonly maxTokens?: number;
+  readonly temperature?: number;
+  readonly signal?: AbortSignal;
+  readonly purpose?: string;
+}
+
+export interface LlmAnswer {
+  readonly text: string;
+  readonly stopReason?: string;
+  readonly usage?: {
+    readonly inputTokens?: number;
+    readonly outputTokens?: number;
+    readonly cacheReadTokens?: number;
+    readonly cacheWriteTokens?: number;
+  };
+}
+
+/** Only while a request of the gateway is served; else every method throws. */
+export interface Subagents {
+  run(request: {
+    /** `agent:<id>:subagent:<name>`. */
+    readonly sessionKey: string;
+    readonly message: string;
+    readonly extraSystemPrompt?: string;
+    /** Of our tools exactly these; the host's own cannot be named. */
+    readonly toolsAlsoAllow?: readonly string[];
+    readonly promptMode?: "minimal";
+    readonly lightContext?: boolean;
+    readonly deliver?: boolean;
+    readonly idempotencyKey?: string;
+  }): Promise<{ readonly runId: string }>;
+  /** Running out of time does not end the run. */
+  waitForRun(request: { readonly runId: string; readonly timeoutMs?: number }): Promise<{
+    readonly status: "ok" | "error" | "timeout" | "pending";
+    readonly error?: string;
+    readonly terminalReply?: { readonly disposition?: string; readonly text?: string };
+  }>;
+  getSessionMessages(request: {
+    readonly sessionKey: string;
+    readonly limit?: number;
+  }): Promise<{ readonly messages: readonly Json[] }>;
+  deleteSession(request: { readonly sessionKey: string; readonly deleteTranscript?: boolean }): Promise<void>;
+}
+
+// ── The engine ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Made anew for every turn, every compaction and every hook. Only what a turn needs to remember may live in it. */
+export interface ContextEngine {
+  readonly info: {
+    readonly id: string;
+    readonly name: string;
+    readonly version?: string;
+    /** Without both of these the host serves every turn with its own engine, and says so only in its log. */
+    readonly transcriptSemantics: {
+      readonly currentTurnFence: "before-current-turn-entry-v1";
+      readonly turnAdvancementIdempotency: "atomic-idempotent-v1";
+    };
+    readonly ownsCompaction: true;
+    readonly turnMaintenanceMode: "background";
+  };
+  /** Before every turn of a session that has a transcript. */
+  bootstrap(call: SessionCall): Promise<{
+    readonly bootstrapped: boolean;
+    readonly importedMessages?: number;
+    readonly reason?: string;
+  }>;
+  /** The next turn of the session waits until it returns, whatever the host calls it. */
+  maintain(call: SessionCall): Promise<{
+    readonly changed: boolean;
+    readonly bytesFreed: number;
+    readonly rewrittenEntries: number;
+  }>;
+  /** Only for runs that no transcript is kept of. */
+  ingest(call: SessionCall & { readonly message: JsonObject }): Promise<{ readonly ingested: boolean }>;
+  ingestBatch(call: SessionCall & { readonly messages: readonly JsonObject[] }): Promise<{
+    readonly ingestedCount: number;
+  }>;
+  afterTurn(
+    call: SessionCall & { readonly messages: readonly JsonObject[]; readonly prePromptMessageCount: number },
+  ): Promise<void>;
+  /** What fails is called again before the next turn. */
+  commitTurn(call: CommitCall): Promise<{ readonly status: "committed" | "duplicate" }>;
+  /** Once before the prompt, and again before every request to the model; the host adds the live turn itself. */
+  assemble(call: AssembleCall): Promise<AssembleResult>;
+  compact(call: CompactCall): Promise<CompactResult>;
+  prepareSubagentSpawn(call: SpawnCall): Promise<{ rollback(): Promise<void> } | undefined>;
+  onSubagentEnded(call: { readonly childSessionKey: string; readonly reason?: string }): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+export interface SessionCall {
+  readonly sessionId: string;
+  readonly sessionKey?: string;
+  readonly sessionTarget?: { readonly agentId?: string; readonly sessionId: string; readonly sessionKey: string };
+  readonly runtimeSettings?: RuntimeSettings;
+  readonly runtimeContext?: RuntimeContext;
+}
+
+export interface RuntimeSettings {
+  readonly model?: { readonly resolved?: string | null; readonly provider?: string | null };
+  /** In the first assembly of an attempt the output's reserve; null in those of its loop. */
+  readonly limits?: { readonly maxOutputTokens?: number | null };
+}
+
+export interface RuntimeContext {
+  readonly llm?: Llm;
+  readonly config?: HostConfig;
+  readonly modelContextWindow?: number;
+  /** In `maintain`, that it is the one after a turn. */
+  readonly allowDeferredCompactionExecution?: boolean;
+}
+
+export interface CommitCall extends SessionCall {
+  /** The host's key of the turn. */
+  readonly advancementKey: string;
+  /** Its last row. */
+  readonly terminal: { readonly entryId: string };
+  /** The same as in the transcript, without their ids. */
+  readonly messages: readonly JsonObject[];
+}
+
+export interface AssembleCall extends SessionCall {
+  /** What the host would show, or what the last call of this turn has returned. */
+  readonly messages: readonly JsonObject[];
+  readonly tokenBudget?: number;
+  /** What the user says now, in the first call of an attempt. */
+  readonly prompt?: string;
+}
+
+export interface AssembleResult {
+  readonly messages: readonly JsonObject[];
+  readonly estimatedTokens: number;
+  readonly systemPromptAddition?: string;
+}
+
+export interface CompactCall extends SessionCall {
+  readonly tokenBudget?: number;
+  readonly force?: boolean;
+  /** What the provider has counted, if it was its refusal that led here. */
+  readonly currentTokenCount?: number;
+  readonly compactionTarget?: "budget" | "threshold";
+  readonly customInstructions?: string;
+  readonly abortSignal?: AbortSignal;
+}
+
+/** One that throws gets the whole engine put aside until the process ends. */
+export interface CompactResult {
+  readonly ok: boolean;
+  readonly compacted: boolean;
+  readonly reason?: string;
+  readonly result?: {
+    readonly tokensBefore: number;
+    readonly tokensAfter: number;
+    readonly details?: JsonObject;
+  };
+}
+
+export interface SpawnCall {
+  readonly parentSessionKey: string;
+  /** Given where the context is forked. */
+  readonly parentSessionId?: string;
+  readonly childSessionKey: string;
+  readonly contextMode?: "isolated" | "fork";
+  readonly ttlMs?: number;
+}
+
+// ── The transcript ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface TranscriptPlace {
+  readonly agentId: string;
+  readonly sessionKey: string;
+  readonly sessionId: string;
+}
+
+export type TranscriptPage =
+  | {
+      readonly kind: "page";
+      readonly cursor: string;
+      readonly hasMore: boolean;
+      readonly events: readonly { readonly seq: number; readonly event: Json }[];
+      /** The next event alone is larger than what was asked for. */
+      readonly requiredBytes?: number;
+    }
+  /** The cursor means nothing any more; with this one reading begins at the start. */
+  | { readonly kind: "reset"; readonly cursor: string }
+  | { readonly kind: "missing" };
+
+/** Of `openclaw/plugin-sdk/session-transcript-runtime`. Within a turn it ends before the turn. */
+export type ReadTranscript = (
+  request: TranscriptPlace & { readonly cursor?: string; readonly maxEvents?: number; readonly maxBytes?: number },
+) => Promise<TranscriptPage>;
+
+/** Of `openclaw/plugin-sdk/core`: the host's own compaction, for sessions that are left to it. */
+export type DelegateCompaction = (call: CompactCall) => Promise<CompactResult>;

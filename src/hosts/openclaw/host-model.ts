@@ -1,0 +1,118 @@
+/**
+ * The host's model behind our port. Which model it is, is the host's affair; asking for another one needs the operator's
+ * leave, and without it the host's own is asked. It takes text and gives text: what wants tools gets an answer at once.
+ */
+
+import { refusalByStatus } from "../../core/model/types.ts";
+import type { Refusal } from "../../core/model/types.ts";
+import type { Completion, CompletionRequest, Model } from "../../core/model/store.ts";
+import type { ResolvedSettings, Settings } from "../../core/model/settings.ts";
+import { wordsOf } from "../../core/base/errors.ts";
+import { withDeadline } from "../../agent-tools/deadline.ts";
+import type { Llm, LlmAnswer, RuntimeSettings } from "./host-api.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** Says so once when the operator asked for a model that the host does not let us ask. */
+export function createHostModel(
+  llm: Llm,
+  runtime: { readonly settings: Pick<ResolvedSettings, "values"> } & Pick<Runtime, "sayOnce">,
+  asked: RuntimeSettings = {},
+): Model {
+  const { values: settings } = runtime.settings;
+  const wished = wishOf(settings);
+  const ask = async (request: CompletionRequest, model: string | null): Promise<LlmAnswer> =>
+    await withDeadline(settings.summaryTimeoutSeconds * 1_000, request.signal, async (signal) =>
+      llm.complete({
+        messages: [{ role: "user", content: request.prompt }],
+        systemPrompt: request.system,
+        maxTokens: request.maxOutputTokens,
+        temperature: request.temperature,
+        signal,
+        purpose: `lossless-claw.${request.purpose}`,
+        ...(model === null ? {} : { model }),
+      }),
+    );
+  return {
+    provider: asked.model?.provider ?? "openclaw",
+    name: wished ?? asked.model?.resolved ?? "the host's model",
+    async complete(request) {
+      try {
+        if (wished === null) return toCompletion(await ask(request, null), request.signal);
+        try {
+          return toCompletion(await ask(request, wished), request.signal);
+        } catch (error) {
+          if (!isForbidden(error)) throw error;
+          runtime.sayOnce(
+            `summaryModel ${wished} is not asked, but the session's own model: OpenClaw allows a plugin another one ` +
+              "only with plugins.entries.lossless-claw.llm.allowModelOverride set to true",
+          );
+          return toCompletion(await ask(request, null), request.signal);
+        }
+      } catch (error) {
+        return { kind: "refused", refusal: refusalOf(error, request.signal), message: wordsOf(error) };
+      }
+    },
+  };
+}
+
+function wishOf({ summaryModel, summaryProvider }: Settings): string | null {
+  if (summaryModel === null) return null;
+  return summaryModel.includes("/") || summaryProvider === null ? summaryModel : `${summaryProvider}/${summaryModel}`;
+}
+
+/** A provider that fails is an answer to the host, too: one without a text, and without the provider's status. */
+function toCompletion({ text, stopReason, usage = {} }: LlmAnswer, signal: AbortSignal | undefined): Completion {
+  const failure = failures.get(stopReason ?? "");
+  if (failure !== undefined) {
+    const refusal = signal?.aborted === true ? "cancelled" : failure;
+    return { kind: "refused", refusal, message: "the model's provider failed; OpenClaw's log tells how" };
+  }
+  const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
+  return {
+    kind: "text",
+    text,
+    finish: stopReason === "length" ? "length" : "stop",
+    inputTokens: inputTokens + cacheReadTokens + cacheWriteTokens,
+    outputTokens,
+  };
+}
+
+const failures: ReadonlyMap<string, Refusal> = new Map([
+  ["error", "unreachable"],
+  ["aborted", "timeout"],
+]);
+
+const isForbidden = (error: unknown): boolean => fieldOf(error, "code") === "LLM_COMPLETION_NOT_AUTHORIZED";
+
+/** By what the host says a failure is, or by the provider's status; never by the words of a message. */
+function refusalOf(error: unknown, signal: AbortSignal | undefined): Refusal {
+  if (signal?.aborted === true) return "cancelled";
+  if (fieldOf(error, "name") === "TimeoutError" || fieldOf(error, "name") === "AbortError") return "timeout";
+  const reason = fieldOf(error, "reason");
+  const named = typeof reason === "string" ? reasons.get(reason) : undefined;
+  if (named !== undefined) return named;
+  const status = fieldOf(error, "status") ?? fieldOf(error, "statusCode");
+  if (typeof status === "number") return refusalByStatus(status);
+  return isForbidden(error) ? "rejected" : "unreachable";
+}
+
+const reasons: ReadonlyMap<string, Refusal> = new Map([
+  ["auth", "auth"],
+  ["auth_permanent", "auth"],
+  ["billing", "auth"],
+  ["rate_limit", "rate_limit"],
+  ["overloaded", "overloaded"],
+  ["timeout", "timeout"],
+  ["context_overflow", "too_long"],
+  ["model_not_found", "unknown_model"],
+  ["format", "rejected"],
+]);
+
+/** Of an error, or of what caused it. */
+function fieldOf(error: unknown, field: string): unknown {
+  for (let each: unknown = error, depth = 0; typeof each === "object" && each !== null && depth < 4; depth++) {
+    if (field in each) return (each as Readonly<Record<string, unknown>>)[field];
+    each = "cause" in each ? each.cause : null;
+  }
+  return undefined;
+}

@@ -1,0 +1,11 @@
+/** What is imported of the host at run time. It resolves these for plugins, and types neither. */
+
+/* oxlint-disable typescript/consistent-type-imports -- an ambient module cannot import from a relative path */
+
+declare module "openclaw/plugin-sdk/session-transcript-runtime" {
+  export const readSessionTranscriptRawDelta: import("./host-api.ts").ReadTranscript;
+}
+
+declare module "openclaw/plugin-sdk/core" {
+  export const delegateCompactionToRuntime: import("./host-api.ts").DelegateCompaction;
+}

@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LcmError } from "../../core/base/errors.ts";
+import { messageName } from "../../core/model/types.ts";
+import type { Json } from "../../core/model/types.ts";
+import type { NewGrant } from "../../core/model/store.ts";
+import { msToTimestamp, timestampToMs } from "../../core/base/text.ts";
+import { createRecallWorld, textOf } from "../../../test/support/recall-world.ts";
+import type { Place, RecallWorld } from "../../../test/support/recall-world.ts";
+import { tools } from "../../agent-tools/all.ts";
+import { createTool } from "./tools.ts";
+
+const ordinary = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent"];
+const namesIn = (offered: readonly { readonly name: string }[]): readonly string[] => offered.map(({ name }) => name);
+
+/** A child of the main session that goes on with its context; its own session is stored too, or not yet. */
+const child = { agentId: "ada", sessionKey: "agent:ada:subagent:one", sessionId: "c1" };
+
+async function grant({ store, runtime, own }: RecallWorld, more: Partial<NewGrant> = {}): Promise<void> {
+  const expiresAt = msToTimestamp(timestampToMs(runtime.clock.now()) + 60_000);
+  const made = await store.issueGrant({
+    conversations: [own.id],
+    tokenCap: 1_000,
+    expiresAt,
+    parent: null,
+    ...more,
+  });
+  runtime.grants.set(child.sessionKey, { grant: made.id });
+}
+
+describe("which session is offered which tools", () => {
+  it("offers an ordinary session all but lcm_expand", async () => {
+    const { toolsFor, own } = await createRecallWorld();
+    assert.deepEqual(namesIn(toolsFor(own.context)), ordinary);
+    assert(toolsFor(own.context).every(({ catalogMode, parameters }) => catalogMode === "direct-only" && parameters));
+  });
+
+  it("offers lcm_expand as well to a child that holds a grant, and to no other child", async () => {
+    const world = await createRecallWorld();
+    assert.deepEqual(namesIn(world.toolsFor(child)), ordinary);
+    await grant(world);
+    assert.deepEqual(namesIn(world.toolsFor(child)), [...ordinary, "lcm_expand"]);
+    assert.deepEqual(namesIn(world.toolsFor(world.own.context)), ordinary);
+  });
+
+  it("offers none to a session that is left to the host, and those of a reader to one that only reads", async () => {
+    const { toolsFor } = await createRecallWorld({
+      config: { ignoreSessionPatterns: ["agent:*:cron:*"], statelessSessionPatterns: ["agent:*:scratch"] },
+    });
+    assert.deepEqual(toolsFor({ sessionKey: "agent:ada:cron:1", agentId: "ada" }), []);
+    assert.deepEqual(toolsFor({ agentId: "ada" }), []);
+    assert.deepEqual(namesIn(toolsFor({ sessionKey: "agent:ada:scratch", agentId: "ada" })), ordinary);
+    const disabled = await createRecallWorld({ config: { enabled: false } });
+    assert.deepEqual(disabled.toolsFor(disabled.own.context), []);
+  });
+
+  it("hides them where settings are wrong, and says so once", async () => {
+    const { own, host } = await createRecallWorld();
+    const errors: string[] = [];
+    const logger = { info: () => undefined, warn: () => undefined, error: (text: string) => errors.push(text) };
+    const runtime = (): never => {
+      throw new LcmError("invalid", "freshTailCount is -3, but must be at least 1");
+    };
+    for (const tool of tools) assert.equal(createTool(tool, own.context, { runtime, host: () => host, logger }), null);
+    assert.deepEqual(errors, ["the tools are hidden: freshTailCount is -3, but must be at least 1"]);
+  });
+});
+
+describe("a tool at work", () => {
+  it("reads the session's own family, with the same details for programs", async () => {
+    const { call, own, earlier } = await createRecallWorld();
+    const found = await call(own.context, "lcm_grep", { pattern: "secret", mode: "full_text" });
+    assert.match(textOf(found), /basalt[^]*amber|amber[^]*basalt/);
+    assert.doesNotMatch(textOf(found), /copper|diamond/);
+    assert.equal(found.details["total"], 6);
+    const described = await call(own.context, "lcm_describe", { id: messageName(earlier.message) });
+    assert.match(textOf(described), /The secret is amber/);
+    assert.equal(described.details["id"], messageName(earlier.message));
+    assert.match(textOf(await call(own.context, "lcm_recent", {})), /basalt/);
+  });
+
+  it("returns a refusal with its hint, in a form that the host takes for a failure", async () => {
+    const { call, own, warnings } = await createRecallWorld();
+    const { content, details } = await call(own.context, "lcm_describe", { id: "sum_ffffffffffffffff" });
+    assert.match(content[0]?.text ?? "", /^lcm_describe: [^\n]+\.\nHint: [^\n]+\.$/);
+    assert.match(JSON.stringify(details["error"]), /"code":"not_found"/);
+    assert.deepEqual(warnings, []);
+  });
+
+  it("tells in words what went wrong with the database, and notes it", async () => {
+    const { runtime, host, own } = await createRecallWorld();
+    for (const error of [new LcmError("unavailable", "it is locked", { hint: "wait" }), new TypeError("x is not y")]) {
+      const broken = { ...runtime, settings: runtime.settings, clock: runtime.clock, logger: runtime.logger };
+      broken.open = async () => await Promise.reject(error);
+      const [grep] = tools;
+      const made = grep && createTool(grep, own.context, { runtime: () => broken, host: () => host });
+      const output = (await made?.execute("1", { pattern: "x" })) ?? assert.fail("it is offered");
+      const hint = error instanceof LcmError ? "\nHint: wait." : "";
+      assert.equal(textOf(output), `lcm_grep: ${error.message}.${hint}`);
+      assert(output.details["error"]);
+      assert.equal(runtime.troubles.at(-1)?.message.startsWith(error.message), true);
+    }
+  });
+
+  it("says what a question is at", async () => {
+    const { call, own } = await createRecallWorld({ child: async () => await Promise.resolve("None.") });
+    const updates: string[] = [];
+    const question = { query: "secret", prompt: "What is the secret?" };
+    await call(own.context, "lcm_expand_query", question, (update) => updates.push(textOf(update)));
+    assert.match(updates[0] ?? "", /^searching for "secret"$/);
+    assert(updates.some((text) => text.startsWith("reading ")));
+  });
+
+  it("walks down under its grant in a child that holds one, and pays", async () => {
+    const world = await createRecallWorld();
+    await grant(world);
+    const { own, runtime, store } = world;
+    const read = await world.call(child, "lcm_expand", { summaryIds: [own.leaf], includeMessages: true });
+    assert.match(textOf(read), /The secret is basalt/);
+    const held = await store.grant(runtime.grants.get(child.sessionKey)?.grant ?? "grant_none");
+    assert((held?.tokensUsed ?? 0) > 0);
+  });
+});
+
+/** What each tool would have to be asked to give away what a place hides, by itself or by the conversation's number. */
+const ways: readonly { readonly name: string; readonly args: (place: Place) => { readonly [name: string]: Json } }[] = [
+  { name: "lcm_grep", args: ({ secret }) => ({ pattern: secret }) },
+  { name: "lcm_describe", args: ({ message }) => ({ id: messageName(message) }) },
+  { name: "lcm_describe", args: ({ leaf }) => ({ id: leaf }) },
+  { name: "lcm_expand_query", args: ({ leaf }) => ({ prompt: "Tell the secret.", summaryIds: [leaf] }) },
+  { name: "lcm_expand_query", args: () => ({ prompt: "Tell the secret.", query: "secret keeper" }) },
+  { name: "lcm_recent", args: () => ({}) },
+];
+
+describe("guarantee 25: the tools of a host read for the session that calls them", () => {
+  for (const { name, args } of ways) {
+    for (const wider of ["", "conversationId", "allConversations"]) {
+      it(`${name} ${Object.keys(args({} as Place)).join(" ")} ${wider}: never another agent's session`, async () => {
+        const { call, own, stranger } = await createRecallWorld();
+        const asked = {
+          ...args(stranger),
+          ...(wider === "conversationId" && { conversationId: stranger.id }),
+          ...(wider === "allConversations" && { allConversations: true }),
+        };
+        assert.doesNotMatch(JSON.stringify(await call(own.context, name, asked)), /is diamond|secret: diamond/);
+      });
+    }
+    it(`${name} ${Object.keys(args({} as Place)).join(" ")}: its own, asked in the same way`, async () => {
+      const { call, own } = await createRecallWorld();
+      assert.match(textOf(await call(own.context, name, args(own))), /is basalt|secret: basalt/);
+    });
+  }
+
+  it("a session of which nothing is stored reads its agent's sessions when asked to, and no others", async () => {
+    const { call } = await createRecallWorld({ config: { statelessSessionPatterns: ["agent:ada:scratch"] } });
+    for (const sessionKey of ["agent:ada:scratch", "agent:ada:fresh"]) {
+      const context = { sessionKey, agentId: "ada", sessionId: "s9" };
+      const ask = async (more: object): Promise<string> =>
+        textOf(await call(context, "lcm_grep", { pattern: "secret", mode: "full_text", ...more }));
+      assert.doesNotMatch(await ask({}), /amber|basalt|copper|diamond/);
+      const all = await ask({ allConversations: true });
+      assert(["amber", "basalt", "copper"].every((secret) => all.includes(secret)));
+      assert.doesNotMatch(all, /diamond/);
+    }
+  });
+
+  it("a session that only reads has no session of its own, whatever was stored under its key before", async () => {
+    const { call, own } = await createRecallWorld({ config: { statelessSessionPatterns: ["agent:ada:main"] } });
+    assert.doesNotMatch(textOf(await call(own.context, "lcm_grep", { pattern: "secret" })), /amber|basalt/);
+  });
+
+  it("a child with a grant uses it to walk down, and reads as anybody with its other tools", async () => {
+    const world = await createRecallWorld();
+    await grant(world);
+    assert.match(textOf(await world.call(child, "lcm_grep", { pattern: "secret" })), /^No match/);
+    const described = await world.call(child, "lcm_describe", { id: world.own.leaf });
+    assert.match(JSON.stringify(described.details), /"code":"not_found"/);
+  });
+
+  it("a session that was deleted and begun anew under its key does not read as the old one", async () => {
+    const { call, store, own } = await createRecallWorld();
+    await store.append(own.id, [], { hostCursor: "here" });
+    const next = { ...own.context, sessionId: "s10" };
+    assert.doesNotMatch(textOf(await call(next, "lcm_grep", { pattern: "secret" })), /amber|basalt/);
+  });
+
+  it("the policy all, set by the operator, is honoured, and so is own", async () => {
+    const widest = await createRecallWorld({ config: { scopePolicy: "all" } });
+    const all = { pattern: "diamond", allConversations: true };
+    assert.match(textOf(await widest.call(widest.own.context, "lcm_grep", all)), /is diamond/);
+    const narrow = await createRecallWorld({ config: { scopePolicy: "own" } });
+    const refused = await narrow.call(narrow.own.context, "lcm_grep", { ...all, pattern: "copper" });
+    assert.match(textOf(refused), /scopePolicy own/);
+  });
+
+  it("lcm_expand reads nothing under a grant that is forged, expired, revoked, used up or of another place", async () => {
+    const spoil: Readonly<Record<string, (world: RecallWorld) => unknown>> = {
+      forged: ({ runtime }) => runtime.grants.set(child.sessionKey, { grant: "grant_0123456789abcdef" }),
+      expired: (world) => world.pass(61_000),
+      revoked: async ({ store, runtime }) =>
+        await store.revokeGrant(runtime.grants.get(child.sessionKey)?.grant ?? "grant_none"),
+      exhausted: async (world) => await grant(world, { tokenCap: 1 }),
+      foreign: async (world) => await grant(world, { conversations: [world.stranger.id] }),
+    };
+    for (const [how, change] of Object.entries(spoil)) {
+      const world = await createRecallWorld();
+      await grant(world);
+      await change(world);
+      const args = { summaryIds: [world.own.leaf], includeMessages: true };
+      const output = await world.call(child, "lcm_expand", args);
+      assert.doesNotMatch(textOf(output), /basalt/, how);
+    }
+  });
+
+  it("a child whose grant ended while it ran reads nothing more", async () => {
+    const world = await createRecallWorld();
+    await grant(world);
+    const expand = world.toolsFor(child).find(({ name }) => name === "lcm_expand") ?? assert.fail("offered");
+    world.runtime.grants.delete(child.sessionKey);
+    const output = await expand.execute("1", { summaryIds: [world.own.leaf], includeMessages: true });
+    assert.match(textOf(output), /^lcm_expand: lcm_expand reads under a grant, and there is none/);
+  });
+});
+
+describe("a session that answers a question", () => {
+  const key = "agent:ada:subagent:lcm-question-1";
+
+  it("is offered nothing without a question", async () => {
+    const { toolsFor } = await createRecallWorld();
+    assert.deepEqual(toolsFor({ sessionKey: key, agentId: "ada" }), []);
+  });
+});

@@ -1,0 +1,156 @@
+/**
+ * Which model writes summaries outside of a host, and where and in which words it is spoken to. Names are
+ * `provider/model`; what follows the first slash belongs to the provider, slashes included.
+ */
+
+import { LcmError } from "../core/base/errors.ts";
+import type { Settings } from "../core/model/settings.ts";
+import type { CustomProvider } from "./openclaw-files.ts";
+import { textAt } from "./read-files.ts";
+
+export interface ModelChoice {
+  readonly provider: string;
+  readonly model: string;
+  /** Where the operator told us to find it; null for where that provider usually is. */
+  readonly baseUrl: string | null;
+}
+
+/** The ways of asking, by OpenClaw's names for them. */
+const apis = ["anthropic-messages", "openai-responses", "openai-completions", "google-generative-ai"] as const;
+type Api = (typeof apis)[number];
+
+export interface Endpoint {
+  readonly api: Api;
+  readonly baseUrl: string;
+  /** Runs on the operator's own machine, or asks nobody who they are. */
+  readonly needsKey: boolean;
+}
+
+const knownProviders: Readonly<Record<string, Endpoint>> = {
+  anthropic: { api: "anthropic-messages", baseUrl: "https://api.anthropic.com/v1", needsKey: true },
+  openai: { api: "openai-responses", baseUrl: "https://api.openai.com/v1", needsKey: true },
+  google: {
+    api: "google-generative-ai",
+    baseUrl: "https://generativelanguage.googleapis.com/v1beta",
+    needsKey: true,
+  },
+  openrouter: { api: "openai-completions", baseUrl: "https://openrouter.ai/api/v1", needsKey: true },
+  ollama: { api: "openai-completions", baseUrl: "http://127.0.0.1:11434/v1", needsKey: false },
+  lmstudio: { api: "openai-completions", baseUrl: "http://127.0.0.1:1234/v1", needsKey: false },
+};
+
+/** One provider has one name, however it is written. */
+export function providerName(written: string): string {
+  const name = written.trim().toLowerCase();
+  return name === "gemini" ? "google" : name;
+}
+
+/** What the command line says of the model. */
+export interface ModelFlags {
+  readonly model?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly baseUrl?: string | undefined;
+}
+
+/** The flags, then the settings, then OpenClaw's config; null if none of them names a model. */
+export function chooseModel(given: {
+  readonly flags?: ModelFlags;
+  readonly settings: Pick<Settings, "summaryModel" | "summaryProvider" | "summaryBaseUrl">;
+  readonly openclawConfig: unknown;
+}): ModelChoice | null {
+  const { summaryModel, summaryProvider, summaryBaseUrl } = given.settings;
+  const host = hostModel(given.openclawConfig);
+  const provider = summaryProvider === null ? null : providerName(summaryProvider);
+
+  let set: Name | null = null;
+  if (summaryModel !== null) set = nameOf(summaryModel, provider, host);
+  else if (provider !== null) {
+    if (host?.provider !== provider) {
+      throw new LcmError("invalid", `a provider of summaries is set (${provider}), but no model of it`, {
+        hint: "name one with --model, or set LCM_SUMMARY_MODEL",
+      });
+    }
+    set = host;
+  }
+  const settled = set ?? host;
+  const asked = flagged(given.flags ?? {}, provider, settled);
+  if (asked === null) return null;
+  // The address that was set is one provider's. Another's key must not be sent there.
+  const isThere = settled === null || settled.provider === asked.provider;
+  return { ...asked, baseUrl: given.flags?.baseUrl ?? (isThere ? summaryBaseUrl : null) };
+}
+
+function flagged({ model, provider: named }: ModelFlags, provider: string | null, settled: Name | null): Name | null {
+  const only = named === undefined ? null : providerName(named);
+  if (model !== undefined) {
+    const isWhole = only === null && model.includes("/");
+    return isWhole ? nameOf(model, null, null) : nameOf(model, only ?? provider, settled);
+  }
+  if (only !== null && only !== settled?.provider) {
+    throw new LcmError("invalid", `no model of the provider "${only}" is named`, { hint: "--model names one" });
+  }
+  return settled;
+}
+
+type Name = Omit<ModelChoice, "baseUrl">;
+
+/** `provider` is the one that was set beside the name; `host` lends its own to a name that has none. */
+function nameOf(written: string, provider: string | null, host: Name | null): Name {
+  const [first = "", ...rest] = written.trim().split("/");
+  if (provider !== null) {
+    const isRepeated = rest.length > 0 && providerName(first) === provider;
+    return { provider, model: isRepeated ? rest.join("/") : written.trim() };
+  }
+  const model = rest.join("/");
+  if (model !== "" && first !== "") return { provider: providerName(first), model };
+  if (rest.length === 0 && first !== "" && host !== null) return { provider: host.provider, model: first };
+  throw new LcmError("invalid", `"${written}" names no model`, {
+    hint: "write it as provider/model, for example anthropic/claude-sonnet-4-5 or ollama/qwen3",
+  });
+}
+
+/** The model of the host's agents, in the present form of the config and in older ones. */
+function hostModel(config: unknown): Name | null {
+  const paths = [
+    ["agents", "defaults", "model", "primary"],
+    ["agents", "defaults", "model"],
+    ["agent", "model"],
+  ];
+  const written = paths.map((path) => textAt(config, ...path)).find((name) => name !== null);
+  // Without a provider it is an alias that only the host can resolve.
+  return written?.includes("/") ? nameOf(written, null, null) : null;
+}
+
+/** Where and how a chosen model is asked. Throws `invalid` if nobody said where, or not in a way known here. */
+export function endpointOf(choice: ModelChoice, custom: ReadonlyMap<string, CustomProvider>): Endpoint {
+  const known = Object.hasOwn(knownProviders, choice.provider) ? knownProviders[choice.provider] : undefined;
+  const described = custom.get(choice.provider);
+  const address = (choice.baseUrl ?? described?.baseUrl ?? known?.baseUrl)?.replace(/\/+$/, "");
+  if (address === undefined) throw unknownProvider(choice.provider, [...custom.keys()]);
+  if (!URL.canParse(address) || !/^https?:/i.test(address)) {
+    throw new LcmError("invalid", `the base URL of the provider "${choice.provider}" is no address on the web`, {
+      hint: "write it like https://example.com/v1",
+    });
+  }
+  // What stands in for OpenAI elsewhere speaks the older of its two languages.
+  const isStandIn = choice.provider === "openai" && address !== known?.baseUrl;
+  const asked = described?.api ?? (isStandIn ? undefined : known?.api) ?? "openai-completions";
+  const api = apis.find((each) => each === (asked === "ollama" ? "openai-completions" : asked));
+  if (api === undefined) {
+    throw new LcmError("invalid", `the provider "${choice.provider}" is asked by "${asked}", which is not known here`, {
+      hint: `known are ${apis.join(", ")}; choose another model with --model or LCM_SUMMARY_MODEL`,
+    });
+  }
+  // OpenClaw leaves the version to the client in these; the AI SDK wants it said.
+  const wantsVersion = api === "anthropic-messages" || asked === "ollama" || choice.provider === "ollama";
+  const baseUrl = wantsVersion && !/\/v\d+$/.test(address) ? `${address}/v1` : address;
+  return { api, baseUrl, needsKey: !isLoopback(baseUrl) && (known?.needsKey ?? true) };
+}
+
+const isLoopback = (url: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
+
+function unknownProvider(provider: string, custom: readonly string[]): LcmError {
+  const names = new Set([...Object.keys(knownProviders), ...custom]);
+  const hint = `known are ${[...names].join(", ")}; for another set LCM_SUMMARY_BASE_URL, or describe it under models.providers in OpenClaw's config`;
+  return new LcmError("invalid", `the provider "${provider}" is not known, and nobody said where it is`, { hint });
+}

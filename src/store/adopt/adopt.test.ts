@@ -1,0 +1,1106 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { after, describe, it } from "node:test";
+import { messageFromStore, textOfParts } from "../../core/messages/codec.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { ErrorCode } from "../../core/base/errors.ts";
+import { inspect } from "../../core/maintenance/inspect.ts";
+import type { Finding } from "../../core/maintenance/inspect.ts";
+import type { ConversationId, FileId, Json, Message, MessageId, SummaryId, Timestamp } from "../../core/model/types.ts";
+import type { Store } from "../../core/model/store.ts";
+import { checkSound } from "../../../test/support/lossless.ts";
+import {
+  columnsOf,
+  contentsOf,
+  copyFixture,
+  fixtureVersions,
+  hashOf,
+  reshape,
+  rowsOf,
+  tablesOf,
+  tamper,
+} from "../../../test/support/older-database.ts";
+import type { FixtureVersion } from "../../../test/support/older-database.ts";
+import { createRandom } from "../../../test/support/random.ts";
+import { makeScratch } from "../../../test/support/scratch.ts";
+import { adopt } from "./adopt.ts";
+import { applicationId, schemaVersion } from "../sqlite/schema.ts";
+import { openSqlite } from "../sqlite/store.ts";
+
+const now = "2026-11-15T08:00:00.000Z";
+const scratch = makeScratch("adopt");
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+let folders = 0;
+/** A copy of a fixture in a folder of its own, after this was done to it. */
+function older(version: FixtureVersion, change: (db: DatabaseSync) => void = () => undefined): string {
+  const folder = join(scratch, String(++folders));
+  mkdirSync(folder);
+  return tamper(copyFixture(version, folder), change);
+}
+
+/** Adopts a file and looks at what it has become. */
+async function adopted<T>(path: string, look: (store: Store) => Promise<T>): Promise<T> {
+  assert.equal((await adopt(path, now)).kind, "adopted");
+  const store = await openSqlite({ path, housekeeping: false });
+  try {
+    return await look(store);
+  } finally {
+    await store.close();
+  }
+}
+
+const first = 1 as ConversationId;
+const messageOf = async (store: Store, id: number): Promise<Message> =>
+  (await store.messages({ ids: [id as MessageId] }))[0]!;
+const problems = (findings: readonly Finding[]): readonly string[] =>
+  findings.filter(({ severity }) => severity !== "info").map(({ code, subject }) => `${code} ${subject}`);
+
+describe("adopting: what the older program left in texts", () => {
+  it("tells a summary that was only cut off by its marker at either end, and reports it", async () => {
+    const texts = [
+      "[LCM fallback summary; the model did not answer]\nuser: hello",
+      "user: hello\n[Truncated from 5123 tokens]",
+      "user: hello [Truncated for context management]\n",
+      "They discussed why [Truncated from 12 tokens] was written into summaries.",
+    ];
+    const path = older("0.15.3", (db) => {
+      const rows = db.prepare("SELECT summary_id FROM summaries ORDER BY rowid LIMIT 4").all();
+      for (const [index, text] of texts.entries()) {
+        db.prepare("UPDATE summaries SET content = ? WHERE summary_id = ?").run(text, rows[index]!["summary_id"]!);
+      }
+    });
+    await adopted(path, async (store) => {
+      const levels = texts.map(
+        async (text) =>
+          (await store.summaries({ conversation: first })).find((summary) => summary.text === text)?.level,
+      );
+      assert.deepEqual(await Promise.all(levels), ["truncated", "truncated", "truncated", "normal"]);
+      const found = await inspect(store, null);
+      assert.deepEqual(
+        found.filter(({ severity }) => severity === "error"),
+        [],
+      );
+      assert.deepEqual(
+        found.filter(({ severity }) => severity === "warning").map(({ code }) => code),
+        // Of the short texts that stand here now a longer one was made.
+        [...Array<string>(3).fill("summary_below_normal"), "summary_too_long"],
+      );
+    });
+  });
+
+  it("keeps compaction notes that stood in the context, and shows them no longer", async () => {
+    const path = older("0.1.0", (db) => {
+      const note = db.prepare("SELECT min(message_id) AS id FROM messages WHERE role = 'system'").get()!["id"]!;
+      db.prepare(
+        "INSERT INTO context_items (conversation_id, ordinal, item_type, message_id) VALUES (1, 11, 'message', ?)",
+      ).run(note);
+    });
+    await adopted(path, async (store) => {
+      assert.equal((await store.context(first)).length, 11);
+      assert.equal((await store.messages({ conversation: first })).filter(({ aside }) => aside === "note").length, 16);
+      await checkSound(store);
+    });
+  });
+
+  it("says of itself when something was last said", async () => {
+    for (const version of fixtureVersions) {
+      const begun = "UPDATE messages SET created_at = '2025-01-01 00:00:00' WHERE message_id = 1";
+      await adopted(
+        older(version, (db) => db.exec(begun)),
+        async (store) => {
+          const times = (await store.messages({ conversation: first })).map(({ at }) => at).toSorted();
+          assert.equal((await store.conversation(first))?.lastMessageAt, times.at(-1));
+          assert.notEqual(times[0], times.at(-1));
+        },
+      );
+    }
+  });
+
+  it("has for every message a text that is what its parts say, so that forgetting a word keeps the rest", async () => {
+    for (const version of fixtureVersions) {
+      await adopted(older(version), async (store) => {
+        for (const message of await store.messages({ conversation: first }))
+          assert.equal(message.text, textOfParts(message.parts));
+        const before = await messageOf(store, 122);
+        const secret = before.text.split(" ")[3]!;
+        const plan = await store.planForget(null, { kind: "secret", text: secret });
+        assert.equal((await store.forget(null, plan)).kind, "written");
+        const left = await messageOf(store, 122);
+        assert.equal(left.text, before.text.replaceAll(secret, "[forgotten]"));
+        assert.equal(left.text, textOfParts(left.parts));
+        messageFromStore(left);
+      });
+    }
+  });
+});
+
+describe("adopting: parts", () => {
+  /** The second message of the newer fixture: a text and a call. */
+  const withParts = (
+    changes: readonly (readonly [ordinal: number, column: string, value: string | null])[],
+    content?: string,
+  ): string =>
+    older("0.15.3", (db) => {
+      for (const [ordinal, column, value] of changes) {
+        db.prepare(`UPDATE message_parts SET "${column}" = ? WHERE message_id = 2 AND ordinal = ?`).run(value, ordinal);
+      }
+      if (content !== undefined) db.prepare("UPDATE messages SET content = ? WHERE message_id = 2").run(content);
+    });
+  const textOf = (path: string, ordinal: number): string =>
+    String(
+      rowsOf(path, `SELECT text_content FROM message_parts WHERE message_id = 2 AND ordinal = ${ordinal}`)[0]![
+        "text_content"
+      ],
+    );
+  const callArguments = (path: string): Json =>
+    JSON.parse(
+      String(
+        rowsOf(path, "SELECT tool_input FROM message_parts WHERE message_id = 2 AND ordinal = 1")[0]!["tool_input"],
+      ),
+    ) as Json;
+
+  it("without their block are told from their columns", async () => {
+    const path = withParts([
+      [0, "metadata", null],
+      [1, "metadata", null],
+    ]);
+    const [text, input] = [textOf(path, 0), callArguments(path)];
+    await adopted(path, async (store) => {
+      assert.deepEqual(messageFromStore(await messageOf(store, 2)), {
+        role: "assistant",
+        content: [
+          { type: "text", text },
+          { type: "toolCall", id: "call_1_0", name: "read", arguments: input },
+        ],
+      });
+      await checkSound(store);
+    });
+  });
+
+  it("with a metadata that is no JSON, or no object, are told from their columns, and keep it", async () => {
+    const path = withParts([
+      [0, "metadata", "{not json"],
+      [1, "metadata", '["raw"]'],
+    ]);
+    const [text, input] = [textOf(path, 0), callArguments(path)];
+    await adopted(path, async (store) => {
+      const message = await messageOf(store, 2);
+      assert.deepEqual(messageFromStore(message)["content"], [
+        { type: "text", text },
+        { type: "toolCall", id: "call_1_0", name: "read", arguments: input },
+      ]);
+      const kept = message.parts.map(({ metadata }) => (JSON.parse(String(metadata)) as { older: unknown }).older);
+      assert.deepEqual(kept, ["{not json", '["raw"]']);
+      await checkSound(store);
+    });
+  });
+
+  it("of every other kind are told from the columns that belong to them", async () => {
+    const path = withParts([
+      [0, "metadata", null],
+      [0, "part_type", "reasoning"],
+      [1, "metadata", null],
+      [1, "part_type", "file"],
+      [1, "file_mime", "image/png"],
+      [1, "file_url", "file:///a.png"],
+    ]);
+    const text = textOf(path, 0);
+    await adopted(path, async (store) => {
+      assert.deepEqual(messageFromStore(await messageOf(store, 2))["content"], [
+        { type: "thinking", thinking: text },
+        { type: "file", file_mime: "image/png", file_url: "file:///a.png" },
+      ]);
+      assert.equal((await messageOf(store, 2)).text, text);
+      await checkSound(store);
+    });
+  });
+
+  it("of a call that holds only its output read back as the text it gave", async () => {
+    const path = withParts([
+      [1, "metadata", null],
+      [1, "tool_input", null],
+      [1, "tool_output", "42 lines"],
+    ]);
+    await adopted(path, async (store) => {
+      assert.deepEqual((messageFromStore(await messageOf(store, 2))["content"] as readonly Json[])[1], {
+        type: "text",
+        text: "42 lines",
+      });
+      await checkSound(store);
+    });
+  });
+
+  it("take tool ids from the metadata where the columns have none", async () => {
+    const path = older("0.15.3", (db) => db.exec("UPDATE message_parts SET tool_call_id = NULL, tool_name = NULL"));
+    await adopted(path, async (store) => {
+      const stored = await store.messages({ conversation: first });
+      const ids = stored.flatMap(({ parts }) => parts.map(({ toolCallId }) => toolCallId)).filter((id) => id !== null);
+      assert.equal(ids.length, 62);
+      assert.equal(messageFromStore(stored[2]!)["toolCallId"], "call_1_0");
+      assert.equal(messageFromStore(stored[2]!)["toolName"], "read");
+    });
+  });
+
+  it("keep digits that a parser would lose, and fields that nobody knows", async () => {
+    const digits =
+      '{"originalRole":"assistant","rawType":"text","raw":{"type":"text","text":"hi","n":12345678901234567890}}';
+    const unknown =
+      '{"originalRole":"assistant","rawType":"toolCall","raw":{"type":"toolCall","id":"c","name":"read","arguments":{}},"seen":[1]}';
+    const path = older("0.15.3", (db) => {
+      const file = db.prepare(
+        "UPDATE message_parts SET metadata = ?, text_content = ?, tool_call_id = NULL WHERE message_id = ? AND ordinal = ?",
+      );
+      file.run(digits, "hi", 2, 0);
+      file.run(unknown, null, 6, 1);
+      db.exec("UPDATE messages SET content = 'hi' WHERE message_id = 2");
+    });
+    await adopted(path, async (store) => {
+      assert.equal((await messageOf(store, 2)).parts[0]!.metadata, digits);
+      const call = (await messageOf(store, 6)).parts[1]!;
+      assert.deepEqual(JSON.parse(String(call.metadata)), { older: { seen: [1] } });
+      assert.deepEqual((messageFromStore(await messageOf(store, 6))["content"] as readonly Json[])[1], {
+        type: "toolCall",
+        id: "c",
+        name: "read",
+        arguments: {},
+      });
+      await checkSound(store);
+    });
+  });
+
+  it("that say something else than the message's text change neither", async () => {
+    const path = withParts([], "[LCM File: file_0123456789abcdef | a.txt]");
+    const text = textOf(path, 0);
+    await adopted(path, async (store) => {
+      const message = await messageOf(store, 2);
+      assert.equal(message.text, "[LCM File: file_0123456789abcdef | a.txt]");
+      assert.equal(message.text, textOfParts(message.parts));
+      assert.deepEqual((messageFromStore(message)["content"] as readonly Json[])[0], { type: "text", text });
+      assert.equal(message.parts[0]!.kept, text);
+      await checkSound(store);
+    });
+  });
+
+  it("of a role that the row does not have read back with it", async () => {
+    for (const [row, original] of [
+      ["user", "assistant"],
+      ["assistant", "bashExecution"],
+      ["system", "user"],
+    ] as const) {
+      const path = older("0.15.3", (db) => {
+        db.prepare("UPDATE messages SET role = ? WHERE message_id = 1").run(row);
+        db.prepare("UPDATE message_parts SET metadata = replace(metadata, '\"user\"', ?) WHERE message_id = 1").run(
+          `"${original}"`,
+        );
+      });
+      await adopted(path, async (store) => {
+        const message = await messageOf(store, 1);
+        assert.deepEqual([message.role, messageFromStore(message)["role"]], [row, original]);
+      });
+    }
+  });
+
+  it("whose block was a bare string make a message with a string for content", async () => {
+    const path = older("0.15.3", (db) => {
+      db.exec(`UPDATE message_parts SET metadata = '{"originalRole":"user","raw":"hello"}', text_content = 'hello' WHERE message_id = 1;
+               UPDATE messages SET content = 'hello' WHERE message_id = 1`);
+    });
+    await adopted(path, async (store) => {
+      assert.deepEqual(messageFromStore(await messageOf(store, 1)), { role: "user", content: "hello" });
+    });
+  });
+
+  it("of a database that had none yet are not invented", async () => {
+    const path = older("0.1.0", (db) => db.exec("DROP TABLE message_parts"));
+    await adopted(path, async (store) => {
+      assert.equal(rowsOf(path, "SELECT 1 FROM message_parts").length, 0);
+      assert.equal((await store.messages({ conversation: first })).length, 138);
+    });
+  });
+});
+
+describe("adopting: large files", () => {
+  it("are read where they lie, under a path from another machine too, and missing ones are reported", async () => {
+    const ids = [
+      "file_00000000000000aa",
+      "file_00000000000000bb",
+      "file_00000000000000cc",
+      "file_00000000000000dd",
+      "file_00000000000000ee",
+    ] as const;
+    const path = older("0.1.0");
+    const folder = join(dirname(path), "lcm-files");
+    tamper(path, (db) => {
+      const insert = db.prepare(
+        "INSERT INTO large_files (file_id, conversation_id, file_name, byte_size, storage_uri, exploration_summary) VALUES (?, 1, ?, ?, ?, ?)",
+      );
+      insert.run(ids[0], "a.txt", 5, join(folder, "1", `${ids[0]}.txt`), "five letters");
+      insert.run(ids[1], null, null, `/home/somebody/.openclaw/lcm-files/1/${ids[1]}.json`, null);
+      insert.run(ids[2], "gone.txt", 9, join(folder, "1", `${ids[2]}.txt`), null);
+      insert.run(ids[3], "passwd", 9, "/etc/../etc/passwd", null);
+      insert.run(ids[4], null, null, `C:\\Users\\Ada\\.openclaw\\lcm-files\\1\\${ids[4]}.txt`, null);
+    });
+    mkdirSync(join(folder, "1"), { recursive: true });
+    writeFileSync(join(folder, "1", `${ids[0]}.txt`), "alpha");
+    writeFileSync(join(folder, "1", `${ids[1]}.json`), "{}");
+    writeFileSync(join(folder, "1", `${ids[4]}.txt`), "of another system");
+    await adopted(path, async (store) => {
+      assert.deepEqual([await store.fileContent(ids[0]), await store.fileContent(ids[1])], ["alpha", "{}"]);
+      assert.equal(await store.fileContent(ids[4]), "of another system");
+      const file = await store.file(ids[0]);
+      assert.deepEqual([file?.name, file?.bytes, file?.lines, file?.exploration], ["a.txt", 5, null, "five letters"]);
+      assert.deepEqual([file?.encoding, file?.messageKey], ["utf8", null]);
+      assert.deepEqual(problems(await inspect(store, null)), [`missing_file ${ids[2]}`, `missing_file ${ids[3]}`]);
+      await assert.rejects(store.fileContent(ids[2]), { code: "unavailable" });
+      await assert.rejects(store.fileContent(ids[3]), LcmError);
+    });
+  });
+});
+
+describe("adopting: sessions", () => {
+  const segments = (
+    db: DatabaseSync,
+    rows: readonly (readonly [id: number, key: string | null, active: number])[],
+  ): void => {
+    db.exec("DROP INDEX IF EXISTS conversations_active_session_key_idx; UPDATE conversations SET session_key = NULL");
+    const insert = db.prepare(
+      "INSERT INTO conversations (conversation_id, session_id, session_key, active, archived_at, archive_cause) VALUES (?, ?, ?, ?, ?, ?)",
+    );
+    for (const [id, key, active] of rows)
+      insert.run(
+        id,
+        `session-${id}`,
+        key,
+        active,
+        active === 0 ? "2026-11-15 07:00:00" : null,
+        active === 0 ? "reset" : null,
+      );
+  };
+
+  it("have one active segment, the newest of the active ones; archived ones say when and why", async () => {
+    const path = older("0.15.3", (db) =>
+      segments(db, [
+        [2, "agent:main:x", 1],
+        [3, "agent:main:x", 1],
+        [4, "agent:main:x", 0],
+        [5, "agent:ops:y", 0],
+        [6, null, 1],
+        [7, null, 1],
+      ]),
+    );
+    await adopted(path, async (store) => {
+      const found = (await store.conversations()).toSorted((a, b) => a.id - b.id);
+      assert.deepEqual(
+        found.map(({ id, sessionKey, agentId, active }) => [id, sessionKey, agentId, active]),
+        [
+          [1, null, null, true],
+          [2, "agent:main:x", "main", false],
+          [3, "agent:main:x", "main", true],
+          [4, "agent:main:x", "main", false],
+          [5, "agent:ops:y", "ops", false],
+          [6, null, null, true],
+          [7, null, null, true],
+        ],
+      );
+      assert.deepEqual(
+        (await store.conversations({ familyOf: 2 as ConversationId }))
+          .map(({ id }) => Number(id))
+          .toSorted((a, b) => a - b),
+        [2, 3, 4],
+      );
+      assert.equal((await store.open({ sessionId: "any", sessionKey: "agent:main:x" })).id, 3);
+      assert.deepEqual(
+        rowsOf(path, "SELECT archived_at, archive_cause FROM older_conversations WHERE conversation_id = 4"),
+        [{ archived_at: "2026-11-15 07:00:00", archive_cause: "reset" }],
+      );
+      await checkSound(store);
+    });
+  });
+
+  it("of a database that could not archive yet have their newest segment active", async () => {
+    const path = older("0.15.3", (db) => {
+      segments(db, [
+        [2, "agent:main:x", 1],
+        [3, "agent:main:x", 1],
+      ]);
+      reshape(db, "conversations", (columns) =>
+        columns.filter((column) => !["active", "archived_at", "archive_cause"].includes(column)),
+      );
+    });
+    await adopted(path, async (store) => {
+      assert.deepEqual(
+        (await store.conversations({ active: true })).map(({ id }) => Number(id)).toSorted((a, b) => a - b),
+        [1, 3],
+      );
+    });
+  });
+
+  it("may be none at all", async () => {
+    const path = older("0.15.3", (db) => {
+      for (const table of tablesOf(db.location()!).filter((name) => !/_fts|sqlite/.test(name)))
+        db.exec(`DELETE FROM ${table}`);
+    });
+    await adopted(path, async (store) => {
+      assert.deepEqual(await store.conversations(), []);
+      await checkSound(store);
+      const { id } = await store.open({ sessionId: "new" });
+      // An id that was once given stays taken.
+      assert.equal(id, 2);
+    });
+  });
+});
+
+describe("guarantee 29: adopting times", () => {
+  it("in both formats mixed, and ones that name no instant: those get the time before them, and are kept", async () => {
+    const times: readonly (readonly [written: string, read: string])[] = [
+      ["not a time", "2026-11-15T07:25:50.000Z"], // The conversation's.
+      ["2026-02-17 07:37:00", "2026-02-17T07:37:00.000Z"],
+      ["2026-02-17T07:38:00.250Z", "2026-02-17T07:38:00.250Z"],
+      ["", "2026-02-17T07:38:00.250Z"],
+      ["2026-02-30 10:00:00", "2026-02-17T07:38:00.250Z"],
+      ["2026-02-17T10:39:00+02:00", "2026-02-17T08:39:00.000Z"],
+    ];
+    const path = older("0.15.3", (db) => {
+      for (const [index, [written]] of times.entries())
+        db.prepare("UPDATE messages SET created_at = ? WHERE message_id = ?").run(written, index + 1);
+      db.exec(
+        "UPDATE summaries SET created_at = 'never' WHERE kind = 'condensed'; UPDATE conversations SET updated_at = 'later'",
+      );
+    });
+    await adopted(path, async (store) => {
+      const stored = await store.messages({ conversation: first, limit: 7 });
+      assert.deepEqual(
+        stored.slice(0, 6).map(({ at }) => at),
+        times.map(([, read]) => read),
+      );
+      assert.deepEqual(rowsOf(path, "SELECT message_id, created_at FROM older_messages WHERE created_at IS NOT NULL"), [
+        { message_id: 1n, created_at: "not a time" },
+        { message_id: 4n, created_at: "" },
+        { message_id: 5n, created_at: "2026-02-30 10:00:00" },
+      ]);
+      assert.equal(
+        rowsOf(
+          path,
+          "SELECT 1 FROM summaries s JOIN older_summaries o USING (summary_id) WHERE o.created_at = 'never' AND s.created_at = s.latest_at",
+        ).length,
+        3,
+      );
+      assert.deepEqual(
+        rowsOf(
+          path,
+          "SELECT c.updated_at, o.updated_at AS older FROM conversations c JOIN older_conversations o USING (conversation_id)",
+        ),
+        [{ updated_at: "2026-11-15T07:25:50.000Z", older: "later" }],
+      );
+      const earliest = (await store.summaries({ conversation: first, depth: 0 }))
+        .map(({ earliestAt }) => String(earliestAt))
+        .toSorted()[0];
+      assert.equal(earliest, "2026-02-17T07:37:00.000Z");
+      await checkSound(store);
+    });
+  });
+
+  it("are not kept twice where all of them can be read", async () => {
+    const path = older("0.15.3");
+    await adopted(path, async () => undefined);
+    assert.deepEqual(columnsOf(path, "older_messages"), ["message_id", "identity_hash"]);
+  });
+});
+
+describe("adopting: columns and tables", () => {
+  /** What later versions added, so that any of it may be absent. */
+  const later: Readonly<Record<string, readonly string[]>> = {
+    conversations: ["session_key", "active", "archived_at", "archive_cause", "title", "bootstrapped_at"],
+    messages: [
+      "identity_hash",
+      "openclaw_sender_metadata",
+      "transcript_entry_id",
+      "large_content",
+      "stable_event_key",
+      "token_count",
+    ],
+    message_parts: [
+      "session_id",
+      "is_ignored",
+      "tool_call_id",
+      "tool_name",
+      "tool_input",
+      "tool_output",
+      "file_mime",
+      "step_cost",
+    ],
+    summaries: [
+      "depth",
+      "earliest_at",
+      "latest_at",
+      "descendant_count",
+      "descendant_token_count",
+      "source_message_token_count",
+      "file_ids",
+      "model",
+    ],
+    context_items: ["created_at"],
+    large_files: ["line_count", "mime_type", "byte_size"],
+  };
+
+  /** Every message reads back, and every link stands: what must hold whichever columns there are. */
+  const checkAll = async (path: string, what: string): Promise<void> => {
+    await adopted(path, async (store) => {
+      const findings = await inspect(store, null);
+      assert.deepEqual(problems(findings), [], what);
+      const stored = await store.messages({ conversation: first });
+      assert.equal(stored.length, 124, what);
+      for (const message of stored) messageFromStore(message);
+      assert.equal(messageFromStore(stored[2]!)["toolCallId"], "call_1_0", what);
+      const depths = (await store.summaries({ conversation: first })).map(({ depth }) => depth);
+      assert.deepEqual(depths, [...Array(11).fill(0), ...Array(3).fill(1)], what);
+    });
+  };
+
+  it("may be any subset of the later ones, in any order", async (t) => {
+    const seed = 11;
+    const random = createRandom(seed);
+    const everything = Object.entries(later).flatMap(([table, columns]) =>
+      columns.map((column) => `${table}.${column}`),
+    );
+    const subsets = [everything, ...Array.from({ length: 14 }, () => everything.filter(() => random.chance(0.4)))];
+    for (const [round, dropped] of subsets.entries()) {
+      const path = older("0.15.3", (db) => {
+        for (const table of Object.keys(later)) {
+          reshape(db, table, (columns) =>
+            random.shuffled(columns.filter((column) => !dropped.includes(`${table}.${column}`))),
+          );
+        }
+      });
+      await checkAll(path, `seed ${seed}, round ${round}: without ${dropped.join(", ")}`);
+    }
+    t.diagnostic(`${subsets.length} subsets of ${everything.length} columns`);
+  });
+
+  it("that we do not know are kept beside ours with their values, also under a name of ours", async () => {
+    const values = ["'text'", "9007199254740993", "1.5", "x'00ff'", "'{\"a\":1}'"];
+    const path = older("0.15.3", (db) => {
+      for (const [index, [table, column]] of [
+        ["conversations", "hidden"],
+        ["messages", "entry"],
+        ["message_parts", "text_length"],
+        ["summaries", "level"],
+        ["messages", "aside"],
+      ].entries()) {
+        db.exec(`ALTER TABLE ${table} ADD COLUMN "${column}"; UPDATE ${table} SET "${column}" = ${values[index]}`);
+      }
+      for (const [index, table] of [
+        "conversations",
+        "messages",
+        "message_parts",
+        "summaries",
+        "context_items",
+      ].entries()) {
+        db.exec(
+          `ALTER TABLE ${table} ADD COLUMN "a ""column""" BLOB; UPDATE ${table} SET "a ""column""" = ${values[index]}`,
+        );
+      }
+      db.exec("ALTER TABLE messages ADD COLUMN always_null TEXT");
+    });
+    const valuesIn = (prefix: string): readonly unknown[] =>
+      [
+        ["conversations", "hidden"],
+        ["messages", "entry"],
+        ["message_parts", "text_length"],
+        ["summaries", "level"],
+        ["messages", "aside"],
+        ...["conversations", "messages", "message_parts", "summaries", "context_items"].map((table) => [
+          table,
+          '"a ""column"""',
+        ]),
+      ].map(([table, column]) =>
+        rowsOf(path, `SELECT ${column} AS value FROM ${prefix}${table} ORDER BY 1`).map((row) => row["value"]),
+      );
+    const before = valuesIn("");
+    await adopted(path, async (store) => await checkSound(store));
+    assert.deepEqual(valuesIn("older_"), before);
+    assert.deepEqual((before[1] as readonly unknown[])[0], 9007199254740993n);
+    assert.ok(!columnsOf(path, "older_messages").includes("always_null"));
+  });
+
+  it("that we do not know stay as they are, also those that only share a name with ours", async () => {
+    const path = older("0.15.3", (db) => {
+      db.exec(`INSERT INTO focus_briefs (brief_id, conversation_id, prompt, content, status) VALUES ('b1', 1, 'p', 'c', 'active');
+        INSERT INTO focus_brief_sources (brief_id, summary_id, role) SELECT 'b1', min(summary_id), 'source' FROM summaries;
+        INSERT INTO conversation_bootstrap_state (conversation_id, session_file_path, last_seen_size, last_seen_mtime_ms, last_processed_offset)
+          VALUES (1, '/x.jsonl', 10, 20, 30);
+        CREATE TABLE expansion_grants (grant_id TEXT PRIMARY KEY, what TEXT); INSERT INTO expansion_grants VALUES ('g', 'w');
+        CREATE TABLE journal (line TEXT); INSERT INTO journal VALUES ('dear diary'); CREATE INDEX model_usage_at_idx ON journal (line);
+        CREATE TABLE older_journal (line TEXT); INSERT INTO older_journal VALUES ('dearer diary');
+        CREATE VIEW said AS SELECT content FROM messages;
+        PRAGMA writable_schema = ON;
+        INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES ('table', 'vectors', 'vectors', 0, 'CREATE VIRTUAL TABLE vectors USING vec0(e float[3])')`);
+    });
+    const unknown = [
+      "focus_briefs",
+      "focus_brief_sources",
+      "conversation_bootstrap_state",
+      "conversation_compaction_telemetry",
+      "lcm_migration_state",
+    ];
+    const contents = (file: string): readonly unknown[] =>
+      unknown.map((table) => rowsOf(file, `SELECT * FROM ${table}`));
+    const before = contents(path);
+    await adopted(path, async (store) => await checkSound(store));
+    assert.deepEqual(contents(path), before);
+    assert.deepEqual(rowsOf(path, "SELECT * FROM older_expansion_grants"), [{ grant_id: "g", what: "w" }]);
+    assert.deepEqual(rowsOf(path, "SELECT * FROM older_older_journal"), [{ line: "dear diary" }]);
+    assert.deepEqual(rowsOf(path, "SELECT * FROM older_journal"), [{ line: "dearer diary" }]);
+    assert.equal(rowsOf(path, "SELECT * FROM said").length, 124);
+    assert.ok(tablesOf(path).includes("vectors"));
+  });
+
+  it("are ours in every other respect: a fresh database has the same", async () => {
+    const path = older("0.15.3");
+    await adopted(path, async () => undefined);
+    const fresh = join(dirname(path), "fresh.db");
+    await (await openSqlite({ path: fresh })).close();
+    const schema = (file: string): ReadonlyMap<string, string> =>
+      new Map(
+        rowsOf(file, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").map((row) => [
+          String(row["name"]),
+          String(row["sql"]),
+        ]),
+      );
+    const [ours, made] = [schema(path), schema(fresh)];
+    for (const [name, sql] of made) assert.equal(ours.get(name), sql, name);
+    // Statistics about the older tables would mislead the planner.
+    assert.ok(!ours.has("sqlite_stat1"));
+    const pragma = (file: string, name: string): unknown => Object.values(rowsOf(file, `PRAGMA ${name}`)[0]!)[0];
+    for (const name of ["page_size", "journal_mode", "application_id", "user_version", "encoding"]) {
+      assert.equal(pragma(path, name), pragma(fresh, name), name);
+    }
+  });
+
+  it("with keys of the host become the keys of messages, each once", async () => {
+    const path = older("0.15.3", (db) =>
+      db.exec(`UPDATE messages SET transcript_entry_id = 'entry-' || message_id WHERE message_id <= 4;
+               UPDATE messages SET stable_event_key = 'event-' || message_id WHERE message_id IN (2, 5);
+               UPDATE messages SET stable_event_key = 'entry-3' WHERE message_id = 6; UPDATE messages SET transcript_entry_id = '' WHERE message_id = 7`),
+    );
+    await adopted(path, async (store) => {
+      const keys = (await store.messages({ conversation: first, limit: 8 })).map(({ key }) => key);
+      assert.deepEqual(keys, [
+        "entry-1",
+        "entry-2",
+        "entry-3",
+        "entry-4",
+        "event-5",
+        "entry-3#6",
+        "older:7",
+        "older:8",
+      ]);
+    });
+  });
+
+  it("never give an id again that was given to a message once", async () => {
+    const path = older("0.15.3", (db) => db.exec("UPDATE sqlite_sequence SET seq = 500 WHERE name = 'messages'"));
+    await adopted(path, async (store) => {
+      const message = {
+        key: "k",
+        role: "user",
+        parts: [],
+        tokens: 4,
+        at: now as Timestamp,
+        envelope: null,
+        entry: null,
+      } as const;
+      assert.deepEqual((await store.append(first, [{ kind: "message", message }])).messages, [501]);
+    });
+  });
+});
+
+describe("adopting: forgetting afterwards", () => {
+  const nowhere = (path: string, secret: string): void => {
+    for (const suffix of ["", "-wal"]) {
+      if (existsSync(path + suffix))
+        assert.ok(!readFileSync(path + suffix).includes(secret), `${secret} is still in the file`);
+    }
+  };
+
+  it("reaches into what was kept of the older program", async () => {
+    const path = older("0.15.3", (db) =>
+      db.exec(`UPDATE messages SET large_content = 'the hunter2 of it' WHERE message_id = 5;
+        UPDATE message_parts SET tool_output = '{"password":"hunter2"}' WHERE message_id = 9;
+        INSERT INTO focus_briefs (brief_id, conversation_id, prompt, content, status) VALUES ('b', 1, 'p', 'hunter2', 'active');
+        CREATE TABLE keys (name TEXT PRIMARY KEY); INSERT INTO keys VALUES ('hunter2'), ('[forgotten]')`),
+    );
+    await adopted(path, async (store) => {
+      const plan = await store.planForget(null, { kind: "secret", text: "hunter2" });
+      assert.deepEqual([plan.messages, plan.entries], [[], 4]);
+      assert.equal((await store.forget(null, plan)).kind, "written");
+      assert.deepEqual(rowsOf(path, "SELECT large_content FROM older_messages WHERE message_id = 5"), [
+        { large_content: "the [forgotten] of it" },
+      ]);
+      await checkSound(store);
+    });
+    nowhere(path, "hunter2");
+  });
+
+  it("of a message takes what was kept of it along", async () => {
+    const path = older("0.15.3", (db) =>
+      db.exec("UPDATE messages SET large_content = 'only here' WHERE message_id = 2"),
+    );
+    const call = String(
+      rowsOf(path, "SELECT tool_input FROM message_parts WHERE message_id = 2 AND ordinal = 1")[0]!["tool_input"],
+    ).slice(60, 100);
+    await adopted(path, async (store) => {
+      const plan = await store.planForget(null, { kind: "message", id: 2 as MessageId });
+      assert.equal((await store.forget(null, plan)).kind, "written");
+    });
+    nowhere(path, "only here");
+    nowhere(path, call);
+  });
+});
+
+describe("adopting: pruning afterwards", () => {
+  it("a conversation goes with what was kept of it, and comes back from its archive as we know it", async () => {
+    const path = older("0.15.3", (db) =>
+      db.exec(`UPDATE messages SET large_content = 'only here' WHERE message_id = 2;
+        INSERT INTO focus_briefs (brief_id, conversation_id, prompt, content, status) VALUES ('b', 1, 'p', 'brief words', 'active')`),
+    );
+    await adopted(path, async (store) => {
+      const id = 1 as ConversationId;
+      const messages = await store.messages({ conversation: id });
+      const summaries = await store.summaries({ conversation: id });
+      const archive = join(dirname(path), "old.db");
+      await store.archive([id], archive);
+      const revision = (await store.conversation(id))?.revision ?? -1;
+      assert.equal((await store.remove([{ conversation: id, revision }])).kind, "written");
+      for (const words of ["only here", "brief words", messages[0]?.text ?? "?"])
+        assert.ok(!readFileSync(path).includes(words), `${words} is still in the file`);
+      assert.deepEqual((await store.merge(archive)).conversations, [{ from: id, to: id }]);
+      assert.deepEqual(await store.messages({ conversation: id }), messages);
+      assert.deepEqual(await store.summaries({ conversation: id }), summaries);
+      await checkSound(store, [id]);
+    });
+  });
+});
+
+describe("adopting: damage that the older program left", () => {
+  it("keeps links to rows that are gone, and the doctor reports them", async () => {
+    const leaf = "sum_5828b4f091ff34e7";
+    const path = older("0.15.3", (db) => {
+      db.exec(`DELETE FROM messages WHERE message_id IN (1, 124); DELETE FROM summaries WHERE summary_id = 'sum_f8f5300ff6d7fe73';
+        INSERT INTO context_items (conversation_id, ordinal, item_type, summary_id) VALUES (1, 23, 'summary', 'sum_00000000000000ff')`);
+    });
+    const links = (file: string): readonly unknown[] =>
+      [
+        "SELECT summary_id, message_id, ordinal FROM summary_messages ORDER BY 1, 2",
+        "SELECT summary_id, parent_summary_id, ordinal FROM summary_parents ORDER BY 1, 2",
+        "SELECT conversation_id, ordinal, item_type, message_id, summary_id FROM context_items ORDER BY 1, 2",
+      ].map((statement) => rowsOf(file, statement));
+    const before = links(path);
+    const parts = rowsOf(
+      path,
+      "SELECT message_id, ordinal, text_content, metadata FROM message_parts WHERE message_id IN (1, 124)",
+    );
+    await adopted(path, async (store) => {
+      assert.deepEqual(links(path), before);
+      assert.deepEqual(
+        rowsOf(
+          path,
+          "SELECT message_id, ordinal, text_content, metadata FROM message_parts WHERE message_id IN (1, 124)",
+        ),
+        parts,
+      );
+      const found = (await inspect(store, null)).filter(({ severity }) => severity === "error");
+      const dangling = found.filter(({ code, conversation }) => code === "dangling_reference" && conversation !== null);
+      assert.deepEqual(
+        dangling.map(({ message }) => message.replace(", which is not in this conversation", "")).toSorted(),
+        [
+          "context_items 22 refers to 124",
+          "context_items 23 refers to sum_00000000000000ff",
+          "summary_parents sum_3c00d1d7d9afa905 refers to sum_f8f5300ff6d7fe73",
+        ],
+      );
+      const gone = found.filter(({ code }) => code === "missing_message");
+      assert.deepEqual(
+        gone.map(({ subject, message }) => [subject, message.includes(leaf)]),
+        [
+          ["msg_1", true],
+          ["msg_124", false],
+        ],
+      );
+      const ofFile = found.filter(({ conversation }) => conversation === null);
+      assert.deepEqual(
+        ofFile.map(({ code, subject }) => [code, subject]),
+        [
+          ["orphaned_rows", "message_parts"],
+          ["orphaned_rows", "summary_messages"],
+        ],
+      );
+      // What can still be told is told: nothing else is wrong but the messages that the lost summary stood for.
+      assert.deepEqual(
+        new Set(found.map(({ code }) => code)),
+        new Set(["orphaned_rows", "dangling_reference", "missing_message", "lost_message"]),
+      );
+    });
+  });
+
+  it("keeps a summary that has lost all its sources, with what it said of itself", async () => {
+    const leaf = "sum_5828b4f091ff34e7" as SummaryId;
+    const path = older("0.15.3", (db) => db.prepare("DELETE FROM summary_messages WHERE summary_id = ?").run(leaf));
+    await adopted(path, async (store) => {
+      const [summary] = await store.summaries({ ids: [leaf] });
+      assert.deepEqual(
+        [summary?.earliestAt, summary?.latestAt],
+        ["2026-11-15T07:25:50.000Z", "2026-11-15T07:25:50.000Z"],
+      );
+      assert.ok((await inspect(store, null)).some(({ code, subject }) => code === "no_sources" && subject === leaf));
+    });
+  });
+
+  it("survives summaries that are among their own sources, and the doctor reports them", async () => {
+    const path = older("0.15.3", (db) =>
+      db.exec(
+        "INSERT INTO summary_parents VALUES ('sum_7ce9c84c11bb908e', 'sum_3c00d1d7d9afa905', 9), ('sum_3c00d1d7d9afa905', 'sum_7ce9c84c11bb908e', 9)",
+      ),
+    );
+    await adopted(path, async (store) => assert.ok((await inspect(store, null)).some(({ code }) => code === "cycle")));
+  });
+
+  it("works depths, ranges and descendants out again where they are wrong", async () => {
+    const path = older("0.15.3", (db) =>
+      db.exec(
+        "UPDATE summaries SET depth = 7 - depth, earliest_at = 'x', latest_at = '1999-01-01 00:00:00', descendant_count = 99, file_ids = '[broken'",
+      ),
+    );
+    await adopted(path, async (store) => {
+      await checkSound(store);
+      assert.deepEqual((await store.summaries({ conversation: first }))[0]!.fileIds, [] satisfies FileId[]);
+      assert.equal(rowsOf(path, "SELECT 1 FROM older_summaries WHERE file_ids = '[broken'").length, 14);
+    });
+  });
+
+  it("keeps which files a summary tells of", async () => {
+    const file: FileId = "file_0123456789abcdef";
+    const path = older("0.15.3", (db) => db.exec(`UPDATE summaries SET file_ids = '["${file}"]'`));
+    await adopted(path, async (store) => {
+      for (const { fileIds } of await store.summaries({ conversation: first })) assert.deepEqual(fileIds, [file]);
+    });
+  });
+
+  it("is not stopped by a damaged search index, which is built again", async () => {
+    const path = older("0.15.3", (db) => db.exec("UPDATE messages_fts_data SET block = randomblob(64)"));
+    await adopted(path, async (store) => {
+      await store.index(1_000);
+      const { hits } = await store.search({
+        pattern: "zqxoldmarker",
+        mode: "full_text",
+        scope: "both",
+        sort: "recency",
+        limit: 5,
+      });
+      assert.deepEqual(
+        hits.map(({ id }) => id),
+        [4],
+      );
+      await checkSound(store);
+    });
+  });
+});
+
+describe("adopting a file in WAL mode", () => {
+  it("takes what lies in its log, which was never merged", async () => {
+    const path = older("0.15.3");
+    const live = join(dirname(path), "live.db");
+    tamper(copyFixture("0.15.3", dirname(path), "live.db"), (db) => {
+      db.exec(
+        "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; INSERT INTO messages (conversation_id, seq, role, content, token_count) VALUES (1, 125, 'user', 'only in the log', 3); INSERT INTO context_items (conversation_id, ordinal, item_type, message_id) VALUES (1, 23, 'message', 125)",
+      );
+      for (const suffix of ["", "-wal"]) copyFileSync(live + suffix, path + suffix);
+    });
+    assert.ok(statSync(`${path}-wal`).size > 0);
+    await adopted(path, async (store) => {
+      assert.equal((await messageOf(store, 125)).text, "only in the log");
+      await checkSound(store);
+    });
+    const [backup] = readdirSync(dirname(path)).filter((name) => name.endsWith("-older"));
+    assert.deepEqual(contentsOf(join(dirname(path), backup!)), contentsOf(live));
+  });
+});
+
+// ── What is left alone ───────────────────────────────────────────────────────────────────────────────────────────────
+
+describe("a file that cannot be adopted", () => {
+  const refused = async (
+    path: string,
+    code: ErrorCode,
+    message: RegExp,
+    options: Parameters<typeof adopt>[2] = { busyTimeoutMs: 50 },
+  ): Promise<void> => {
+    const isFile = existsSync(path) && statSync(path).isFile();
+    const before = isFile ? hashOf(path) : null;
+    const beside = readdirSync(dirname(path)).toSorted();
+    await assert.rejects(adopt(path, now, options), (error) => {
+      assert.ok(error instanceof LcmError, String(error));
+      assert.equal(error.code, code);
+      assert.match(error.message, message);
+      assert.ok(error.message.includes(path) || code === "unavailable", error.message);
+      assert.ok(error.hint !== undefined && error.hint.length > 10, `${error.message} needs a hint`);
+      return true;
+    });
+    if (isFile) assert.equal(hashOf(path), before, "the file was touched");
+    assert.deepEqual(readdirSync(dirname(path)).toSorted(), beside, "something was left beside it");
+  };
+  const file = (bytes: string | Uint8Array): string => {
+    const path = older("0.15.3");
+    writeFileSync(path, bytes);
+    return path;
+  };
+
+  it("is one that is no database", async () => {
+    await refused(file("a diary, not a database\n".repeat(500)), "invalid", /is not a database/);
+    await refused(file("SQL"), "invalid", /is not a database/);
+    await refused(file("SQLite format 3\0"), "corrupt", /cannot be read as a database/);
+  });
+
+  it("is one with nothing in it, or none at all", async () => {
+    await refused(file(""), "not_found", /nothing to adopt/);
+    const path = older("0.15.3");
+    rmSync(path);
+    await refused(path, "not_found", /nothing to adopt/);
+    const empty = older("0.15.3");
+    rmSync(empty);
+    await refused(
+      tamper(empty, (db) => db.exec("CREATE TABLE t (a); DROP TABLE t")),
+      "not_found",
+      /nothing to adopt/,
+    );
+  });
+
+  it("is a folder", async () => {
+    await refused(dirname(older("0.15.3")), "invalid", /is a folder/);
+  });
+
+  it("is one that a newer version of ours has made", async () => {
+    const path = older("0.15.3", (db) =>
+      db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion + 1}`),
+    );
+    await refused(path, "conflict", /newer lossless-claw/);
+  });
+
+  it("is the database of another application", async () => {
+    const foreign = older("0.15.3");
+    rmSync(foreign);
+    await refused(
+      tamper(foreign, (db) => db.exec("CREATE TABLE messages (id, body); CREATE TABLE conversations (id)")),
+      "invalid",
+      /not one of lossless-claw/,
+    );
+    await refused(
+      older("0.15.3", (db) => db.exec("PRAGMA application_id = 1")),
+      "invalid",
+      /not one of lossless-claw/,
+    );
+    const alike = older("0.15.3", (db) => db.exec("ALTER TABLE summaries RENAME COLUMN kind TO sort"));
+    await refused(alike, "invalid", /not one of lossless-claw/);
+    const inWal = older("0.15.3");
+    rmSync(inWal);
+    await refused(
+      tamper(inWal, (db) => db.exec("PRAGMA journal_mode = WAL; CREATE TABLE messages (id, body)")),
+      "invalid",
+      /not one of lossless-claw/,
+    );
+  });
+
+  it("is one that was cut off", async () => {
+    const path = older("0.15.3");
+    truncateSync(path, statSync(path).size - 100_000);
+    await refused(path, "corrupt", /cannot be read as a database|is damaged/);
+  });
+
+  it("is one that was overwritten in the middle", async () => {
+    const random = createRandom(5);
+    for (let round = 0; round < 12; round++) {
+      const path = older(round % 2 === 0 ? "0.15.3" : "0.1.0");
+      const bytes = readFileSync(path);
+      // The first page of a table is one that the check cannot take for anything else.
+      const roots = rowsOf(
+        path,
+        "SELECT rootpage FROM sqlite_schema WHERE rootpage > 0 AND type = 'table' AND name NOT LIKE '%fts%'",
+      );
+      const page = Number(random.pick(roots)["rootpage"]);
+      for (let at = (page - 1) * 4_096; at < page * 4_096; at++) bytes[at] = random.below(256);
+      writeFileSync(path, bytes);
+      await refused(path, "corrupt", /cannot be read as a database|is damaged/);
+    }
+  });
+
+  it("is one that another process has locked, whichever way", async () => {
+    for (const mode of ["DELETE", "WAL"]) {
+      const path = older("0.15.3", (db) => db.exec(`PRAGMA journal_mode = ${mode}`));
+      const program = `
+        const { DatabaseSync } = require("node:sqlite");
+        const db = new DatabaseSync(process.argv[1]);
+        db.exec("BEGIN EXCLUSIVE; UPDATE messages SET content = 'half'");
+        process.stdout.write("locked");`;
+      const child = spawn(process.execPath, ["--eval", program + "setInterval(() => {}, 1000)", path], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      await once(child.stdout, "data");
+      try {
+        await refused(path, "unavailable", /locked by another process/);
+      } finally {
+        child.kill("SIGKILL");
+        await once(child, "exit");
+      }
+      // The one that held it is dead, and what it had begun is undone.
+      await adopted(path, async (store) => await checkSound(store));
+    }
+  });
+
+  it("is one whose disk has no room for the backup and the new tables", async () => {
+    const path = older("0.15.3");
+    const asked: string[] = [];
+    const freeBytes = async (folder: string): Promise<number> => (asked.push(folder), statSync(path).size * 3 - 1);
+    await refused(path, "unavailable", /needs .* of free disk/, { freeBytes });
+    assert.deepEqual(asked, [dirname(path)]);
+    assert.equal((await adopt(path, now, { freeBytes: async () => statSync(path).size * 3 })).kind, "adopted");
+  });
+
+  it("is one whose rows do not fit ours: it is as it was, row by row, and has no backup more than before", async () => {
+    const path = older("0.15.3", (db) => {
+      reshape(db, "messages", (columns) => columns);
+      db.exec("UPDATE messages SET seq = 1");
+    });
+    const before = contentsOf(path);
+    await assert.rejects(adopt(path, now), {
+      code: "unavailable",
+      message: /could not be adopted, and is as it was: UNIQUE/,
+    });
+    assert.deepEqual(contentsOf(path), before);
+    assert.deepEqual(
+      readdirSync(dirname(path)).filter((name) => name.includes("backup")),
+      [],
+    );
+  });
+
+  it("is not adopted twice by two processes that come at once", async () => {
+    const path = older("0.15.3");
+    const outcomes = await Promise.all([adopt(path, now), adopt(path, now), adopt(path, now)]);
+    assert.deepEqual(outcomes.map(({ kind }) => kind).toSorted(), ["adopted", "unchanged", "unchanged"]);
+    assert.equal(readdirSync(dirname(path)).filter((name) => name.includes("backup")).length, 1);
+  });
+});

@@ -1,0 +1,75 @@
+/**
+ * What adopting has left beside our tables: columns and whole tables of the older program that we do not know. Nothing
+ * reads them; but they may hold what somebody wants gone, so forgetting and deleting reach into them.
+ */
+
+import { forgottenMark, formsOf } from "../../core/maintenance/redact.ts";
+import type { ConversationId } from "../../core/model/types.ts";
+import type { ForgetPlan } from "../../core/model/store.ts";
+import { quoted } from "./older-rows.ts";
+import { tables } from "../sqlite/schema.ts";
+import { all, count, sql, statement, text } from "../script.ts";
+import type { Script } from "../script.ts";
+
+/** How many rows hold the secret. */
+export function* countOlderValues(secret: string): Script<number> {
+  let rows = 0;
+  for (const [table, columns] of yield* olderTables()) {
+    const holds = columns.map((column) => `instr(${column}, f.value)`).join(" OR ");
+    const isHolding = `EXISTS (SELECT 1 FROM json_each(?) f WHERE ${holds})`;
+    rows += yield* count(statement(`SELECT count(*) FROM ${table} WHERE ${isHolding}`, [formsOf(secret)]));
+  }
+  return rows;
+}
+
+/** Forgets a message with all that was kept of it, or a secret wherever it stands. */
+export function* forgetOlderValues(target: ForgetPlan["target"]): Script<void> {
+  for (const [table, columns] of yield* olderTables()) {
+    if (target.kind === "secret") {
+      for (const column of columns) yield* blotOut(table, column, target.text);
+    } else if (columns.includes('"message_id"') && table.startsWith('"older_message')) {
+      yield statement(`DELETE FROM ${table} WHERE message_id = ?`, [target.id]);
+    }
+  }
+}
+
+/** What was kept of these conversations, while their own rows still tell which that is. */
+export function* removeOlderValues(conversations: readonly ConversationId[]): Script<void> {
+  const inList = "conversation_id IN (SELECT value FROM json_each(?))";
+  for (const [table, columns] of yield* olderTables()) {
+    if (columns.includes('"conversation_id"')) yield statement(`DELETE FROM ${table} WHERE ${inList}`, [conversations]);
+    for (const [id, owner] of [
+      ["message_id", "messages"],
+      ["summary_id", "summaries"],
+    ] as const) {
+      if (!columns.includes(`"${id}"`)) continue;
+      yield statement(`DELETE FROM ${table} WHERE ${id} IN (SELECT ${id} FROM ${owner} WHERE ${inList})`, [
+        conversations,
+      ]);
+    }
+  }
+}
+
+function* blotOut(table: string, column: string, secret: string): Script<void> {
+  for (const form of formsOf(secret)) {
+    // A row that becomes equal to another which must be unique goes with what it held.
+    yield statement(
+      `UPDATE OR REPLACE ${table} SET ${column} = replace(${column}, ?, ?) WHERE typeof(${column}) = 'text' AND instr(${column}, ?)`,
+      [form, forgottenMark, form],
+    );
+  }
+}
+
+/** Tables that are not ours, with their columns, all as SQL writes them. */
+function* olderTables(): Script<ReadonlyMap<string, readonly string[]>> {
+  const found = yield* all(
+    sql`SELECT l.name AS table_name, c.name AS column_name FROM pragma_table_list l, pragma_table_info(l.name) c
+        WHERE l.schema = 'main' AND l.type = 'table' AND l.name NOT LIKE 'sqlite%'`,
+    (row) => ({ table: text(row, "table_name"), column: quoted(text(row, "column_name")) }),
+  );
+  const others = Map.groupBy(
+    found.filter(({ table }) => !(table in tables)),
+    ({ table }) => quoted(table),
+  );
+  return new Map([...others].map(([table, columns]) => [table, columns.map(({ column }) => column)]));
+}

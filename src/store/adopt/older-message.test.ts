@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { messageFromStore, messageToStore, textOfParts } from "../../core/messages/codec.ts";
+import type { Json, JsonObject, Timestamp } from "../../core/model/types.ts";
+import { createRandom } from "../../../test/support/random.ts";
+import type { Random } from "../../../test/support/random.ts";
+import { understandMessage } from "./older-message.ts";
+import type { OlderMessage, OlderPart } from "./older-message.ts";
+
+const at = "2026-02-17T07:37:00.000Z" as Timestamp;
+const bare = { text: null, toolCallId: null, toolName: null, metadata: null, columns: {} } as const;
+const message = (role: OlderMessage["role"], content: string, parts: readonly OlderPart[]): OlderMessage => ({
+  role,
+  content,
+  key: "k",
+  at,
+  parts,
+});
+const textBlock = (text: string): OlderPart => ({
+  ...bare,
+  type: "text",
+  text,
+  metadata: JSON.stringify({ raw: { type: "text", text } }),
+});
+
+describe("a message of the older program", () => {
+  it("without parts is its text", () => {
+    const found = understandMessage(message("tool", "42", []));
+    assert.deepEqual(found.parts, []);
+    assert.equal(found.content, "42");
+    assert.ok(found.tokens > 4);
+    assert.equal(found.envelope, null);
+  });
+
+  it("is stored as the same message would be today", () => {
+    const raw = {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: "hm", thinkingSignature: "sig" },
+        { type: "text", text: "let me see" },
+        { type: "toolCall", id: "c1", name: "read", arguments: { path: "a.ts" } },
+      ],
+    };
+    const parts: readonly OlderPart[] = raw.content.map((block) => ({
+      ...bare,
+      type: block.type === "thinking" ? "reasoning" : block.type === "text" ? "text" : "agent",
+      text: block.text ?? null,
+      metadata: JSON.stringify({ originalRole: "assistant", rawType: block.type, raw: block }),
+    }));
+    const today = messageToStore(raw, { key: "k", at });
+    const found = understandMessage(message("assistant", "let me see", parts));
+    assert.deepEqual(found, {
+      content: textOfParts(today.parts),
+      parts: today.parts,
+      tokens: today.tokens,
+      envelope: today.envelope,
+    });
+  });
+
+  it("keeps its parts as they were filed where its text is another", () => {
+    const parts = [textBlock("one"), textBlock("two")];
+    const found = understandMessage(message("user", "something else", parts));
+    assert.equal(found.content, "something else");
+    assert.deepEqual(
+      found.parts.map(({ text, kept, metadata }) => [text, kept, metadata]),
+      [
+        ["something else", "one", parts[0]!.metadata],
+        [null, "two", parts[1]!.metadata],
+      ],
+    );
+    assert.deepEqual(messageFromStore({ ...found, role: "user", at })["content"], [
+      { type: "text", text: "one" },
+      { type: "text", text: "two" },
+    ]);
+  });
+
+  it("keeps a kind of its own, which says more than ours", () => {
+    const part: OlderPart = { ...textBlock("the story so far"), type: "compaction" };
+    const found = understandMessage(message("user", "the story so far", [part]));
+    assert.deepEqual(
+      found.parts.map(({ type, text }) => [type, text]),
+      [["compaction", "the story so far"]],
+    );
+  });
+
+  it("keeps a text beside its block that says more than the block", () => {
+    const part = { ...textBlock("hello"), text: "hello there" };
+    const found = understandMessage(message("user", "hello", [part]));
+    assert.ok(JSON.stringify(found).includes("hello there"));
+  });
+
+  it("keeps a column that says something else than the block", () => {
+    const part = { ...textBlock("hi"), toolCallId: "c9", toolName: "bash" };
+    const call: OlderPart = {
+      ...bare,
+      type: "tool",
+      toolCallId: "other",
+      metadata: JSON.stringify({ raw: { type: "toolCall", id: "c1", name: "read", arguments: {} } }),
+    };
+    const found = understandMessage(message("assistant", "hi", [part, call]));
+    assert.deepEqual(
+      found.parts.map(({ toolCallId, toolName }) => [toolCallId, toolName]),
+      [
+        ["c9", "bash"],
+        ["other", null],
+      ],
+    );
+    assert.deepEqual((messageFromStore({ ...found, role: "assistant", at })["content"] as readonly Json[])[1], {
+      type: "toolCall",
+      id: "c1",
+      name: "read",
+      arguments: {},
+    });
+  });
+
+  it("guarantee 4: reads back whatever the host had sent and however it was filed", () => {
+    for (let seed = 1; seed <= 400; seed++) {
+      const random = createRandom(seed);
+      const raw = randomMessage(random);
+      const filed = fileAway(random, raw);
+      const found = understandMessage(filed);
+      assert.equal(found.parts.length, filed.parts.length, `seed ${seed}`);
+      assert.equal(found.content, textOfParts(found.parts), `seed ${seed}: the text is what the parts say`);
+      assert.ok(found.content.includes(filed.content), `seed ${seed}: nothing of the text is gone`);
+      assert.deepEqual(messageFromStore({ ...found, role: filed.role, at }), raw, `seed ${seed}`);
+    }
+  });
+});
+
+// ── A host, and how the older program filed what it sent ─────────────────────────────────────────────────────────────
+
+function randomMessage(random: Random): JsonObject {
+  const role = random.pick(["user", "assistant", "toolResult", "custom"]);
+  const blocks = Array.from({ length: random.between(1, 4) }, () => randomBlock(random));
+  return {
+    role,
+    ...(role === "toolResult" ? { toolCallId: `call_${random.below(9)}`, toolName: "read" } : {}),
+    content: blocks,
+    ...(role === "toolResult" && random.chance(0.5) ? { isError: random.chance(0.5) } : {}),
+  };
+}
+
+const words = ["", "plain", "two\nlines", "naïve 漢字 🙂", '"quoted" \\ text', "half \ud800 pair", "nul \0 byte"];
+
+function randomBlock(random: Random): Json {
+  const text = random.pick(words);
+  return random.pick<Json>([
+    { type: "text", text },
+    { type: "text", text, textSignature: "s" },
+    { type: "thinking", thinking: text },
+    { type: "thinking", thinking: text, thinkingSignature: "s" },
+    { type: "toolCall", id: "c", name: "read", arguments: { path: text } },
+    { type: "tool_use", id: "c", name: "read", input: { path: text } },
+    { type: "tool_result", tool_use_id: "c", content: text },
+    { type: "image", data: "aGk=", mimeType: "image/png" },
+    { type: "hologram", depth: 3, text: null },
+    { nothing: "known" },
+  ]);
+}
+
+function fileAway(random: Random, raw: JsonObject): OlderMessage {
+  const role =
+    raw["role"] === "toolResult"
+      ? "tool"
+      : raw["role"] === "custom"
+        ? random.pick(["system", "assistant"] as const)
+        : raw["role"];
+  const isWellFiled = random.chance(0.7);
+  const parts = (raw["content"] as readonly JsonObject[]).map((block): OlderPart => {
+    const said = block["text"] ?? (random.chance(0.3) ? block["thinking"] : undefined);
+    const text = typeof said === "string" ? said.toWellFormed().replaceAll("\0", "") : null;
+    const isCall = block["type"] === "toolCall";
+    return {
+      type: random.pick(
+        isCall ? ["tool", "agent"] : block["thinking"] === undefined ? ["text", "agent"] : ["reasoning", "text"],
+      ),
+      text,
+      toolCallId: isCall && random.chance(0.5) ? "c" : typeof raw["toolCallId"] === "string" ? raw["toolCallId"] : null,
+      toolName: isCall && random.chance(0.5) ? "read" : null,
+      metadata: JSON.stringify(
+        {
+          originalRole: raw["role"],
+          ...(random.chance(0.5) ? { rawType: block["type"] } : {}),
+          toolCallId: raw["toolCallId"],
+          toolName: raw["toolName"],
+          isError: raw["isError"],
+          raw: block,
+          ...(random.chance(0.2) ? { unknown: [1, { a: null }] } : {}),
+        },
+        null,
+        random.chance(0.1) ? 1 : 0,
+      ),
+      columns: isCall ? { tool_input: JSON.stringify(block["arguments"]) } : {},
+    };
+  });
+  const texts = parts.map(({ text }) => text).filter((text) => text !== null);
+  return message(role as OlderMessage["role"], isWellFiled ? texts.join("\n") : random.pick(["", "elsewhere"]), parts);
+}

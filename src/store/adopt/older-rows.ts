@@ -1,0 +1,74 @@
+/**
+ * The rows of the older program, as SQL and we read them: which of its columns ours take over, how its values become text
+ * and time, and what it wrote into texts.
+ */
+
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { Timestamp } from "../../core/model/types.ts";
+import { renderedTokens } from "../../core/assembly/summary-xml.ts";
+import { parseTimestamp } from "../../core/base/text.ts";
+import { agentOf } from "../rows.ts";
+import type { tables } from "../sqlite/schema.ts";
+
+const columns = (names: string): readonly string[] => names.split(" ");
+
+/** Which columns of the older program ours take over, those that name a row first. */
+export const taken = {
+  conversations: columns("conversation_id session_id session_key active title created_at updated_at"),
+  messages: columns("message_id conversation_id seq role content token_count created_at"),
+  message_parts: columns("message_id ordinal part_type text_content tool_call_id tool_name metadata"),
+  summaries: columns(
+    "summary_id conversation_id kind depth content token_count earliest_at latest_at descendant_count created_at file_ids model",
+  ),
+  summary_messages: columns("summary_id message_id ordinal"),
+  summary_parents: columns("summary_id parent_summary_id ordinal"),
+  context_items: columns("conversation_id ordinal item_type message_id summary_id"),
+  large_files: columns(
+    "file_id conversation_id file_name mime_type byte_size line_count storage_uri exploration_summary created_at",
+  ),
+} as const satisfies Partial<Record<keyof typeof tables, readonly string[]>>;
+
+export type TakenTable = keyof typeof taken;
+export const takenTables = Object.keys(taken) as readonly TakenTable[];
+
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+export type Row = Readonly<Record<string, SQLOutputValue>>;
+
+export function defineFunctions(db: DatabaseSync): void {
+  const pure = { deterministic: true } as const;
+  db.function("lcm_time", pure, (value) => (value === null ? null : parseTimestamp(asText(value))));
+  db.function("lcm_tokens", pure, (value) => renderedTokens(asText(value)));
+  db.function("lcm_agent", pure, (key) => agentOf(asText(key)));
+  db.function("lcm_level", pure, (value) => (isTruncated(asText(value)) ? "truncated" : "normal"));
+}
+
+export const asText = (value: SQLOutputValue | undefined): string =>
+  typeof value === "string"
+    ? value
+    : value instanceof Uint8Array
+      ? new TextDecoder().decode(value)
+      : String(value ?? "");
+export const asTextOrNull = (value: SQLOutputValue | undefined): string | null =>
+  value === null || value === undefined ? null : asText(value);
+
+/** What the older program wrote at an end of the text where its model had failed it. */
+export const isTruncated = (text: string): boolean => truncatedAtAnEnd.test(text);
+const marker = String.raw`\[(?:LCM fallback summary[^\]]*|Truncated from \d+ tokens|Truncated for context management)\]`;
+const truncatedAtAnEnd = new RegExp(`^\\s*${marker}|${marker}\\s*$`);
+
+export const epoch = "1970-01-01T00:00:00.000Z" as Timestamp;
+
+/** `INSERT INTO ours (…) SELECT … FROM older AS o`: our columns by the SQL that makes them. */
+export const insertFrom = (name: TakenTable, older: string, ours: Readonly<Record<string, string>>): string =>
+  `INSERT INTO ${name} (${Object.keys(ours).join(", ")}) SELECT ${Object.values(ours).join(", ")} FROM ${older} AS o`;
+
+/** An id that was once given to a row stays taken although the row is gone. */
+export function keepSequence(db: DatabaseSync, name: "conversations" | "messages", older: string): void {
+  const highest =
+    db.prepare("SELECT max(seq) AS seq FROM sqlite_sequence WHERE name IN (?, ?)").get(name, older)?.["seq"] ?? 0;
+  db.prepare("DELETE FROM sqlite_sequence WHERE name = ?").run(name);
+  db.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)").run(name, highest);
+}
+
+export const int = (row: Row, column: string): number => Number(row[column]);

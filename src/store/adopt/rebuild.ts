@@ -1,0 +1,241 @@
+/**
+ * The older program's tables as ours: they are set aside, ours are filled from them, and they are dropped. Every row is
+ * kept. What its columns say beyond ours stays, row by row, in a table beside ours (`older_messages` beside `messages`),
+ * so that ours are exactly the schema; tables that we do not know are left alone. What follows from other rows (tokens,
+ * depths, ranges, counts, totals) is worked out again, whatever the columns said.
+ *
+ * Such files hold any subset of later columns, in any order, and no version number; two formats of time; references to
+ * rows that are gone; markers in the text where we have a level. What a message was, older-message.ts finds out.
+ */
+
+import type { DatabaseSync } from "node:sqlite";
+import { assert } from "../../core/base/errors.ts";
+import { whatFollows } from "../../core/maintenance/plan-fix.ts";
+import { columnsOf, stampVersion, tableNames } from "../sqlite/migrate.ts";
+import {
+  asText,
+  defineFunctions,
+  epoch,
+  insertFrom,
+  int,
+  keepSequence,
+  quoted,
+  taken,
+  takenTables,
+} from "./older-rows.ts";
+import type { TakenTable } from "./older-rows.ts";
+import { copyMessages } from "./rebuild-messages.ts";
+import { asConversation } from "../rows.ts";
+import { indexes, searchTables, tables } from "../sqlite/schema.ts";
+import { createRunner } from "../sqlite/store.ts";
+import { bonesOf } from "../maintenance/inspect-facts.ts";
+
+export interface Rebuilt {
+  readonly messages: number;
+  readonly parts: number;
+  readonly summaries: number;
+}
+
+/** To be called inside a transaction, with foreign keys off. */
+export function rebuildTables(db: DatabaseSync): Rebuilt {
+  db.exec("PRAGMA legacy_alter_table = ON"); // Renaming a table must not make others refer to its new name.
+  defineFunctions(db);
+  dropDerived(db);
+  const aside = setAside(db);
+  for (const statement of Object.values(tables)) db.exec(statement);
+  const kept = Object.fromEntries(takenTables.map((name) => [name, keepValues(db, name, aside[name])]));
+
+  copyConversations(db, aside.conversations);
+  const copied = copyMessages(db, aside.messages, aside.message_parts, kept["message_parts"] ?? []);
+  for (const name of ["summary_messages", "summary_parents", "large_files", "context_items"] as const) {
+    copyTable(db, name, aside[name]);
+  }
+  copySummaries(db, aside.summaries);
+
+  for (const older of Object.values(aside)) if (older !== null) db.exec(`DROP TABLE ${older}`);
+  for (const statement of indexes) replaceIndex(db, statement);
+  const summaries = deriveFacts(db);
+  totalConversations(db);
+  for (const statement of searchTables) db.exec(statement);
+  stampVersion(db);
+  return { ...copied, summaries };
+}
+
+/** Search can be built again from the rows. Statistics of tables that are no more would mislead the planner about ours. */
+function dropDerived(db: DatabaseSync): void {
+  const found = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").all();
+  const names = found.map((row) => asText(row["name"])).filter((name) => /^(messages|summaries)_fts/.test(name));
+  for (const name of names) db.exec(`DROP TABLE ${quoted(name)}`);
+  for (const name of ["sqlite_stat1", "sqlite_stat4"]) db.exec(`DROP TABLE IF EXISTS ${name}`);
+}
+
+/** An index of the older program may bear the name of one of ours, on a table that we leave alone. */
+function replaceIndex(db: DatabaseSync, statement: string): void {
+  const [, name = ""] = /INDEX (\w+)/.exec(statement) ?? [];
+  db.exec(`DROP INDEX IF EXISTS ${quoted(name)}`);
+  db.exec(statement);
+}
+
+// ── Setting aside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Columns that name a row: one, or two in tables of links and places. */
+const keyOf = (name: TakenTable): readonly string[] =>
+  taken[name].slice(0, ["conversations", "messages", "summaries", "large_files"].includes(name) ? 1 : 2);
+
+/** Where the older program's tables are while ours are filled; null for one that it did not have yet. */
+type Aside = Readonly<Record<TakenTable, string | null>>;
+
+/** Makes room for our tables. One that only shares a name with ours stays, under another. */
+function setAside(db: DatabaseSync): Aside {
+  const present = tableNames(db);
+  const found = takenTables.map((name) => [name, present.has(name) ? `leaving_${name}` : null] as const);
+  for (const [name, aside] of found) if (aside !== null) db.exec(`ALTER TABLE ${name} RENAME TO ${aside}`);
+  const others = Object.keys(tables).filter((name) => present.has(name) && !(name in taken));
+  for (const name of others) db.exec(`ALTER TABLE ${name} RENAME TO ${quoted(unusedName(db, `older_${name}`))}`);
+  return Object.fromEntries(found) as Aside;
+}
+
+function unusedName(db: DatabaseSync, wanted: string): string {
+  return tableNames(db).has(wanted) ? unusedName(db, `older_${wanted}`) : wanted;
+}
+
+// ── What ours do not hold ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Values that our column cannot hold as they are: they are replaced there. */
+const oddValues: Readonly<Record<string, (column: string) => string>> = {
+  created_at: (column) => `lcm_time(${column}) IS NULL`,
+  updated_at: (column) => `lcm_time(${column}) IS NULL`,
+  file_ids: (column) => `NOT json_valid(${column})`,
+};
+
+/** Keeps what the older columns say beyond ours, in `older_…` under their own names; tells which columns these are. */
+function keepValues(db: DatabaseSync, name: TakenTable, older: string | null): readonly string[] {
+  if (older === null) return [];
+  const types = columnsOf(db, older);
+  const candidates = [...types.keys()].flatMap((column) => {
+    const value = quoted(column);
+    const odd = oddValues[column]?.(value);
+    if (!taken[name].includes(column)) return [{ column, value }];
+    return odd === undefined ? [] : [{ column, value: `CASE WHEN ${odd} THEN ${value} END` }];
+  });
+  if (candidates.length === 0) return [];
+  const areUsed = candidates.map(({ value }) => `max(${value} IS NOT NULL)`).join(", ");
+  const isUsed = Object.values(db.prepare(`SELECT ${areUsed} FROM ${older}`).get() ?? {});
+  const kept = candidates.filter((_, index) => isUsed[index] === 1);
+  if (kept.length === 0) return [];
+  const key = keyOf(name);
+  const definitions = [...key, ...kept.map(({ column }) => column)]
+    .map((column) => `${quoted(column)} ${types.get(column)}`)
+    .join(", ");
+  const values = [...key, ...kept.map(({ value }) => value)].join(", ");
+  const isKept = kept.map(({ value }) => `${value} IS NOT NULL`).join(" OR ");
+  const beside = quoted(unusedName(db, `older_${name}`));
+  db.exec(`CREATE TABLE ${beside} (${definitions}, PRIMARY KEY (${key.join(", ")}))`);
+  db.exec(`INSERT INTO ${beside} SELECT ${values} FROM ${older} WHERE ${isKept} ORDER BY ${key.join(", ")}`);
+  return kept.map(({ column }) => column);
+}
+
+// ── Tables that need no more than SQL ────────────────────────────────────────────────────────────────────────────────
+
+function copyConversations(db: DatabaseSync, older: string | null): void {
+  assert(older !== null, "every file of the older program has conversations");
+  const has = columnsOf(db, older);
+  const column = (name: string): string => (has.has(name) ? `o.${name}` : "NULL");
+  const createdAt = `coalesce(lcm_time(${column("created_at")}), lcm_time(${column("updated_at")}), '${epoch}')`;
+  const active = `coalesce(${column("active")}, 1) <> 0`;
+  // Of several active segments of one session, the newest is the one that the host writes to.
+  const isNewest = `row_number() OVER (PARTITION BY ${column("session_key")} ORDER BY ${active} DESC, o.conversation_id DESC) = 1`;
+  db.exec(
+    insertFrom("conversations", older, {
+      conversation_id: "o.conversation_id",
+      session_id: "o.session_id",
+      session_key: column("session_key"),
+      agent_id: `lcm_agent(${column("session_key")})`,
+      active: `${active} AND (${column("session_key")} IS NULL OR ${isNewest})`,
+      title: column("title"),
+      created_at: createdAt,
+      updated_at: `coalesce(lcm_time(${column("updated_at")}), ${createdAt})`,
+    }),
+  );
+  keepSequence(db, "conversations", older);
+}
+
+type PlainTable = "summary_messages" | "summary_parents" | "large_files" | "context_items";
+
+function copyTable(db: DatabaseSync, name: PlainTable, older: string | null): void {
+  if (older === null) return;
+  const has = columnsOf(db, older);
+  const ours = Object.fromEntries(
+    taken[name].filter((column) => has.has(column)).map((column) => [column, `o.${column}`]),
+  );
+  if (name === "large_files") ours["created_at"] = `coalesce(lcm_time(${ours["created_at"] ?? "NULL"}), '${epoch}')`;
+  // Notes are no content: they are kept, and not shown.
+  const note = "SELECT 1 FROM messages m WHERE m.message_id = o.message_id AND m.aside = 'note'";
+  const shown = name === "context_items" ? `WHERE NOT EXISTS (${note})` : "";
+  db.exec(`${insertFrom(name, older, ours)} ${shown} ORDER BY 1, 2`);
+}
+
+// ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** In the order in which they were made; one that does not say when gets its time from what it stands for. */
+function copySummaries(db: DatabaseSync, older: string | null): void {
+  assert(older !== null, "every file of the older program has summaries");
+  const has = columnsOf(db, older);
+  const column = (name: string): string => (has.has(name) ? `o.${name}` : "NULL");
+  const createdAt = "coalesce(lcm_time(o.created_at), '')";
+  db.exec(
+    insertFrom("summaries", older, {
+      summary_id: "o.summary_id",
+      conversation_id: "o.conversation_id",
+      kind: "o.kind",
+      depth: `iif(o.kind = 'leaf', 0, max(1, CAST(coalesce(${column("depth")}, 1) AS INTEGER)))`,
+      content: "CAST(o.content AS TEXT)",
+      token_count: "lcm_tokens(o.content)",
+      earliest_at: `lcm_time(${column("earliest_at")})`,
+      latest_at: `lcm_time(${column("latest_at")})`,
+      created_at: createdAt,
+      updated_at: createdAt,
+      file_ids: has.has("file_ids") ? "CASE WHEN json_valid(o.file_ids) THEN o.file_ids ELSE '[]' END" : "'[]'",
+      model: `nullif(${column("model")}, 'unknown')`,
+      level: "lcm_level(o.content)",
+      search_id: `row_number() OVER (ORDER BY ${createdAt}, o.rowid)`,
+    }),
+  );
+}
+
+/** Depths, ranges and counts follow from the links, whatever the columns said. */
+function deriveFacts(db: DatabaseSync): number {
+  const runner = createRunner(db);
+  const update = db.prepare(
+    "UPDATE summaries SET kind = ?, depth = ?, earliest_at = ?, latest_at = ?, descendant_count = ? WHERE summary_id = ?",
+  );
+  let summaries = 0;
+  for (const row of db.prepare("SELECT DISTINCT conversation_id FROM summaries").all()) {
+    const right = whatFollows(runner.run(bonesOf(asConversation(int(row, "conversation_id")))));
+    for (const [id, { facts }] of right.summaries) {
+      if (facts !== null) update.run(facts.kind, facts.depth, facts.earliestAt, facts.latestAt, facts.descendants, id);
+      summaries += 1;
+    }
+  }
+  runner.forgetStatements();
+  db.exec(`UPDATE summaries SET created_at = coalesce(latest_at, '${epoch}'), updated_at = coalesce(latest_at, '${epoch}')
+           WHERE created_at = ''`);
+  return summaries;
+}
+
+// ── Totals ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function totalConversations(db: DatabaseSync): void {
+  db.exec(`UPDATE conversations SET
+    (message_count, message_tokens, last_message_at, next_seq) = (
+      SELECT count(*), coalesce(sum(token_count), 0), max(created_at), max(0, coalesce(max(seq), 0)) + 1
+      FROM messages m WHERE m.conversation_id = conversations.conversation_id),
+    summary_count = (SELECT count(*) FROM summaries s WHERE s.conversation_id = conversations.conversation_id),
+    (context_items, context_tokens, context_messages, context_message_tokens) = (
+      SELECT count(*), coalesce(sum(coalesce(m.token_count, s.token_count)), 0), count(c.message_id),
+             coalesce(sum(m.token_count), 0)
+      FROM context_items c
+      LEFT JOIN messages m ON m.message_id = c.message_id
+      LEFT JOIN summaries s ON s.summary_id = c.summary_id
+      WHERE c.conversation_id = conversations.conversation_id)`);
+}

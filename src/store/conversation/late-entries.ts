@@ -1,0 +1,152 @@
+/**
+ * Entries that arrive after those which continue them: a line that was unreadable at first and is mended later, a
+ * transcript of which the end was stored before the beginning. A child whose parent is not stored leaves a gap; what
+ * fills the gap belongs in front of that child, and is no rewind although it does not continue the newest entry.
+ */
+
+import type { ConversationId, MessageId } from "../../core/model/types.ts";
+import { makeRoom } from "../maintenance/dissolve.ts";
+import { reads } from "./reads.ts";
+import { all, count, first, int, sql, text, textOrNull } from "../script.ts";
+import type { Script } from "../script.ts";
+import { referencesToNone } from "../maintenance/inspect-facts.ts";
+
+/** A parent that is not stored, the child that names it, and the newest entry that was put in front of that child. */
+export interface Gap {
+  readonly parentKey: string;
+  readonly childKey: string;
+  lateKey: string | null;
+}
+
+/** No conversation has this id: a lookup that is not wanted costs nothing. */
+const nowhere = -1;
+
+type Linked = { readonly key: string; readonly parentKey?: string | null };
+
+/**
+ * The gaps that these entries can belong into. A host may name parents it never sends, so the others stay where they are;
+ * and SQLite, which would look through them all, is told which index to use.
+ */
+export function* gapsFor(id: ConversationId, entries: readonly Linked[]): Script<Gap[]> {
+  const keys = entries.map(({ key }) => key);
+  const parents = entries.flatMap(({ parentKey }) => parentKey ?? []);
+  const hasRoot = entries.some(({ parentKey }) => parentKey === null);
+  const gaps = yield* all(
+    sql`SELECT * FROM missing_parents WHERE conversation_id = ${id} AND parent_key IN (SELECT value FROM json_each(${keys}))
+        UNION
+        SELECT g.* FROM json_each(${parents}) p CROSS JOIN missing_parents g INDEXED BY missing_parents_late_idx
+          ON g.conversation_id = ${id} AND g.late_key = p.value
+        UNION
+        SELECT * FROM (SELECT * FROM missing_parents INDEXED BY missing_parents_late_idx
+                       WHERE conversation_id = ${hasRoot ? id : nowhere} AND late_key IS NULL LIMIT 1)`,
+    (row) => ({
+      parentKey: text(row, "parent_key"),
+      childKey: text(row, "child_key"),
+      lateKey: textOrNull(row, "late_key"),
+    }),
+  );
+  return [...gaps];
+}
+
+export function* noteGap(
+  id: ConversationId,
+  parentKey: string,
+  childKey: string,
+  lateKey: string | null = null,
+): Script<Gap> {
+  yield sql`INSERT OR IGNORE INTO missing_parents (conversation_id, parent_key, child_key, late_key)
+            VALUES (${id}, ${parentKey}, ${childKey}, ${lateKey})`;
+  return { parentKey, childKey, lateKey };
+}
+
+/** The gap that an entry belongs into: it is what was missing, it continues what was put there, or it is the root. */
+export function gapOf(
+  gaps: readonly Gap[],
+  key: string,
+  parentKey: string | null | undefined,
+  kind: "message" | "entry",
+): Gap | null {
+  const named =
+    gaps.find((gap) => gap.parentKey === key) ?? gaps.find((gap) => gap.lateKey !== null && gap.lateKey === parentKey);
+  if (named !== undefined || parentKey !== null || kind === "entry") return named ?? null;
+  return gaps.find((gap) => gap.lateKey === null) ?? null;
+}
+
+/**
+ * Moves a gap on to the entry that was put into it; or closes it, and opens another in front of that entry, whose own
+ * parent may be as unknown. What the context does not show has no place there: the child then is the one behind it.
+ */
+export function* fillGap(
+  id: ConversationId,
+  gap: Gap,
+  { key, parentKey }: Linked,
+  isShown: boolean,
+): Script<Gap | null> {
+  if (gap.parentKey !== key) {
+    gap.lateKey = key;
+    yield sql`UPDATE missing_parents SET late_key = ${key}
+              WHERE conversation_id = ${id} AND parent_key = ${gap.parentKey}`;
+    return gap;
+  }
+  yield sql`DELETE FROM missing_parents WHERE conversation_id = ${id} AND parent_key = ${key}`;
+  if (typeof parentKey !== "string" || (yield* isStored(id, parentKey))) return null;
+  return yield* noteGap(id, parentKey, isShown ? key : gap.childKey, gap.lateKey);
+}
+
+function* isStored(id: ConversationId, key: string): Script<boolean> {
+  const rows = yield sql`SELECT 1 FROM messages WHERE conversation_id = ${id} AND message_key = ${key}
+    UNION ALL SELECT 1 FROM transcript_entries WHERE conversation_id = ${id} AND entry_key = ${key}`;
+  return rows.length > 0;
+}
+
+/** Whether the child of a gap is on a branch that was left. */
+export function* isLeft(id: ConversationId, gap: Gap): Script<boolean> {
+  return (yield* ordinalOf(id, gap.childKey)) === null;
+}
+
+/** Frees a place for a message just in front of the child; null when that is on a branch which was left. */
+export function* placeLate(id: ConversationId, gap: Gap, messageId: number): Script<number | null> {
+  const ordinal = yield* ordinalOf(id, gap.childKey);
+  yield sql`UPDATE messages SET late = 1, aside = ${ordinal === null ? "branch" : null} WHERE message_id = ${messageId}`;
+  if (ordinal !== null) yield* makeRoom(id, ordinal - 1, 2);
+  return ordinal;
+}
+
+/** Where the context holds an entry, in a summary or itself, looked for from the newest on; an entry that is no message stands with the next that is one. */
+export function* ordinalOf(id: ConversationId, key: string): Script<number | null> {
+  const child = yield* first(
+    sql`SELECT message_id FROM messages WHERE conversation_id = ${id} AND message_key = ${key}
+        UNION ALL
+        SELECT (SELECT message_id FROM messages m WHERE m.conversation_id = ${id} AND m.seq > e.after_seq ORDER BY seq LIMIT 1)
+          FROM transcript_entries e WHERE e.conversation_id = ${id} AND e.entry_key = ${key}`,
+    (row) => row["message_id"] as MessageId | null,
+  );
+  if (child === null) return null;
+  return yield* first(
+    sql`SELECT ordinal FROM context_items
+        WHERE conversation_id = ${id} AND summary_id IN (SELECT value FROM json_each(${yield* reads.coveredBy(child)}))
+        UNION ALL
+        SELECT * FROM (SELECT ordinal FROM context_items WHERE conversation_id = ${id} AND message_id = ${child}
+                       ORDER BY ordinal DESC LIMIT 1)
+        LIMIT 1`,
+    (row) => int(row, "ordinal"),
+  );
+}
+
+/**
+ * The newest message names itself as the newest; where its row was lost and it comes again, it takes its number again, so
+ * that nothing goes on telling of a loss. Null if that number is not certain, or a summary stands for it.
+ */
+export function* freeLostNumber(id: ConversationId): Script<{ messageId: MessageId; places: number } | null> {
+  const newest = yield* count(sql`SELECT max(message_id) FROM messages WHERE conversation_id = ${id}`);
+  const [lost, ...others] = (yield* referencesToNone(id)).gone.filter(({ message }) => message > newest);
+  if (lost === undefined || others.length > 0 || lost.summary !== null) return null;
+  const { message: messageId } = lost;
+  yield sql`DELETE FROM message_parts WHERE message_id = ${messageId}`;
+  const places =
+    yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND message_id = ${messageId} RETURNING 1`;
+  return { messageId, places: places.length };
+}
+
+export const lastOrdinal = (id: ConversationId): Script<number> =>
+  count(sql`SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}`);

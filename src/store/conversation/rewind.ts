@@ -1,0 +1,189 @@
+/**
+ * Rewinds. A host can go back to an earlier message and continue from there. Every branch stays stored; the context
+ * holds the active one: the messages from the root to the newest. Messages on a branch that was left are set aside,
+ * and return if the host goes back to them.
+ *
+ * Parents are mostly stored before their children, and the active branch is then in the order of `seq`. A message that
+ * stands behind one stored after it is marked as late: its place in the context alone tells where it belongs.
+ */
+
+import type { ConversationId } from "../../core/model/types.ts";
+import { journalGone } from "../journal/record.ts";
+import { replaceItem } from "../maintenance/dissolve.ts";
+import { ordinalOf } from "./late-entries.ts";
+import { reads } from "./reads.ts";
+import { asSummary } from "../rows.ts";
+import { count, first, int, sql, text, textOrNull } from "../script.ts";
+import type { Script, ScriptDeps } from "../script.ts";
+import { adjustTotals } from "../totals.ts";
+
+/**
+ * Makes the message behind `parentKey` the newest of the context. Null when that key is unknown, or already is it: then
+ * the host tells us of a parent we were never given, and continuing is all that can be done.
+ */
+export function* rewind(
+  deps: ScriptDeps,
+  id: ConversationId,
+  parentKey: string,
+): Script<{ lastOrdinal: number } | null> {
+  const path = yield* pathToActive(id, parentKey);
+  if (path === null) return null;
+  yield* cutAfter(deps, id, path.anchor);
+  let lastOrdinal = yield* count(sql`SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}`);
+  let newestSeq = path.returning.length === 0 ? 0 : yield* newestActive(id);
+  for (const step of path.returning) {
+    const isLate = step.seq < newestSeq;
+    if (!isLate) newestSeq = step.seq;
+    yield sql`UPDATE messages SET aside = NULL, late = iif(${Number(isLate)}, 1, late) WHERE message_id = ${step.messageId}`;
+    yield sql`INSERT INTO context_items (conversation_id, ordinal, item_type, message_id)
+              VALUES (${id}, ${++lastOrdinal}, 'message', ${step.messageId})`;
+    yield* adjustTotals(deps, id, {
+      contextItems: 1,
+      contextTokens: step.tokens,
+      contextMessages: 1,
+      contextMessageTokens: step.tokens,
+    });
+  }
+  return { lastOrdinal };
+}
+
+/** The newest of the active branch, of those that stand in the order of `seq`. */
+const newestActive = (id: ConversationId): Script<number> =>
+  count(
+    sql`SELECT seq FROM messages WHERE conversation_id = ${id} AND aside IS NULL AND late IS NULL AND copied_from IS NULL
+        ORDER BY seq DESC LIMIT 1`,
+  );
+
+interface Path {
+  readonly anchor: Anchor;
+  /** Messages of a branch left earlier that come back, oldest first; the `seq` of one that came late is -1. */
+  readonly returning: readonly { readonly messageId: number; readonly seq: number; readonly tokens: number }[];
+}
+
+/** The newest message of the active branch that is kept; where no message is named, what was said up to a `seq` is. */
+interface Anchor {
+  readonly key: string | null;
+  readonly seq: number;
+}
+
+/** Follows parents from a key up to the active branch. */
+function* pathToActive(id: ConversationId, from: string): Script<Path | null> {
+  const returning: { messageId: number; seq: number; tokens: number }[] = [];
+  const seen = new Set<string>();
+  let oldestSeq = 0;
+  let key: string | null = from;
+  while (key !== null && !seen.has(key)) {
+    seen.add(key);
+    const step: { messageId: number; seq: number; aside: string | null; tokens: number; parent: string | null } | null =
+      yield* first(
+        sql`SELECT message_id, iif(late IS NULL, seq, -1) AS seq, aside, token_count, parent_key FROM messages
+              WHERE conversation_id = ${id} AND message_key = ${key}
+            UNION ALL
+            SELECT 0, after_seq, NULL, 0, parent_key FROM transcript_entries
+              WHERE conversation_id = ${id} AND entry_key = ${key}`,
+        (row) => ({
+          messageId: int(row, "message_id"),
+          seq: int(row, "seq"),
+          aside: textOrNull(row, "aside"),
+          tokens: int(row, "token_count"),
+          parent: textOrNull(row, "parent_key"),
+        }),
+      );
+    if (step === null && key === from) return null;
+    if (step === null) break;
+    const isActive = step.messageId === 0 ? step.parent === null : step.aside === null;
+    if (isActive) {
+      const anchor = { key: step.messageId === 0 ? null : key, seq: step.seq };
+      return { anchor, returning: returning.reverse() };
+    }
+    if (step.aside === "branch") returning.push({ messageId: step.messageId, seq: step.seq, tokens: step.tokens });
+    key = step.parent;
+    if (step.seq !== -1) oldestSeq = step.seq;
+  }
+  // The way ends at a message that names no parent: what was said before it is what it continues.
+  const anchorSeq = yield* count(
+    sql`SELECT max(seq) FROM messages WHERE conversation_id = ${id} AND seq < ${oldestSeq} AND aside IS NULL`,
+  );
+  return { anchor: { key: null, seq: anchorSeq }, returning: returning.reverse() };
+}
+
+/** Takes everything after a message out of the context. A summary that reaches across the cut is dissolved first. */
+function* cutAfter(deps: ScriptDeps, id: ConversationId, anchor: Anchor): Script<void> {
+  let place = anchor.key === null ? null : yield* ordinalOf(id, anchor.key);
+  for (;;) {
+    const last = yield* first(
+      sql`SELECT c.ordinal, c.message_id, c.summary_id, m.seq, m.late, m.copied_from,
+            coalesce(m.token_count, s.token_count, 0) AS tokens, coalesce(m.seq, s.depth) IS NULL AS is_gone
+          FROM context_items c
+          LEFT JOIN messages m ON m.message_id = c.message_id
+          LEFT JOIN summaries s ON s.summary_id = c.summary_id
+          WHERE c.conversation_id = ${id} ORDER BY c.ordinal DESC LIMIT 1`,
+      (row) => row,
+    );
+    if (last === null) return;
+    const ordinal = int(last, "ordinal");
+    const tokens = int(last, "tokens");
+    const summary = textOrNull(last, "summary_id");
+    if (place !== null && ordinal < place) return;
+    const isGone = int(last, "is_gone") === 1;
+    if (summary === null || isGone) {
+      const isEarlier = !isGone && int(last, "seq") <= anchor.seq && last["late"] === null;
+      if (place === null ? isEarlier || last["copied_from"] !== null : ordinal === place) return;
+      const cut =
+        yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND ordinal = ${ordinal} RETURNING *`;
+      // That what it names is gone stays told.
+      if (isGone) yield* journalGone(deps, `a place for nothing in conversation ${id}`, { context_items: cut });
+      yield sql`UPDATE messages SET aside = 'branch' WHERE message_id = ${last["message_id"] ?? null}`;
+      yield* adjustTotals(deps, id, {
+        contextItems: -1,
+        contextTokens: -tokens,
+        contextMessages: summary === null ? -1 : 0,
+        contextMessageTokens: -tokens,
+      });
+      continue;
+    }
+    // Only a summary of messages that are leaving is opened up; what it stood for is then cut item by item.
+    const isKept =
+      place === null
+        ? (yield* newestSeqBelow(summary)) <= anchor.seq
+        : ordinal === place && (yield* lastKeyBelow(summary)) === anchor.key;
+    if (isKept) return;
+    if (!(yield* hasSources(summary))) {
+      // Nothing is left of what it stood for, all of which comes after the cut: it leaves as it is.
+      yield sql`DELETE FROM context_items WHERE conversation_id = ${id} AND ordinal = ${ordinal}`;
+      yield* adjustTotals(deps, id, { contextItems: -1, contextTokens: -tokens });
+      continue;
+    }
+    yield* replaceItem(deps, id, ordinal);
+    if (ordinal === place && anchor.key !== null) place = yield* ordinalOf(id, anchor.key);
+  }
+}
+
+function* hasSources(summary: string): Script<boolean> {
+  const rows = yield sql`SELECT 1 FROM summary_messages JOIN messages USING (message_id) WHERE summary_id = ${summary}
+    UNION ALL SELECT 1 FROM summary_parents p JOIN summaries s ON s.summary_id = p.parent_summary_id
+      WHERE p.summary_id = ${summary} LIMIT 1`;
+  return rows.length > 0;
+}
+
+function* newestSeqBelow(summary: string): Script<number> {
+  const below = yield* reads.closure([asSummary(summary)]);
+  return yield* count(
+    sql`SELECT max(m.seq) FROM summary_messages l JOIN messages m USING (message_id)
+        WHERE l.summary_id IN (SELECT value FROM json_each(${below})) AND m.copied_from IS NULL AND m.late IS NULL`,
+  );
+}
+
+/** The key of the last message that a summary stands for. */
+const lastKeyBelow = (summary: string): Script<string | null> =>
+  first(
+    sql`WITH RECURSIVE last(summary_id) AS (
+          VALUES (${summary})
+          UNION SELECT (SELECT p.parent_summary_id FROM summary_parents p WHERE p.summary_id = l.summary_id
+                        ORDER BY p.ordinal DESC LIMIT 1)
+          FROM last l WHERE l.summary_id IS NOT NULL
+        )
+        SELECT m.message_key FROM last JOIN summary_messages s USING (summary_id) JOIN messages m USING (message_id)
+        ORDER BY s.ordinal DESC LIMIT 1`,
+    (row) => text(row, "message_key"),
+  );

@@ -1,0 +1,300 @@
+/**
+ * Changes that can be taken back. A step of a change is journalled as the rows it touched, as they were and as they
+ * became; putting one of the two back is the same work for every operation. Totals and search entries follow from the
+ * rows, so no image holds them. `undo.ts` decides whether a step may be taken back.
+ */
+
+import type { PartOf } from "../../core/model/changes.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import { forgottenMark } from "../../core/maintenance/redact.ts";
+import type { ConversationId, Operation, SummaryId, Totals } from "../../core/model/types.ts";
+import { summaries as summaryIndex } from "../search/sources.ts";
+import { reindexRow, takeUpFreed } from "../search/indexing.ts";
+import { all, count, first, int, sql, statement, text, textOrNull } from "../script.ts";
+import type { Row, Script, ScriptDeps, Value } from "../script.ts";
+import { adjustTotals, totalsIn } from "../totals.ts";
+import type { TotalsChange } from "../totals.ts";
+
+/** Rows that stand for something, and rows that only tie them together: these are written whole. */
+const entities = { messages: ["message_id"], summaries: ["summary_id"] } as const;
+const ties = {
+  message_parts: ["message_id", "ordinal"],
+  summary_messages: ["summary_id", "message_id"],
+  summary_parents: ["summary_id", "parent_summary_id"],
+  context_items: ["conversation_id", "ordinal"],
+} as const;
+const keys = { ...entities, ...ties };
+export type Table = keyof typeof keys;
+
+export type Columns = Readonly<Record<string, Value>>;
+
+/** A row as it was or should be: the columns that matter, or null where there is no such row. */
+export interface Image {
+  readonly table: Table;
+  readonly key: Columns;
+  readonly columns: Columns | null;
+}
+
+export interface Step {
+  readonly operation: Operation;
+  readonly conversation: ConversationId | null;
+  readonly subject: string;
+  readonly partOf?: PartOf | undefined;
+  /** The change that it takes back. */
+  readonly undoes?: number;
+}
+
+/** What is put down of a step. JSON in the journal. */
+export interface Trace {
+  readonly rows: readonly Image[];
+  /** What a conversation says of itself beside its totals. */
+  readonly conversation: Columns | null;
+  /** Totals that were set right, not moved: what was added to them. */
+  readonly totals?: TotalsChange;
+}
+
+// ── Making a step ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Does some work and journals what became of these rows. `columns`: those that it may change; all if left out. */
+export function* recorded<T>(
+  deps: ScriptDeps,
+  step: Step,
+  watched: readonly { readonly table: Table; readonly key: Columns; readonly columns?: readonly string[] }[],
+  work: Script<T>,
+): Script<{ readonly change: number; readonly result: T }> {
+  const before = yield* traceOf(step.conversation, watched);
+  const result = yield* work;
+  const after = yield* traceOf(step.conversation, watched);
+  return { change: yield* journalled(deps, step, before, after), result };
+}
+
+/**
+ * Makes rows what these images say, and whatever follows from them. `totals`: what is set right besides; `says`: what
+ * the conversation then says of itself. Of copies that a transplant made, nothing is kept when they go.
+ */
+export function* replaced(
+  deps: ScriptDeps,
+  step: Step,
+  images: readonly Image[],
+  totals?: TotalsChange,
+  says?: Columns | null,
+): Script<number> {
+  const isOfCopies = step.subject.includes(" → ");
+  const watched = images.map(({ table, key, columns }) => ({
+    table,
+    key,
+    ...(table in ties || (columns === null && !isOfCopies) ? {} : { columns: Object.keys(columns ?? {}) }),
+  }));
+  const before = yield* traceOf(step.conversation, watched);
+  yield* put(deps, step.conversation, images, before.rows);
+  if (totals !== undefined && step.conversation !== null) yield* adjustTotals(deps, step.conversation, totals);
+  if (says !== undefined && says !== null) yield* sayOfItself(step.conversation, says);
+  const after = { ...(yield* traceOf(step.conversation, watched)), ...(totals === undefined ? {} : { totals }) };
+  return yield* journalled(deps, step, before, after);
+}
+
+/** Every applied change of an operator is journalled in the transaction that makes it. The number of the change. */
+export function* journalled(
+  deps: ScriptDeps,
+  { operation, conversation, subject, partOf, undoes }: Step,
+  before: Trace | object,
+  after: Trace | object,
+): Script<number> {
+  const next = partOf?.change ?? (yield* count(sql`SELECT coalesce(max(change_id), 0) + 1 FROM journal`));
+  yield sql`INSERT INTO journal (change_id, at, operation, conversation_id, subject, before_json, after_json)
+            VALUES (${next}, ${deps.now()}, ${partOf?.operation ?? operation}, ${conversation}, ${subject},
+                    ${JSON.stringify(before)}, ${JSON.stringify({ ...after, undoes })})`;
+  return next;
+}
+
+/** Rows that named what does not exist, and stay removed: the database itself would refuse them. */
+export const journalGone = (
+  deps: ScriptDeps,
+  subject: string,
+  gone: Readonly<Record<string, readonly Row[]>>,
+  partOf?: PartOf,
+): Script<number> =>
+  journalled(
+    deps,
+    { operation: "fix", conversation: null, subject, partOf },
+    { rows: [], conversation: null, gone },
+    { rows: [], conversation: null },
+  );
+
+/** Of the step that was just journalled: what a summary said that stood for something forgotten must not stay, nor come back. */
+export function* forgetBefore(summary: SummaryId): Script<void> {
+  yield sql`UPDATE journal SET before_json = ${JSON.stringify({ text: forgottenMark })} WHERE journal_id = (
+              SELECT max(journal_id) FROM journal WHERE subject = ${summary})`;
+}
+
+// ── Looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function* traceOf(
+  conversation: ConversationId | null,
+  watched: readonly { readonly table: Table; readonly key: Columns; readonly columns?: readonly string[] }[],
+): Script<Trace> {
+  const rows: Image[] = [];
+  for (const { table, key, columns } of watched) rows.push({ table, key, columns: yield* rowAt(table, key, columns) });
+  return { rows, conversation: yield* saysOfItself(conversation) };
+}
+
+/** The row of this key: those columns of it, or all that are not its key; null if there is none. */
+export function* rowAt(table: Table, key: Columns, columns?: readonly string[]): Script<Columns | null> {
+  const [row] = yield statement(`SELECT * FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
+  if (row === undefined) return null;
+  const names = columns ?? Object.keys(row).filter((name) => !(name in key) && name !== "part_id");
+  return Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
+}
+
+/** For the time of its newest message, and of its last write: put back where nothing was written since. */
+export const saysOfItself = (conversation: ConversationId | null): Script<Columns | null> =>
+  first(sql`SELECT updated_at, last_message_at FROM conversations WHERE conversation_id = ${conversation}`, (row) => ({
+    updated_at: text(row, "updated_at"),
+    last_message_at: textOrNull(row, "last_message_at"),
+  }));
+
+/** The time of its newest message follows from its messages. */
+function* sayOfItself(conversation: ConversationId | null, { updated_at }: Columns): Script<void> {
+  yield sql`UPDATE conversations SET updated_at = ${updated_at ?? null} WHERE conversation_id = ${conversation}`;
+}
+
+// ── Putting rows there ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What ties rows together goes first and comes last, so that at no moment anything points to nothing. */
+function* put(
+  deps: ScriptDeps,
+  conversation: ConversationId | null,
+  images: readonly Image[],
+  before: readonly Image[],
+): Script<void> {
+  const totalsBefore = yield* totalsOf(conversation, images);
+  const bound = images.filter(({ table }) => table in ties);
+  const standing = images.flatMap((image, at) =>
+    image.table in ties ? [] : [{ image, was: before[at]?.columns ?? null }],
+  );
+  for (const { table, key } of bound) yield* remove(table, key);
+  // What was made from others goes before them, and messages go last.
+  const going = standing.filter(({ image, was }) => image.columns === null && was !== null).toReversed();
+  for (const { image } of going) if (image.table === "summaries") yield* removeEntity(image);
+  for (const { image } of going) if (image.table === "messages") yield* removeEntity(image);
+  for (const { image, was } of standing) if (image.columns !== null) yield* store(image, was);
+  for (const image of bound) if (image.columns !== null) yield* insert(image.table, image.key, image.columns);
+  for (const { image, was } of standing)
+    if (image.columns !== null && (was === null || "content" in image.columns)) yield* reindex(image);
+  if (conversation === null) return;
+  const totalsAfter = yield* totalsOf(conversation, images);
+  const names = Object.keys(totalsAfter) as readonly (keyof Totals)[];
+  const change = names.map((name) => [name, totalsAfter[name] - totalsBefore[name]] as const);
+  yield* adjustTotals(deps, conversation, Object.fromEntries(change));
+  if (standing.some(({ image, was }) => image.table === "messages" && (image.columns === null || was === null))) {
+    yield sql`UPDATE conversations SET last_message_at = (
+                SELECT max(created_at) FROM messages WHERE conversation_id = ${conversation})
+              WHERE conversation_id = ${conversation}`;
+  }
+}
+
+function* remove(table: Table, key: Columns): Script<void> {
+  yield statement(`DELETE FROM ${table} WHERE ${conditions(table)}`, keyValues(table, key));
+}
+
+/** With what is only its own: its parts, its search entry, and a summary's ties to its sources. */
+export function* removeEntity({ table, key }: Pick<Image, "table" | "key">): Script<void> {
+  if (table === "messages") {
+    const id = Number(key["message_id"]);
+    yield sql`DELETE FROM message_parts WHERE message_id = ${id}`;
+    yield* remove(table, key);
+    yield* reindexRow("messages", id, null, 0);
+    return;
+  }
+  const number = yield* count(sql`SELECT search_id FROM summaries WHERE summary_id = ${key["summary_id"] ?? null}`);
+  yield sql`DELETE FROM drafts WHERE summary_id = ${key["summary_id"] ?? null}`;
+  yield* remove(table, key);
+  yield* reindexRow("summaries", number, null, 0);
+  yield* takeUpFreed(summaryIndex);
+}
+
+function* store({ table, key, columns }: Image, was: Columns | null): Script<void> {
+  if (columns === null) return;
+  if (was === null) {
+    yield* insert(table, key, table === "summaries" ? yield* withFreeNumber(columns) : columns);
+  } else if (Object.keys(columns).length > 0) {
+    const names = Object.keys(columns).map(plain);
+    yield statement(`UPDATE ${table} SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE ${conditions(table)}`, [
+      ...names.map((name) => columns[name] ?? null),
+      ...keyValues(table, key),
+    ]);
+  }
+}
+
+/** Its number in the search index may have gone to another meanwhile. */
+function* withFreeNumber(columns: Columns): Script<Columns> {
+  const number = columns["search_id"] ?? null;
+  const taken = yield* count(sql`SELECT count(*) FROM summaries WHERE search_id = ${number}`);
+  if (taken === 0) return columns;
+  return { ...columns, search_id: yield* count(sql`SELECT max(search_id) + 1 FROM summaries`) };
+}
+
+function* insert(table: Table, key: Columns, columns: Columns): Script<void> {
+  const row = { ...key, ...columns };
+  const names = Object.keys(row).map(plain);
+  yield statement(
+    `INSERT INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+    Object.values(row),
+  );
+}
+
+/** Brings the search entry of a row up to its present text. */
+export function* reindex({ table, key }: Pick<Image, "table" | "key">): Script<void> {
+  if (table !== "summaries" && table !== "messages") return;
+  const number = table === "summaries" ? "search_id" : "message_id";
+  const [row] = yield statement(
+    `SELECT ${number} AS number, content, conversation_id FROM ${table} WHERE ${conditions(table)}`,
+    keyValues(table, key),
+  );
+  if (row !== undefined)
+    yield* reindexRow(table, int(row, "number"), text(row, "content"), int(row, "conversation_id"));
+}
+
+/** What the rows that are about to change add to the totals of their conversation. */
+function* totalsOf(id: ConversationId | null, images: readonly Image[]): Script<Totals> {
+  const touched = (table: Table, column: string): string =>
+    JSON.stringify(images.filter((image) => image.table === table).map(({ key }) => key[column]));
+  const [messages, summaries] = [touched("messages", "message_id"), touched("summaries", "summary_id")];
+  const [sums = {}] = yield sql`
+    SELECT count(*) AS items, coalesce(sum(coalesce(m.token_count, s.token_count)), 0) AS tokens,
+      count(m.message_id) AS raw_items, coalesce(sum(m.token_count), 0) AS raw_tokens,
+      (SELECT count(*) FROM messages WHERE conversation_id = ${id}
+         AND message_id IN (SELECT value FROM json_each(${messages}))) AS messages,
+      (SELECT coalesce(sum(token_count), 0) FROM messages WHERE conversation_id = ${id}
+         AND message_id IN (SELECT value FROM json_each(${messages}))) AS message_tokens,
+      (SELECT count(*) FROM summaries WHERE conversation_id = ${id}
+         AND summary_id IN (SELECT value FROM json_each(${summaries}))) AS summaries
+    FROM context_items c LEFT JOIN messages m USING (message_id) LEFT JOIN summaries s USING (summary_id)
+    WHERE c.conversation_id = ${id} AND c.ordinal IN (
+      SELECT value FROM json_each(${touched("context_items", "ordinal")})
+      UNION SELECT ordinal FROM context_items WHERE conversation_id = ${id}
+        AND summary_id IN (SELECT value FROM json_each(${summaries}))
+      UNION SELECT ordinal FROM context_items WHERE ${messages} <> '[]' AND conversation_id = ${id}
+        AND message_id IN (SELECT value FROM json_each(${messages})))`;
+  return totalsIn(sums);
+}
+
+// ── Names in statements ──────────────────────────────────────────────────────────────────────────────────────────────
+
+const conditions = (table: Table): string => keys[table].map((name) => `${name} = ?`).join(" AND ");
+const keyValues = (table: Table, key: Columns): readonly Value[] => keys[table].map((name) => key[name] ?? null);
+
+/** Names come out of the journal, which is only as sound as the file. */
+function plain(name: string): string {
+  if (!/^[a-z_]+$/.test(name)) throw new LcmError("corrupt", `the journal names a column ${JSON.stringify(name)}`);
+  return name;
+}
+
+export const isTable = (name: string): name is Table => name in keys;
+
+/** All ids in one column, as the ties of a summary to what it was made from. */
+export const tiesOf = (table: "summary_messages" | "summary_parents", summary: string): Script<readonly Image[]> =>
+  all(
+    statement(`SELECT * FROM ${table} WHERE summary_id = ? ORDER BY ordinal`, [summary]),
+    ({ ordinal = null, ...key }) => ({ table, key, columns: { ordinal } }),
+  );

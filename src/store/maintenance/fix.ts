@@ -1,0 +1,193 @@
+/**
+ * Setting right what follows from other rows: see core/maintenance/plan-fix.ts for what is right. A reference to a row that does not
+ * exist cannot be put back, since the database itself refuses such a row: it is journalled apart, and stays removed when
+ * the rest of a change is taken back. That a summary was made from a message which is gone stays: it is all that tells of
+ * the loss.
+ */
+
+import type { Mending, PartOf } from "../../core/model/changes.ts";
+import type { ConversationId, SummaryId, Totals } from "../../core/model/types.ts";
+import { journalGone, recorded, reindex, replaced, tiesOf } from "../journal/record.ts";
+import type { Columns, Image } from "../journal/record.ts";
+import { messages, summaries } from "../search/sources.ts";
+import { mustHave } from "../conversation/reads.ts";
+import { count, int, sql, statement } from "../script.ts";
+import type { Row, Script, ScriptDeps, WriteScript } from "../script.ts";
+import type { TotalsChange } from "../totals.ts";
+import { orphaned, orphanedEntries, recount, referencesToNone } from "./inspect-facts.ts";
+
+export const mend: WriteScript<"mend"> = function* (deps, plan, partOf) {
+  const { conversation: id } = plan;
+  if ((yield* mustHave(id)).revision !== plan.revision) {
+    return { kind: "stale", reason: `conversation ${id} was written to in the meantime` };
+  }
+  const step = { operation: "fix", conversation: id, subject: `conversation ${id}` } as const;
+  const highest = yield* count(sql`SELECT max(ordinal) FROM context_items WHERE conversation_id = ${id}`);
+  let change = yield* cutOff(deps, id, partOf);
+  const images = [
+    ...plan.times.map(({ message, at }) => imageOf("messages", { message_id: message }, { created_at: at })),
+    ...plan.summaries.map(factsImage),
+    ...(yield* sourceImages(plan)),
+    ...(plan.context === null ? [] : yield* contextImages(id, plan.context.items, highest)),
+  ];
+  const during = (): PartOf => ({ ...partOf, ...(change === undefined ? {} : { change }) });
+  if (images.length > 0) change = yield* replaced(deps, { ...step, partOf: during() }, images);
+  const totals = yield* wrongBy(id);
+  if (totals !== null) change = yield* replaced(deps, { ...step, partOf: during() }, [], totals);
+  if (change === undefined) ({ change } = yield* recorded(deps, { ...step, partOf }, [], bringIn(plan.unindexed)));
+  else yield* bringIn(plan.unindexed);
+  return { kind: "written", change };
+};
+
+/** Search entries follow from the rows. */
+function* bringIn(unindexed: Mending["unindexed"]): Script<void> {
+  for (const row of unindexed) {
+    if (typeof row === "number") yield* reindex({ table: "messages", key: { message_id: row } });
+    else yield* reindex({ table: "summaries", key: { summary_id: row } });
+  }
+}
+
+const imageOf = (table: Image["table"], key: Columns, columns: Columns | null): Image => ({ table, key, columns });
+
+const factsImage = (facts: Mending["summaries"][number]): Image =>
+  imageOf(
+    "summaries",
+    { summary_id: facts.summary },
+    {
+      kind: facts.kind,
+      depth: facts.depth,
+      earliest_at: facts.earliestAt,
+      latest_at: facts.latestAt,
+      descendant_count: facts.descendants,
+    },
+  );
+
+/** What the totals are short of what the rows add up to; null if they are right. */
+function* wrongBy(id: ConversationId): Script<TotalsChange | null> {
+  const { totals } = yield* mustHave(id);
+  const counted = yield* recount(id);
+  const names = (Object.keys(counted) as readonly (keyof Totals)[]).filter((name) => counted[name] !== totals[name]);
+  return names.length === 0 ? null : Object.fromEntries(names.map((name) => [name, counted[name] - totals[name]]));
+}
+
+// ── Places ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is said next comes after the highest place there ever was, or it would take one that an undo needs. */
+function* contextImages(
+  id: ConversationId,
+  items: NonNullable<Mending["context"]>["items"],
+  highest: number,
+): Script<readonly Image[]> {
+  const rows = yield sql`SELECT ordinal, message_id, summary_id FROM context_items WHERE conversation_id = ${id}
+                         ORDER BY ordinal DESC`;
+  const placeOf = new Map(rows.map((row) => [row["message_id"] ?? row["summary_id"], int(row, "ordinal")]));
+  const places = placesFor(items.map((item) => placeOf.get(item.id) ?? null));
+  const last = places.at(-1);
+  if (last !== undefined && last < highest) places[places.length - 1] = highest;
+  const taken = new Set(places);
+  const key = (ordinal: number): Columns => ({ conversation_id: id, ordinal });
+  return [
+    ...rows
+      .map((row) => int(row, "ordinal"))
+      .filter((ordinal) => !taken.has(ordinal))
+      .map((ordinal) => imageOf("context_items", key(ordinal), null)),
+    ...items.flatMap(({ kind, id: ref }, at) => {
+      const ordinal = places[at] ?? 0;
+      if (placeOf.get(ref) === ordinal) return [];
+      const [message, summary] = kind === "message" ? [ref, null] : [null, ref];
+      return [imageOf("context_items", key(ordinal), { item_type: kind, message_id: message, summary_id: summary })];
+    }),
+  ];
+}
+
+function* sourceImages({ sources }: Mending): Script<readonly Image[]> {
+  const images: Image[] = [];
+  for (const { summary, messages: said, summaries: below } of sources) {
+    for (const [table, column, ids] of [
+      ["summary_messages", "message_id", said],
+      ["summary_parents", "parent_summary_id", below],
+    ] as const) {
+      const gone = table === "summary_messages" ? yield* goneFrom(summary) : new Set();
+      const ties = (yield* tiesOf(table, summary)).filter(({ key }) => !gone.has(key[column]));
+      const placeOf = new Map(ties.map(({ key, columns }) => [key[column], Number(columns?.["ordinal"])]));
+      const places = placesFor(ids.map((id) => placeOf.get(id) ?? null));
+      const wanted = new Set<unknown>(ids);
+      for (const { key } of ties) if (!wanted.has(key[column])) images.push(imageOf(table, key, null));
+      for (const [at, id] of ids.entries()) {
+        const ordinal = places[at] ?? 0;
+        if (placeOf.get(id) !== ordinal)
+          images.push(imageOf(table, { summary_id: summary, [column]: id }, { ordinal }));
+      }
+    }
+  }
+  return images;
+}
+
+const goneFrom = function* (summary: SummaryId): Script<ReadonlySet<unknown>> {
+  const rows = yield sql`SELECT message_id FROM summary_messages WHERE summary_id = ${summary}
+                           AND message_id NOT IN (SELECT message_id FROM messages)`;
+  return new Set(rows.map((row) => row["message_id"]));
+};
+
+/** Rising places for things in this order, which had these or none: as many as possible stay, the others follow closely. */
+function placesFor(before: readonly (number | null)[]): number[] {
+  const stays = longestRise(before);
+  const first = before.findIndex((_, at) => stays.has(at));
+  let last = first === -1 ? 0 : (before[first] ?? 0) - first - 1;
+  return before.map((place, at) => (last = stays.has(at) && place !== null && place > last ? place : last + 1));
+}
+
+/** Indexes of the longest rising sequence among these, others in between. */
+function longestRise(values: readonly (number | null)[]): ReadonlySet<number> {
+  const ends: number[] = []; // At each length, the index of the lowest value that a rise of that length can end with.
+  const previous = new Map<number, number | undefined>();
+  for (const [at, value] of values.entries()) {
+    if (value === null) continue;
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((values[ends[middle] ?? 0] ?? 0) < value) low = middle + 1;
+      else high = middle;
+    }
+    previous.set(at, ends[low - 1]);
+    ends[low] = at;
+  }
+  const rise = new Set<number>();
+  for (let at = ends.at(-1); at !== undefined; at = previous.get(at)) rise.add(at);
+  return rise;
+}
+
+// ── What refers to nothing ───────────────────────────────────────────────────────────────────────────────────────────
+
+/** References of a conversation to rows that do not exist, but for a summary's to a message that is gone. The number of the change, if it has begun. */
+function* cutOff(deps: ScriptDeps, id: ConversationId, partOf: PartOf | undefined): Script<number | undefined> {
+  const back = (yield* referencesToNone(id)).back.map(({ message }) => message);
+  const gone = {
+    context_items: yield sql`DELETE FROM context_items WHERE conversation_id = ${id}
+        AND coalesce(message_id NOT IN (SELECT message_id FROM messages),
+                     summary_id NOT IN (SELECT summary_id FROM summaries)) RETURNING *`,
+    summary_messages: yield sql`DELETE FROM summary_messages
+        WHERE summary_id IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id})
+          AND message_id IN (SELECT value FROM json_each(${back})) RETURNING *`,
+    summary_parents: yield sql`DELETE FROM summary_parents
+        WHERE summary_id IN (SELECT summary_id FROM summaries WHERE conversation_id = ${id})
+          AND parent_summary_id NOT IN (SELECT summary_id FROM summaries) RETURNING *`,
+  };
+  if (Object.values(gone).every((rows) => rows.length === 0)) return partOf?.change;
+  return yield* journalGone(deps, `references to nothing in conversation ${id}, which stay removed`, gone, partOf);
+}
+
+export const sweepOrphans: WriteScript<"sweepOrphans"> = function* (deps, partOf) {
+  const gone: Record<string, readonly Row[]> = {};
+  for (const [table, isOrphan] of Object.entries(orphaned))
+    gone[table] = yield statement(`DELETE FROM ${table} WHERE ${isOrphan} RETURNING *`);
+  const entries = yield* orphanedEntries();
+  for (const entry of entries.messages) yield messages.unindex(entry);
+  for (const entry of entries.summaries) yield summaries.unindex(entry);
+  const removed = [...Object.values(gone), entries.messages, entries.summaries].reduce(
+    (sum, { length }) => sum + length,
+    0,
+  );
+  if (removed === 0) return { change: null, removed };
+  return { change: yield* journalGone(deps, "what belonged to nothing, and stays removed", gone, partOf), removed };
+};

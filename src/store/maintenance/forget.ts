@@ -1,0 +1,348 @@
+/**
+ * Forgetting in the rows: finding everything that holds a message or a secret, and blotting it out everywhere in one
+ * transaction. Search entries are rebuilt from what is left; the runner then scrubs the pages (see sqlite.ts).
+ */
+
+import { LcmError } from "../../core/base/errors.ts";
+import {
+  forgetMessage,
+  forgottenMark,
+  formsOf,
+  holdsSecret,
+  isOwnWord,
+  isTitleFrom,
+  redactJson,
+  redactLine,
+  redactMessage,
+  redactText,
+  redactTitle,
+  secretLengthMin,
+} from "../../core/maintenance/redact.ts";
+import type { Redacted } from "../../core/maintenance/redact.ts";
+import type { ConversationId, Message, MessageId, StoredFile, SummaryId } from "../../core/model/types.ts";
+import type { ForgetPlan } from "../../core/model/store.ts";
+import { renderedTokens } from "../../core/assembly/summary-xml.ts";
+import { journalled, reindex } from "../journal/record.ts";
+import { countOlderValues, forgetOlderValues } from "../adopt/leftovers.ts";
+import { reads } from "../conversation/reads.ts";
+import { asConversation, asMessage, toStoredFile, toSummaryId } from "../rows.ts";
+import { all, count, int, sql, statement, text } from "../script.ts";
+import type { ReadScript, Script, ScriptDeps, WriteScript } from "../script.ts";
+import { reindexRow } from "../search/indexing.ts";
+import { adjustTotals } from "../totals.ts";
+import { insertParts, movedToText, setTitle } from "../conversation/append.ts";
+
+/** Everything in the rows; the files folder is looked through by whoever owns it. */
+export const planForget: ReadScript<"planForget"> = function* (scope, target) {
+  return target.kind === "message" ? yield* planMessage(scope, target.id) : yield* planSecret(scope, target.text);
+};
+
+function* planMessage(scope: ConversationId | null, id: MessageId): Script<ForgetPlan> {
+  const [message] = yield* reads.messages({ ids: [id] });
+  if (message === undefined || (scope !== null && message.conversation !== scope)) {
+    throw new LcmError("not_found", `there is no message ${id}${scope === null ? "" : ` in conversation ${scope}`}`);
+  }
+  const ids = yield* withCopies(id);
+  const above = new Set<SummaryId>();
+  for (const each of ids) for (const summary of yield* reads.coveredBy(each)) above.add(summary);
+  // What carries one of their texts over, and what was made from that, and so on. The set grows while it is walked.
+  for (const summary of above) {
+    for (const carrier of yield* reads.carriedBy(summary)) above.add(carrier);
+    for (const made of (yield* reads.derived([summary])).get(summary) ?? []) above.add(made);
+  }
+  // What a purged summary said stands only here, and no link tells any more what it was made from.
+  const steps = yield* all(
+    sql`SELECT journal_id FROM journal WHERE subject IN (SELECT value FROM json_each(${[...above]}))
+          OR ((operation IN ('dissolve', 'undo') OR subject NOT IN (SELECT summary_id FROM summaries))
+              AND instr(before_json || after_json, '"content"')
+              AND conversation_id IN (
+                SELECT conversation_id FROM messages WHERE message_id IN (SELECT value FROM json_each(${ids}))
+                UNION
+                SELECT conversation_id FROM summaries WHERE summary_id IN (SELECT value FROM json_each(${[...above]}))))
+        ORDER BY journal_id`,
+    (row) => int(row, "journal_id"),
+  );
+  return {
+    target: { kind: "message", id },
+    messages: ids,
+    summaries: [...above],
+    files: [],
+    journal: steps,
+    entries: (yield* titlesFrom(ids)).length,
+  };
+}
+
+/** Files that hold only what was moved out of this message and its copies. */
+export function* filesOnlyOf(id: MessageId): Script<readonly StoredFile[]> {
+  const ids = yield* withCopies(id);
+  return yield* all(
+    sql`SELECT * FROM large_files WHERE file_id IN (
+          SELECT f.value ->> 'file' FROM messages m, json_each(m.moved) f
+          WHERE m.moved IS NOT NULL AND m.message_id IN (SELECT value FROM json_each(${ids}))
+          EXCEPT
+          SELECT f.value ->> 'file' FROM messages m, json_each(m.moved) f
+          WHERE m.moved IS NOT NULL AND m.message_id NOT IN (SELECT value FROM json_each(${ids})))
+        ORDER BY file_id`,
+    toStoredFile,
+  );
+}
+
+export const filesIn = (scope: ConversationId | null): Script<readonly StoredFile[]> =>
+  all(
+    sql`SELECT * FROM large_files WHERE ${scope} IS NULL OR conversation_id = ${scope} ORDER BY file_id`,
+    toStoredFile,
+  );
+
+/** A transplant has copied it, or it is such a copy: forgetting reaches the original and every copy of it. */
+const withCopies = (id: MessageId): Script<readonly MessageId[]> =>
+  all(
+    sql`WITH RECURSIVE origin(message_id) AS (
+          VALUES (${id})
+          UNION SELECT m.copied_from FROM messages m JOIN origin o USING (message_id) WHERE m.copied_from IS NOT NULL
+        ), same(message_id) AS (
+          SELECT message_id FROM origin
+          UNION SELECT m.message_id FROM messages m JOIN same s ON m.copied_from = s.message_id
+        )
+        SELECT message_id FROM same JOIN messages USING (message_id) ORDER BY message_id`,
+    (row) => asMessage(int(row, "message_id")),
+  );
+
+/** Conversations that are called by what one of these messages says, as an import does with the first. */
+function* titlesFrom(ids: readonly MessageId[]): Script<readonly ConversationId[]> {
+  const said = yield* reads.messages({ ids });
+  const called = yield* titles(null);
+  return called
+    .filter(({ id, title }) => said.some((message) => message.conversation === id && isTitleFrom(title, message)))
+    .map(({ id }) => id);
+}
+
+interface Titled {
+  readonly id: ConversationId;
+  readonly title: string;
+}
+
+const titles = (scope: ConversationId | null): Script<readonly Titled[]> =>
+  all(
+    sql`SELECT conversation_id, title FROM conversations
+        WHERE title IS NOT NULL AND (${scope} IS NULL OR conversation_id = ${scope}) ORDER BY conversation_id`,
+    (row) => ({ id: asConversation(int(row, "conversation_id")), title: text(row, "title") }),
+  );
+
+function* planSecret(scope: ConversationId | null, secret: string): Script<ForgetPlan> {
+  if (secret.length < secretLengthMin) {
+    throw new LcmError("invalid", `a secret to forget has at least ${secretLengthMin} characters`, {
+      hint: "a shorter one would blot out parts of unrelated words",
+    });
+  }
+  if (isOwnWord(secret)) {
+    throw new LcmError("invalid", "this is a word with which every message is written down: it cannot be forgotten", {
+      hint: "give more of what stands around it, or forget single messages",
+    });
+  }
+  const forms = formsOf(secret);
+  const messageIds = yield* all(
+    sql`SELECT DISTINCT m.message_id FROM messages m, json_each(${forms}) f
+        WHERE (${scope} IS NULL OR m.conversation_id = ${scope}) AND (
+          instr(m.content, f.value) OR instr(coalesce(m.envelope, ''), f.value)
+          OR (m.entry LIKE '{%' AND instr(m.entry, f.value))
+          OR EXISTS (SELECT 1 FROM message_parts p WHERE p.message_id = m.message_id AND (
+               instr(coalesce(p.text_content, ''), f.value) OR instr(coalesce(p.metadata, ''), f.value)
+               OR instr(coalesce(p.tool_call_id, ''), f.value) OR instr(coalesce(p.tool_name, ''), f.value))))
+        ORDER BY m.message_id`,
+    (row) => asMessage(int(row, "message_id")),
+  );
+  const summaryIds = yield* all(
+    sql`SELECT DISTINCT s.summary_id, s.search_id FROM summaries s, json_each(${forms}) f
+        WHERE (${scope} IS NULL OR s.conversation_id = ${scope})
+          AND (instr(s.content, f.value) OR instr(coalesce(s.previous_context, ''), f.value)) ORDER BY s.search_id`,
+    toSummaryId,
+  );
+  const steps = yield* all(
+    sql`SELECT DISTINCT j.journal_id FROM journal j, json_each(${forms}) f
+        WHERE (${scope} IS NULL OR j.conversation_id = ${scope})
+          AND (instr(j.before_json, f.value) OR instr(j.after_json, f.value)) ORDER BY j.journal_id`,
+    (row) => int(row, "journal_id"),
+  );
+  const called = (yield* titles(scope)).filter(({ title }) => redactTitle(title, secret) !== title).length;
+  let entries = called + (yield* countOlderValues(secret));
+  for (const place of elsewhere) entries += (yield* rowsTelling(place, scope, secret)).length;
+  return {
+    target: { kind: "secret", text: secret },
+    messages: messageIds,
+    summaries: summaryIds,
+    files: [],
+    journal: steps,
+    entries,
+  };
+}
+
+export const forget: WriteScript<"forget"> = function* (deps, scope, plan) {
+  const present = yield* planForget(scope, plan.target);
+  if (!isSamePlan(present, plan)) return { kind: "stale", reason: "other rows hold it now than when this was planned" };
+  const { target } = plan;
+  if (target.kind === "secret") yield* forgetInTitles(deps, scope, target.text);
+  else for (const id of yield* titlesFrom(plan.messages)) yield* setTitle(deps, id, null);
+  for (const id of plan.messages) {
+    const [message] = yield* reads.messages({ ids: [id] });
+    if (message === undefined) continue;
+    const left = target.kind === "message" ? forgetMessage(message) : redactMessage(message, target.text);
+    yield* replaceMessage(deps, message, left);
+    if (target.kind === "message") yield* renameOrigin(message);
+  }
+  for (const id of plan.summaries) yield* forgetInSummary(deps, id, target);
+  for (const id of plan.journal) yield* forgetInJournal(id, target);
+  if (target.kind === "secret") {
+    yield* forgetElsewhere(scope, target.text);
+    yield* forgetOlderValues(target);
+  } else {
+    for (const id of plan.messages) yield* forgetOlderValues({ kind: "message", id });
+  }
+  // A summary drafted from what was read before may still say it: no such draft is folded any more, anywhere.
+  yield sql`UPDATE conversations SET forgets = forgets + 1`;
+  yield sql`DELETE FROM drafts`;
+  yield* journalled(
+    deps,
+    {
+      operation: "forget",
+      conversation: scope,
+      subject: target.kind === "message" ? `message ${target.id}` : "a secret",
+    },
+    notScrubbed,
+    { messages: plan.messages, summaries: plan.summaries, files: plan.files, journal: plan.journal },
+  );
+  return {
+    kind: "written",
+    removed: plan.messages.length + plan.summaries.length + plan.journal.length + plan.entries,
+  };
+};
+
+/** Stands in the journal from the transaction that forgets until the pages are scrubbed: an interruption is made good. */
+const notScrubbed = { scrubbed: false } as const;
+
+export function* isScrubPending(): Script<boolean> {
+  return (
+    (yield* count(
+      sql`SELECT count(*) FROM journal WHERE operation = 'forget' AND before_json = ${JSON.stringify(notScrubbed)}`,
+    )) > 0
+  );
+}
+
+/** Files of messages that were forgotten whole, whose content is still to be replaced. */
+export const filesToForget = (): Script<readonly StoredFile[]> =>
+  all(
+    sql`SELECT f.* FROM journal j, json_each(j.after_json, '$.files') named JOIN large_files f ON f.file_id = named.value
+        WHERE j.operation = 'forget' AND j.before_json = ${JSON.stringify(notScrubbed)} AND j.subject LIKE 'message %'`,
+    toStoredFile,
+  );
+
+/** It is no longer the file that was stored with its content: the same content is another file from now on. */
+export function* replaceFileRow(left: StoredFile, blot: (words: string) => string): Script<void> {
+  const blotted = (words: string | null): string | null => (words === null ? null : blot(words));
+  yield sql`UPDATE large_files SET exploration_summary = ${blotted(left.exploration)}, file_name = ${blotted(left.name)},
+              byte_size = ${left.bytes}, line_count = ${left.lines}, encoding = ${left.encoding}, content_hash = NULL
+            WHERE file_id = ${left.id}`;
+}
+
+export function* recordScrub(): Script<void> {
+  yield sql`UPDATE journal SET before_json = '{}'
+            WHERE operation = 'forget' AND before_json = ${JSON.stringify(notScrubbed)}`;
+}
+
+const isSamePlan = (a: ForgetPlan, b: ForgetPlan): boolean =>
+  (["entries", "messages", "summaries", "journal"] as const).every((name) => String(a[name]) === String(b[name]));
+
+function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script<void> {
+  yield sql`UPDATE messages SET content = ${left.text}, token_count = ${left.tokens}, envelope = ${left.envelope},
+              entry = ${left.entry}, moved = ${movedToText(left.moved)} WHERE message_id = ${old.id}`;
+  yield sql`DELETE FROM message_parts WHERE message_id = ${old.id}`;
+  yield* insertParts(old.id, left.parts);
+  yield* reindexRow("messages", old.id, left.text, old.conversation);
+  const change = left.tokens - old.tokens;
+  const shown = yield* count(
+    sql`SELECT count(*) FROM context_items WHERE conversation_id = ${old.conversation} AND message_id = ${old.id}`,
+  );
+  yield* adjustTotals(deps, old.conversation, {
+    messageTokens: change,
+    contextTokens: shown * change,
+    contextMessageTokens: shown * change,
+  });
+}
+
+/** That a file came from it would tell what the message said: such a file is from the next message that holds it. */
+function* renameOrigin({ conversation, key }: Message): Script<void> {
+  yield sql`UPDATE large_files SET message_key = (
+              SELECT m.message_key FROM messages m, json_each(m.moved) f
+              WHERE m.conversation_id = large_files.conversation_id AND f.value ->> 'file' = large_files.file_id
+              ORDER BY m.seq LIMIT 1)
+            WHERE conversation_id = ${conversation} AND message_key = ${key}`;
+}
+
+function* forgetInSummary(deps: ScriptDeps, id: SummaryId, target: ForgetPlan["target"]): Script<void> {
+  const [summary] = yield* reads.summaries({ ids: [id] });
+  if (summary === undefined) return;
+  const blot = (words: string): string => (target.kind === "secret" ? redactText(words, target.text) : words);
+  const content = blot(summary.text);
+  const tokens = content === summary.text ? summary.tokens : renderedTokens(content);
+  const previous = summary.previousContext === null ? null : blot(summary.previousContext);
+  const reason = target.kind === "message" ? `message ${target.id} was forgotten` : "a secret was forgotten";
+  yield sql`UPDATE summaries SET content = ${content}, token_count = ${tokens}, previous_context = ${previous},
+              rewrite_reason = ${reason}, revision = revision + 1
+            WHERE summary_id = ${id}`;
+  yield* reindex({ table: "summaries", key: { summary_id: id } });
+  const shown = yield* count(sql`SELECT count(*) FROM context_items WHERE summary_id = ${id}`);
+  yield* adjustTotals(deps, summary.conversation, { contextTokens: shown * (tokens - summary.tokens) });
+}
+
+function* forgetInJournal(id: number, target: ForgetPlan["target"]): Script<void> {
+  const [row] = yield sql`SELECT before_json, after_json FROM journal WHERE journal_id = ${id}`;
+  if (row === undefined) return;
+  const blot = (json: string): string => {
+    const nothing = JSON.stringify({ text: forgottenMark });
+    if (target.kind === "message") return nothing;
+    const left = redactJson(json, target.text);
+    // A number, a time or an id that was blotted out must never be put back into a row.
+    return holdsSecret(left, target.text) || withoutTexts(left) !== withoutTexts(json) ? nothing : left;
+  };
+  yield sql`UPDATE journal SET before_json = ${blot(text(row, "before_json"))},
+              after_json = ${blot(text(row, "after_json"))} WHERE journal_id = ${id}`;
+}
+
+/** What a step of the journal says beside the texts of summaries, and of what stays removed. */
+const withoutTexts = (json: string): string =>
+  JSON.stringify(JSON.parse(json), (name, value: unknown) =>
+    ["content", "previous_context", "gone"].includes(name) ? null : value,
+  );
+
+/** Where else people or providers may have said it: lines that are no messages, and complaints that repeat what was sent. */
+const elsewhere = [
+  { table: "transcript_entries", id: "entry_id", column: "raw", blot: redactLine },
+  { table: "compactions", id: "compaction_id", column: "message", blot: redactText },
+] as const;
+
+function* rowsTelling(place: (typeof elsewhere)[number], scope: ConversationId | null, secret: string) {
+  const { table, id, column } = place;
+  return yield* all(
+    statement(
+      `SELECT DISTINCT ${id} AS id, ${column} AS words FROM ${table}, json_each(?) f
+       WHERE (? IS NULL OR conversation_id = ?) AND instr(${column}, f.value)`,
+      [formsOf(secret), scope, scope],
+    ),
+    (row) => ({ id: int(row, "id"), words: text(row, "words") }),
+  );
+}
+
+function* forgetElsewhere(scope: ConversationId | null, secret: string): Script<void> {
+  for (const place of elsewhere)
+    for (const { id, words } of yield* rowsTelling(place, scope, secret))
+      yield statement(`UPDATE ${place.table} SET ${place.column} = ? WHERE ${place.id} = ?`, [
+        place.blot(words, secret),
+        id,
+      ]);
+}
+
+function* forgetInTitles(deps: ScriptDeps, scope: ConversationId | null, secret: string): Script<void> {
+  for (const { id, title } of yield* titles(scope)) {
+    const left = redactTitle(title, secret);
+    if (left !== title) yield* setTitle(deps, id, left);
+  }
+}

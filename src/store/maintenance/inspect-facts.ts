@@ -1,0 +1,304 @@
+/** The facts that `inspect` judges: what the rows of a conversation add up to, and what in them points nowhere. */
+
+import type { ContextItem, ConversationId, MessageId, SummaryId, Totals } from "../../core/model/types.ts";
+import { levels } from "../../core/model/types.ts";
+import type { DanglingReference, Skeleton, StoreStatus, SummaryFacts } from "../../core/model/store.ts";
+import { unindexedRows } from "../search/indexing.ts";
+import { isTruncated } from "../adopt/older-rows.ts";
+import { mustHave, reads } from "../conversation/reads.ts";
+import { asMessage, toSummaryId } from "../rows.ts";
+import { schemaVersion, tables } from "../sqlite/schema.ts";
+import { all, count, one, int, sql, statement, text, textOrNull } from "../script.ts";
+import type { ReadScript, Row, Script } from "../script.ts";
+import { totalsIn } from "../totals.ts";
+
+export function* skeleton(id: ConversationId): Script<Skeleton> {
+  const conversation = yield* mustHave(id);
+  const items = yield* reads.context(id);
+  const { back, ...bones } = yield* bonesOf(id);
+  const released = yield* releasedOf(id, bones.summaries, items, bones.sources);
+  return {
+    ...bones,
+    conversation,
+    recounted: yield* recount(id),
+    context: items,
+    summaries: bones.summaries.map((fact) => ({ ...fact, released: released.has(fact.id) })),
+    dangling: [
+      ...(yield* danglingIn(id)),
+      ...back.flatMap(({ message, summary }) =>
+        summary === null ? [] : [{ table: "summary_messages", from: summary, to: String(message) }],
+      ),
+    ],
+    search: yield* searchFacts(id),
+    missingFiles: [],
+    alteredFiles: [],
+    orphanedFiles: 0,
+  };
+}
+
+/** What the facts of summaries follow from. */
+export function* bonesOf(id: ConversationId) {
+  const summaries = yield* summaryFacts(id);
+  const { gone, back } = yield* referencesToNone(id);
+  const sources = yield* sourcesLeft(
+    summaries.map((fact) => fact.id),
+    new Set(gone.map(({ message }) => message)),
+  );
+  return { ...(yield* messageFacts(id)), summaries, sources, gone, back };
+}
+
+/** What the rows add up to. */
+export const recount = (id: ConversationId): Script<Totals> =>
+  one(
+    sql`SELECT count(*) AS items, coalesce(sum(coalesce(m.token_count, s.token_count)), 0) AS tokens,
+      coalesce(sum(c.item_type = 'message'), 0) AS raw_items, coalesce(sum(m.token_count), 0) AS raw_tokens,
+      (SELECT count(*) FROM messages WHERE conversation_id = ${id}) AS messages,
+      (SELECT coalesce(sum(token_count), 0) FROM messages WHERE conversation_id = ${id}) AS message_tokens,
+      (SELECT count(*) FROM summaries WHERE conversation_id = ${id}) AS summaries
+    FROM context_items c LEFT JOIN messages m USING (message_id) LEFT JOIN summaries s USING (summary_id)
+    WHERE c.conversation_id = ${id}`,
+    totalsIn,
+  );
+
+/** Columns as JSON arrays: a million rows come over as four strings instead of a million objects. */
+function* messageFacts(
+  id: ConversationId,
+): Script<Pick<Skeleton, "messageIds" | "messageSeqs" | "messageTimes" | "messageTokens" | "asides" | "copies">> {
+  const [columns = {}] = yield sql`SELECT json_group_array(message_id) AS ids, json_group_array(seq) AS seqs,
+      json_group_array(created_at) AS times, json_group_array(token_count) AS tokens
+    FROM (SELECT message_id, seq, created_at, token_count FROM messages WHERE conversation_id = ${id} ORDER BY seq)`;
+  const [marked = {}] = yield sql`SELECT
+      json_group_array(message_id) FILTER (WHERE aside IS NOT NULL) AS asides,
+      json_group_array(message_id) FILTER (WHERE copied_from IS NOT NULL OR late IS NOT NULL) AS copies
+    FROM messages WHERE conversation_id = ${id} AND (aside IS NOT NULL OR copied_from IS NOT NULL OR late IS NOT NULL)`;
+  const numbers = (row: Row, column: string): readonly number[] =>
+    JSON.parse(textOrNull(row, column) ?? "[]") as number[];
+  return {
+    messageIds: numbers(columns, "ids"),
+    messageSeqs: numbers(columns, "seqs"),
+    messageTimes: JSON.parse(textOrNull(columns, "times") ?? "[]") as readonly string[],
+    messageTokens: numbers(columns, "tokens"),
+    asides: new Set(numbers(marked, "asides")),
+    copies: new Set(numbers(marked, "copies")),
+  };
+}
+
+/** Control characters but tab, line feed and carriage return; and what stands for a lost character, beside a digit. */
+const [notText, lostBeside, lostBefore] = ["*[\u0001-\b\v\f\u000e-\u001f]*", "*[0-9]\ufffd*", "*\ufffd[0-9]*"];
+
+/** The older program left its mark at an end of a text; of long ones only the ends are read. */
+const summaryFacts = (id: ConversationId): Script<readonly Omit<SummaryFacts, "released">[]> =>
+  all(
+    sql`SELECT summary_id, depth, kind, token_count, level, earliest_at, latest_at, descendant_count, carried_from,
+          rewrite_reason, length(trim(content)) = 0 AS empty,
+          level = 'normal' AND (instr(content, char(0)) > 0 OR content GLOB ${notText} OR content GLOB ${lostBeside}
+            OR content GLOB ${lostBefore}) AS garbled, CASE WHEN level <> 'normal' THEN ''
+            WHEN length(content) <= 800 THEN content ELSE substr(content, 1, 400) || '…' || substr(content, -400) END AS ends
+        FROM summaries WHERE conversation_id = ${id} ORDER BY search_id`,
+    (row) => ({
+      id: toSummaryId(row),
+      depth: int(row, "depth"),
+      kind: text(row, "kind") === "leaf" ? ("leaf" as const) : ("condensed" as const),
+      tokens: int(row, "token_count"),
+      level: levels.find((level) => level === row["level"]) ?? "normal",
+      earliestAt: textOrNull(row, "earliest_at"),
+      latestAt: textOrNull(row, "latest_at"),
+      descendants: int(row, "descendant_count"),
+      carriedFrom: textOrNull(row, "carried_from") as SummaryId | null,
+      rewriteReason: textOrNull(row, "rewrite_reason"),
+      empty: int(row, "empty") === 1,
+      garbled: int(row, "garbled") === 1,
+      marked: isTruncated(text(row, "ends")),
+    }),
+  );
+
+/** What was dissolved, and what nothing here uses and another conversation carries; mostly nothing has to be looked for. */
+function* releasedOf(
+  id: ConversationId,
+  facts: readonly { readonly id: SummaryId }[],
+  items: readonly ContextItem[],
+  sources: Skeleton["sources"],
+): Script<ReadonlySet<string>> {
+  const used = new Set<MessageId | SummaryId>(items.map((item) => item.id));
+  for (const { summaries } of sources.values()) for (const source of summaries) used.add(source);
+  const unused = facts.map((fact) => fact.id).filter((each) => !used.has(each));
+  const dissolved = yield sql`SELECT subject AS id FROM journal
+    WHERE operation = 'dissolve' AND conversation_id = ${id} AND undone_by IS NULL`;
+  const carried =
+    unused.length === 0
+      ? []
+      : yield sql`SELECT carried_from AS id FROM summaries
+          WHERE carried_from IN (SELECT value FROM json_each(${unused}))`;
+  return new Set([...dissolved, ...carried].map((row) => text(row, "id")));
+}
+
+/** Without those that are gone, which are findings of their own. */
+function* sourcesLeft(ids: readonly SummaryId[], gone: ReadonlySet<number>): Script<Skeleton["sources"]> {
+  const sources = yield* reads.sources(ids);
+  const left = [...sources].map(
+    ([id, { messages, summaries }]) =>
+      [id, { messages: messages.filter((each) => !gone.has(each)), summaries }] as const,
+  );
+  return gone.size === 0 ? sources : new Map(left);
+}
+
+const toDangling = (row: Row): DanglingReference => ({
+  table: text(row, "table_name"),
+  from: String(row["from_id"]),
+  to: String(row["to_id"]),
+});
+
+/** References out of this conversation, or to nothing. */
+const danglingIn = (id: ConversationId): Script<readonly DanglingReference[]> =>
+  all(
+    sql`SELECT 'context_items' AS table_name, c.ordinal AS from_id, c.message_id AS to_id FROM context_items c
+          LEFT JOIN messages m ON m.message_id = c.message_id
+          WHERE c.conversation_id = ${id} AND c.message_id IS NOT NULL AND m.conversation_id IS NOT c.conversation_id
+        UNION ALL
+        SELECT 'context_items', c.ordinal, c.summary_id FROM context_items c
+          LEFT JOIN summaries s ON s.summary_id = c.summary_id
+          WHERE c.conversation_id = ${id} AND c.summary_id IS NOT NULL AND s.conversation_id IS NOT c.conversation_id
+        UNION ALL
+        SELECT 'summary_messages', l.summary_id, l.message_id FROM summary_messages l JOIN summaries s USING (summary_id)
+          JOIN messages m ON m.message_id = l.message_id
+          WHERE s.conversation_id = ${id} AND m.conversation_id IS NOT s.conversation_id
+        UNION ALL
+        SELECT 'summary_parents', p.summary_id, p.parent_summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
+          LEFT JOIN summaries t ON t.summary_id = p.parent_summary_id
+          WHERE s.conversation_id = ${id} AND t.conversation_id IS NOT s.conversation_id`,
+    toDangling,
+  );
+
+/**
+ * References to messages that have no row: whether the message is gone, or an import has brought it back, with another
+ * number. A context is mended by leaving such an item out; then the journal still knows of it.
+ */
+export function* referencesToNone(
+  id: ConversationId,
+): Script<{ readonly gone: Skeleton["gone"]; readonly back: Skeleton["gone"] }> {
+  const named = yield* all(
+    sql`WITH named (message_id, summary_id) AS (
+          SELECT l.message_id, l.summary_id FROM summary_messages l JOIN summaries s USING (summary_id)
+            WHERE s.conversation_id = ${id}
+          UNION ALL
+          SELECT message_id, NULL FROM context_items WHERE conversation_id = ${id} AND message_id IS NOT NULL
+          UNION ALL
+          SELECT json_extract(item.value, '$.message_id'), NULL
+            FROM journal j, json_each(j.before_json, '$.gone.context_items') item
+            WHERE j.operation = 'fix' AND json_extract(item.value, '$.conversation_id') = ${id}
+              AND json_extract(item.value, '$.message_id') IS NOT NULL)
+        SELECT n.message_id, n.summary_id FROM named n LEFT JOIN messages m USING (message_id)
+          WHERE m.message_id IS NULL GROUP BY n.message_id, n.summary_id ORDER BY n.message_id`,
+    (row) => ({
+      message: asMessage(int(row, "message_id")),
+      summary: row["summary_id"] === null ? null : toSummaryId(row),
+    }),
+  );
+  const back = named.length === 0 ? new Set() : yield* cameBack(id, [...new Set(named.map(({ message }) => message))]);
+  return {
+    gone: named.filter(({ message }) => !back.has(message)),
+    back: named.filter(({ message }) => back.has(message)),
+  };
+}
+
+/** Of these, the ones whose follower follows a message that was stored later than itself, and whose line is whole. */
+function* cameBack(id: ConversationId, ids: readonly MessageId[]): Script<ReadonlySet<unknown>> {
+  // One walk over the conversation, however many are gone: looking for each follower would read as far every time.
+  const rows = yield sql`WITH walked AS (
+        SELECT id, is_gone, min(iif(is_gone, NULL, id)) OVER (ORDER BY id DESC) AS follower FROM (
+          SELECT message_id AS id, 0 AS is_gone FROM messages WHERE conversation_id = ${id}
+          UNION ALL SELECT value, 1 FROM json_each(${ids})))
+      SELECT walked.id FROM walked
+      JOIN messages next ON next.message_id = walked.follower
+      JOIN messages back ON back.conversation_id = ${id} AND back.message_key = next.parent_key
+        AND back.message_id > next.message_id
+      WHERE walked.is_gone AND (back.parent_key IS NULL OR EXISTS (
+        SELECT 1 FROM messages WHERE conversation_id = ${id} AND message_key = back.parent_key))`;
+  return new Set(rows.map((row) => row["id"]));
+}
+
+function* searchFacts(id: ConversationId): Script<Skeleton["search"]> {
+  const missing = yield* all(
+    sql`SELECT m.message_id, NULL AS summary_id FROM messages m LEFT JOIN messages_fts_docsize d ON d.id = m.message_id
+          WHERE m.conversation_id = ${id} AND d.id IS NULL
+            AND m.message_id <= (SELECT indexed_upto FROM search_progress WHERE source = 'messages')
+        UNION ALL
+        SELECT NULL, s.summary_id FROM summaries s LEFT JOIN summaries_fts_docsize d ON d.id = s.search_id
+          WHERE s.conversation_id = ${id} AND d.id IS NULL
+            AND s.search_id <= (SELECT indexed_upto FROM search_progress WHERE source = 'summaries')`,
+    (row) => (row["message_id"] === null ? toSummaryId(row) : asMessage(int(row, "message_id"))),
+  );
+  const pending = yield* count(
+    sql`SELECT count(*) FROM messages WHERE conversation_id = ${id}
+          AND message_id > (SELECT indexed_upto FROM search_progress WHERE source = 'messages')`,
+  );
+  return { missing, pending };
+}
+
+export function* status(): Script<Omit<StoreStatus, "path">> {
+  const found = yield* one(
+    sql`SELECT count(*) AS conversations, coalesce(sum(message_count), 0) AS messages,
+          coalesce(sum(summary_count), 0) AS summaries, (SELECT count(*) FROM large_files) AS files,
+          (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size) AS bytes FROM conversations`,
+    (row) => ({
+      schemaVersion,
+      bytes: int(row, "bytes"),
+      conversations: int(row, "conversations"),
+      messages: int(row, "messages"),
+      summaries: int(row, "summaries"),
+      files: int(row, "files"),
+    }),
+  );
+  const levels = yield sql`SELECT level, count(*) AS summaries FROM summaries WHERE level <> 'normal' GROUP BY level`;
+  const belowNormal = {
+    aggressive: 0,
+    extractive: 0,
+    truncated: 0,
+    ...Object.fromEntries(levels.map((row) => [text(row, "level"), int(row, "summaries")])),
+  };
+  return { ...found, belowNormal, unindexed: yield* unindexedRows() };
+}
+
+export const integrity: ReadScript<"integrity"> = function* () {
+  const checked = yield sql`PRAGMA quick_check(20)`;
+  const problems = checked.map((row) => String(Object.values(row)[0])).filter((sentence) => sentence !== "ok");
+  const dangling = yield* all(
+    sql`SELECT t.value AS table_name, coalesce(f.rowid, '?') AS from_id, f.parent AS to_id
+        FROM json_each(${owners}) t, pragma_foreign_key_check(t.value) f`,
+    toDangling,
+  );
+  const counts: Record<string, number> = {};
+  for (const [table, isOrphan] of Object.entries(orphaned)) {
+    const rows = yield* count(statement(`SELECT count(*) FROM ${table} WHERE ${isOrphan}`));
+    if (rows > 0) counts[table] = rows;
+  }
+  const { messages, summaries } = yield* orphanedEntries();
+  return { problems, dangling, orphanedRows: counts, orphanedSearchEntries: messages.length + summaries.length };
+};
+
+/** Rows that are only part of something, or tie things together, and whose owner does not exist. */
+export const orphaned = {
+  message_parts: "message_id NOT IN (SELECT message_id FROM messages)",
+  summary_messages: "summary_id NOT IN (SELECT summary_id FROM summaries)",
+  summary_parents: "summary_id NOT IN (SELECT summary_id FROM summaries)",
+  context_items: "conversation_id NOT IN (SELECT conversation_id FROM conversations)",
+} as const;
+const owners = Object.keys(tables).filter((name) => !(name in orphaned));
+
+/** Ids in the search index that have no row. */
+export function* orphanedEntries(): Script<{
+  readonly messages: readonly number[];
+  readonly summaries: readonly number[];
+}> {
+  const id = (row: Row): number => int(row, "id");
+  return {
+    messages: yield* all(
+      sql`SELECT d.id FROM messages_fts_docsize d LEFT JOIN messages m ON m.message_id = d.id WHERE m.message_id IS NULL`,
+      id,
+    ),
+    summaries: yield* all(
+      sql`SELECT d.id FROM summaries_fts_docsize d LEFT JOIN summaries s ON s.search_id = d.id WHERE s.search_id IS NULL`,
+      id,
+    ),
+  };
+}

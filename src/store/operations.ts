@@ -1,0 +1,82 @@
+/**
+ * Every operation of the port, in one place: `reads` change nothing, `writes` run alone. The types below hold this list
+ * and the port together: an operation missing here, or with another signature, does not compile. Whoever offers the port,
+ * in this thread or in another, goes by this list.
+ */
+
+import type { Store } from "../core/model/store.ts";
+import { dissolve } from "./maintenance/dissolve.ts";
+import { forget, planForget } from "./maintenance/forget.ts";
+import { holderOf } from "./search/shared-files.ts";
+import { journal } from "./journal/read.ts";
+import { ledger, recordFile } from "./ledger/ledger.ts";
+import { manifest } from "./conversation/subtree.ts";
+import { mend, sweepOrphans } from "./maintenance/fix.ts";
+import * as read from "./conversation/reads.ts";
+import { draft, rewrite, saveDraft } from "./maintenance/rewrite.ts";
+import { extents, remove } from "./maintenance/remove.ts";
+import type { ReadScripts, WriteScripts } from "./script.ts";
+import { indexBatch } from "./search/indexing.ts";
+import { planTransplant, transplant } from "./maintenance/transplant.ts";
+import { planUndo, undo } from "./journal/undo.ts";
+import { integrity, skeleton, status } from "./maintenance/inspect-facts.ts";
+import * as write from "./conversation/append.ts";
+
+/** What a store does with more than rows: with its files folder, its clock or its own file. */
+const beyondRows = [
+  "search",
+  "fileContent",
+  "fileLines",
+  "saveFile",
+  "status",
+  "skeleton",
+  "planForget",
+  "forget",
+  "remove",
+  "backup",
+  "archive",
+  "merge",
+  "close",
+] as const satisfies readonly (keyof Store)[];
+
+export const reads = {
+  ...read.reads,
+  manifest,
+  holderOf,
+  journal,
+  planUndo,
+  planTransplant,
+  draft,
+  extents,
+  integrity,
+} as const satisfies ReadScripts;
+
+export const writes = {
+  open: write.open,
+  openSession: write.openSession,
+  openSegment: write.openSegment,
+  setTitle: write.setTitle,
+  setHidden: write.setHidden,
+  setSession: write.setSession,
+  setPromptBudget: write.setPromptBudget,
+  append: write.append,
+  fold: write.fold,
+  dissolve,
+  rewrite,
+  transplant,
+  mend,
+  sweepOrphans,
+  undo,
+  saveDraft,
+  ...ledger,
+  index: (_, rowsMax) => indexBatch(rowsMax),
+} as const satisfies Required<Omit<WriteScripts, keyof typeof reads | (typeof beyondRows)[number]>>;
+
+/** The rows' part of what also touches files or the clock. */
+export const beyond = { status, skeleton, planForget, forget, remove, recordFile } as const;
+
+export const methods: readonly (keyof Store)[] = [...namesIn(reads), ...namesIn(writes), ...beyondRows];
+
+function namesIn<Name extends keyof Store>(scripts: Readonly<Record<Name, unknown>>): readonly Name[] {
+  return Object.keys(scripts) as Name[];
+}

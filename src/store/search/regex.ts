@@ -1,0 +1,144 @@
+/**
+ * What a regular expression asks for: how it is compiled, and which text every match of it must contain, so that the
+ * database can leave out rows that cannot match. The second is only ever used where it is certain.
+ */
+
+import { LcmError } from "../../core/base/errors.ts";
+
+export interface Pattern {
+  readonly regex: RegExp;
+  /** A LIKE pattern (escaped by `\`) that holds for every text the expression matches; `%` if nothing is certain. */
+  readonly like: string;
+  /** What every text that it matches holds, if both are in lower case; empty if nothing is certain. */
+  readonly literal: string;
+  /** Whether it certainly looks at one line at a time, so that it finds the same in lines as in the whole text. */
+  readonly isOfOneLine: boolean;
+}
+
+/** Smart case: a pattern without capitals ignores case. `^` and `$` are the ends of a line. */
+export function compilePattern(pattern: string): Pattern {
+  if (pattern === "") throw invalid(pattern, "it is empty");
+  const flags = hasCapital(pattern) ? "m" : "im";
+  const isOfOneLine = staysInLine(pattern);
+  try {
+    const regex = new RegExp(pattern, `${flags}u`);
+    const literal = requiredLiteral(pattern) ?? "";
+    return { regex, like: likeOf(literal), literal: withoutFolding(literal), isOfOneLine };
+  } catch (strict) {
+    try {
+      // Loose syntax, such as an escape that means nothing, is valid without u alone. Nothing is certain about it.
+      return { regex: new RegExp(pattern, flags), like: "%", literal: "", isOfOneLine };
+    } catch {
+      throw invalid(pattern, reasonOf(strict), strict); // The stricter reason is the clearer one.
+    }
+  }
+}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message.replace(/^.*\/[a-z]*: /s, "") : String(error);
+
+const invalid = (pattern: string, reason: string, cause?: unknown): LcmError =>
+  new LcmError("invalid", `not a regular expression: ${JSON.stringify(pattern)}: ${reason}`, {
+    cause,
+    hint: String.raw`write \( for a bracket and \. for a dot, such as: foo\(bar\.baz; or search for words instead`,
+  });
+
+/** Capitals in escapes and group names do not count: \W, \P{Lu}, (?<Name>…). */
+const hasCapital = (pattern: string): boolean =>
+  /\p{Lu}/u.test(
+    pattern.replace(/\\(?:[pPu]\{[^}]*\}|k<[^>]*>|u[0-9a-f]{4}|x[0-9a-f]{2}|c[a-z]|.)|\(\?<[^>=!]+>/gisu, ""),
+  );
+
+/** Nothing in it but characters, classes that hold no line end, and groups that look at nothing around them. */
+const staysInLine = (pattern: string): boolean =>
+  !/[\p{Cc}\u2028\u2029]|\[\^|\(\?(?!:)|\\(?![dwb]|[^\p{L}\p{N}])/u.test(pattern);
+
+// ── What must occur ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The longest run of ASCII characters that every match contains; null where that is not certain. */
+export function requiredLiteral(pattern: string): string | null {
+  let at = 0;
+  const take = (expression: RegExp): RegExpExecArray | null => {
+    expression.lastIndex = at;
+    const found = expression.exec(pattern);
+    if (found !== null) at += found[0].length;
+    return found;
+  };
+
+  /** Of alternatives nothing is certain. */
+  const readAlternatives = (): string => {
+    const first = readSequence();
+    let alone = true;
+    while (take(/\|/y)) {
+      readSequence();
+      alone = false;
+    }
+    return alone ? first : "";
+  };
+
+  const readSequence = (): string => {
+    let longest = "";
+    let run = "";
+    const endRun = (next = ""): void => {
+      longest = longer(longest, longer(run, next));
+      run = "";
+    };
+    while (at < pattern.length && pattern[at] !== "|" && pattern[at] !== ")") {
+      const atom = readAtom();
+      const repeat = take(/(?:[*?]|\{0+(?:,\d*)?\}|(?<atLeastOnce>\+|\{\d+(?:,\d*)?\}))\??/y);
+      const occurs = repeat === null || repeat.groups?.["atLeastOnce"] !== undefined;
+      if (atom.kind === "character" && occurs) run += atom.text;
+      if (atom.kind !== "character" || repeat !== null) endRun(atom.kind === "group" && occurs ? atom.text : "");
+    }
+    endRun();
+    return longest;
+  };
+
+  type Atom = { readonly kind: "character" | "group" | "other"; readonly text: string };
+  const other: Atom = { kind: "other", text: "" };
+
+  const readAtom = (): Atom => {
+    if (take(/\[(?:\\.|[^\]\\])*\]/sy)) return other;
+    if (take(/\\(?:[pPu]\{[^}]*\}|u[0-9a-f]{4}|x[0-9a-f]{2}|c[a-z]|k<[^>]*>|\d+|[a-z])/iy)) return other;
+    const group = take(/\((?:\?(?<kind><?[=!]|:|<[^>]+>|[a-z-]*:))?/y);
+    if (group !== null) {
+      const text = readAlternatives();
+      take(/\)/y);
+      const kind = group.groups?.["kind"];
+      // Look-arounds take no part in the match; a group that sets flags may set another case.
+      return kind === undefined || kind === ":" || /^<[^=!]/.test(kind) ? { kind: "group", text } : other;
+    }
+    const single = take(/(?<escape>\\)?(?<character>[\s\S])/y)?.groups;
+    const text = single?.["character"] ?? "";
+    const isLiteral = /[ -~]/.test(text) && (single?.["escape"] !== undefined || !/[.^$]/.test(text));
+    return isLiteral ? { kind: "character", text } : other;
+  };
+
+  const literal = readAlternatives();
+  return at === pattern.length && literal !== "" ? literal : null;
+}
+
+const longer = (one: string, other: string): string => (other.length > one.length ? other : one);
+
+/** The longest piece that lower case brings together: of s there is another, ſ, which stays as it is. */
+const withoutFolding = (literal: string): string => literal.toLowerCase().split("s").reduce(longer);
+
+const literalMin = 3;
+const literalMax = 64;
+const byFrequency = " etaoinsrhldcumfpgwybvkxjqz";
+
+/**
+ * LIKE ignores the case of ASCII letters, so it serves both cases; but a regular expression that ignores case also
+ * takes ſ for s and the Kelvin sign for k, so these are left open. LIKE is quick where its first character is rare.
+ * It would stop at a NUL, which stored text never holds.
+ */
+function likeOf(literal: string): string {
+  const units = Array.from(literal.slice(0, literalMax).toLowerCase(), (character) =>
+    /[ks]/.test(character) ? "_" : /[%_\\]/.test(character) ? `\\${character}` : character,
+  );
+  const rarity = (unit: string): number =>
+    unit === "_" ? -1 : byFrequency.includes(unit) ? byFrequency.indexOf(unit) : byFrequency.length;
+  const starts = [...units.keys()].filter((at) => units.slice(at).filter((unit) => unit !== "_").length >= literalMin);
+  const start = starts.sort((one, other) => rarity(units[other] ?? "") - rarity(units[one] ?? ""))[0];
+  return start === undefined ? "%" : `%${units.slice(start).join("")}%`;
+}

@@ -1,0 +1,70 @@
+/** Merging where less is here than there. The contract holds the rest. */
+
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe } from "node:test";
+import { filesBelow, foldPlaces, itOn, newFile, onTalk, say } from "../../../test/store-contract/ground.ts";
+import { removeAll } from "../../../test/store-contract/old-conversation.ts";
+import { createHost } from "../../../test/support/scripted-host.ts";
+import { openSqlite } from "./store.ts";
+
+const it = itOn(
+  {
+    open: async (path: string) => await openSqlite({ path, housekeeping: false }),
+    restore: async (): Promise<void> => undefined,
+  },
+  onTalk,
+);
+
+describe("a merge", () => {
+  it("brings no file of a conversation that is known here, be the file here or not", async (scene) => {
+    const { store, folder, talk, host } = scene;
+    await say(store, talk, host, "the heron came at dawn");
+    const from = join(folder, "copy", "lcm.db");
+    mkdirSync(join(folder, "copy"));
+    await store.archive([talk.id], from);
+    const there = await openSqlite({ path: from, housekeeping: false });
+    await there.saveFile(newFile(talk.id, "a long letter"));
+    await there.close();
+    assert.deepEqual(await store.merge(from), {
+      conversations: [],
+      known: [talk.id],
+      messages: 0,
+      summaries: 0,
+      files: 0,
+    });
+    assert.deepEqual(
+      filesBelow(folder).filter((path) => /file_/.test(path) && !path.includes("copy")),
+      [],
+    );
+  });
+
+  it("leaves a session without a key the active one, whatever other session goes on here", async (scene) => {
+    const { store, folder, talk, host } = scene;
+    await say(store, talk, host, "one thing that was said");
+    const archive = join(folder, "old.db");
+    await store.archive([talk.id], archive);
+    const other = await store.open({ sessionId: "other" });
+    await removeAll(store, talk.id);
+    await store.merge(archive);
+    for (const { active } of await store.conversations()) assert.equal(active, true);
+    assert.equal((await store.open({ sessionId: "s" })).id, talk.id);
+    assert.equal((await store.open({ sessionId: "other" })).id, other.id);
+  });
+
+  it("leaves what comes its numbers while they are free, though there are copies here of others", async (scene) => {
+    const { store, folder, talk, host } = scene;
+    await say(store, talk, host, "one thing that was said", "another thing that was said");
+    const [source, target] = [await store.open({ sessionId: "source" }), await store.open({ sessionId: "target" })];
+    await say(store, source, createHost("g"), "the guest says so", "the guest says more");
+    await foldPlaces(store, source.id, [0, 1], "the guest");
+    assert.equal((await store.transplant({ source: source.id, target: target.id })).kind, "written");
+    const before = await store.messages({ conversation: talk.id });
+    const archive = join(folder, "old.db");
+    await store.archive([talk.id], archive);
+    await removeAll(store, talk.id);
+    await store.merge(archive);
+    assert.deepEqual(await store.messages({ conversation: talk.id }), before);
+  });
+});

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, readdirSync, statSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { LcmError } from "../../core/base/errors.ts";
+import { checkSound } from "../../../test/support/lossless.ts";
+import {
+  contentsOf,
+  copyFixture,
+  fixtureVersions,
+  hashOf,
+  multiply,
+  rowsOf,
+} from "../../../test/support/older-database.ts";
+import { makeScratch } from "../../../test/support/scratch.ts";
+import { adopt } from "../adopt/adopt.ts";
+import { identify } from "./migrate.ts";
+import { openSqliteWorker } from "./worker.ts";
+
+const backupsIn = (folder: string): readonly string[] =>
+  readdirSync(folder).filter((name) => /-older(-\d+)?$/.test(name));
+
+/** Opens and closes; what was told. */
+async function openOnce(path: string): Promise<readonly string[]> {
+  const told: string[] = [];
+  const store = await openSqliteWorker({ path }, (message) => told.push(message));
+  await store.close();
+  return told;
+}
+
+describe("a host's database", () => {
+  it("is made with its folder where there is none, and opened without a word where it is ours", async () => {
+    const path = join(makeScratch("host"), "state", "of", "it", "lcm.db");
+    for (let time = 0; time < 2; time++) assert.deepEqual(await openOnce(path), []);
+    assert.equal(identify(path), "current");
+  });
+
+  for (const version of fixtureVersions) {
+    it(`is adopted where ${version} of the older program left it; what becomes of it is told, and where it was kept`, async () => {
+      const folder = makeScratch("host");
+      const path = copyFixture(version, folder);
+      const older = contentsOf(path);
+      const [{ messages, summaries } = {}] = rowsOf(
+        path,
+        "SELECT (SELECT count(*) FROM messages) AS messages, (SELECT count(*) FROM summaries) AS summaries",
+      );
+      const told: string[] = [];
+      const store = await openSqliteWorker({ path }, (message) => told.push(message));
+      const [backup = "none", ...more] = backupsIn(folder);
+      assert.deepEqual(more, []);
+      assert.equal(told.length, 2);
+      assert.match(told[0] ?? "", /older lossless-claw/);
+      assert.match(told[1] ?? "", new RegExp(`${Number(messages)} messages and ${Number(summaries)} summaries`));
+      assert.ok(told[1]?.includes(join(folder, backup)), told.join());
+      assert.deepEqual(contentsOf(join(folder, backup)), older);
+      await checkSound(store);
+      const [conversation] = await store.conversations();
+      assert.equal(conversation?.totals.messages, Number(messages));
+      await store.close();
+      assert.deepEqual(await openOnce(path), []);
+    });
+  }
+
+  it("is adopted once by all who come at the same time, in this process and in another", async () => {
+    const folder = makeScratch("host");
+    const path = multiply(copyFixture("0.15.3", folder), 10);
+    const other = openInChild(path);
+    const tellings = await Promise.all([openOnce(path), openOnce(path)]);
+    const told = [...tellings.flat(), ...(await other.told)];
+    assert.equal(told.filter((line) => line.startsWith("adopted ")).length, 1, told.join("\n"));
+    assert.equal(backupsIn(folder).length, 1);
+    const store = await openSqliteWorker({ path }, assert.fail);
+    await checkSound(store);
+    await store.close();
+  });
+
+  it("is left as it was, and why is told, when it cannot be adopted", async () => {
+    const folder = makeScratch("host");
+    const path = copyFixture("0.15.3", folder);
+    truncateSync(path, statSync(path).size - 100_000);
+    const before = hashOf(path);
+    await assert.rejects(
+      openSqliteWorker({ path }, () => undefined),
+      (error) => {
+        assert.ok(error instanceof LcmError, String(error));
+        assert.equal(error.code, "corrupt");
+        assert.match(error.hint ?? "", /restore|recover/);
+        return true;
+      },
+    );
+    assert.equal(hashOf(path), before);
+    assert.deepEqual(backupsIn(folder), []);
+  });
+
+  it("is the older one or the adopted one, whole, after a kill in the middle of it, and opens the next time", async () => {
+    const folder = makeScratch("host");
+    let path = "";
+    // Where the whole is done before the kill comes, there must be more to do.
+    for (let times = 10; times <= 640 && (path === "" || identify(path) === "current"); times *= 4) {
+      path = multiply(copyFixture("0.15.3", folder, `lcm-${times}.db`), times);
+      const older = contentsOf(path);
+      const child = openInChild(path);
+      const known = backupsIn(folder).length;
+      while (backupsIn(folder).length === known && child.isRunning()) await sleep(1);
+      child.kill();
+      await child.told;
+      if (identify(path) === "older_program") assert.deepEqual(contentsOf(path), older);
+    }
+    assert.equal(identify(path), "older_program", "a kill comes in the middle");
+    const told = await openOnce(path);
+    assert.match(told.at(-1) ?? "", /^adopted /);
+    const store = await openSqliteWorker({ path }, assert.fail);
+    await checkSound(store);
+    await store.close();
+  });
+});
+
+describe("guarantee 10: the host's event loop is free while a database is adopted", () => {
+  it("timers go on all along, which they do not when the same is done in its thread", async (t) => {
+    const folder = makeScratch("host");
+    const original = multiply(copyFixture("0.15.3", folder, "original.db"), 20);
+    const copy = (name: string): string => {
+      copyFileSync(original, join(folder, name));
+      return join(folder, name);
+    };
+    const measure = async (round: number) => ({
+      here: await ticksDuring(() => adopt(copy(`here-${round}.db`), "2026-11-15T07:30:00.000Z")),
+      there: await ticksDuring(() => openOnce(copy(`there-${round}.db`))),
+    });
+    // A busy machine holds up timers by itself; what really blocks them does so every time.
+    let { here, there } = await measure(0);
+    for (let round = 1; round < 5 && !(2 * there.longestMs < here.longestMs); round++)
+      ({ here, there } = await measure(round));
+    t.diagnostic(
+      `longest without a timer: ${here.longestMs.toFixed(0)} ms in the thread, ${there.longestMs.toFixed(0)} ms beside it`,
+    );
+    assert.ok(2 * there.longestMs < here.longestMs, `${there.longestMs} ms against ${here.longestMs} ms`);
+    assert.ok(there.ticks > 4 * here.ticks, `${there.ticks} ticks against ${here.ticks}`);
+  });
+});
+
+/** How often a timer came while something went on, and the longest that it did not. */
+async function ticksDuring(work: () => Promise<unknown>): Promise<{ ticks: number; longestMs: number }> {
+  let [ticks, longestMs, lastMs] = [0, 0, performance.now()];
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    longestMs = Math.max(longestMs, nowMs - lastMs);
+    [ticks, lastMs] = [ticks + 1, nowMs];
+  }, 1);
+  try {
+    await work();
+    await sleep(5); // A timer that was held up to the end is heard of only afterwards.
+  } finally {
+    clearInterval(timer);
+  }
+  return { ticks, longestMs };
+}
+
+/** Another process that opens the database and ends; what it was told. */
+function openInChild(path: string): { readonly told: Promise<readonly string[]>; isRunning(): boolean; kill(): void } {
+  const program = `
+    import(${JSON.stringify(new URL("worker.ts", import.meta.url).href)})
+      .then(({ openSqliteWorker }) => openSqliteWorker({ path: process.argv[1] }, (message) => process.stdout.write(message + "\\n")))
+      .then((store) => store.close());`;
+  const child = spawn(process.execPath, ["--eval", program, path], { stdio: ["ignore", "pipe", "inherit"], env: {} });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => (text += String(chunk)));
+  return {
+    told: once(child, "close").then(() => {
+      assert.ok(child.exitCode === 0 || child.signalCode === "SIGKILL", "it opens the database, unless it is killed");
+      return text.split("\n").filter((line) => line !== "");
+    }),
+    isRunning: () => child.exitCode === null,
+    kill: () => void child.kill("SIGKILL"),
+  };
+}

@@ -1,0 +1,154 @@
+/** What the context screen asks: the prompt as it would be at a budget, and windows of what that leaves out. */
+
+import type { AssemblyReport, Origin } from "../../core/assembly/assemble.ts";
+import type { HostMessage } from "../../core/messages/codec.ts";
+import { LcmError } from "../../core/base/errors.ts";
+import type { ContextItem, Conversation, ConversationId, Role, Timestamp } from "../../core/model/types.ts";
+import type { Store } from "../../core/model/store.ts";
+import { idsOf, itemsOf, rangeOf, wordsOf } from "../../format/context.ts";
+import { inShort, openingOf } from "../../format/messages.ts";
+import { reads } from "../port.ts";
+import type { OfConversation } from "../port.ts";
+
+export interface Prompt {
+  readonly conversation: Conversation;
+  readonly report: AssemblyReport;
+  /** Above it a sweep is due. */
+  readonly thresholdTokens: number;
+  readonly entries: readonly Entry[];
+  readonly left: Left;
+  /** The tokens of the smallest message, where nothing fits the budget. */
+  readonly smallest: number | null;
+}
+
+/** A message of the prompt. */
+export interface Entry {
+  readonly origin: Origin;
+  readonly shown: HostMessage;
+  readonly range: Range | null;
+  /** How it begins. */
+  readonly words: string;
+  /** Tokens of the prompt up to it, its own included. */
+  readonly sum: number;
+}
+
+export type Range = readonly [earliest: Timestamp, latest: Timestamp];
+
+/** The oldest part of the context, which does not fit. There may be a million items: only some of them are here. */
+export interface Left extends LeftWindow {
+  readonly count: number;
+  /** Where the prompt begins. */
+  readonly boundary: number;
+}
+
+export interface LeftWindow {
+  /** The place of the first of these rows, counted from the oldest. */
+  readonly from: number;
+  readonly rows: readonly LeftRow[];
+}
+
+export interface LeftRow {
+  readonly item: ContextItem;
+  readonly role: Role | null;
+  readonly range: Range | null;
+  readonly words: string;
+}
+
+/** Next to what a window is: an item with this ordinal, in this place. */
+export interface Anchor {
+  readonly side: "before" | "after";
+  readonly ordinal: number;
+  readonly position: number;
+}
+
+interface Budgeted extends OfConversation {
+  /** Null is the conversation's own. */
+  readonly budget: number | null;
+}
+
+interface LeftOut extends OfConversation, Pick<Left, "boundary"> {
+  readonly anchor: Anchor;
+}
+
+const windowItems = 300;
+const wordsMax = 240;
+/** How many messages are looked at for the smallest. */
+const lookedAt = 1_000;
+
+export const contextAsks = {
+  prompt: reads(async (lcm, { conversation: id, budget }: Budgeted): Promise<Prompt> => {
+    const { store } = lcm;
+    const assembly = await lcm.assemble(id, budget === null ? {} : { budget });
+    const { report } = assembly;
+    const conversation = await store.conversation(id);
+    if (conversation === null) throw new LcmError("not_found", `there is no conversation ${id} any more`);
+    const ids = idsOf(report);
+    const items = itemsOf(assembly, {
+      summaries: await store.summaries({ ids: ids.summaries }),
+      messages: await store.messages({ ids: ids.messages }),
+    });
+    let sum = 0;
+    const entries = items.map((item) => {
+      sum += item.origin.tokens;
+      const words = wordsOf(item).slice(0, wordsMax);
+      return { origin: item.origin, shown: item.shown, range: rangeOf(item), words, sum };
+    });
+    return {
+      conversation,
+      report,
+      thresholdTokens: Math.floor(lcm.settings.contextThreshold * report.budget),
+      entries,
+      left: await findLeft(store, conversation, report),
+      smallest: report.outcome === "starved" ? await smallestOf(store, id) : null,
+    };
+  }),
+  leftOut: reads(async ({ store }, { conversation, boundary, anchor }: LeftOut): Promise<LeftWindow> => {
+    const { side, ordinal, position } = anchor;
+    const items = await store.context(
+      conversation,
+      side === "before"
+        ? { before: ordinal, limit: windowItems, keep: "newest" }
+        : { after: ordinal, before: boundary, limit: windowItems, keep: "oldest" },
+    );
+    return { from: side === "before" ? position - items.length : position + 1, rows: await readRows(store, items) };
+  }),
+};
+
+/** How far beyond what is shown the boundary may lie: items that say nothing, and results whose calls are cut off. */
+const slack = 64;
+
+async function findLeft(store: Store, { id, totals }: Conversation, report: AssemblyReport): Promise<Left> {
+  if (report.evicted.items === 0) return { count: 0, boundary: 0, from: 0, rows: [] };
+  const shown: ReadonlySet<unknown> = new Set(
+    report.origins.flatMap((each) => (each.kind === "note" ? [] : [each.id])),
+  );
+  const limit = shown.size + report.leftOut.items + slack;
+  const newest = await store.context(id, { limit, keep: "newest" });
+  const older = Math.max(0, totals.contextItems - newest.length);
+  const [first = newest.length, second = newest.length] = newest.flatMap((item, at) =>
+    shown.has(item.id) ? [at] : [],
+  );
+  // The words of the newest user may stand in front of what is left out: then it is the next that the rest begins with.
+  const at = older + first >= report.evicted.items ? first : second;
+  const boundary = newest[at]?.ordinal ?? (newest.at(-1)?.ordinal ?? 0) + 1;
+  const items = await store.context(id, { before: boundary, limit: windowItems, keep: "newest" });
+  return { count: older + at, boundary, from: older + at - items.length, rows: await readRows(store, items) };
+}
+
+async function readRows(store: Store, items: readonly ContextItem[]): Promise<readonly LeftRow[]> {
+  const found = await store.summaries({ ids: items.flatMap((each) => (each.kind === "summary" ? [each.id] : [])) });
+  const said = await store.messages({ ids: items.flatMap((each) => (each.kind === "message" ? [each.id] : [])) });
+  const summaries = new Map(found.map((each) => [each.id, each]));
+  const messages = new Map(said.map((each) => [each.id, each]));
+  return items.map((item) => {
+    const summary = item.kind === "summary" ? summaries.get(item.id) : undefined;
+    const message = item.kind === "message" ? messages.get(item.id) : undefined;
+    const words = message !== undefined ? inShort(message) : summary !== undefined ? openingOf(summary) : "";
+    return { item, role: message?.role ?? null, range: rangeOf({ summary, message }), words: words.slice(0, wordsMax) };
+  });
+}
+
+async function smallestOf(store: Store, id: ConversationId): Promise<number | null> {
+  const newest = await store.context(id, { kind: "message", limit: lookedAt, keep: "newest" });
+  return newest.reduce<number | null>((least, { tokens }) => Math.min(least ?? tokens, tokens), null);
+}

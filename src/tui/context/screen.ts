@@ -1,0 +1,236 @@
+/** What the model sees of a conversation, in order, and what it would not see at another budget. */
+
+import { formatCount } from "../../core/base/text.ts";
+import { goTo, opens, opensIts } from "../contract.ts";
+import type { Frame, Module, Step } from "../contract.ts";
+import { field, lineOf } from "../widgets/field.ts";
+import { says } from "../keys.ts";
+import { createRows, scrolled, seen, startOfList, textKeys } from "../widgets/list.ts";
+import type { List } from "../widgets/list.ts";
+import type { Anchor, Prompt } from "./asks.ts";
+import {
+  countOf,
+  drawContext,
+  placeOf,
+  previewLines,
+  previewRoom,
+  rowAtLine,
+  selectedRef,
+  wholePrompt,
+} from "./view.ts";
+import type { ContextScreen } from "./view.ts";
+import { summaryKeys } from "../summaries/summary-keys.ts";
+
+const noSummary = (state: ContextScreen): string | null =>
+  selectedRef(state)?.kind === "summary" ? null : "the selected item is not a summary";
+const noItem = (state: ContextScreen): string | null =>
+  selectedRef(state) === null ? "nothing stands behind it" : null;
+const noPrompt = ({ prompt }: ContextScreen): string | null => (prompt === null ? "it is not read yet" : null);
+
+const open = opens<ContextScreen>((state) => {
+  const { conversation } = state;
+  const ref = selectedRef(state);
+  if (ref === null) return null;
+  return ref.kind === "summary"
+    ? { kind: "dag", conversation, at: ref.id }
+    : { kind: "messages", conversation, at: ref.id };
+});
+
+const ofSummary = summaryKeys<ContextScreen>((state) => {
+  const ref = selectedRef(state);
+  return ref?.kind === "summary" ? ref.id : null;
+}, noSummary);
+
+const items = createRows<ContextScreen>({
+  count: countOf,
+  place: placeOf,
+  at: rowAtLine,
+  open,
+  scroll,
+});
+
+const withBudget = (budgetFor: (now: number) => number | null | undefined) => ({
+  disabled: noPrompt,
+  does: (state: ContextScreen): Step<ContextScreen> => {
+    const now = state.budget ?? state.prompt?.report.budget ?? 0;
+    const budget = budgetFor(now);
+    return reread({ ...state, budget: budget === undefined ? now : budget });
+  },
+});
+
+export const contextModule: Module<ContextScreen> = {
+  name: "Context",
+  open: (place) => ({
+    ...place,
+    budget: null,
+    prompt: null,
+    trouble: null,
+    isReading: false,
+    list: startOfList,
+    typing: null,
+    isPreviewed: null,
+    top: 0,
+  }),
+  keys: [
+    { keys: ["enter"], short: "open", says: "go to the summary or the message", disabled: noItem, does: open },
+    {
+      keys: ["v", "tab"],
+      short: "preview",
+      says: "show the text that the model gets",
+      does: (state, frame) => ({ state: { ...state, isPreviewed: previewRoom(state, frame) === null } }),
+    },
+    {
+      keys: ["b"],
+      short: "budget",
+      says: "type a budget, such as 32000 or 32k",
+      disabled: noPrompt,
+      does: (state) => ({ state: { ...state, typing: field() } }),
+    },
+    {
+      keys: ["+", "="],
+      short: "more",
+      says: "try a larger budget",
+      ...withBudget((now) => steps.find((step) => step > now)),
+    },
+    {
+      keys: ["-"],
+      short: "less",
+      says: "try a smaller budget",
+      ...withBudget((now) => steps.findLast((step) => step < now)),
+    },
+    { keys: ["B"], says: "take the host's budget again", does: (state) => reread({ ...state, budget: null }) },
+    {
+      keys: ["V"],
+      short: "all text",
+      says: "show every word of the prompt",
+      disabled: noPrompt,
+      does: (state, frame) => ({
+        state,
+        ...(state.prompt && goTo(wholePrompt(state.prompt, frame))),
+      }),
+    },
+    ofSummary.dissolve,
+    ofSummary.rewrite,
+    ofSummary.previous,
+    { keys: ["s"], says: says.summaries, does: opensIts("dag") },
+    { keys: ["u"], says: says.history, does: opensIts("history") },
+    { keys: ["!"], says: "show how the conversation is", does: opensIts("status") },
+    ...textKeys(scroll),
+    ...items.keys,
+  ],
+  title: ({ conversation }) => `context of ${conversation}`,
+  isTyping: ({ typing }) => typing !== null,
+  isUnread: ({ prompt, trouble }) => prompt === null && trouble === null,
+  reads: ({ conversation, budget }) => [{ kind: "prompt", conversation, budget }],
+  answers: {
+    ...ofSummary.answers,
+    prompt: (state, prompt, frame) => ({ state: told(state, prompt, frame) }),
+    leftOut(state, window) {
+      const { prompt } = state;
+      const left = prompt && { ...prompt, left: { ...prompt.left, ...window } };
+      return { state: { ...state, isReading: false, prompt: left } };
+    },
+  },
+  on: {
+    ...items.on,
+    failed: (state, { ask, failure }) => ({
+      state: ask.kind === "prompt" ? { ...state, trouble: failure.message } : { ...state, isReading: false },
+    }),
+    changed: reread,
+    returned: reread,
+    ...lineOf(typedBudget),
+  },
+  follow(given, frame, before) {
+    const top = given.list.cursor === before.list.cursor ? given.top : 0;
+    const { state } = scroll({ ...given, top }, 0, frame);
+    const anchor = wantedAnchor(state, frame);
+    if (anchor === null) return { state };
+    const boundary = state.prompt?.left.boundary ?? 0;
+    return {
+      state: { ...state, isReading: true },
+      asks: [{ kind: "leftOut", conversation: state.conversation, boundary, anchor }],
+    };
+  },
+  draw: drawContext,
+};
+
+function reread(state: ContextScreen): Step<ContextScreen> {
+  const { conversation, budget } = state;
+  return { state: { ...state, isReading: false }, asks: [{ kind: "prompt", conversation, budget }] };
+}
+
+// ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The cursor stays on its item. At first, and where another budget leaves that out, it is where the prompt begins. */
+function told(state: ContextScreen, prompt: Prompt, frame: Frame): ContextScreen {
+  const ref = selectedRef(state);
+  const { left, entries } = prompt;
+  const next: ContextScreen = { ...state, prompt, trouble: null, isReading: false };
+  const place = entries.findIndex(({ origin }) => origin.kind !== "note" && origin.id === ref?.id);
+  const before = left.rows.findIndex(({ item }) => item.id === ref?.id);
+  const isOther = state.prompt?.report.budget !== prompt.report.budget;
+  const at = (list: List): ContextScreen => ({ ...next, list: seen(list, countOf(next), placeOf(next, frame).rows) });
+  if (place !== -1) return at({ ...state.list, cursor: left.count + place });
+  // Something of what is left out is seen above, so that it is known to be there.
+  if (isOther) return at({ cursor: left.count, top: Math.max(0, left.count - leftSeen) });
+  return at({ ...state.list, cursor: before === -1 ? state.list.cursor : left.from + before });
+}
+
+const leftSeen = 3;
+
+/** How near to the edge of what was read one may come before more is. */
+const ahead = 20;
+/** How much of what is seen a new window holds on its other side. */
+const behind = 150;
+
+/** What of the left out is seen, or soon will be, and has not been read; null if nothing is. */
+function wantedAnchor(state: ContextScreen, frame: Frame): Anchor | null {
+  const { prompt, list, isReading } = state;
+  if (prompt === null || isReading || list.top >= prompt.left.count) return null;
+  const { count, from, rows, boundary } = prompt.left;
+  const bottom = Math.min(count, list.top + placeOf(state, frame).rows);
+  const end = from + rows.length;
+  const at = (position: number, side: Anchor["side"]): Anchor | null => {
+    const item = rows[position - from]?.item;
+    return item === undefined ? null : { side, ordinal: item.ordinal, position };
+  };
+  if (bottom <= from || list.top >= end)
+    return list.top < count / 2
+      ? { side: "after", ordinal: Number.MIN_SAFE_INTEGER, position: -1 }
+      : { side: "before", ordinal: boundary, position: count };
+  if (from > 0 && list.top < from + ahead) return at(Math.min(end - 1, bottom + behind), "before");
+  if (end < count && bottom > end - ahead) return at(Math.max(from, list.top - behind), "after");
+  return null;
+}
+
+// ── The budget ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const steps = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 200, 256, 400, 512, 1_000, 2_000].map((k) => k * 1_000);
+/** More than any model takes; what is shown is held in memory. */
+const budgetMax = 2_000_000;
+
+function typedBudget(state: ContextScreen, text: string): Step<ContextScreen> {
+  const budget = readBudget(text);
+  if (budget !== null) return reread({ ...state, budget });
+  const most = formatCount(budgetMax);
+  return {
+    state,
+    notice: { tone: "bad", text: `a budget is a number of tokens up to ${most}, such as 32000 or 32k` },
+  };
+}
+
+function readBudget(text: string): number | null {
+  const [, digits = "", unit = ""] = /^(\d[\d,_.]*)\s*([km]?)$/i.exec(text) ?? [];
+  const factor = { "": 1, k: 1_000, m: 1_000_000 }[unit.toLowerCase()] ?? 1;
+  const amount = Math.floor(Number(digits.replace(/[,_]/g, "")) * factor);
+  return digits !== "" && amount >= 1 && amount <= budgetMax ? amount : null;
+}
+
+// ── The preview ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function scroll(state: ContextScreen, lines: number, frame: Frame): Step<ContextScreen> {
+  const room = previewRoom(state, frame);
+  if (room === null) return { state };
+  const count = previewLines(state, { ...frame, ...room }).length;
+  return { state: { ...state, top: scrolled(state.top, lines, count, room.rows) } };
+}

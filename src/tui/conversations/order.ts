@@ -1,0 +1,103 @@
+/** Which conversations are listed, and in which order. */
+
+import type { Conversation } from "../../core/model/types.ts";
+import { bareName } from "../../format/conversations.ts";
+import type { ConversationRow } from "./asks.ts";
+
+export const sorts = ["activity", "messages", "tokens", "context", "name"] as const;
+export type Sort = (typeof sorts)[number];
+
+export interface Choice {
+  /** In title, session key, session id, number or agent. */
+  readonly filter: string;
+  readonly sort: Sort;
+  /** Segments of one session below each other. */
+  readonly isGrouped: boolean;
+  /** Only those of this one, which is empty for those of none; null for all. */
+  readonly agent: string | null;
+  readonly withHidden: boolean;
+}
+
+/** A row in its place. */
+export interface Placed extends ConversationRow {
+  /** Below the newest segment of its family. */
+  readonly isEarlier: boolean;
+  /** Which segment of its family it is, from 1, and how many there are. */
+  readonly segment: number;
+  readonly segments: number;
+}
+
+export interface Listing {
+  readonly placed: readonly Placed[];
+  readonly agents: readonly string[];
+  /** How many are hidden from recall and not listed. */
+  readonly hidden: number;
+  readonly idMax: number;
+}
+
+const agentOf = ({ agentId }: Conversation): string => agentId ?? "";
+
+/** All segments of an agent and session key; where there is no key, of the session. */
+const familyOf = ({ agentId, sessionKey, sessionId }: Conversation): string =>
+  sessionKey === null ? `id ${sessionId}` : `key ${agentId} ${sessionKey}`;
+
+export function list(rows: readonly ConversationRow[], choice: Choice): Listing {
+  const families = Map.groupBy(rows, ({ conversation }) => familyOf(conversation));
+  const words = choice.filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const isListed = ({ conversation }: ConversationRow): boolean =>
+    (choice.withHidden || !conversation.hidden) &&
+    (choice.agent === null || agentOf(conversation) === choice.agent) &&
+    words.every((word) => searched(conversation).includes(word));
+  const segments = new Map<number, number>();
+  for (const family of families.values())
+    for (const [at, { conversation }] of family.toSorted(byId).entries()) segments.set(conversation.id, at + 1);
+  const place = (row: ConversationRow): Placed => {
+    const { id } = row.conversation;
+    const family = families.get(familyOf(row.conversation)) ?? [];
+    return { ...row, isEarlier: false, segment: segments.get(id) ?? 1, segments: family.length };
+  };
+  const sorted = rows.filter(isListed).map(place).toSorted(orders[choice.sort]);
+  return {
+    placed: choice.isGrouped ? grouped(sorted) : sorted,
+    agents: [...new Set(rows.map(({ conversation }) => agentOf(conversation)))].toSorted(),
+    hidden: choice.withHidden ? 0 : rows.filter(({ conversation }) => conversation.hidden).length,
+    idMax: rows.reduce((most, { conversation }) => Math.max(most, conversation.id), 0),
+  };
+}
+
+const searched = ({ id, title, sessionKey, sessionId, agentId }: Conversation): string =>
+  [id, title, sessionKey, sessionId, agentId].join("\n").toLowerCase();
+
+const byId = ({ conversation: a }: ConversationRow, { conversation: b }: ConversationRow): number => a.id - b.id;
+
+export const activityOf = ({ lastMessageAt, updatedAt }: Conversation): Conversation["updatedAt"] =>
+  lastMessageAt ?? updatedAt;
+const most =
+  (of: (row: ConversationRow) => number) =>
+  (a: ConversationRow, b: ConversationRow): number =>
+    of(b) - of(a) || newest(a, b);
+
+const newest = ({ conversation: a }: ConversationRow, { conversation: b }: ConversationRow): number =>
+  activityOf(a) === activityOf(b) ? b.id - a.id : activityOf(a) < activityOf(b) ? 1 : -1;
+
+const orders: Readonly<Record<Sort, (a: ConversationRow, b: ConversationRow) => number>> = {
+  activity: newest,
+  messages: most(({ conversation }) => conversation.totals.messages),
+  tokens: most(({ conversation }) => conversation.totals.messageTokens),
+  context: most(({ promptTokens, budget }) => promptTokens / Math.max(1, budget)),
+  name: ({ conversation: a }, { conversation: b }) => {
+    const [first, second] = [bareName(a).toLowerCase(), bareName(b).toLowerCase()];
+    return first === second ? b.id - a.id : first < second ? -1 : 1;
+  },
+};
+
+/** A family stands where the first of it would; its newest segment leads it. */
+function grouped(sorted: readonly Placed[]): readonly Placed[] {
+  const families = Map.groupBy(sorted, ({ conversation }) => familyOf(conversation));
+  return [...families.values()].flatMap((family) =>
+    family
+      .toSorted(byId)
+      .toReversed()
+      .map((each, at) => ({ ...each, isEarlier: at > 0 })),
+  );
+}

@@ -1,0 +1,366 @@
+/** What the list of conversations is, and how it looks: columns as there is room for them, and the facts of the selected one. */
+
+import type { ConversationId, Timestamp, Totals } from "../../core/model/types.ts";
+import { formatCount } from "../../core/base/text.ts";
+import { ago, bareName, nameOf, useBar, useShare } from "../../format/conversations.ts";
+import {
+  breakLines,
+  clockTime,
+  createPaint,
+  cut,
+  facts,
+  oneLine,
+  padEnd,
+  padStart,
+  plural,
+  widthOf,
+} from "../../format/render.ts";
+import type { Paint } from "../../format/render.ts";
+import type { Frame } from "../contract.ts";
+import { beside, ends, row, rule } from "../widgets/draw.ts";
+import { drawField } from "../widgets/field.ts";
+import type { Field } from "../widgets/field.ts";
+import type { List } from "../widgets/list.ts";
+import type { Failure } from "../port.ts";
+import type { Checkup, ConversationRow } from "./asks.ts";
+import { activityOf } from "./order.ts";
+import type { Choice, Listing, Placed, Sort } from "./order.ts";
+
+export interface ConversationsScreen {
+  readonly kind: "conversations";
+  /** Null until they have been read. */
+  readonly rows: readonly ConversationRow[] | null;
+  /** Why there is nothing to be shown. */
+  readonly trouble: Failure | null;
+  readonly choice: Choice;
+  /** While a filter is typed. */
+  readonly typing: Field | null;
+  readonly listing: Listing;
+  readonly list: List;
+  readonly checkups: ReadonlyMap<ConversationId, Checkup>;
+  readonly checking: ConversationId | null;
+}
+
+export const selected = ({ listing, list }: ConversationsScreen): Placed | null => listing.placed[list.cursor] ?? null;
+
+/** The findings of a check that still holds; null where there is none. */
+export function checkupOf(
+  { checkups }: ConversationsScreen,
+  { conversation: { id, revision } }: ConversationRow,
+): Checkup | null {
+  const found = checkups.get(id);
+  return found?.revision === revision ? found : null;
+}
+
+// ── The room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is listed, and the table's heading. */
+export const headRows = 2;
+const footRows = 4;
+const paneColumns = 40;
+
+const hasPane = ({ columns }: Frame): boolean => columns >= 120;
+const hasFoot = (frame: Frame): boolean => !hasPane(frame) && frame.rows >= 14;
+
+export const listRows = (frame: Frame): number => Math.max(1, frame.rows - headRows - (hasFoot(frame) ? footRows : 0));
+
+export function drawConversations(state: ConversationsScreen, frame: Frame): readonly string[] {
+  const { rows, trouble } = state;
+  if (rows === null) return trouble === null ? ["", "  reading …"] : troublePage(trouble, frame);
+  if (rows.length === 0) return emptyPage(frame);
+  const { columns, paint } = frame;
+  const at = selected(state);
+  if (hasPane(frame)) {
+    const widths = [columns - paneColumns - 1, paneColumns] as const;
+    const [head = "", ...lines] = listLines(state, { ...frame, columns: widths[0] - 1 });
+    const pane = at === null ? [] : paneLines(state, at, { ...frame, columns: paneColumns - 2 });
+    return [
+      head,
+      ...beside(
+        lines,
+        pane.map((line) => ` ${line}`),
+        widths,
+        frame.rows - 1,
+        paint,
+      ),
+    ];
+  }
+  const lines = listLines(state, frame);
+  if (!hasFoot(frame)) return lines;
+  const filled = Array.from({ length: headRows + listRows(frame) }, (_, line) => lines[line] ?? "");
+  return at === null ? filled : [...filled, ...footLines(state, at, frame)];
+}
+
+// ── Where there is nothing to list ───────────────────────────────────────────────────────────────────────────────────
+
+const page = (frame: Frame, heading: string, paragraphs: readonly string[]): readonly string[] => [
+  "",
+  `  ${frame.paint.strong(heading)}`,
+  ...paragraphs.flatMap((each) => [
+    "",
+    ...breakLines(each, Math.min(76, frame.columns - 4)).map((line) => `  ${line}`),
+  ]),
+];
+
+const importWords = "Press i to import the host's transcripts, or q to leave.";
+
+function troublePage({ code, message, hint }: Failure, frame: Frame): readonly string[] {
+  const said = [`${oneLine(message)}.`, ...(hint === null ? [] : [frame.typed(oneLine(hint))])];
+  if (code !== "not_found") return page(frame, "The database cannot be read", said);
+  return page(frame, "There is nothing here yet", [
+    ...said,
+    "It is made when the host first stores a message, or by an import.",
+    importWords,
+  ]);
+}
+
+const emptyPage = (frame: Frame): readonly string[] =>
+  page(frame, "There are no conversations yet", [
+    "The database is there, and nothing is stored in it. What the host stores appears here by itself.",
+    importWords,
+  ]);
+
+// ── The list ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function listLines(state: ConversationsScreen, frame: Frame): readonly string[] {
+  const { columns, paint } = frame;
+  const { listing, list, choice } = state;
+  const shown = listing.placed.slice(list.top, list.top + listRows(frame));
+  const cells = columnsFor(columns - 2, String(listing.idMax).length);
+  const line = (of: (column: Column) => string): string =>
+    cells
+      .map((column) => (column.align === "right" ? padStart : padEnd)(of(column), column.width))
+      .join(gap)
+      .trimEnd();
+  const others = choice.filter === "" ? "a and . list others" : "esc lists all again";
+  return [
+    headingLine(state, frame),
+    `  ${paint.soft(line(({ title, width }) => cut(title, width)))}`,
+    ...shown.map((each, at) => {
+      const isSelected = list.top + at === list.cursor;
+      const colours = isSelected ? bare : paint;
+      return row(
+        line(({ cell, width }) => cell(each, { state, frame, paint: colours, width })),
+        isSelected,
+        columns,
+        paint,
+      );
+    }),
+    ...(shown.length > 0 ? [] : ["", `  nothing is like that; ${others}`]),
+  ];
+}
+
+/** A line in reverse is read more easily in one colour. */
+const bare = createPaint(false);
+const gap = "  ";
+
+interface Column {
+  readonly title: string;
+  readonly width: number;
+  readonly align?: "right";
+  readonly cell: (row: Placed, drawing: Drawing) => string;
+}
+
+interface Drawing {
+  readonly state: ConversationsScreen;
+  readonly frame: Frame;
+  readonly paint: Paint;
+  readonly width: number;
+}
+
+/** As many as there is room for; the name takes the rest. */
+function columnsFor(room: number, idWidth: number): readonly Column[] {
+  const count = (title: string, width: number, of: (totals: Totals) => number): Column => ({
+    title,
+    width,
+    align: "right",
+    cell: ({ conversation }) => formatCount(of(conversation.totals)),
+  });
+  const id: Column = {
+    title: "id",
+    width: Math.max(2, idWidth),
+    align: "right",
+    cell: ({ conversation }) => String(conversation.id),
+  };
+  /** Each from so much room on. */
+  const spare: readonly (readonly [least: number, Column])[] = [
+    [60, count("messages", 9, ({ messages }) => messages)],
+    [92, count("summaries", 9, ({ summaries }) => summaries)],
+    [108, count("tokens", 11, ({ messageTokens }) => messageTokens)],
+    [46, contextColumn(room)],
+    [38, { title: "active", width: 10, cell: activeCell }],
+    [72, { title: "health", width: 10, cell: healthCell }],
+  ];
+  const others = spare.flatMap(([least, column]) => (room >= least ? [column] : []));
+  const rest = room - [id, ...others].reduce((sum, { width }) => sum + width + gap.length, 0);
+  const keyWidth = rest >= 64 ? Math.floor(rest * 0.45) : 0;
+  const key: Column = {
+    title: "session key",
+    width: keyWidth - gap.length,
+    cell: ({ conversation }, { paint, width }) =>
+      conversation.title === null ? "" : paint.soft(cut(oneLine(conversation.sessionKey ?? ""), width)),
+  };
+  const name: Column = { title: "conversation", width: Math.max(6, rest - keyWidth), cell: nameCell };
+  return [id, name, ...(keyWidth === 0 ? [] : [key]), ...others];
+}
+
+const activeCell: Column["cell"] = ({ conversation }, { frame: { now, zone }, paint }) =>
+  paint.soft(ago(activityOf(conversation), now, zone));
+
+const healthCell: Column["cell"] = (each, { state, paint, width }) => {
+  const { word, tone } = healthOf(state, each);
+  return paint[tone](cut(word, width));
+};
+
+/** What is not the present is said behind the name, however long that is. */
+function nameCell({ conversation, isEarlier }: Placed, { paint, width }: Drawing): string {
+  const { active, hidden } = conversation;
+  const state = hidden ? " (hidden)" : active || isEarlier || width < 32 ? "" : " (earlier)";
+  const name = `${isEarlier ? "└ " : ""}${bareName(conversation)}`;
+  const words = cut(name, Math.max(6, width - widthOf(state))) + state;
+  return hidden || !active ? paint.soft(words) : words;
+}
+
+const shareWidth = 5;
+
+function contextColumn(room: number): Column {
+  const cells = room >= 108 ? 12 : room >= 72 ? 7 : 0;
+  return {
+    title: cells === 0 ? "context" : "context use",
+    width: cells === 0 ? 7 : cells + shareWidth,
+    ...(cells === 0 ? { align: "right" } : {}),
+    cell: (each, { paint }) =>
+      cells === 0 ? useShare(each) : `${useBar(each, cells, paint)}${padStart(useShare(each), shareWidth)}`,
+  };
+}
+
+const orderWords: Readonly<Record<Sort, string>> = {
+  activity: "newest activity first",
+  messages: "most messages first",
+  tokens: "most tokens first",
+  context: "fullest context first",
+  name: "by name",
+};
+
+/** What is listed, or what is being typed to list less. */
+function headingLine({ rows, listing, choice, typing }: ConversationsScreen, { columns, paint }: Frame): string {
+  const all = rows?.length ?? 0;
+  const count =
+    listing.placed.length === all
+      ? plural(all, "conversation")
+      : `${formatCount(listing.placed.length)} of ${plural(all, "conversation")}`;
+  if (typing !== null) {
+    const field = drawField("  filter:", typing, columns - widthOf(count) - 2, paint);
+    return ends(field, paint.soft(count), columns - 1);
+  }
+  const words = [
+    ...(choice.filter === "" ? [] : [`with “${oneLine(choice.filter)}”`]),
+    orderWords[choice.sort],
+    ...(choice.isGrouped ? ["families together"] : []),
+    ...(choice.agent === null ? [] : [choice.agent === "" ? "of no agent" : `agent ${oneLine(choice.agent)}`]),
+    ...(listing.hidden === 0 ? [] : [`${formatCount(listing.hidden)} hidden`]),
+  ];
+  return `  ${paint.strong(count)}${paint.soft(cut(` · ${words.join(" · ")}`, columns - widthOf(count) - 3))}`;
+}
+
+// ── Health ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Health {
+  /** For a column. */
+  readonly word: string;
+  readonly tone: "good" | "caution" | "bad" | "soft";
+  readonly says: string;
+}
+
+/** What a check found, if there was one since it was last written to; else what its own row tells. */
+function healthOf(state: ConversationsScreen, each: ConversationRow): Health {
+  const checkup = checkupOf(state, each);
+  if (state.checking === each.conversation.id) return { word: "checking …", tone: "soft", says: "being checked" };
+  if (checkup !== null && checkup.count > 0) {
+    const word = checkup.count > 99 ? "findings" : plural(checkup.count, "finding");
+    return { word, tone: "bad", says: `${plural(checkup.count, "finding")} to look at; h shows them` };
+  }
+  const { conversation, promptTokens, budget, thresholdTokens, stalled } = each;
+  if (stalled !== null)
+    return { word: "stalled", tone: "bad", says: `the last compaction did not end well: ${oneLine(stalled)}` };
+  // Nobody makes a prompt of what came before a reset.
+  if (conversation.active && promptTokens > budget)
+    return { word: "overfull", tone: "bad", says: "the context does not fit the budget: its oldest part is left out" };
+  if (conversation.active && promptTokens > thresholdTokens)
+    return { word: "sweep due", tone: "caution", says: "a sweep is due: the context is over the threshold" };
+  if (checkup !== null) return { word: "sound", tone: "good", says: "sound: nothing lost, doubled or broken" };
+  return { word: "unchecked", tone: "soft", says: "not checked yet; h checks all of it" };
+}
+
+// ── The selected one ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const contextWords = ({ promptTokens, budget }: ConversationRow): string =>
+  `${formatCount(promptTokens)} of ${formatCount(budget)} tokens`;
+
+const familyWords = ({ conversation, segment, segments }: Placed): string => {
+  const state = conversation.hidden ? "hidden from recall" : conversation.active ? "active" : "earlier";
+  return segments === 1 ? state : `segment ${segment} of ${segments}, ${state}`;
+};
+
+function footLines(state: ConversationsScreen, each: Placed, frame: Frame): readonly string[] {
+  const { columns, paint } = frame;
+  const { conversation } = each;
+  const { totals, agentId, sessionKey, sessionId } = conversation;
+  const { says, tone } = healthOf(state, each);
+  const line = (words: readonly string[]): string => `  ${cut(words.join(" · "), columns - 3)}`;
+  return [
+    rule(cut(nameOf(conversation), columns - 8), columns, paint),
+    paint.soft(
+      line([
+        oneLine(sessionKey ?? sessionId),
+        ...(agentId === null ? [] : [`agent ${oneLine(agentId)}`]),
+        familyWords(each),
+      ]),
+    ),
+    line([
+      `${formatCount(totals.messageTokens)} tokens in ${plural(totals.messages, "message")}`,
+      plural(totals.summaries, "summary", "summaries"),
+      `context ${contextWords(each)}`,
+    ]),
+    paint[tone](line([says])),
+  ];
+}
+
+function paneLines(state: ConversationsScreen, each: Placed, frame: Frame): readonly string[] {
+  const { columns, paint, zone, now } = frame;
+  const { conversation, thresholdTokens } = each;
+  const { totals, agentId, sessionKey, sessionId, createdAt, caughtUp, lastMessageAt } = conversation;
+  const { says, tone } = healthOf(state, each);
+  const budgetless = conversation.promptBudget === null ? [paint.soft("no host gave a budget yet")] : [];
+  const time = (at: Timestamp): string => `${clockTime(at, zone)} ${paint.soft(`(${ago(at, now, zone)})`)}`;
+  return [
+    ...breakLines(nameOf(conversation), columns).map((line) => paint.strong(cut(line, columns))),
+    "",
+    useBar(each, columns - shareWidth, paint) + padStart(useShare(each), shareWidth),
+    "",
+    ...facts(
+      [
+        [
+          "context",
+          contextWords(each),
+          ...budgetless,
+          paint.soft(`a sweep is due above ${formatCount(thresholdTokens)}`),
+        ],
+        ["items", `${formatCount(totals.contextItems)}, ${formatCount(totals.contextMessages)} of them messages`],
+        ["messages", `${formatCount(totals.messages)}, ${formatCount(totals.messageTokens)} tokens`],
+        ["summaries", formatCount(totals.summaries)],
+        ["last", lastMessageAt === null ? "no message yet" : time(lastMessageAt)],
+        ["created", clockTime(createdAt, zone)],
+        ["session", oneLine(sessionKey ?? "no key"), paint.soft(oneLine(sessionId))],
+        ["agent", oneLine(agentId ?? "none")],
+        ["family", familyWords(each)],
+        ...(caughtUp === 0 ? [] : [["caught up", plural(caughtUp, "message")] as const]),
+        ["health", ...breakLines(says, columns - 11).map((line) => paint[tone](line))],
+      ],
+      paint,
+      columns,
+    ),
+    "",
+    paint.soft(`times in ${zone}`),
+  ];
+}

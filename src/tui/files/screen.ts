@@ -1,0 +1,350 @@
+/** The files of a conversation, what was moved out of its messages, with what the selected one is about and says. */
+
+import type { ConversationId, FileId } from "../../core/model/types.ts";
+import { formatBytes, formatCount } from "../../core/base/text.ts";
+import { clockTime, oneLine, plural } from "../../format/render.ts";
+import type { Ask } from "../asks.ts";
+import { opens } from "../contract.ts";
+import type { Frame, Module, Step } from "../contract.ts";
+import { beside, ends, listTable, rule } from "../widgets/draw.ts";
+import { bound, createRows, listKeys, scrollKeys, startOfList, stayed } from "../widgets/list.ts";
+import type { List } from "../widgets/list.ts";
+import type { ListAction, Scroll, ScrollAction } from "../keys.ts";
+import { joined, rowsFrom, scrolledBy, startOfText } from "../widgets/pane.ts";
+import type { Room, Spot } from "../widgets/pane.ts";
+import type { FileLook, Files, FileRow, FileText } from "../search/asks.ts";
+
+export interface FilesScreen {
+  readonly kind: "files";
+  readonly conversation: ConversationId;
+  /** The one that it was opened for. */
+  readonly at: FileId | null;
+  /** Null until they have been read. */
+  readonly files: readonly FileRow[] | null;
+  readonly name: string;
+  readonly isGone: boolean;
+  readonly list: List;
+  readonly look: Look | null;
+  readonly top: Spot;
+  /** Whether the file has the whole room. */
+  readonly isWide: boolean;
+  /** What is being read of it: more beside what is held, or its end, to go there. */
+  readonly awaited: "more" | "end" | null;
+}
+
+/** What has been read of a file, which that is, and the stretches that its text is put together from. */
+interface Look extends FileLook {
+  readonly file: FileId;
+  readonly held: readonly FileText[];
+}
+
+const selected = ({ files, list }: FilesScreen): FileRow | null => files?.[list.cursor] ?? null;
+const lookOf = (state: FilesScreen): Look | null =>
+  state.look !== null && state.look.file === selected(state)?.id ? state.look : null;
+
+const none = (state: FilesScreen): string | null => (selected(state) === null ? "there is no file" : null);
+const nowhere = (state: FilesScreen): string | null =>
+  none(state) ?? ((lookOf(state)?.message ?? null) === null ? "which message it came from is not known" : null);
+
+const rows = createRows<FilesScreen>({
+  count: ({ files }) => files?.length ?? 0,
+  place(state, frame) {
+    const { listColumns, listRows } = layoutOf(state, frame);
+    return { above: headRows + tableRows, rows: listRows, columns: state.isWide ? 0 : listColumns };
+  },
+  open: widened,
+  scroll: scrolled,
+});
+
+export const filesModule: Module<FilesScreen> = {
+  name: "Files",
+  open: (place) => ({
+    kind: "files",
+    conversation: place.conversation,
+    at: place.at ?? null,
+    files: null,
+    name: "",
+    isGone: false,
+    list: startOfList,
+    look: null,
+    top: startOfText,
+    isWide: false,
+    awaited: null,
+  }),
+  keys: [
+    {
+      keys: ["enter"],
+      short: "whole",
+      says: "give the file the whole room, and go back",
+      disabled: none,
+      does: widened,
+    },
+    {
+      keys: ["m"],
+      short: "message",
+      says: "go to the message it was moved out of",
+      disabled: nowhere,
+      does: opens((state) => {
+        const message = lookOf(state)?.message ?? null;
+        return message && { kind: "messages", conversation: message.conversation, at: message.id };
+      }),
+    },
+    {
+      keys: ["escape", "q"],
+      says: "go back",
+      does: (state, frame) => (state.isWide ? widened(state, frame) : { state, go: { kind: "back" } }),
+    },
+    ...bound<FilesScreen, ListAction>(listKeys, (state, action, frame) =>
+      state.isWide ? inText(state, action, frame) : rows.move(state, action, frame),
+    ),
+    ...bound<FilesScreen, ScrollAction>(
+      scrollKeys.map((each) => (each.action === "textDown" ? { ...each, short: "scroll" } : each)),
+      inText,
+    ),
+  ],
+  title: () => "files",
+  isUnread: ({ files }) => files === null,
+  isBusy: (state) => selected(state) !== null && lookOf(state) === null,
+  reads: ({ conversation, at }) => [{ kind: "files", conversation, also: at }],
+  answers: { files: listed, fileLook: looked },
+  on: {
+    ...rows.on,
+    failed: (state) => ({ state: { ...state, awaited: null } }),
+  },
+  /** Begins with the selected file, where it is another one or could not be read before. */
+  follow(state, _, before) {
+    const file = selected(state)?.id;
+    const isOther = file !== selected(before)?.id || (state.files !== before.files && lookOf(state) === null);
+    return file !== undefined && isOther ? shown(state, file) : { state };
+  },
+  draw,
+};
+
+// ── Reading one of them ──────────────────────────────────────────────────────────────────────────────────────────────
+
+function widened(state: FilesScreen, frame: Frame): Step<FilesScreen> {
+  return scrolled({ ...state, isWide: !state.isWide }, 0, frame);
+}
+
+/** What is read of a file at a time. */
+const linesAtOnce = 1_000;
+
+const shown = (state: FilesScreen, file: FileId): Step<FilesScreen> => ({
+  state: { ...state, top: startOfText, awaited: null },
+  asks: [{ kind: "fileLook", file, from: 1, to: linesAtOnce }],
+});
+
+/** To an end of the file, which may have to be read first; or somewhere in what is held. */
+function inText(state: FilesScreen, by: Scroll, frame: Frame): Step<FilesScreen> {
+  const content = lookOf(state)?.content;
+  const file = selected(state)?.id;
+  if (content?.kind !== "text" || file === undefined) return scrolled(state, by, frame);
+  if (by === "first" && content.from > 1) return shown(state, file);
+  if (by !== "last" || content.to >= content.count) return scrolled(state, by, frame);
+  const from = Math.max(content.to + 1, content.count - linesAtOnce + 1);
+  return { state: { ...state, awaited: "end" }, asks: [{ kind: "fileLook", file, from, to: content.count }] };
+}
+
+/** So many lines before the end of what is held, what follows is asked for. */
+const aheadLines = 200;
+
+function scrolled(state: FilesScreen, by: Scroll, frame: Frame): Step<FilesScreen> {
+  const look = lookOf(state);
+  const file = selected(state)?.id;
+  if (look === null || file === undefined) return { state };
+  const lines = textLines(look);
+  const top = scrolledBy(lines, state.top, by, layoutOf(state, frame).pane);
+  const next = { ...state, top };
+  const { content } = look;
+  if (content.kind !== "text" || state.awaited !== null) return { state: next };
+  const ask = (from: number, to: number): Step<FilesScreen> => ({
+    state: { ...next, awaited: "more" },
+    asks: [{ kind: "fileLook", file, from, to }],
+  });
+  if (content.to < content.count && top.line > lines.length - aheadLines)
+    return ask(content.to + 1, content.to + linesAtOnce);
+  if (content.from > 1 && top.line < aheadLines) return ask(Math.max(1, content.from - linesAtOnce), content.from - 1);
+  return { state: next };
+}
+
+// ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function listed(state: FilesScreen, told: Files | null, frame: Frame): Step<FilesScreen> {
+  if (told === null) return { state: { ...state, isGone: true, files: [] } };
+  const { files, name } = told;
+  const id = state.files === null ? state.at : selected(state)?.id;
+  const at = files.findIndex((file) => file.id === id);
+  const next = { ...state, files, name, isGone: false };
+  return { state: { ...next, list: stayed(state.list, at, files.length, layoutOf(next, frame).listRows) } };
+}
+
+/** Stretches that are held at most of a file; what lies beyond, on the other side, is read again when it is needed. */
+const heldMax = 20;
+
+function looked(
+  state: FilesScreen,
+  told: FileLook | null,
+  frame: Frame,
+  { file, from, to }: Ask<"fileLook">,
+): Step<FilesScreen> {
+  const next: FilesScreen = { ...state, awaited: null };
+  if (file !== selected(state)?.id) return { state: next };
+  if (told === null) return { state: { ...next, look: gone(file) } };
+  const held = lookOf(state);
+  const { content } = told;
+  if (content.kind !== "text") return { state: { ...next, look: { ...told, file, held: [] } } };
+  const alone = { ...next, look: { ...told, file, held: [content] } };
+  if (held?.content.kind !== "text") return { state: alone };
+  const isOlder = to === held.content.from - 1;
+  const isNewer = from === held.content.to + 1;
+  const isToEnd = state.awaited === "end";
+  // Less than was asked for, because its lines are long: what is next to what is held comes first, or its end.
+  if (content.to < to && (isOlder || isToEnd))
+    return { state, asks: [{ kind: "fileLook", file, from: content.to + 1, to }] };
+  // Another stretch of it: its beginning, or its end.
+  if (!isOlder && !isNewer) {
+    const there = { ...alone, top: startOfText };
+    return isToEnd ? scrolled(there, "last", frame) : { state: there };
+  }
+  const stretches = joined(held.held, [content], isOlder ? "older" : "newer", heldMax);
+  const [first = content, last = content] = [stretches[0], stretches.at(-1)];
+  const lines = stretches.flatMap((each) => each.lines);
+  const look = { ...told, file, held: stretches, content: { ...content, from: first.from, to: last.to, lines } };
+  // What is seen stays where it is, whatever comes or goes before it.
+  const same = isOlder ? held.held[0] : held.held.at(-1);
+  const line = state.top.line + linesBefore(look, same) - linesBefore(held, same);
+  const there = { ...next, look, top: { ...state.top, line } };
+  if (isToEnd) return scrolled(there, "last", frame);
+  return { state: { ...there, top: scrolledBy(textLines(look), there.top, 0, layoutOf(state, frame).pane) } };
+}
+
+/** How many lines stand before one of the stretches that are held. */
+function linesBefore(look: Look, stretch: FileText | undefined): number {
+  const from = look.held.findIndex((each) => each === stretch);
+  return textLines(look).length - look.held.slice(from).reduce((sum, { lines }) => sum + lines.length, 0);
+}
+
+const gone = (file: FileId): Look => ({
+  file,
+  exploration: [],
+  message: null,
+  content: { kind: "lost", why: `${file} is not there any more` },
+  held: [],
+});
+
+// ── Drawing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Layout {
+  /** Whether the file is beside the list, or below it. */
+  readonly isBeside: boolean;
+  readonly listColumns: number;
+  readonly listRows: number;
+  readonly pane: Room;
+}
+
+/** The conversation's name, the heading of the table, and what is said of the file above its text. */
+const headRows = 1;
+const tableRows = 1;
+const aboutRows = 1;
+const besideMin = 110;
+
+function layoutOf({ isWide, files }: Pick<FilesScreen, "isWide" | "files">, { columns, rows }: Frame): Layout {
+  const isBeside = columns >= besideMin;
+  const wanted = Math.min(files?.length ?? 0, Math.max(1, Math.floor((rows - headRows) / 3)));
+  const listRows = Math.max(1, isBeside ? rows - headRows - tableRows : wanted);
+  const listColumns = isBeside ? Math.floor(columns * 0.45) : columns;
+  const below = isBeside ? headRows : headRows + tableRows + listRows;
+  const pane = isWide
+    ? { columns: columns - 2, rows: rows - aboutRows }
+    : { columns: (isBeside ? columns - listColumns - 1 : columns) - 2, rows: rows - below - aboutRows };
+  return { isBeside, listColumns, listRows, pane: { ...pane, rows: Math.max(1, pane.rows) } };
+}
+
+/** Everything that is told of a file, as one text. */
+function textLines({ exploration, content }: FileLook): readonly string[] {
+  const words = contentLines(content);
+  const isStart = content.kind !== "text" || content.from === 1;
+  const title = content.kind === "text" ? ["What it says:"] : [];
+  return isStart && exploration.length > 0 ? ["What it is about:", ...exploration, "", ...title, ...words] : words;
+}
+
+function contentLines(content: FileLook["content"]): readonly string[] {
+  switch (content.kind) {
+    case "bytes":
+      return ["Its content is bytes, not text."];
+    case "lost":
+      return [`Its content is lost: ${content.why}.`, "The files folder was moved or emptied; a backup may have it."];
+    case "text":
+      return content.lines;
+  }
+}
+
+function draw(state: FilesScreen, frame: Frame): readonly string[] {
+  const { files, isGone, conversation, name, isWide } = state;
+  const { columns, rows, paint, zone } = frame;
+  if (files === null) return ["", "  reading …"];
+  if (isGone) return ["", `  conversation ${conversation} is not there any more`];
+  const head = ends(
+    ` ${paint.strong(name)}`,
+    paint.soft(`${plural(files.length, "file")} · times in ${zone} `),
+    columns,
+  );
+  if (files.length === 0) return [head, "", "  no file was moved out of its messages"];
+  const layout = layoutOf(state, frame);
+  const pane = paneRows(state, layout, frame);
+  if (isWide) return pane;
+  const list = listLines(state, files, layout, frame);
+  if (!layout.isBeside) return [head, ...list, ...pane];
+  return [head, ...beside(list, pane, [layout.listColumns, columns - layout.listColumns - 1], rows - headRows, paint)];
+}
+
+function listLines(
+  { list }: FilesScreen,
+  files: readonly FileRow[],
+  { listColumns, listRows }: Layout,
+  { paint, zone }: Frame,
+): readonly string[] {
+  return listTable(
+    [
+      { title: "file", flexible: true },
+      { title: "type", spare: true },
+      { title: "size", align: "right" },
+      { title: "lines", align: "right", spare: true },
+      { title: "when", paint: paint.soft },
+    ],
+    files,
+    ({ id, name, mimeType, bytes, lines, createdAt }) => [
+      oneLine(name ?? id),
+      oneLine(mimeType ?? "–"),
+      formatBytes(bytes),
+      lines === null ? "–" : formatCount(lines),
+      clockTime(createdAt, zone),
+    ],
+    list,
+    { columns: listColumns, rows: listRows, paint },
+  );
+}
+
+function paneRows(state: FilesScreen, { pane }: Layout, { paint }: Frame): readonly string[] {
+  const file = selected(state);
+  if (file === null) return [];
+  const look = lookOf(state);
+  const about = [file.id, oneLine(file.mimeType ?? file.name ?? "")].filter((word) => word !== "").join(" · ");
+  const place = look === null ? "" : placeWords(look, state.top, pane);
+  const head = rule(`${about}${place === "" ? "" : ` · ${place}`}`, pane.columns + 2, paint);
+  if (look === null) return [head, "  reading …"];
+  return [head, ...rowsFrom(textLines(look), state.top, pane).map((line) => ` ${line}`)];
+}
+
+/** About where in the file one is: a line may be several here. */
+function placeWords(look: FileLook, top: Spot, { rows }: Room): string {
+  const { content } = look;
+  if (content.kind !== "text" || content.count === 0) return "";
+  const before = textLines(look).length - content.lines.length;
+  const line = lineAt(content, Math.max(0, top.line - before));
+  const isAll = content.from === 1 && content.to >= content.count && before + content.lines.length <= rows;
+  return isAll ? plural(content.count, "line") : `line ${formatCount(line)} of ${formatCount(content.count)}`;
+}
+
+const lineAt = ({ from, to, lines }: FileText, at: number): number =>
+  Math.min(to, from + Math.floor((at * (to - from + 1)) / Math.max(1, lines.length)));

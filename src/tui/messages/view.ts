@@ -1,0 +1,183 @@
+/** Messages below each other as a transcript: what of each is folded, and which rows of it all are seen. */
+
+import { messageName } from "../../core/model/types.ts";
+import type { MessageId } from "../../core/model/types.ts";
+import type { Page } from "../../format/render.ts";
+import { clockTime, cut, plural, widthOf } from "../../format/render.ts";
+import type { Frame } from "../contract.ts";
+import { ends, laidOutOnce } from "../widgets/draw.ts";
+import { isBelow, lastSpot, rowsFrom, spotAfter, startOfText } from "../widgets/pane.ts";
+import type { Blocks, Spot } from "../widgets/pane.ts";
+import type { ShownMessage } from "./asks.ts";
+
+/** What rows are made for. */
+export interface View {
+  /** A stretch of the conversation. Never empty. */
+  readonly messages: readonly ShownMessage[];
+  /** Which are unfolded. */
+  readonly unfolded: ReadonlySet<MessageId>;
+  readonly frame: Frame;
+  /** How many rows are seen. */
+  readonly rows: number;
+}
+
+/** The first row that is seen: of which message, and the how many-th of it. */
+export interface Top {
+  readonly seq: number;
+  readonly row: number;
+}
+
+/** What marks the message that keys act on stands before its rows. */
+const markColumns = 2;
+
+/** What a folded text shows, and an unfolded one. */
+const foldedRows = 12;
+const unfoldedRows = 300;
+
+// ── The rows of a message ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A line on what it is, what it says, and an empty line. Keys ask for the same rows again and again. */
+const rowsOnce = (bodyOf: (message: ShownMessage, columns: number, page: Page) => readonly string[]) =>
+  laidOutOnce((message: ShownMessage, page): readonly string[] => {
+    const columns = Math.max(10, page.columns - markColumns);
+    const soft = message.aside === null ? (text: string): string => text : page.paint.soft;
+    const body = bodyOf(message, columns, page);
+    return [headRow(message, columns, page), ...body.map((text) => soft(`  ${text}`)), ""];
+  });
+const foldedRowsOf = rowsOnce(foldedBody);
+const unfoldedRowsOf = rowsOnce(unfoldedBody);
+
+const rowsOf = ({ frame, unfolded }: View, message: ShownMessage): readonly string[] =>
+  (unfolded.has(message.id) ? unfoldedRowsOf : foldedRowsOf)(message, frame);
+
+const asideWords = { branch: "on a branch that was left", note: "a note" } as const;
+
+function headRow({ id, role, at, tokens, aside }: ShownMessage, columns: number, { paint, zone }: Page): string {
+  const why = aside === null ? "" : paint.caution(` (${asideWords[aside]})`);
+  const left = `${paint.role(role, paint.strong(role))}${why}  ${paint.soft(clockTime(at, zone))}`;
+  const right = paint.soft(`${plural(tokens, "token")}  ${messageName(id)}`);
+  return ends(left, columns < 50 ? "" : right, columns);
+}
+
+const indent = 2;
+
+/** Text in a few rows; everything else in one. */
+function foldedBody({ pieces }: ShownMessage, columns: number, { paint }: Page): readonly string[] {
+  const room = columns - indent;
+  let source = "←";
+  return pieces.flatMap(({ kind, lines, count }, at): readonly string[] => {
+    const opening =
+      lines
+        .find((line) => line.trim() !== "")
+        ?.replace(/\s+/g, " ")
+        .trim() ?? "";
+    const size = count > 1 ? paint.soft(plural(count, "line")) : "";
+    switch (kind) {
+      case "source":
+        source = opening;
+        return pieces[at + 1]?.kind === "returned" ? [] : [paint.soft(cut(source, room))];
+      case "returned":
+        return [ends(`${paint.soft(source)}  ${opening}`, size, room)];
+      case "call":
+        return [cut(opening, room)];
+      case "thinking":
+        return [ends(paint.soft(`thinking  ${opening}`), size, room)];
+      case "said":
+        return saidRows(lines, count, room, paint);
+    }
+  });
+}
+
+function saidRows(lines: readonly string[], count: number, columns: number, paint: Frame["paint"]): readonly string[] {
+  const rows = rowsFrom(lines, startOfText, { columns, rows: foldedRows + 1 });
+  if (rows.length <= foldedRows && lines.length >= count) return rows;
+  return [...rows.slice(0, foldedRows - 1), paint.soft(`… space unfolds it: ${plural(count, "line")} in all`)];
+}
+
+function unfoldedBody({ pieces, isWhole }: ShownMessage, columns: number, { paint }: Page): readonly string[] {
+  const room = { columns: columns - indent, rows: unfoldedRows + 1 };
+  const rows: string[] = [];
+  for (const { kind, lines } of pieces) {
+    if (rows.length > unfoldedRows) break;
+    if (kind === "thinking") rows.push(paint.soft("thinking"));
+    const own = rowsFrom(lines, startOfText, room);
+    rows.push(...(kind === "thinking" || kind === "source" ? own.map((each) => paint.soft(each)) : own));
+  }
+  if (isWhole && rows.length <= unfoldedRows) return rows;
+  return [...rows.slice(0, unfoldedRows), paint.soft("… enter shows all of it")];
+}
+
+// ── What is seen of them ─────────────────────────────────────────────────────────────────────────────────────────────
+
+const blocksOf = (view: View): Blocks => ({
+  count: view.messages.length,
+  heightOf(at) {
+    const message = view.messages[at];
+    return message === undefined ? 0 : rowsOf(view, message).length;
+  },
+});
+
+/** In the stretch; where it is no longer there, what follows it. */
+export function indexOf({ messages }: Pick<View, "messages">, seq: number): number {
+  const at = messages.findIndex((message) => message.seq >= seq);
+  return at === -1 ? messages.length - 1 : at;
+}
+
+const topOf = ({ messages }: View, { line, row }: Spot): Top => ({ seq: messages[line]?.seq ?? 0, row });
+
+const spotOf = (view: View, { seq, row }: Top): Spot => {
+  const line = indexOf(view, seq);
+  return { line, row: view.messages[line]?.seq === seq ? Math.min(row, blocksOf(view).heightOf(line) - 1) : 0 };
+};
+
+/** Where one is with the end at the bottom. The last empty row need not be seen. */
+const bottom = (view: View): Spot => lastSpot(blocksOf(view), view.rows + 1);
+
+/** After scrolling by so many rows. */
+export const scrolledTop = (view: View, top: Top, by: number): Top =>
+  topOf(view, spotAfter(blocksOf(view), spotOf(view, top), by, by < 0 ? undefined : bottom(view)));
+
+/** Scrolled no further than it takes for a message to be seen; of one that is too long, its beginning. */
+export function revealing(view: View, top: Top, seq: number): Top {
+  const head: Spot = { line: indexOf(view, seq), row: 0 };
+  const blocks = blocksOf(view);
+  const least = spotAfter(blocks, head, blocks.heightOf(head.line) - 1 - view.rows, head);
+  const spot = spotOf(view, top);
+  const seen = isBelow(spot, head) ? head : isBelow(least, spot) ? least : spot;
+  const last = bottom(view);
+  return topOf(view, isBelow(seen, last) ? last : seen);
+}
+
+export interface SeenRow {
+  readonly message: ShownMessage;
+  /** Which of its rows; 0 says what it is. */
+  readonly row: number;
+  readonly text: string;
+}
+
+export function seenRows(view: View, top: Top): readonly SeenRow[] {
+  const found: SeenRow[] = [];
+  const from = spotOf(view, top);
+  for (let { line: at, row } = from; at < view.messages.length && found.length < view.rows; at++, row = 0) {
+    const message = view.messages[at];
+    if (message === undefined) break;
+    for (const [index, text] of rowsOf(view, message).entries())
+      if (index >= row && found.length < view.rows) found.push({ message, row: index, text });
+  }
+  return found;
+}
+
+/** The messages of which something is seen, but for an empty line; those that begin there, if there are any. */
+export function seenMessages(view: View, top: Top): readonly ShownMessage[] {
+  const rows = seenRows(view, top).filter(({ text }) => text !== "");
+  const begun = rows.filter(({ row }) => row === 0);
+  return [...new Set((begun.length > 0 ? begun : rows).map(({ message }) => message))];
+}
+
+/** A row as it stands on the screen: what keys act on is marked. */
+export function markedRow({ message, row, text }: SeenRow, cursor: number, { columns, paint }: Frame): string {
+  if (message.seq !== cursor) return `${" ".repeat(markColumns)}${text}`;
+  if (row > 0) return text === "" ? "" : `${paint.strong("┃")} ${text}`;
+  const line = `▸ ${text}`;
+  return paint.selected(line + " ".repeat(Math.max(0, columns - widthOf(line))));
+}

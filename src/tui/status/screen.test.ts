@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { CompactionRecord, ConversationId, Timestamp } from "../../core/model/types.ts";
+import { createPaint, widthOf } from "../../format/render.ts";
+import type { Status } from "../../format/status.ts";
+import type { Frame } from "../contract.ts";
+import { advance, open } from "../layers.ts";
+import type { Told } from "./asks.ts";
+import { statusModule } from "./screen.ts";
+import type { StatusScreen } from "./screen.ts";
+
+const now = "2026-02-17T07:37:00.000Z" as Timestamp;
+const frame: Frame = {
+  columns: 80,
+  bounds: 80,
+  rows: 60,
+  paint: createPaint(false),
+  zone: "UTC",
+  typed: (words) => words,
+  now,
+  readOnly: null,
+  beat: 0,
+};
+
+const pressure = {
+  conversation: 3 as ConversationId,
+  kind: "sweep",
+  budget: 1_000,
+  thresholdTokens: 750,
+  contextTokens: 900,
+  rawTokens: 800,
+} as const;
+
+const compaction: CompactionRecord = {
+  conversation: 3 as ConversationId,
+  at: "2026-02-17T07:30:00.000Z" as Timestamp,
+  mode: "sweep",
+  outcome: "waiting",
+  message: "the model refused: 429",
+  passes: 0,
+  tokensBefore: 900,
+  tokensAfter: 900,
+  durationMs: 12,
+};
+
+const status: Status = {
+  store: {
+    path: "/state/lcm.db",
+    schemaVersion: 1,
+    bytes: 2_000_000,
+    conversations: 3,
+    messages: 1_234,
+    summaries: 40,
+    belowNormal: { aggressive: 0, extractive: 2, truncated: 1 },
+    files: 0,
+    unindexed: 7,
+  },
+  totals: { tokens: 10_000, contextTokens: 900, hidden: 1 },
+  newest: null,
+  pressures: [pressure],
+  compactions: [compaction],
+  usage: { calls: 5, inputTokens: 100, outputTokens: 10, failures: 1, open: 0 },
+  spend: {
+    usage: { calls: 120, inputTokens: 0, outputTokens: 0, failures: 0, open: 0 },
+    callsMax: 120,
+    windowMinutes: 60,
+    breakers: [{ provider: "anthropic", model: "m", at: now, until: now }],
+  },
+  model: { name: "anthropic/claude", from: "LCM_SUMMARY_MODEL", problem: "there is no key" },
+  prompts: { sources: { leaf: "built-in" }, problems: new Map() },
+  settings: [{ key: "freshTailCount", env: "LCM_FRESH_TAIL_COUNT", value: 8, source: "environment" }],
+  backups: [{ path: "/state/lcm.db.backup", bytes: 1_000 }],
+};
+
+const told: Told = { status, fullest: [{ ...pressure, name: "船の予約 🚢 The ferry" }], one: null };
+
+const shown = (room: Frame = frame): string =>
+  statusModule
+    .draw({ kind: "status", conversation: null, told, trouble: null, isBackingUp: false, top: 0 }, room)
+    .join("\n");
+
+describe("guarantee 27: one status", () => {
+  it("tells what is stored, pending, compacted, spent, degraded, kept and set", () => {
+    for (const words of [
+      /database +\/state\/lcm\.db/,
+      /summaries +40, 2 extracted, 1 truncated/,
+      /search +7 rows not indexed yet/,
+      /compaction is due in 1 conversation/,
+      /3 {2}━+╋?━*[─┼]* +90% {2}船の予約 🚢 The ferry +sweep due/,
+      /7 min ago +3 +900 → 900 +the model refused: 429/,
+      /anthropic\/claude \(LCM_SUMMARY_MODEL\)/,
+      /there is no key/,
+      /120 of 120 in the last hour: passes wait/,
+      /anthropic refused the credential/,
+      /backups +\/state\/lcm\.db\.backup/,
+      /freshTailCount = 8 \(environment, LCM_FRESH_TAIL_COUNT\)/,
+    ])
+      assert.match(shown(), words);
+  });
+
+  it("fits narrow rooms and wide ones", () => {
+    for (const columns of [50, 80, 120, 200])
+      for (const line of shown({ ...frame, columns, bounds: columns }).split("\n"))
+        assert.ok(widthOf(line) <= columns, line);
+  });
+
+  it("asks again when something has changed, and shows what it knew until then", () => {
+    const state: StatusScreen = { ...open({ kind: "status", conversation: null }).state, told };
+    const step = advance(statusModule, state, { kind: "changed" }, frame);
+    assert.deepEqual(step.asks, [{ kind: "status", conversation: null }]);
+    assert.equal(step.state.told, told);
+  });
+
+  it("scrolls to its end, and says how far one has come", () => {
+    const small = { ...frame, rows: 10 };
+    const state: StatusScreen = { ...open({ kind: "status", conversation: null }).state, told };
+    const last = advance(statusModule, state, { kind: "pressed", name: "G" }, small);
+    assert.match(statusModule.draw(last.state, small).join("\n"), /settings +freshTailCount[^]*100%/);
+  });
+});

@@ -1,0 +1,377 @@
+/**
+ * What is shown of the tree of summaries, and where: the strip above, the list, and the detail beside it or in its place.
+ * Columns line up, and there are fewer of them where there is little room.
+ */
+
+import type { Conversation, ConversationId, MessageId, SummaryId, Timestamp } from "../../core/model/types.ts";
+import { messageName } from "../../core/model/types.ts";
+import { promptTokens } from "../../core/assembly/summary-xml.ts";
+import { formatCount, formatRange, formatTimestamp } from "../../core/base/text.ts";
+import { nameOf } from "../../format/conversations.ts";
+import { textLines } from "../../format/passages.ts";
+import { createSpans, cut, facts, oneLine, padEnd, padStart, plural, widthOf, wrap } from "../../format/render.ts";
+import type { Page, Paint } from "../../format/render.ts";
+import type { Fact } from "../../format/status.ts";
+import { levelWords, messageRuns } from "../../format/summaries.ts";
+import type { Frame } from "../contract.ts";
+import { beside, ends, row as drawRow, rule, windowed } from "../widgets/draw.ts";
+import type { List } from "../widgets/list.ts";
+import type { DagDetail, MessageFacts, SummaryFacts } from "./asks.ts";
+import { drawAxis, drawStrip, stripHeight } from "./strip.ts";
+import type { Spot, Strip } from "./strip.ts";
+import type { Row, Tree } from "./tree.ts";
+
+export interface DagScreen extends Tree, Known {
+  readonly kind: "dag";
+  readonly conversation: ConversationId;
+  /** Null until it has been read. */
+  readonly about: Conversation | null;
+  readonly strip: Strip | null;
+  /** What of the tree is open, in order. */
+  readonly rows: readonly Row[];
+  readonly list: List;
+  /** Whether what rows say is being read. */
+  readonly isReading: boolean;
+  /** What is to be selected as soon as it is there. */
+  readonly sought: SummaryId | null;
+  /** Of the row that was last asked for; null until it has been read. */
+  readonly detail: { readonly key: string; readonly told: DagDetail | null } | null;
+  readonly detailTop: number;
+  /** Whether the other one of two views is shown: without the detail where there is room for both, else only the detail. */
+  readonly isTurned: boolean;
+  /** Why nothing is shown. */
+  readonly problem: string | null;
+}
+
+export const rowAt = ({ rows, list }: DagScreen): Row | undefined => rows[list.cursor];
+
+// ── The room ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Layout {
+  /** Lines above the rows, the table's heading included. */
+  readonly above: number;
+  /** Rows of the list that are seen. */
+  readonly rows: number;
+  /** Zero where only the detail is shown. */
+  readonly columns: number;
+  readonly detail: { readonly columns: number; readonly rows: number } | null;
+}
+
+/** The table's heading. */
+const headRows = 1;
+/** From so many columns on there is room for two panes, and from so many rows for the strip. */
+const wideColumns = 100;
+const tallRows = 16;
+
+export function layoutOf({ strip, isTurned }: DagScreen, { columns, rows }: Frame): Layout {
+  // What it is about, the strip, and the line below that.
+  const above = rows < tallRows || strip === null ? 0 : stripHeight(strip) + 2;
+  const below = Math.max(1, rows - above);
+  const list = { above: above + headRows, rows: Math.max(1, below - headRows) };
+  if (columns < wideColumns && isTurned) return { ...list, columns: 0, detail: { columns, rows: below } };
+  if (columns < wideColumns || isTurned) return { ...list, columns, detail: null };
+  const left = Math.floor(columns * 0.56);
+  return { ...list, columns: left, detail: { columns: columns - left - 1, rows: below } };
+}
+
+/** A margin at the left of the detail. */
+const margin = 1;
+
+export function linesOf(state: DagScreen, frame: Frame, columns: number): readonly string[] {
+  const row = rowAt(state);
+  if (row === undefined) return [];
+  const told = state.detail?.told ?? null;
+  const width = Math.max(10, columns - margin - 1);
+  const lines = told === null ? rowWords(row, width) : detailLines(told, frame, width);
+  return lines.map((line) => " ".repeat(margin) + line);
+}
+
+export function draw(state: DagScreen, frame: Frame): readonly string[] {
+  const { about, strip, rows, list } = state;
+  const { columns, paint, zone } = frame;
+  if (about === null) return ["", `  ${state.problem ?? "reading …"}`];
+  if (rows.length === 0) return ["", "  nothing was said yet"];
+  const layout = layoutOf(state, frame);
+  const between = strip === null ? [] : [strip.from, strip.to];
+  const above =
+    layout.above === headRows || strip === null
+      ? []
+      : [
+          headline(about, between, frame),
+          ...drawStrip(strip, spotOf(state), columns, paint),
+          drawAxis(strip, columns, zone, paint),
+        ];
+  const { detail } = layout;
+  const shown = rows.slice(list.top, list.top + layout.rows);
+  const listing = { rows: shown, known: state, selected: list.cursor - list.top, between, zone };
+  const left = layout.columns === 0 ? [] : drawRows(listing, layout.columns, paint);
+  if (detail === null) return [...above, ...left];
+  const room = { ...frame, columns: detail.columns, rows: detail.rows };
+  const right = windowed(linesOf(state, frame, detail.columns), state.detailTop, room);
+  if (layout.columns === 0) return [...above, ...right];
+  return [...above, ...beside(left, right, [layout.columns, detail.columns], detail.rows, paint)];
+}
+
+/** What it is about, and what must be said once of all times, as far as there is room. */
+function headline(about: Conversation, between: readonly Timestamp[], { columns, zone }: Frame): string {
+  const { totals } = about;
+  const counts =
+    `${plural(totals.messages, "message")}, ${plural(totals.summaries, "summary", "summaries")}; ` +
+    `${plural(totals.contextItems, "item")}, ${formatCount(promptTokens(totals))} tokens in context`;
+  const times = `${createSpans(between, zone).words} `;
+  const fits = (left: string): boolean => widthOf(left) + widthOf(times) + 2 < columns;
+  const named = ` ${nameOf(about)} · ${counts}`;
+  return fits(named) ? ends(named, times, columns) : ends(` ${counts}`, fits(counts) ? times : "", columns);
+}
+
+/** As in the strip, silence belongs to what was said before it. */
+function spotOf(state: DagScreen): Spot | null {
+  const { rows, list, summaries, messages } = state;
+  const row = rows[list.cursor];
+  const from = row === undefined ? null : beginOf(state, row);
+  if (row === undefined || from === null) return null;
+  const after = rows.slice(list.cursor + 1, list.cursor + nextMax).find(({ indent }) => indent <= row.indent);
+  const next = after === undefined ? null : beginOf(state, after);
+  const summary = row.kind === "summary" ? summaries.get(row.id) : null;
+  const last = row.kind === "run" ? row.last : row.kind === "message" ? row.id : null;
+  const end = summary?.latestAt ?? (last === null ? null : messages.get(last)?.at) ?? from;
+  return { depth: summary?.depth ?? -1, from, to: next !== null && next > end ? next : end };
+}
+
+/** Rows that are looked at for what comes after an open one. */
+const nextMax = 1_000;
+
+function beginOf({ summaries, messages }: Known, row: Row): Timestamp | null {
+  if (row.kind === "summary") return summaries.get(row.id)?.earliestAt ?? null;
+  if (row.kind !== "message" && row.kind !== "run") return null;
+  return messages.get(row.kind === "run" ? row.first : row.id)?.at ?? null;
+}
+
+// ── The rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What was read of rows; null for what is gone. */
+export interface Known {
+  readonly summaries: ReadonlyMap<SummaryId, SummaryFacts | null>;
+  readonly messages: ReadonlyMap<MessageId, MessageFacts | null>;
+}
+
+interface Line {
+  readonly what: string;
+  readonly from: string;
+  readonly tokens: string;
+  readonly span: readonly [Timestamp, Timestamp] | null;
+  /** What operators look for. */
+  readonly warning: string;
+  readonly text: string;
+  readonly paint: (paint: Paint, what: string) => string;
+}
+
+const plainly = (_: Paint, what: string): string => what;
+const softly = (paint: Paint, what: string): string => paint.soft(what);
+const bare = { from: "", tokens: "", span: null, warning: "", text: "", paint: plainly };
+
+function lineOf(row: Row, { summaries, messages }: Known): Line {
+  const lead = "  ".repeat(row.indent);
+  switch (row.kind) {
+    case "summary": {
+      const sign = row.isOpen ? "-" : "+";
+      const facts = summaries.get(row.id);
+      if (facts === undefined) return { ...bare, what: `${lead}${sign} …` };
+      if (facts === null) return { ...bare, what: `${lead}  ${row.id}`, text: "is not there any more", paint: softly };
+      const { depth, from, level, tokens, earliestAt, latestAt, isCarried, isStale, opening } = facts;
+      return {
+        what: `${lead}${sign} d${depth} ${kindOf(depth)}`,
+        from: isCarried ? "–" : formatCount(from),
+        tokens: formatCount(tokens),
+        span: [earliestAt, latestAt],
+        warning: [...(level === "normal" ? [] : [level]), ...(isStale ? ["stale"] : [])].join(", "),
+        text: isCarried ? `(carried) ${opening}` : opening,
+        paint: (paint, what) => paint.depth(depth, what),
+      };
+    }
+    case "message": {
+      const facts = messages.get(row.id);
+      if (facts === undefined) return { ...bare, what: `${lead}  …` };
+      if (facts === null) return { ...bare, what: `${lead}  a message`, text: "is not there any more", paint: softly };
+      const { role, tokens, at, opening } = facts;
+      const paint = (by: Paint, what: string): string => by.role(role, what);
+      return { ...bare, what: `${lead}  ${role}`, tokens: formatCount(tokens), span: [at, at], text: opening, paint };
+    }
+    case "run": {
+      const [first, last] = [messages.get(row.first), messages.get(row.last)];
+      const words = { tail: "the fresh tail", older: "not folded", anywhere: "anywhere among the oldest items" };
+      return {
+        ...bare,
+        what: `  ${plural(row.count, "message")}`,
+        tokens: formatCount(row.tokens),
+        span: first && last ? [first.at, last.at] : null,
+        text: words[row.place],
+      };
+    }
+    case "outside": {
+      const text = row.count === null ? "open to look for them" : plural(row.count, "summary", "summaries");
+      return { ...bare, what: `${row.isOpen ? "-" : "+"} not in the context`, text, paint: softly };
+    }
+    case "note":
+      return { ...bare, what: `${lead}  ${row.words}`, paint: softly };
+  }
+}
+
+interface Listing {
+  readonly rows: readonly Row[];
+  readonly known: Known;
+  /** Which of them keys act on. */
+  readonly selected: number;
+  /** The times between which all of them lie. */
+  readonly between: readonly Timestamp[];
+  readonly zone: string;
+}
+
+interface Column {
+  readonly title: "from" | "tokens" | "time";
+  readonly pad: typeof padEnd;
+  readonly cell: (line: Line) => string;
+}
+
+/** The words that a table's columns are called by, and its lines. */
+function drawRows(listing: Listing, columns: number, paint: Paint): readonly string[] {
+  const { rows, known, selected, between, zone } = listing;
+  const spans = createSpans(between, zone);
+  const lines = rows.map((each) => lineOf(each, known));
+  const widest = (of: (line: Line) => string, least: number): number =>
+    lines.reduce((most, line) => Math.max(most, widthOf(of(line))), least);
+  const room = columns - 2;
+  const longest = widest((line) => (line.tokens === "" ? "" : line.what), 12);
+  const what = Math.min(longest, Math.max(12, Math.floor(room * 0.6)));
+  const columnsWith = (time: (span: readonly [Timestamp, Timestamp]) => string) => {
+    const all: readonly Column[] = [
+      { title: "from", pad: padStart, cell: ({ from }) => from },
+      { title: "tokens", pad: padStart, cell: ({ tokens }) => tokens },
+      { title: "time", pad: padEnd, cell: ({ span }) => (span === null ? "" : time(span)) },
+    ];
+    const sized = all.map((each) => ({ ...each, width: widest(each.cell, each.title.length) }));
+    return fitting(sized, room - what - gap.length);
+  };
+  // Where the whole span has no room, when it begins may have.
+  const whole = columnsWith((span) => spans.of(...span));
+  const kept = whole.some(({ title }) => title === "time") ? whole : columnsWith(([from]) => spans.of(from, from));
+  const head = [padEnd("what", what), ...kept.map(({ title, pad, width }) => pad(title, width)), "text"];
+  return [
+    paint.soft(cut(`  ${head.join(gap)}`, columns)),
+    ...lines.map((line, at) => {
+      const cells = line.tokens === "" ? [] : [kept.map(({ cell, pad, width }) => pad(cell(line), width)).join(gap)];
+      const first = padEnd(cut(line.what, cells.length === 0 ? room : what), what);
+      const before = [first, ...cells].join(gap);
+      const rest = room - widthOf(before) - gap.length;
+      const warning = line.warning === "" ? [] : [cut(line.warning, Math.max(0, rest))];
+      const text = cut(
+        line.text,
+        Math.max(0, rest - warning.reduce((sum, each) => sum + widthOf(each) + gap.length, 0)),
+      );
+      if (at === selected) return drawRow([before, ...warning, text].join(gap), true, columns, paint);
+      const painted = [line.paint(paint, first), ...cells.map(paint.soft), ...warning.map(paint.caution), text];
+      return drawRow(painted.join(gap), false, columns, paint);
+    }),
+  ];
+}
+
+const gap = "  ";
+const textMin = 14;
+
+/** Columns go, one after the other, until the text has room. */
+function fitting<C extends Column & { readonly width: number }>(columns: readonly C[], room: number): readonly C[] {
+  const left = (kept: readonly C[]): number => kept.reduce((sum, { width }) => sum - width - gap.length, room);
+  return (["from", "time", "tokens"] as const).reduce(
+    (kept, title) => (left(kept) < textMin ? kept.filter((each) => each.title !== title) : kept),
+    columns,
+  );
+}
+
+// ── The selected one ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const kindOf = (depth: number): "leaf" | "condensed" => (depth === 0 ? "leaf" : "condensed");
+
+function detailLines(detail: DagDetail, page: Page, columns: number): readonly string[] {
+  const { paint } = page;
+  const [name, what, pairs, text] = detail.kind === "summary" ? ofSummary(detail, page) : ofMessage(detail, page);
+  return [
+    `${paint.strong(name)}  ${what}`,
+    ...facts(pairs, paint, columns),
+    rule("", columns, paint),
+    ...textLines({ bounds: columns }, text, ""),
+  ];
+}
+
+type Told = readonly [name: string, what: string, pairs: readonly Fact[], text: string];
+
+function ofSummary(detail: Extract<DagDetail, { readonly kind: "summary" }>, { paint, zone }: Page): Told {
+  const { summary, sources, derived, carriedBy, origin } = detail;
+  const { id, depth, level, model, tokens, earliestAt, latestAt, createdAt, revision, descendants } = summary;
+  const { rewriteReason, carriedFrom, fileIds } = summary;
+  const madeFrom =
+    sources.messages.length > 0
+      ? `${plural(sources.messages.length, "message")}: ${messageRuns(sources.messages)}`
+      : sources.summaries.length > 0
+        ? `${plural(sources.summaries.length, "summary", "summaries")}: ${someOf(sources.summaries)}`
+        : "nothing that is here";
+  const carried = `over from ${carriedFrom}${origin === null ? ", which is not here any more" : `, of conversation ${origin}`}`;
+  const rewritten = revision === 0 ? "" : `, written anew ${revision === 1 ? "once" : `${revision} times`}`;
+  return [
+    id,
+    paint.depth(depth, `d${depth} ${kindOf(depth)}`),
+    [
+      ...(earliestAt && latestAt ? [["when", formatRange(earliestAt, latestAt, zone)] as const] : []),
+      ["tokens", formatCount(tokens)],
+      ["level", level === "normal" ? level : paint.caution(`${level}: ${levelWords[level]}`)],
+      ["model", model === null ? (level === "normal" ? "not recorded" : "none") : oneLine(model)],
+      ["created", `${formatTimestamp(createdAt, zone)}${rewritten}`],
+      ...(rewriteReason === null ? [] : [["stale", paint.caution(oneLine(rewriteReason))] as const]),
+      ...(carriedFrom === null ? [] : [["carried", carried] as const]),
+      ["made from", madeFrom],
+      ...(descendants > sources.summaries.length
+        ? [["below it", `${plural(descendants, "summary", "summaries")} in all`] as const]
+        : []),
+      ...(derived.length === 0 ? [] : [["made into", someOf(derived)] as const]),
+      ...(carriedBy.length === 0 ? [] : [["carried by", someOf(carriedBy)] as const]),
+      ...(fileIds.length === 0 ? [] : [["files", someOf(fileIds)] as const]),
+    ],
+    summary.text,
+  ];
+}
+
+function ofMessage({ message, text }: Extract<DagDetail, { readonly kind: "message" }>, { paint, zone }: Page): Told {
+  const { id, role, at, tokens, seq } = message;
+  return [
+    messageName(id),
+    paint.role(role, role),
+    [
+      ["when", formatTimestamp(at, zone)],
+      ["place", formatCount(seq)],
+      ["tokens", formatCount(tokens)],
+    ],
+    text,
+  ];
+}
+
+const namedMax = 3;
+
+const someOf = (ids: readonly string[]): string =>
+  ids.slice(0, namedMax).join(", ") + (ids.length > namedMax ? ` and ${formatCount(ids.length - namedMax)} more` : "");
+
+/** What is there to say of a row that is neither a summary nor a message. */
+function rowWords(row: Row, columns: number): readonly string[] {
+  if (row.kind === "run") return [plural(row.count, "message"), "", ...wrap(runWords[row.place], columns)];
+  if (row.kind === "outside") return ["not in the context", "", ...wrap(outsideWords, columns)];
+  return [];
+}
+
+const runWords = {
+  tail: "The fresh tail: the newest messages, which are never folded. enter shows them.",
+  older: "Messages that no summary stands for yet. enter shows them.",
+  anywhere: "Messages that no summary stands for. They lie anywhere among the oldest items. enter shows the first.",
+} as const;
+
+const outsideWords =
+  "Summaries that the context does not reach and nothing was made from: they were dissolved, belong to a branch that " +
+  "was left, or another conversation carries their text. Nothing is lost with them: what they stood for is in the " +
+  "context, or in other summaries.";

@@ -1,0 +1,147 @@
+/** Lines of a fixed width: fitted, boxed, beside and over each other. */
+
+import { compositeTuiLine, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui";
+import { oneLine, table, widthOf } from "../../format/render.ts";
+import type { Column, Page, Paint } from "../../format/render.ts";
+import type { Frame } from "../contract.ts";
+import type { List } from "./list.ts";
+
+/** Exactly this wide: cut with an ellipsis, or filled up. Colours are kept. */
+export const fit = (line: string, columns: number): string =>
+  columns <= 0 ? "" : visibleWidth(line) > columns ? truncateToWidth(line, columns, "…", true) : filled(line, columns);
+
+const filled = (line: string, columns: number): string => line + " ".repeat(Math.max(0, columns - visibleWidth(line)));
+
+/** Exactly these rows, each exactly this wide. */
+export const fitAll = (lines: readonly string[], columns: number, rows: number): readonly string[] =>
+  Array.from({ length: Math.max(0, rows) }, (_, at) => fit(lines[at] ?? "", columns));
+
+/** A text at the left and one at the right; the left one is cut. */
+export function ends(left: string, right: string, columns: number): string {
+  const room = columns - visibleWidth(right) - (right === "" ? 0 : 1);
+  return room < 8 ? fit(left, columns) : `${fit(left, room)}${right === "" ? "" : ` ${right}`}`;
+}
+
+/** A row of a list: what keys act on is marked, and not by colour alone. */
+export function row(text: string, isSelected: boolean, columns: number, paint: Paint): string {
+  const line = fit(`${isSelected ? "▸" : " "} ${text}`, columns);
+  return isSelected ? paint.selected(line) : line;
+}
+
+/** The rows of a list that are seen: of all of them, or of those from its top on. */
+export const listRows = (lines: readonly string[], { top, cursor }: List, columns: number, paint: Paint) =>
+  lines.map((line, at) => row(line, top + at === cursor, columns, paint));
+
+/** A table of those items of a list that are seen. */
+export function listTable<T>(
+  cells: readonly Column[],
+  items: readonly T[],
+  cellsOf: (item: T) => readonly string[],
+  list: List,
+  { columns, rows, paint }: Pick<Frame, "columns" | "rows" | "paint">,
+): readonly string[] {
+  const seen = items.slice(list.top, list.top + rows).map(cellsOf);
+  const [head = "", ...lines] = table(cells, seen, columns - 2, paint);
+  return [`  ${head}`, ...listRows(lines, list, columns, paint)];
+}
+
+/** Two panes with a line between them. */
+export function beside(
+  left: readonly string[],
+  right: readonly string[],
+  widths: readonly [number, number],
+  rows: number,
+  paint: Paint,
+): readonly string[] {
+  const [leftColumns, rightColumns] = widths;
+  return Array.from({ length: rows }, (_, at) =>
+    [fit(left[at] ?? "", leftColumns), paint.soft("│"), fit(right[at] ?? "", rightColumns)].join(""),
+  );
+}
+
+export function rule(words: string, columns: number, paint: Paint): string {
+  const line = words === "" ? "" : `── ${words} `;
+  return paint.soft(fit(line + "─".repeat(Math.max(0, columns - widthOf(line))), columns));
+}
+
+/** How far down in all of it one is, or nothing where all of it is seen. */
+export const place = (top: number, rows: number, count: number): string =>
+  count <= rows ? "" : `${Math.min(100, Math.round(((top + rows) / count) * 100))}%`;
+
+/**
+ * Lines of a text from `top` on, with how far one has come in the last line's corner. What that hides is seen by scrolling
+ * on; at the end, where one cannot, it hides nothing.
+ */
+export function windowed(lines: readonly string[], top: number, { columns, rows, paint }: Frame): readonly string[] {
+  const shown = [...fitAll(lines.slice(top, top + rows), columns, rows)];
+  const mark = place(top, rows, lines.length);
+  const last = shown.length - 1;
+  const line = lines[top + last] ?? "";
+  const hides = visibleWidth(line) + mark.length >= columns;
+  const isEnd = top + rows >= lines.length;
+  if (mark !== "" && last >= 0 && !(isEnd && hides)) shown[last] = ends(line, paint.soft(mark), columns);
+  return shown;
+}
+
+/** Wrapping a long text takes longer than a key may: it is done once for a width. */
+export function laidOutOnce<K extends object, T>(layOut: (of: K, page: Page) => T): (of: K, page: Page) => T {
+  const known = new WeakMap<K, Pick<Page, "columns" | "paint"> & { readonly laid: T }>();
+  return (of, page) => {
+    const { columns, paint } = page;
+    const found = known.get(of);
+    if (found?.columns === columns && found.paint === paint) return found.laid;
+    const laid = layOut(of, page);
+    known.set(of, { columns, paint, laid });
+    return laid;
+  };
+}
+
+/** What a text in a box of its own is laid out for. */
+export function textPage<P extends Pick<Page, "columns">>(page: P): P & Pick<Page, "columns" | "bounds"> {
+  const columns = Math.max(20, Math.min(100, page.columns - 8));
+  return { ...page, columns, bounds: columns };
+}
+
+export interface Box {
+  readonly title: string;
+  readonly lines: readonly string[];
+  /** Of the whole box, its frame included. */
+  readonly column: number;
+  readonly row: number;
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** In the middle, as large as asked for but no larger than the room. */
+export function boxPlace(
+  wanted: { readonly columns: number; readonly rows: number },
+  room: { readonly columns: number; readonly rows: number },
+): Pick<Box, "column" | "row" | "columns" | "rows"> {
+  // Next to the edge only scraps of what lies below would be seen.
+  const isWide = room.columns < 100 && wanted.columns + 4 > room.columns - 10;
+  const columns = Math.max(4, isWide ? room.columns : Math.min(wanted.columns + 4, room.columns));
+  const rows = Math.max(3, Math.min(wanted.rows + 2, room.rows));
+  return {
+    columns,
+    rows,
+    column: Math.floor((room.columns - columns) / 2),
+    row: Math.floor((room.rows - rows) / 2),
+  };
+}
+
+export function over(base: readonly string[], box: Box, columns: number, paint: Paint): readonly string[] {
+  const inner = box.columns - 4;
+  const title = box.title === "" ? "" : ` ${truncateToWidth(oneLine(box.title), inner - 1, "…")} `;
+  const drawn = [
+    `╭─${paint.strong(title)}${"─".repeat(Math.max(0, box.columns - 3 - visibleWidth(title)))}╮`,
+    ...fitAll(box.lines, inner, box.rows - 2).map((line) => `│ ${line} │`),
+    `╰${"─".repeat(box.columns - 2)}╯`,
+  ];
+  return base.map((line, at) => {
+    const top = drawn[at - box.row];
+    return top === undefined ? line : compositeTuiLine(line, top, box.column, box.columns, columns);
+  });
+}
+
+const spins = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
+export const spinner = (beat: number): string => spins[beat % spins.length] ?? spins[0];

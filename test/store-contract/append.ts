@@ -1,0 +1,339 @@
+/** Storing what the host says: once, whole, in order, however often it comes. */
+
+import assert from "node:assert/strict";
+import { describe } from "node:test";
+import { messageToStore } from "../../src/core/messages/codec.ts";
+import { importTranscript } from "../../src/core/ingest/ingest.ts";
+import type { SourceLine } from "../../src/core/ingest/ingest.ts";
+import type { Role } from "../../src/core/model/types.ts";
+import { checkLossless } from "../support/lossless.ts";
+import { createRandom } from "../support/random.ts";
+import { createHost, toAppendable, turnWithTool, user } from "../support/scripted-host.ts";
+import type { ScriptedHost } from "../support/scripted-host.ts";
+import { at, deliver, each, foldPlaces, itOn, numbered, onTalk, say, shownTexts } from "./ground.ts";
+import type { StoreUnderTest } from "./ground.ts";
+
+function livedHost(turns: number): ScriptedHost {
+  const host = createHost("h");
+  for (let turn = 0; turn < turns; turn++) {
+    for (const raw of turnWithTool(`call-${turn}`, `question ${turn}?`, `answer ${turn}`)) host.says(raw);
+    if (turn % 3 === 1) host.notes("model_change", { modelId: `m${turn}` });
+  }
+  return host;
+}
+
+export function testAppend(subject: StoreUnderTest): void {
+  const it = itOn(subject, onTalk);
+
+  describe("guarantee 1: every message the host sent is stored once", () => {
+    it("each new message is a row, is in the context, and counts in the totals", async ({ store, talk }) => {
+      const host = livedHost(3);
+      const appended = await deliver(store, talk, host);
+      assert.equal(appended.messages.length, 12);
+      assert.deepEqual([appended.entries, appended.duplicates, appended.differing], [1, 0, []]);
+      const { totals, lastMessageAt } = (await store.conversation(talk.id)) ?? talk;
+      assert.equal(totals.messages, 12);
+      assert.equal(totals.contextItems, 12);
+      assert.equal(totals.contextTokens, totals.messageTokens);
+      assert.equal(lastMessageAt, host.entries.at(-1)?.at);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
+    });
+
+    it("the newest time stays the newest, also when something older is handed over later", async ({ store, id }) => {
+      for (const [key, time] of [
+        ["1", "2026-03-01T00:00:00.000Z"],
+        ["2", "2026-01-01T00:00:00.000Z"],
+      ] as const) {
+        await store.append(id, [{ kind: "message", message: messageToStore(user(key), { key, at: at(time) }) }]);
+      }
+      assert.equal((await store.conversation(id))?.lastMessageAt, "2026-03-01T00:00:00.000Z");
+    });
+
+    it("what a crash kept from us comes with the next bootstrap", async ({ store, talk }) => {
+      const host = livedHost(4);
+      const entries = host.entries.map(toAppendable);
+      await store.append(talk.id, entries.slice(0, 6), { hostCursor: "6" });
+      // The turn was committed in the host; we died before we heard of it.
+      const cursor = Number((await store.conversation(talk.id))?.hostCursor);
+      await store.append(talk.id, entries.slice(cursor), { hostCursor: String(entries.length) });
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
+    });
+
+    it("what users said outside a turn of ours is counted, once, and nothing else is", async ({ store, talk }) => {
+      const caughtUp = async (): Promise<number | undefined> => (await store.conversation(talk.id))?.caughtUp;
+      const host = livedHost(4);
+      const entries = host.entries.map(toAppendable);
+      await store.append(talk.id, entries.slice(0, 4), { turnKey: "t1" });
+      assert.equal(await caughtUp(), 0);
+      for (let times = 0; times < 2; times++) {
+        await store.append(talk.id, entries.slice(0, 13), { isCatchingUp: true, hostCursor: "13" });
+        assert.equal(await caughtUp(), 2);
+      }
+      await store.append(talk.id, entries.slice(13));
+      assert.equal(await caughtUp(), 2);
+    });
+
+    it("an append that fails anywhere leaves nothing of itself, cursor and turn included", async ({ store, talk }) => {
+      const host = livedHost(1);
+      const good = host.entries.map(toAppendable);
+      const last = good.at(-1);
+      assert.ok(last?.kind === "message");
+      const broken = { kind: "message", message: { ...last.message, role: "alien" as Role } } as const;
+      await assert.rejects(store.append(talk.id, [...good.slice(0, -1), broken], { hostCursor: "9", turnKey: "t" }));
+      assert.deepEqual(await store.messages({ conversation: talk.id }), []);
+      assert.deepEqual((await store.conversation(talk.id))?.totals, talk.totals);
+      assert.equal((await store.conversation(talk.id))?.hostCursor, null);
+      assert.equal((await store.append(talk.id, good, { turnKey: "t" })).turn, "new");
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
+    });
+
+    it("appends made at once are stored one after the other, each whole", async ({ store, talk }) => {
+      const host = livedHost(6);
+      const turns = Array.from({ length: 7 }, (_, turn) => host.entries.slice(turn * 4, turn * 4 + 4));
+      await Promise.all(turns.map((turn) => store.append(talk.id, turn.map(toAppendable))));
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
+    });
+  });
+
+  describe("guarantee 2: replays are harmless", () => {
+    it("any prefix, suffix, interleaving or repetition gives the same rows", async ({ store, talk }) => {
+      const random = createRandom(2);
+      const host = livedHost(5);
+      const all = host.entries.map(toAppendable);
+      await deliver(store, talk, host);
+      const rows = await store.messages({ conversation: talk.id });
+      const replays = [
+        all.slice(0, 7),
+        all.slice(9),
+        [...all, ...all],
+        random.shuffled(all),
+        all.flatMap((item, index) => [item, all[all.length - 1 - index] ?? item]),
+        [],
+      ];
+      for (const replay of replays) {
+        const appended = await store.append(talk.id, replay);
+        assert.deepEqual(appended, {
+          messages: [],
+          entries: 0,
+          duplicates: replay.length,
+          differing: [],
+          turn: "unnamed",
+        });
+      }
+      assert.deepEqual(await store.messages({ conversation: talk.id }), rows);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
+    });
+
+    it("a key that comes twice in one append is stored once", async ({ store, talk }) => {
+      const host = livedHost(2);
+      const all = host.entries.map(toAppendable);
+      const appended = await store.append(
+        talk.id,
+        all.flatMap((item) => [item, item]),
+      );
+      assert.equal(appended.duplicates, all.length);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
+    });
+
+    it("a turn that is named is stored once, and an append that names it again writes nothing", async (scene) => {
+      const { store, talk } = scene;
+      const host = livedHost(1);
+      const turn = host.entries.map(toAppendable);
+      assert.equal((await store.append(talk.id, turn, { turnKey: "turn-1", hostCursor: "4" })).turn, "new");
+      const late = createHost("late");
+      late.says(user("must not come in under a turn that is stored"));
+      const again = await store.append(talk.id, late.entries.map(toAppendable), {
+        turnKey: "turn-1",
+        hostCursor: "5",
+      });
+      assert.deepEqual(again, { messages: [], entries: 0, duplicates: 1, differing: [], turn: "duplicate" });
+      assert.equal((await store.conversation(talk.id))?.hostCursor, "4");
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
+    });
+
+    it("a key that comes again with another content is named, and what was stored stays", async (scene) => {
+      const { store, talk, host } = scene;
+      host.says(user("as it was"));
+      host.notes("custom", { value: 1 });
+      await deliver(store, talk, host);
+      const bent = createHost("h");
+      bent.says(user("as it never was"));
+      bent.notes("custom", { value: 2 });
+      const appended = await deliver(store, talk, bent);
+      assert.deepEqual([appended.duplicates, appended.differing], [2, ["h-1", "h-2"]]);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
+    });
+
+    it("the same keys in another conversation are other messages", async ({ store }) => {
+      const host = livedHost(1);
+      const here = await store.open({ sessionId: "a" });
+      const there = await store.open({ sessionId: "b" });
+      await deliver(store, here, host);
+      assert.equal((await deliver(store, there, host)).messages.length, 4);
+      await checkLossless(
+        store,
+        [here, there].map(({ id }) => ({ conversation: id, entries: host.entries })),
+      );
+    });
+  });
+
+  describe("guarantee 3: repeats are kept", () => {
+    it("N byte-equal messages with N keys are N rows, tool-call ids reused and all", async ({ store, talk, host }) => {
+      for (let time = 0; time < 25; time++) {
+        host.says(user("ping"));
+        host.says({
+          role: "assistant",
+          content: [{ type: "toolCall", id: "call_0", name: "status", arguments: {} }],
+        });
+        host.says({
+          role: "toolResult",
+          toolCallId: "call_0",
+          toolName: "status",
+          content: '{"status":"ok"}',
+          isError: false,
+        });
+      }
+      assert.equal((await deliver(store, talk, host)).messages.length, 75);
+      assert.equal((await store.messages({ conversation: talk.id, role: "user" })).length, 25);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
+    });
+  });
+
+  describe("guarantee 6: the first bootstrap imports everything", () => {
+    const lines = Array.from({ length: 700 }, (_, index) => ({
+      id: `line-${index}`,
+      role: index % 2 === 0 ? "user" : "assistant",
+      content: `said in line ${index}`,
+      timestamp: "2026-02-17T07:37:00.000Z",
+    }));
+    const read = async function* (upto: number): AsyncGenerator<SourceLine> {
+      for (const [index, value] of lines.slice(0, upto).entries()) yield { position: index + 1, value };
+    };
+    const clock = { now: () => at("2026-02-17T07:37:00.000Z") };
+    const target = { fallbackSessionId: "imported" };
+
+    it("not a recent part; and one that was broken off goes on where it was", async ({ store }) => {
+      const broken = async function* (): AsyncGenerator<SourceLine> {
+        yield* read(600);
+        throw new Error("the disk went away");
+      };
+      await assert.rejects(importTranscript({ store, clock }, broken(), target), /the disk went away/);
+      const report = await importTranscript({ store, clock }, read(700), target);
+      assert.equal(report.messages + report.duplicates, 700);
+      assert.ok(report.duplicates > 0, "what came in before the break stayed");
+      const again = await importTranscript({ store, clock }, read(700), target);
+      assert.deepEqual([again.messages, again.duplicates, again.differing], [0, 700, []]);
+      const conversation = again.conversation;
+      assert.ok(conversation !== null);
+      assert.deepEqual(
+        (await store.messages({ conversation: conversation.id })).map(({ key, text }) => ({ key, text })),
+        lines.map(({ id, content }) => ({ key: id, text: content })),
+      );
+    });
+  });
+
+  describe("appending", () => {
+    it("the cursor is stored with what it stands for, and stays when none is named", async ({ store, talk }) => {
+      const host = livedHost(1);
+      const [first = assert.fail(), ...rest] = host.entries.map(toAppendable);
+      await store.append(talk.id, [first], { hostCursor: "one" });
+      assert.equal((await store.conversation(talk.id))?.hostCursor, "one");
+      await store.append(talk.id, rest);
+      assert.equal((await store.conversation(talk.id))?.hostCursor, "one");
+      await store.append(talk.id, [], { hostCursor: "five" });
+      assert.equal((await store.conversation(talk.id))?.hostCursor, "five");
+    });
+
+    it("lines that are no messages stay outside the context, each behind the message it followed", async (scene) => {
+      const { store, talk, host } = scene;
+      host.notes("session", { cwd: "/" });
+      host.says(user("one"));
+      host.notes("model_change", { modelId: "m" });
+      host.notes("thinking_level_change", { level: "high" });
+      await say(store, talk, host, "two");
+      assert.deepEqual(await shownTexts(store, talk.id), ["one", "two"]);
+      const entries = await store.entries(talk.id, 0, Number.MAX_SAFE_INTEGER);
+      assert.deepEqual(
+        entries.map(({ key, afterSeq }) => [key, afterSeq]),
+        [
+          ["h-1", 0],
+          ["h-3", 1],
+          ["h-4", 1],
+        ],
+      );
+      assert.deepEqual(each(await store.entries(talk.id, 1, 2), "type"), ["model_change", "thinking_level_change"]);
+      await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
+    });
+
+    it("a note is stored and counted, and is not in the context", async ({ store, talk }) => {
+      const host = livedHost(1);
+      const [first, ...rest] = host.entries.map(toAppendable);
+      assert.ok(first?.kind === "message");
+      await store.append(talk.id, [{ kind: "message", message: { ...first.message, aside: "note" } }, ...rest]);
+      assert.equal((await store.context(talk.id)).length, 3);
+      const [note] = await store.messages({ conversation: talk.id });
+      assert.equal(note?.aside, "note");
+      assert.equal((await store.conversation(talk.id))?.totals.messages, 4);
+    });
+
+    it("a window of the context is cut by place, and by number from either end", async ({ store, talk, host }) => {
+      await say(store, talk, host, ...numbered(6, (index) => `m${index}`));
+      const all = await store.context(talk.id);
+      assert.deepEqual(await store.context(talk.id, { limit: 2 }), all.slice(0, 2));
+      assert.deepEqual(await store.context(talk.id, { limit: 2, keep: "newest" }), all.slice(-2));
+      const [, second, , , fifth] = all;
+      assert.ok(second !== undefined && fifth !== undefined);
+      const inner = { after: second.ordinal, before: fifth.ordinal };
+      assert.deepEqual(await store.context(talk.id, inner), all.slice(2, 4));
+      assert.deepEqual(await store.context(talk.id, { ...inner, limit: 1, keep: "newest" }), all.slice(3, 4));
+    });
+
+    it("a window of messages, or of summaries, is cut alike", async ({ store, id, host }) => {
+      for (let index = 0; index < 12; index++) host.says(user(`m${index}`));
+      await store.append(id, host.entries.map(toAppendable));
+      for (const place of [8, 4, 0]) await foldPlaces(store, id, [place, place + 1], `leaf ${place}`);
+      const all = await store.context(id);
+      for (const kind of ["message", "summary"] as const) {
+        const some = all.filter((item) => item.kind === kind);
+        assert.ok(some.length >= 3);
+        assert.deepEqual(await store.context(id, { kind }), some);
+        assert.deepEqual(await store.context(id, { kind, keep: "newest" }), some);
+        assert.deepEqual(await store.context(id, { kind, limit: 2 }), some.slice(0, 2));
+        assert.deepEqual(await store.context(id, { kind, limit: 2, keep: "newest" }), some.slice(-2));
+        const inner = { kind, after: some[0]?.ordinal ?? 0, before: some.at(-1)?.ordinal ?? 0 } as const;
+        assert.deepEqual(await store.context(id, inner), some.slice(1, -1));
+        assert.deepEqual(await store.context(id, { ...inner, limit: 1, keep: "newest" }), some.slice(-2, -1));
+      }
+    });
+
+    it("messages are chosen by place, time, role and number, or by id or key in the order asked", async (scene) => {
+      const { store, talk } = scene;
+      const host = livedHost(3);
+      await deliver(store, talk, host);
+      const all = await store.messages({ conversation: talk.id });
+      const { id } = talk;
+      assert.deepEqual(
+        each(all, "seq"),
+        all.map((_, index) => index + 1),
+      );
+      assert.deepEqual(await store.messages({ conversation: id, afterSeq: 3, beforeSeq: 6 }), all.slice(3, 5));
+      assert.deepEqual(await store.messages({ conversation: id, limit: 3, keep: "newest" }), all.slice(-3));
+      assert.deepEqual(
+        await store.messages({ conversation: id, role: "tool" }),
+        all.filter(({ role }) => role === "tool"),
+      );
+      const [, second, third, fourth] = all;
+      assert.ok(second !== undefined && third !== undefined && fourth !== undefined);
+      assert.deepEqual(await store.messages({ conversation: id, since: second.at, before: fourth.at }), [
+        second,
+        third,
+      ]);
+      const asked = [fourth.id, 999_999 as typeof fourth.id, second.id];
+      assert.deepEqual(await store.messages({ ids: asked }), [fourth, second]);
+      const keys = [fourth.key, "nobody's", second.key];
+      assert.deepEqual(await store.messages({ conversation: id, keys }), [fourth, second]);
+      const other = await store.open({ sessionId: "other" });
+      assert.deepEqual(await store.messages({ conversation: other.id, keys }), []);
+    });
+  });
+}

@@ -1,0 +1,289 @@
+/** What every test of the contract stands on: a fresh store that is watched, and short ways to say what tests say often. */
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { it } from "node:test";
+import type { FindingCode } from "../../src/core/maintenance/inspect.ts";
+import { LcmError } from "../../src/core/base/errors.ts";
+import type { ErrorCode } from "../../src/core/base/errors.ts";
+import type {
+  CompactionRecord,
+  ContextItem,
+  Conversation,
+  ConversationId,
+  NewCall,
+  NewSummary,
+  SummaryId,
+  Timestamp,
+} from "../../src/core/model/types.ts";
+import type { Appended, CallBounds, ForgetPlan, NewFile, SearchRequest, Store } from "../../src/core/model/store.ts";
+import { beyond, writes } from "../../src/store/operations.ts";
+import { connect, createRunner, systemNow } from "../../src/store/sqlite/store.ts";
+import { checkLossless, checkSound } from "../support/lossless.ts";
+import { makeScratch } from "../support/scratch.ts";
+import { createHost, toAppendable, user } from "../support/scripted-host.ts";
+import type { ScriptedHost } from "../support/scripted-host.ts";
+
+/** What the suite must know of a store beyond the port. */
+export interface StoreUnderTest {
+  /** Opens the database at a path, making it if there is none. */
+  readonly open: (path: string) => Promise<Store>;
+  /** Puts a backup in the place of the database at a path. */
+  readonly restore: (from: string, path: string) => Promise<void>;
+}
+
+export interface Ground {
+  readonly store: Store;
+  readonly folder: string;
+  readonly path: string;
+}
+
+export type SceneOf<L> = L extends Lay<infer Scene> ? Scene : never;
+
+/** Lays the ground for a test, and looks at it afterwards. */
+type Lay<Scene> = (
+  subject: StoreUnderTest,
+  test: (scene: Scene) => Promise<void>,
+  expected?: readonly FindingCode[],
+) => () => Promise<void>;
+
+/** How the tests of a suite are written: what they promise, and how that is seen on the ground that is laid for each. */
+export const itOn =
+  <Scene>(subject: StoreUnderTest, lay: Lay<Scene>) =>
+  (promise: string, test: (scene: Scene) => Promise<void>, expected?: readonly FindingCode[]): void =>
+    void it(promise, lay(subject, test, expected));
+
+/** With the database at a path open as well, for as long as the work takes. */
+export async function onFile(
+  subject: StoreUnderTest,
+  path: string,
+  work: (store: Store) => Promise<void>,
+): Promise<void> {
+  const store = await subject.open(path);
+  try {
+    await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** A test on a fresh store. `expected` is what inspecting may find because the test brings it about. */
+export function onStore(
+  subject: StoreUnderTest,
+  test: (ground: Ground) => Promise<void>,
+  expected: readonly FindingCode[] = [],
+): () => Promise<void> {
+  return async () => {
+    const folder = makeScratch("contract");
+    const path = join(folder, "lcm.db");
+    try {
+      await onFile(subject, path, async (store) => {
+        await test({ store: watched(store, expected), folder, path });
+      });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  };
+}
+
+/** The same ground with more on it; `after` is looked at when the test is over. */
+export const further =
+  <Scene, More>(
+    lay: Lay<Scene>,
+    add: (scene: Scene) => Promise<More>,
+    after: (scene: Scene) => Promise<void> = async () => {},
+  ): Lay<Scene & More> =>
+  (subject, test, expected) =>
+    lay(
+      subject,
+      async (scene) => {
+        await test({ ...scene, ...(await add(scene)) });
+        await after(scene);
+      },
+      expected,
+    );
+
+/** A conversation in which nothing was said yet, and the host that will speak there. */
+export const onTalk = further(onStore, async ({ store }) => {
+  const talk = await store.open({ sessionId: "s" });
+  return { talk, id: talk.id, host: createHost("h") };
+});
+
+/** What the host of such a conversation has written is all there, each once, in order. */
+export const nothingIsLost = async ({ store, id, host }: Pick<SceneOf<typeof onTalk>, "store" | "id" | "host">) =>
+  await checkLossless(store, [{ conversation: id, entries: host.entries }]);
+
+/** Writes that take nothing away: all but those that are there to. */
+const adding: ReadonlySet<unknown> = new Set([...Object.keys(writes), "forget", "saveFile"]).difference(
+  new Set(["mend", "sweepOrphans", "undo"]),
+);
+
+/** After every such write the whole database is inspected, and holds no fewer rows than before. */
+function watched(store: Store, expected: readonly FindingCode[]): Store {
+  let held = { conversations: 0, messages: 0, summaries: 0, files: 0 };
+  const look = async (): Promise<void> => {
+    await checkSound(store, [null], expected);
+    const { conversations, messages, summaries, files } = await store.status();
+    const holds = { conversations, messages, summaries, files };
+    for (const name of ["conversations", "messages", "summaries", "files"] as const) {
+      assert.ok(holds[name] >= held[name], `there were ${held[name]} ${name}, and now there are ${holds[name]}`);
+    }
+    held = holds;
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name);
+      if (!adding.has(name) || typeof method !== "function") return method;
+      return async (...args: readonly unknown[]): Promise<unknown> => {
+        const result: unknown = await Reflect.apply(method, target, args);
+        await look();
+        return result;
+      };
+    },
+  });
+}
+
+export const ask = (pattern: string, more: Partial<SearchRequest> = {}): SearchRequest => ({
+  pattern,
+  mode: "full_text",
+  scope: "both",
+  sort: "recency",
+  limit: 50,
+  ...more,
+});
+
+export const newFile = (conversation: ConversationId, content: string, more: Partial<NewFile> = {}): NewFile => ({
+  conversation,
+  name: null,
+  mimeType: null,
+  content,
+  encoding: "utf8",
+  exploration: null,
+  ...more,
+});
+
+/** Every file below a folder. */
+export const filesBelow = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+
+export const isOnDisk = (folder: string, word: string | Buffer): boolean =>
+  filesBelow(folder).some((path) => readFileSync(path).includes(word));
+
+/** Forgets in the rows, and is interrupted before anything else. */
+export function forgetRowsAlone(path: string, plan: ForgetPlan): void {
+  const db = connect(path, false);
+  const runner = createRunner(db);
+  runner.atomically("BEGIN IMMEDIATE", beyond.forget({ now: systemNow, hex16: () => "0".repeat(16) }, null, plan));
+  runner.forgetStatements();
+  db.close();
+}
+
+export const at = (text: string): Timestamp => text as Timestamp;
+
+/** Hands over everything the host has written; what is stored already stays. */
+export const deliver = async (store: Store, conversation: Conversation, host: ScriptedHost): Promise<Appended> =>
+  await store.append(conversation.id, host.entries.map(toAppendable));
+
+/** The host's user says these words, one message each; all that the host has written is then handed over. */
+export async function say(
+  store: Store,
+  conversation: Conversation,
+  host: ScriptedHost,
+  ...words: readonly string[]
+): Promise<Appended> {
+  for (const word of words) host.says(user(word));
+  return await deliver(store, conversation, host);
+}
+
+/** One field of each. */
+export const each = <T, Name extends keyof T>(items: readonly T[], name: Name): readonly T[Name][] =>
+  items.map((item) => item[name]);
+
+export const numbered = (length: number, word: (index: number) => string): readonly string[] =>
+  Array.from({ length }, (_, index) => word(index));
+
+/** One token long, so that it shortens whatever it replaces. */
+export const summary = (text: string, more: Partial<NewSummary> = {}): NewSummary => ({
+  text,
+  tokens: 1,
+  level: "normal",
+  model: null,
+  previousContext: null,
+  fileIds: [],
+  ...more,
+});
+
+/** Folds the items from one place of the context to another, both included, and tells the summary. */
+export async function foldPlaces(
+  store: Store,
+  conversation: ConversationId,
+  [from, to]: readonly [number, number],
+  text: string,
+): Promise<SummaryId> {
+  const run = (await store.context(conversation)).slice(from, to + 1);
+  const outcome = await store.fold(conversation, run, summary(text));
+  assert.ok(outcome.kind === "written", "the fold is written");
+  return outcome.summary;
+}
+
+export async function dissolveAt(store: Store, conversation: ConversationId, id: SummaryId): Promise<void> {
+  const item = await itemOf(store, conversation, id);
+  const outcome = await store.dissolve({ conversation, summary: id, ordinal: item.ordinal });
+  assert.equal(outcome.kind, "written");
+}
+
+export async function itemOf(store: Store, conversation: ConversationId, id: ContextItem["id"]): Promise<ContextItem> {
+  const item = (await store.context(conversation)).find((each) => each.id === id);
+  assert.ok(item !== undefined, `${id} is in the context`);
+  return item;
+}
+
+/** The context by texts: what it says, oldest first. */
+export async function shownTexts(store: Store, conversation: ConversationId): Promise<readonly string[]> {
+  const context = await store.context(conversation);
+  return await Promise.all(
+    context.map(async (item) =>
+      item.kind === "message"
+        ? ((await store.messages({ ids: [item.id] }))[0]?.text ?? "?")
+        : ((await store.summaries({ ids: [item.id] }))[0]?.text ?? "?"),
+    ),
+  );
+}
+
+export const leafCall = (conversation: ConversationId | null, more: Partial<NewCall> = {}): NewCall => ({
+  conversation,
+  purpose: "leaf",
+  provider: "scripted",
+  model: "one",
+  ...more,
+});
+
+const ever = at("0000-01-01T00:00:00.000Z");
+export const unbounded: CallBounds = { callsMax: 1_000_000, windowSince: ever, breakerSince: null };
+
+export const compaction = (conversation: ConversationId, more: Partial<CompactionRecord> = {}): CompactionRecord => ({
+  conversation,
+  at: at("2026-02-17T08:00:00.000Z"),
+  mode: "sweep",
+  outcome: "settled",
+  message: "nothing left to fold after 3 passes",
+  passes: 3,
+  tokensBefore: 900,
+  tokensAfter: 300,
+  durationMs: 12,
+  ...more,
+});
+
+export const refuses = async (code: ErrorCode, work: () => Promise<unknown>): Promise<void> => {
+  await assert.rejects(work, (error) => {
+    assert.ok(error instanceof LcmError, `expected an LcmError, got ${String(error)}`);
+    assert.equal(error.code, code, error.message);
+    return true;
+  });
+};
+
+export const nowhere = 987_654 as ConversationId;

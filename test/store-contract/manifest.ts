@@ -1,0 +1,150 @@
+/** What lies below a summary, and what reading it would take. */
+
+import assert from "node:assert/strict";
+import { describe } from "node:test";
+import type { ConversationId, SummaryId } from "../../src/core/model/types.ts";
+import type { Manifest, Store } from "../../src/core/model/store.ts";
+import { connect } from "../../src/store/sqlite/store.ts";
+import { createHost } from "../support/scripted-host.ts";
+import { foldPlaces, further, itOn, numbered, onTalk, refuses, say } from "./ground.ts";
+import type { StoreUnderTest } from "./ground.ts";
+
+/** Leaves are folded last first, so that the order of making is not the order of what was said. */
+const grown = further(onTalk, async ({ store, talk, host }) => {
+  await say(store, talk, host, ...numbered(8, (index) => `message ${index} ${"word ".repeat(index * 10)}`));
+  for (const [name, from] of [
+    ["d", 6],
+    ["c", 4],
+    ["b", 2],
+    ["a", 0],
+  ] as const)
+    await foldPlaces(store, talk.id, [from, from + 1], name);
+  await foldPlaces(store, talk.id, [2, 3], "second");
+  await foldPlaces(store, talk.id, [0, 1], "first");
+  /** Of depth 2, over "first" and "second", over leaves "a" to "d", each of two messages. */
+  return { root: await foldPlaces(store, talk.id, [0, 1], "root") };
+});
+
+const told = ({ rows }: Manifest) =>
+  rows.map(({ opening, level, depth, messages }) => [opening, level, depth, messages?.count ?? null]);
+
+const idOf = async (store: Store, conversation: ConversationId, text: string): Promise<SummaryId> =>
+  (await store.summaries({ conversation })).find((summary) => summary.text === text)?.id ?? assert.fail(text);
+
+export function testManifest(subject: StoreUnderTest): void {
+  const it = itOn(subject, grown);
+
+  describe("the manifest of a summary", () => {
+    it("tells everything below, each before what it was made from, in the order of what was said", async (scene) => {
+      const { store, root } = scene;
+      assert.deepEqual(told(await store.manifest(root, 6)), [
+        ["first", 1, 1, 4],
+        ["a", 2, 0, 2],
+        ["b", 2, 0, 2],
+        ["second", 1, 1, 4],
+        ["c", 2, 0, 2],
+        ["d", 2, 0, 2],
+      ]);
+    });
+
+    it("tells what reading would take, and what each is", async ({ store, id, root }) => {
+      const { rows, messages, isBounded } = await store.manifest(root, 6);
+      const tokens = (await store.messages({ conversation: id })).map((message) => message.tokens);
+      const taken = (from: number, to: number) => ({
+        count: to - from,
+        tokens: tokens.slice(from, to).reduce((sum, each) => sum + each, 0),
+      });
+      assert.deepEqual(
+        rows.map((row) => row.messages),
+        [taken(0, 4), taken(0, 2), taken(2, 4), taken(4, 8), taken(4, 6), taken(6, 8)],
+      );
+      assert.deepEqual([messages, isBounded], [taken(0, 8), false]);
+      const stored = await store.summaries({ ids: rows.map((row) => row.id) });
+      assert.deepEqual(
+        rows.map((row) => [row.tokens, row.earliestAt, row.latestAt]),
+        stored.map((summary) => [summary.tokens, summary.earliestAt, summary.latestAt]),
+      );
+    });
+
+    it("of a leaf has no rows, and counts its messages", async ({ store, id }) => {
+      const { rows, messages, isBounded } = await store.manifest(await idOf(store, id, "c"), 10);
+      assert.deepEqual([rows, messages?.count, isBounded], [[], 2, false]);
+    });
+
+    it("ends at its bound, and gives no amount for what was not wholly looked at", async ({ store, root }) => {
+      const bounded = async (most: number) => {
+        const { isBounded, messages, ...rest } = await store.manifest(root, most);
+        assert.deepEqual([isBounded, messages], [true, null], `at most ${most}`);
+        return told({ ...rest, isBounded, messages });
+      };
+      assert.deepEqual(await bounded(0), []);
+      assert.deepEqual(await bounded(1), [["first", 1, 1, null]]);
+      assert.deepEqual(await bounded(2), [
+        ["first", 1, 1, null],
+        ["second", 1, 1, null],
+      ]);
+      assert.deepEqual(await bounded(3), [
+        ["first", 1, 1, null],
+        ["a", 2, 0, 2],
+        ["second", 1, 1, null],
+      ]);
+      assert.deepEqual(await bounded(5), [
+        ["first", 1, 1, 4],
+        ["a", 2, 0, 2],
+        ["b", 2, 0, 2],
+        ["second", 1, 1, null],
+        ["c", 2, 0, 2],
+      ]);
+    });
+
+    it("shows how each begins in one line, however long it is", async ({ store }) => {
+      const talk = await store.open({ sessionId: "long" });
+      await say(store, talk, createHost("l"), ...numbered(4, (index) => `message ${index} ${"word ".repeat(20)}`));
+      await foldPlaces(store, talk.id, [0, 1], `\n\nDecided:\n- the port\tis 8080\n${"and so on ".repeat(500)}`);
+      await foldPlaces(store, talk.id, [1, 2], "東京".repeat(300));
+      const { rows } = await store.manifest(await foldPlaces(store, talk.id, [0, 1], "root"), 9);
+      const [first = "", second = ""] = rows.map((row) => row.opening);
+      assert.match(first, /^Decided: - the port is 8080 and so on .*…$/);
+      assert.match(second, /^(?:東京)+東?…$/);
+      for (const opening of [first, second]) assert.ok(opening.length > 70 && opening.length <= 100, opening);
+    });
+
+    it("of a damaged graph ends too, and tells each once", async ({ store, id, path, root }) => {
+      const [first, second] = [await idOf(store, id, "first"), await idOf(store, id, "second")];
+      const db = connect(path, false);
+      const link = db.prepare("INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal) VALUES (?, ?, 9)");
+      link.run(second, root);
+      link.run(second, first);
+      db.close();
+      assert.deepEqual((await store.manifest(root, 100)).rows.length, 6);
+    });
+
+    it("guarantee 25: of a damaged graph tells nothing of another conversation, not even an amount", async (scene) => {
+      const { store, id, path, root } = scene;
+      const other = await store.open({ sessionId: "other" });
+      await say(store, other, createHost("o"), ...numbered(4, (index) => `secret ${index} ${"word ".repeat(20)}`));
+      const [said] = await store.messages({ conversation: other.id });
+      const foreign = await foldPlaces(store, other.id, [0, 1], "foreign leaf");
+      const [sound, leaf] = [await store.manifest(root, 100), await idOf(store, id, "d")];
+      const db = connect(path, false);
+      db.prepare("UPDATE summary_parents SET parent_summary_id = ? WHERE parent_summary_id = ?").run(foreign, leaf);
+      db.prepare("INSERT INTO summary_messages (summary_id, message_id, ordinal) VALUES (?, ?, 9)").run(
+        await idOf(store, id, "a"),
+        said?.id ?? assert.fail(),
+      );
+      db.close();
+      assert.deepEqual(told(await store.manifest(root, 100)), [
+        ...told(sound).slice(0, 3),
+        ["second", 1, 1, 2],
+        ["c", 2, 0, 2],
+      ]);
+      const { rows, messages, isBounded } = await store.manifest(root, 5);
+      assert.deepEqual([rows.length, messages?.count, isBounded], [5, 6, false]);
+      assert.deepEqual(rows[1]?.messages, sound.rows[1]?.messages);
+    });
+
+    it("of a summary that does not exist is not found", async ({ store }) => {
+      await refuses("not_found", () => store.manifest("sum_0000000000000000", 10));
+    });
+  });
+}

@@ -1,0 +1,171 @@
+/** Finding what was stored, at once and ever after, for the right reader. How well it ranks is tested elsewhere. */
+
+import assert from "node:assert/strict";
+import { describe } from "node:test";
+import type { ConversationId } from "../../src/core/model/types.ts";
+import type { SearchRequest, Store } from "../../src/core/model/store.ts";
+import { createHost, user } from "../support/scripted-host.ts";
+import { ask, at, deliver, foldPlaces, further, itOn, newFile, numbered, onTalk, refuses, say } from "./ground.ts";
+import type { StoreUnderTest } from "./ground.ts";
+
+const snippets = async (store: Store, request: SearchRequest): Promise<readonly string[]> =>
+  (await store.search(request)).hits.map(({ snippet }) => snippet).toSorted();
+
+/** One with nothing in it, and two more; in each of these a message of every second from :00 to :04, the first two folded. */
+const told = further(onTalk, async ({ store }) => {
+  const ids: number[] = [];
+  for (const name of ["north", "south"]) {
+    const talk = await store.open({ sessionId: name, sessionKey: `agent:main:${name}` });
+    await say(store, talk, createHost(name), ...numbered(5, (index) => `${name} pangolin ${index}`));
+    await foldPlaces(store, talk.id, [0, 1], `${name} pangolin summary`);
+    ids.push(talk.id);
+  }
+  return { ids };
+});
+
+export function testSearch(subject: StoreUnderTest): void {
+  const it = itOn(subject, told);
+
+  describe("guarantee 22, store part: search covers all rows and says what it left out", () => {
+    it("rows are found before they are indexed, half-way through, and after", async ({ store }) => {
+      const all = await snippets(store, ask("pangolin"));
+      assert.equal(all.length, 12);
+      for (let left = 12; left > 0; left = await store.index(3))
+        assert.deepEqual(await snippets(store, ask("pangolin")), all, `${left} left`);
+      assert.deepEqual(await snippets(store, ask("pangolin")), all);
+      assert.deepEqual(await snippets(store, ask("pango.in", { mode: "regex" })), all);
+      assert.deepEqual((await store.search(ask("pangolin"))).caveats, []);
+    });
+
+    it("what is of an old and narrow time is found behind thousands of later matches", async (scene) => {
+      const { store, talk, host } = scene;
+      await say(store, talk, host, ...numbered(2_500, (index) => `aardwolf ${index}`));
+      while ((await store.index(1_000)) > 0);
+      const [, second] = await store.messages({ conversation: talk.id, limit: 2 });
+      const before = second?.at ?? assert.fail();
+      for (const sort of ["recency", "relevance", "hybrid"] as const) {
+        const { hits, caveats } = await store.search(ask("aardwolf", { sort, before }));
+        assert.deepEqual([hits.map(({ snippet }) => snippet), caveats], [["aardwolf 0"], []], sort);
+      }
+    });
+
+    it("large texts that lie in files are said not to be searched, where they belong to what is searched", async (scene) => {
+      const { store, ids } = scene;
+      const [north, south] = ids.map((id) => id as ConversationId);
+      assert.ok(north !== undefined && south !== undefined);
+      const message = { key: "old", at: at("2019-05-06T07:08:09.010Z") };
+      await store.saveFile(newFile(north, "a text with an aardvark in it", { message }));
+      for (const mode of ["full_text", "regex"] as const) {
+        const request = ask("aardvark", { mode });
+        assert.deepEqual((await store.search(request)).caveats, [{ kind: "files", files: 1 }]);
+        assert.deepEqual((await store.search({ ...request, conversations: [south] })).caveats, []);
+        assert.deepEqual((await store.search({ ...request, scope: "summaries" })).caveats, []);
+        assert.deepEqual((await store.search({ ...request, before: message.at })).caveats, []);
+        assert.deepEqual((await store.search({ ...request, since: message.at })).caveats.length, 1);
+      }
+      await store.setHidden(north, true);
+      assert.deepEqual((await store.search(ask("aardvark"))).caveats, []);
+    });
+
+    it("what a recall tool answered comes behind all else, and is found", async ({ store, ids }) => {
+      const talk = await store.conversation(ids[0] as ConversationId);
+      assert.ok(talk !== null);
+      const host = createHost("later");
+      for (let index = 0; index < 5; index++)
+        host.says({
+          role: "toolResult",
+          toolName: "lcm_grep",
+          toolCallId: `c${index}`,
+          content: "pangolin, a pangolin",
+        });
+      await deliver(store, talk, host);
+      for (const more of [{ mode: "regex" }, { sort: "hybrid" }, { sort: "relevance" }] as const) {
+        const { hits } = await store.search(ask("pangolin", { ...more, scope: "messages" }));
+        const recalled = hits.map((hit) => hit.kind === "message" && hit.role === "tool");
+        assert.deepEqual([recalled.indexOf(true), recalled.length], [10, 15], JSON.stringify(more));
+        const few = await store.search(ask("pangolin", { ...more, scope: "messages", limit: 4 }));
+        assert.ok(few.hits.every((hit) => hit.kind === "message" && hit.role === "user"));
+      }
+    });
+
+    it("more matches than were asked for are said to be more", async ({ store }) => {
+      for (const mode of ["full_text", "regex"] as const) {
+        const { hits, caveats } = await store.search(ask("pangolin", { mode, limit: 5 }));
+        assert.equal(hits.length, 5);
+        assert.deepEqual(caveats, [{ kind: "limit", limit: 5 }], mode);
+      }
+    });
+
+    it("what is no pattern, and a limit out of bounds, get the reason and no result", async ({ store }) => {
+      await refuses("invalid", () => store.search(ask("(unclosed", { mode: "regex" })));
+      await refuses("invalid", () => store.search(ask("...", { mode: "full_text" })));
+      for (const limit of [0, 201, 1.5]) await refuses("invalid", () => store.search(ask("pangolin", { limit })));
+      await refuses("unavailable", () => store.search(ask("pangolin"), { signal: AbortSignal.abort() }));
+      assert.equal((await store.search(ask("pangolin"))).hits.length, 12);
+    });
+
+    it("no match is no hit and no caveat", async ({ store }) => {
+      for (const mode of ["full_text", "regex"] as const)
+        assert.deepEqual(await store.search(ask("wombat", { mode })), { hits: [], caveats: [] });
+    });
+  });
+
+  describe("searching", () => {
+    it("in one conversation, in messages or summaries alone, and not in hidden ones", async ({ store, ids }) => {
+      const [north] = (await store.conversations({ sessionId: "north" })).map(({ id }) => id);
+      assert.ok(north !== undefined && north === ids[0]);
+      for (const mode of ["full_text", "regex"] as const) {
+        assert.equal(
+          (await snippets(store, ask("pangolin", { mode, conversations: [north] }))).filter((text) =>
+            text.startsWith("north"),
+          ).length,
+          6,
+        );
+        assert.equal((await snippets(store, ask("pangolin", { mode, conversations: [north] }))).length, 6);
+        assert.equal((await snippets(store, ask("pangolin", { mode, scope: "messages" }))).length, 10);
+        assert.deepEqual(await snippets(store, ask("pangolin", { mode, scope: "summaries" })), [
+          "north pangolin summary",
+          "south pangolin summary",
+        ]);
+      }
+      await store.setHidden(north, true);
+      for (const mode of ["full_text", "regex"] as const) {
+        const shown = await snippets(store, ask("pangolin", { mode }));
+        assert.ok(shown.length === 6 && shown.every((text) => text.startsWith("south")));
+      }
+    });
+
+    it("since is inclusive, before is exclusive, and a summary matches by overlap", async ({ store }) => {
+      const since = at("2026-02-17T07:37:01.000Z");
+      const before = at("2026-02-17T07:37:03.000Z");
+      for (const mode of ["full_text", "regex"] as const) {
+        assert.deepEqual(await snippets(store, ask("north", { mode, since, before })), [
+          "north pangolin 1",
+          "north pangolin 2",
+          "north pangolin summary",
+        ]);
+        assert.deepEqual(await snippets(store, ask("north", { mode, since: before })), [
+          "north pangolin 3",
+          "north pangolin 4",
+        ]);
+      }
+    });
+
+    it("a hit tells what it is and where", async ({ store, ids }) => {
+      const [hit] = (await store.search(ask("south", { scope: "messages", limit: 1 }))).hits;
+      assert.ok(hit?.kind === "message");
+      assert.deepEqual([hit.conversation, hit.role, hit.seq, hit.at], [ids[1], "user", 5, "2026-02-17T07:37:04.000Z"]);
+      const [above] = (await store.search(ask("south", { scope: "summaries" }))).hits;
+      assert.ok(above?.kind === "summary");
+      assert.equal(above.depth, 0);
+    });
+
+    it("messages on a branch that was left are found", async ({ store, talk, host }) => {
+      host.says(user("the root"));
+      host.says(user("numbat was said here"));
+      host.goesBackTo("h-1");
+      await say(store, talk, host, "and not here");
+      assert.equal((await store.search(ask("numbat"))).hits.length, 1);
+    });
+  });
+}

@@ -1,0 +1,59 @@
+/**
+ * What every store must do, as one suite in the words of the port: a new backend adds its opening here and nothing
+ * else. After every write of every test the whole database is inspected and holds no fewer rows than before.
+ */
+
+import { describe } from "node:test";
+import { testAppend } from "./append.ts";
+import { testArchive } from "./archive.ts";
+import { testBranches } from "./branches.ts";
+import { testContent } from "./content.ts";
+import { testConversations } from "./conversations.ts";
+import { testDrafts } from "./drafts.ts";
+import { testFold } from "./fold.ts";
+import { testForget } from "./forget.ts";
+import type { StoreUnderTest } from "./ground.ts";
+import { testKeeping } from "./keeping.ts";
+import { testLedger } from "./ledger.ts";
+import { testManifest } from "./manifest.ts";
+import { testMend } from "./mend.ts";
+import { testMoved } from "./moved.ts";
+import { testOnce } from "./once.ts";
+import { testRemove } from "./remove.ts";
+import { testSearch } from "./search.ts";
+import { testFileSearch } from "./search-files.ts";
+import { testSpending } from "./spending.ts";
+import { testTransplant } from "./transplant.ts";
+import { testUndo } from "./undo.ts";
+import { testUndoForgotten } from "./undo-forgotten.ts";
+import { testUndoLives } from "./undo-lives.ts";
+import { testUndoObstacles } from "./undo-obstacles.ts";
+
+export function testStore(name: string, open: StoreUnderTest["open"], more: Omit<StoreUnderTest, "open">): void {
+  const subject: StoreUnderTest = { open, ...more };
+  describe(name, () => {
+    testConversations(subject);
+    testAppend(subject);
+    testBranches(subject);
+    testContent(subject);
+    testFold(subject);
+    testManifest(subject);
+    testOnce(subject);
+    testTransplant(subject);
+    testUndo(subject);
+    testUndoObstacles(subject);
+    testUndoForgotten(subject);
+    testUndoLives(subject);
+    testForget(subject);
+    testDrafts(subject);
+    testMend(subject);
+    testMoved(subject);
+    testLedger(subject);
+    testSpending(subject);
+    testSearch(subject);
+    testFileSearch(subject);
+    testKeeping(subject);
+    testArchive(subject);
+    testRemove(subject);
+  });
+}

@@ -1,0 +1,191 @@
+/** What the tests of undo stand on: two conversations with summaries, and each change as one call that tells its number. */
+
+import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { dissolve as dissolveAsPlanned, planDissolve, readForDissolve } from "../../src/core/maintenance/dissolve.ts";
+import { planUndo } from "../../src/core/maintenance/history.ts";
+import type { FindingCode } from "../../src/core/maintenance/inspect.ts";
+import type { Conversation, ConversationId, MessageId, SummaryId } from "../../src/core/model/types.ts";
+import type { ForgetPlan, Obstacle, PartOf, Store } from "../../src/core/model/store.ts";
+import { assertSameRows, dumpOfContent } from "../support/dump.ts";
+import { checkSound } from "../support/lossless.ts";
+import { makeScratch } from "../support/scratch.ts";
+import { createHost } from "../support/scripted-host.ts";
+import type { ScriptedHost } from "../support/scripted-host.ts";
+import { ask, foldPlaces, itemOf, numbered, say, summary } from "./ground.ts";
+import type { StoreUnderTest } from "./ground.ts";
+
+export interface Scene {
+  readonly store: Store;
+  readonly path: string;
+  /** m0 to m15; m0 to m11 under leaves of two, and two condensed ones over the first four of them. */
+  readonly talk: Conversation;
+  readonly host: ScriptedHost;
+  readonly leaves: readonly SummaryId[];
+  readonly condensed: readonly SummaryId[];
+  /** Three messages of their own. */
+  readonly other: Conversation;
+  readonly guest: ScriptedHost;
+}
+
+const wordOf = (n: number): string => `m${n}`;
+
+export const onScene =
+  (subject: StoreUnderTest, test: (scene: Scene) => Promise<void>, expected: readonly FindingCode[] = []) =>
+  async (): Promise<void> => {
+    const folder = makeScratch("undo");
+    const path = join(folder, "lcm.db");
+    const store = await subject.open(path);
+    try {
+      const talk = await store.open({ sessionId: "talk" });
+      const host = createHost("h");
+      await say(store, talk, host, ...numbered(16, (n) => `${wordOf(n)} is what was said at some length`));
+      const leaves: SummaryId[] = [];
+      for (let n = 0; n < 6; n++) leaves.push(await foldPlaces(store, talk.id, [n, n + 1], `leaf number ${n}`));
+      const condensed = [
+        await foldPlaces(store, talk.id, [0, 1], "condensed first"),
+        await foldPlaces(store, talk.id, [1, 2], "condensed second"),
+      ];
+      const other = await store.open({ sessionId: "other" });
+      const guest = createHost("g");
+      await say(store, other, guest, "g0", "g1", "g2");
+      while ((await store.index(100)) > 0);
+      await test({ store, path, talk, host, leaves, condensed, other, guest });
+      await sound(store, expected);
+    } finally {
+      await store.close();
+      await rm(folder, { recursive: true, force: true });
+    }
+  };
+
+/** New texts are of any length here: that one is longer than what it stands for is none of undo's doing. */
+export const sound = async (store: Store, expected: readonly FindingCode[] = []): Promise<void> =>
+  await checkSound(store, [null], ["summary_too_long", ...expected]);
+
+export const of = <T>(items: readonly T[], place: number): T => items[place] ?? assert.fail(`nothing at ${place}`);
+
+/** New text for a summary; the change that it is. */
+export async function rewrite(store: Store, id: SummaryId, text: string, partOf?: PartOf): Promise<number> {
+  const [{ revision } = assert.fail(`no ${id}`)] = await store.summaries({ ids: [id] });
+  const outcome = await store.rewrite(
+    { summary: id, revision },
+    summary(text, { tokens: 2, model: "scripted/two", fileIds: ["file_0123456789abcdef"] }),
+    partOf,
+  );
+  return outcome.kind === "written" ? outcome.change : assert.fail(outcome.reason);
+}
+
+export async function dissolve(
+  store: Store,
+  conversation: ConversationId,
+  id: SummaryId,
+  purge = false,
+): Promise<number> {
+  const { ordinal } = await itemOf(store, conversation, id);
+  const outcome = await store.dissolve({ conversation, summary: id, ordinal, purge });
+  return outcome.kind === "written" ? outcome.change : assert.fail(outcome.reason);
+}
+
+export async function transplant(store: Store, source: ConversationId, target: ConversationId): Promise<number> {
+  const outcome = await store.transplant({ source, target });
+  return outcome.kind === "written" ? outcome.change : assert.fail(outcome.kind);
+}
+
+/** Takes a change back, and tells the change that this is. */
+export async function takeBack(store: Store, change: number, only?: SummaryId): Promise<number> {
+  const planned = await store.planUndo(change, only);
+  assert.deepEqual(planned.obstacles, []);
+  const outcome = await store.undo(change, only);
+  assert.ok(outcome.kind === "undone", JSON.stringify(outcome));
+  assert.equal(outcome.entries, planned.entries.length);
+  return outcome.change;
+}
+
+/** What stands in the way: the plan says it, taking back says the same, and nothing happens. */
+export async function blockedBy(
+  { store, path }: Scene,
+  change: number,
+  only?: SummaryId,
+): Promise<readonly Obstacle[]> {
+  const before = dumpOfContent(path);
+  const { obstacles } = await store.planUndo(change, only);
+  assert.ok(obstacles.length > 0, "something stands in the way");
+  assert.deepEqual(await store.undo(change, only), { kind: "blocked", obstacles });
+  assertSameRows(dumpOfContent(path), before);
+  return obstacles;
+}
+
+type Asked = Parameters<typeof blockedBy>;
+
+/** What that is about, and which change to take back first. */
+export const blockers = async (...asked: Asked) =>
+  (await blockedBy(...asked)).map(({ subject, change }) => [subject, change]);
+
+export async function onlyBlocker(...asked: Asked): Promise<Obstacle> {
+  const [obstacle = assert.fail(), ...others] = await blockedBy(...asked);
+  assert.deepEqual(others, []);
+  return obstacle;
+}
+
+/** Of one that is not in the context any more. */
+export async function purge(store: Store, conversation: ConversationId, summary: SummaryId): Promise<number> {
+  const outcome = await store.dissolve({ conversation, summary, ordinal: null, purge: true });
+  return outcome.kind === "written" ? outcome.change : assert.fail(outcome.reason);
+}
+
+export async function forget(
+  store: Store,
+  target: ForgetPlan["target"],
+  within: ConversationId | null = null,
+): Promise<void> {
+  const outcome = await store.forget(within, await store.planForget(within, target));
+  assert.equal(outcome.kind, "written");
+}
+
+/** The first of the messages that a leaf was made from. */
+export async function messageUnder(store: Store, leaf: SummaryId): Promise<MessageId> {
+  const { messages } = (await store.sources([leaf])).get(leaf) ?? assert.fail(`no ${leaf}`);
+  return of(messages, 0);
+}
+
+/** Does what a remedy says, which is a command. */
+async function follow(store: Store, remedy: string): Promise<void> {
+  const [, undone, only] = /^lcm undo (\d+)(?: --summary (sum_\w+))?$/.exec(remedy) ?? [];
+  if (undone !== undefined) {
+    await takeBack(store, Number(undone), only as SummaryId | undefined);
+    return;
+  }
+  const [, id, summaryId, purging] = /^lcm dissolve (\d+) --summary (sum_\w+)( --purge)?$/.exec(remedy) ?? [];
+  assert.ok(summaryId !== undefined, `a command: ${remedy}`);
+  const request = {
+    conversation: Number(id) as ConversationId,
+    summary: summaryId as SummaryId,
+    purge: purging !== undefined,
+  };
+  await dissolveAsPlanned(store, planDissolve(request, await readForDissolve(store, request)));
+}
+
+/** Follows every remedy that is told until the way is free, and takes the change back. The remedies, in their order. */
+export async function followed(store: Store, change: number): Promise<readonly string[]> {
+  const remedies: string[] = [];
+  for (;;) {
+    assert.ok(remedies.length < 10, `they lead nowhere: ${remedies.join(", ")}`);
+    const [obstacle] = (await planUndo(store, change)).obstacles;
+    if (obstacle === undefined) break;
+    const { remedy, message } = obstacle;
+    assert.ok(remedy !== null, `there is a way: ${message}`);
+    await follow(store, remedy);
+    remedies.push(remedy);
+  }
+  await takeBack(store, change);
+  return remedies;
+}
+
+/** Which summaries are found by a word, and which messages. */
+export async function found(store: Store, pattern: string): Promise<readonly string[]> {
+  return (await store.search(ask(pattern, { limit: 200 }))).hits.map(({ id }) => String(id)).toSorted();
+}
+
+/** Times are told to the millisecond: what follows is later than what came before. */
+export const tick = async (): Promise<void> => await new Promise((resolve) => setTimeout(resolve, 2));

@@ -1,0 +1,29 @@
+/** The database of `lcm demo`, the same to the byte of every row each time it is made: what pages and screens show is on it. */
+
+import { demoSession, readDemoTranscript } from "../../src/cli/demo/five-weeks.ts";
+import { createLcm } from "../../src/core/lcm.ts";
+import type { Timestamp } from "../../src/core/model/types.ts";
+import { msToTimestamp, timestampToMs } from "../../src/core/base/text.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+
+/** As `lcm demo` makes it, at a path where there is nothing yet. Answers the time just after its last message. */
+export async function makeDemoDatabase(path: string): Promise<Timestamp> {
+  let [ids, seconds] = [0, 0];
+  const transcript = readDemoTranscript();
+  const last = timestampToMs(String(transcript.at(-1)?.["timestamp"]) as Timestamp);
+  const now = (): Timestamp => msToTimestamp(last + 1_000 * ++seconds);
+  const hex16 = (): string => Math.imul(++ids, 0x9e3779b1).toString(16).replace("-", "").padStart(16, "5b1c07e94d");
+  const lcm = createLcm({ store: await openSqlite({ path, housekeeping: false, now, hex16 }), clock: { now } });
+  try {
+    const lines = async function* () {
+      for (const [index, value] of transcript.entries()) yield { position: index + 1, value };
+    };
+    await lcm.import(lines(), { fallbackSessionId: demoSession });
+    const { id } = await lcm.find(demoSession);
+    await lcm.compact({ conversation: id, mode: "sweep" });
+    while ((await lcm.store.index(1_000)) > 0);
+    return msToTimestamp(last + 4 * 60_000);
+  } finally {
+    await lcm.close();
+  }
+}

@@ -1,0 +1,21 @@
+/** A process that dies in the middle of its work, for tests: the real store, which at some point answers no more. */
+
+import type { Store } from "../../src/core/model/store.ts";
+
+/** Dies at its nth call, before it or just after it. */
+export function dyingStore(store: Store, call: number, when: "before" | "after"): Store {
+  let calls = 0;
+  return new Proxy(store, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== "function" || name === "close") return method;
+      return async (...args: unknown[]): Promise<unknown> => {
+        const mine = ++calls;
+        if (mine > call || (mine === call && when === "before")) throw new Error("the process is gone");
+        const result: unknown = await Reflect.apply(method, target, args);
+        if (mine === call) throw new Error("the process is gone");
+        return result;
+      };
+    },
+  });
+}

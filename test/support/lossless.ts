@@ -1,0 +1,138 @@
+/**
+ * The one invariant, held against the host's own list. A store that loses, doubles or bends a message agrees with
+ * itself; only what the host remembers having sent can tell.
+ */
+
+import assert from "node:assert/strict";
+import { flatten } from "../../src/core/model/summary-graph.ts";
+import { inspect } from "../../src/core/maintenance/inspect.ts";
+import type { FindingCode } from "../../src/core/maintenance/inspect.ts";
+import { restoreMessage } from "../../src/core/ingest/large-content.ts";
+import type { ConversationId, JsonObject, Message } from "../../src/core/model/types.ts";
+import type { Store } from "../../src/core/model/store.ts";
+import { activeBranch } from "./scripted-host.ts";
+import type { HostEntry, SentMessage } from "./scripted-host.ts";
+
+export interface HostList {
+  readonly conversation: ConversationId;
+  /** Everything the host has handed over, in order, on all branches. */
+  readonly entries: readonly HostEntry[];
+  /** Messages deep-copied in from elsewhere: they come first in the context, under keys of their own. */
+  readonly inherited?: readonly JsonObject[];
+}
+
+export interface LosslessOptions {
+  /** The whole database is inspected, not only the conversations of the lists. */
+  readonly wholeFile?: boolean;
+  /** What inspecting may find, because the test brought it about. */
+  readonly expected?: readonly FindingCode[];
+}
+
+/**
+ * Flattening the context yields every message of the active branch, each once, in order, each deep-equal to what came;
+ * messages and lines of all branches are stored once; and `inspect` finds nothing to look at.
+ */
+export async function checkLossless(
+  store: Store,
+  lists: readonly HostList[],
+  { wholeFile = true, expected = [] }: LosslessOptions = {},
+): Promise<void> {
+  for (const list of lists) {
+    await checkContext(store, list, await flattened(store, list.conversation));
+    await checkStored(store, list, await store.messages({ conversation: list.conversation }));
+    await checkOtherLines(store, list);
+  }
+  await checkSound(store, wholeFile ? [null] : lists.map(({ conversation }) => conversation), expected);
+}
+
+/** The messages that the context stands for, oldest first. */
+export async function flattened(store: Store, conversation: ConversationId): Promise<readonly Message[]> {
+  const context = await store.context(conversation);
+  const roots = context.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
+  const sources = await store.sources(await store.closure(roots));
+  const { messages, cyclic } = flatten(context, (id) => sources.get(id));
+  assert.deepEqual(cyclic, [], `conversation ${conversation}: a summary is among its own sources`);
+  const read = await store.messages({ ids: messages });
+  assert.equal(
+    read.length,
+    messages.length,
+    `conversation ${conversation}: the context reaches messages that do not exist`,
+  );
+  return read;
+}
+
+async function checkContext(
+  store: Store,
+  { conversation, entries, inherited = [] }: HostList,
+  reached: readonly Message[],
+): Promise<void> {
+  const where = `conversation ${conversation}`;
+  // What a host says itself in the assistant's name is kept as a note.
+  const active = activeBranch(entries).filter(({ raw }) => raw["provider"] !== "openclaw");
+  const own = reached.slice(inherited.length);
+  const ids = new Set(reached.map(({ id }) => id));
+  assert.equal(ids.size, reached.length, `${where}: the context reaches a message twice`);
+  assert.deepEqual(
+    own.map(({ key }) => key),
+    active.map(({ key }) => key),
+    `${where}: the context does not stand for the messages the host sent, in their order`,
+  );
+  for (const [place, message] of reached.slice(0, inherited.length).entries()) {
+    assert.deepEqual(
+      await restoreMessage(store, message),
+      inherited[place],
+      `${where}: the copy at place ${place} differs from its original`,
+    );
+  }
+}
+
+async function checkStored(
+  store: Store,
+  { conversation, entries, inherited = [] }: HostList,
+  stored: readonly Message[],
+): Promise<void> {
+  const sent = entries.filter((entry) => entry.kind === "message");
+  const byKey = new Map<string, SentMessage>(sent.map((entry) => [entry.key, entry]));
+  const own = stored.filter(({ key }) => !key.startsWith("copy:"));
+  assert.deepEqual(
+    own.map(({ key }) => key),
+    sent.map(({ key }) => key),
+    `conversation ${conversation}: stored are not the messages the host sent, each once`,
+  );
+  assert.ok(stored.length - own.length >= inherited.length, `conversation ${conversation}: copies are missing`);
+  for (const message of own) {
+    const original = byKey.get(message.key);
+    assert.deepEqual(
+      await restoreMessage(store, message),
+      original?.raw,
+      `conversation ${conversation}: message ${message.key} does not read back`,
+    );
+    assert.equal(message.at, original?.at, `conversation ${conversation}: the time of ${message.key}`);
+  }
+}
+
+async function checkOtherLines(store: Store, { conversation, entries }: HostList): Promise<void> {
+  const stored = await store.entries(conversation, 0, Number.MAX_SAFE_INTEGER);
+  assert.deepEqual(
+    stored.map(({ key, type, raw }) => ({ key, type, raw: JSON.parse(raw) as unknown })),
+    entries.filter((entry) => entry.kind === "entry").map(({ key, type, raw }) => ({ key, type, raw })),
+    `conversation ${conversation}: stored are not the other lines of the transcript, each once`,
+  );
+}
+
+/** Nothing but information is found, or what a test has brought about itself. */
+export async function checkSound(
+  store: Store,
+  conversations: readonly (ConversationId | null)[] = [null],
+  expected: readonly FindingCode[] = [],
+): Promise<void> {
+  for (const conversation of conversations) {
+    const found = await inspect(store, conversation);
+    const bad = found.filter(({ severity, code }) => severity !== "info" && !expected.includes(code));
+    assert.deepEqual(
+      bad.map(({ code, message }) => `${code}: ${message}`),
+      [],
+      "inspect finds nothing",
+    );
+  }
+}

@@ -1,0 +1,38 @@
+/** What takes long to make is made once, and found by all tests that need it. */
+
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { assert } from "../../src/core/base/errors.ts";
+import { makeScratch } from "./scratch.ts";
+
+const patienceMs = 180_000;
+
+/**
+ * A folder of this name, and what is made in it. `npm test` names a place for what its processes share; the first that
+ * needs something makes it there, and others wait. Nobody may write to it afterwards.
+ */
+export async function makeShared(name: string, make: (folder: string) => Promise<void> | void): Promise<string> {
+  const folder = join(process.env["LCM_TEST_SHARED"] ?? makeScratch("shared"), name);
+  const drafts = `${folder}.draft`;
+  const end = performance.now() + patienceMs;
+  while (!existsSync(folder)) {
+    try {
+      mkdirSync(drafts);
+    } catch {
+      // Somebody else is making it.
+      assert(performance.now() < end, `${drafts} was never finished`);
+      await sleep(50);
+      continue;
+    }
+    if (existsSync(folder)) break; // Somebody else has just made it.
+    try {
+      await make(drafts);
+    } catch (error) {
+      rmSync(drafts, { recursive: true, force: true });
+      throw error;
+    }
+    renameSync(drafts, folder);
+  }
+  return folder;
+}
