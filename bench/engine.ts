@@ -3,13 +3,15 @@
 import { messageToStore } from "../src/core/messages/codec.ts";
 import { createLcm } from "../src/core/lcm.ts";
 import type { Lcm } from "../src/core/lcm.ts";
-import type { ConversationId, JsonObject, Summary, Timestamp } from "../src/core/model/types.ts";
+import type { ConversationId, Summary } from "../src/core/model/types.ts";
 import type { Appendable, Model, Store } from "../src/core/model/store.ts";
 import { resolveSettings } from "../src/core/model/settings.ts";
 import { openSqliteWorker } from "../src/store/sqlite/worker.ts";
 import { openSqlite } from "../src/store/sqlite/store.ts";
 import { corpusEntry, question } from "./corpus.ts";
 import { cpuMs, timed } from "./measure.ts";
+import type { JsonObject } from "../src/core/base/json.ts";
+import type { Timestamp } from "../src/core/base/time.ts";
 
 export interface PromptCost {
   readonly items: number;

@@ -10,10 +10,11 @@ import { DatabaseSync } from "node:sqlite";
 import type { SQLInputValue } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { messageToStore, textOfParts } from "../src/core/messages/codec.ts";
-import type { JsonObject, Timestamp } from "../src/core/model/types.ts";
 import { indexes, searchTables, tables } from "../src/store/sqlite/schema.ts";
 import { corpusEntry, question, searched } from "./corpus.ts";
 import { cpuMs, timed } from "./measure.ts";
+import type { JsonObject } from "../src/core/base/json.ts";
+import type { Timestamp } from "../src/core/base/time.ts";
 
 /** Over what was imported. */
 export interface StoreFloor {

@@ -15,7 +15,7 @@ import { DatabaseSync } from "node:sqlite";
 import { readDemoTranscript, readKeyFacts } from "../src/cli/demo/five-weeks.ts";
 import { createLcm } from "../src/core/lcm.ts";
 import type { Lcm } from "../src/core/lcm.ts";
-import type { Conversation, Json, Message, SummaryId } from "../src/core/model/types.ts";
+import type { Conversation, Message, SummaryId } from "../src/core/model/types.ts";
 import type { SearchHit } from "../src/core/model/store.ts";
 import { resolveSettings } from "../src/core/model/settings.ts";
 import { createReader, scoreTurns, turnRules, weightOf } from "../src/store/search/rank.ts";
@@ -23,6 +23,7 @@ import type { TurnRules } from "../src/store/search/rank.ts";
 import { openSqlite, systemNow } from "../src/store/sqlite/store.ts";
 import { parseQuery, prepareForIndex } from "../src/store/search/tokenize.ts";
 import { makeScratch } from "../test/support/scratch.ts";
+import type { Json } from "../src/core/base/json.ts";
 
 /** One conversation and what is asked about it. */
 interface Sample {

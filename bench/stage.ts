@@ -6,13 +6,15 @@ import { messageToStore } from "../src/core/messages/codec.ts";
 import { openTranscript } from "../src/cli/transcript-files.ts";
 import { createDatabase } from "../src/cli/open.ts";
 import type { SourceLine } from "../src/core/ingest/ingest.ts";
-import type { ConversationId, JsonObject, Timestamp } from "../src/core/model/types.ts";
+import type { ConversationId } from "../src/core/model/types.ts";
 import type { SearchRequest, Store } from "../src/core/model/store.ts";
 import { openSqliteWorker } from "../src/store/sqlite/worker.ts";
 import { openSqlite } from "../src/store/sqlite/store.ts";
 import { corpusEntry, markers, question, searched } from "./corpus.ts";
 import { cpuMs, spread, timed } from "./measure.ts";
 import type { Spread } from "./measure.ts";
+import type { JsonObject } from "../src/core/base/json.ts";
+import type { Timestamp } from "../src/core/base/time.ts";
 
 export interface Imported {
   readonly cpuS: number;

@@ -7,11 +7,12 @@
 import type { AskProgress, Delegate, Read } from "../core/recall/ask-types.ts";
 import { LcmError } from "../core/base/errors.ts";
 import type { Lcm } from "../core/lcm.ts";
-import type { GrantId, JsonObject } from "../core/model/types.ts";
+import type { GrantId } from "../core/model/types.ts";
 import type { Model } from "../core/model/store.ts";
 import type { Asked, Reach, Reader } from "../core/recall/scope.ts";
 import { checkArguments } from "./arguments.ts";
 import type { ArgumentsOf, Parameters } from "./arguments.ts";
+import type { JsonObject } from "../core/base/json.ts";
 
 export interface ToolContext {
   readonly lcm: Lcm;

@@ -8,11 +8,13 @@ import type { FileId, MessageId, SummaryId } from "../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../core/model/store.ts";
 import { reachOf } from "../core/recall/scope.ts";
 import type { Asked } from "../core/recall/scope.ts";
-import { firstLine, formatBytes, formatCount, formatRange, quote } from "../core/base/text.ts";
+import { firstLine, quote } from "../core/base/excerpt.ts";
 import { allConversations, conversationId, shownTokenCap, textOf } from "./arguments.ts";
 import { count, heading, quoteName } from "./text.ts";
 import { defineTool, withinGrant } from "./define.ts";
 import type { ToolContext, ToolResult } from "./define.ts";
+import { formatRange } from "../core/base/time.ts";
+import { formatBytes, formatCount } from "../core/base/format.ts";
 
 export const describeTool = defineTool({
   name: "lcm_describe",

@@ -2,18 +2,19 @@
 
 import type { Answer, AskRequest, DelegateTool } from "../core/recall/ask-types.ts";
 import { messageName } from "../core/model/types.ts";
-import type { JsonObject } from "../core/model/types.ts";
 import { caveatSentence } from "../core/recall/grep.ts";
 import { reachOf } from "../core/recall/scope.ts";
-import { formatCount, quote } from "../core/base/text.ts";
+import { quote } from "../core/base/excerpt.ts";
 import { allConversations, conversationId, textOf, tokenCapOf } from "./arguments.ts";
-import { withDeadline } from "./deadline.ts";
 import { describeTool } from "./describe.ts";
 import { expandTool, summaryIds, summaryIdsOf } from "./expand.ts";
 import { isUnfinished } from "./grep.ts";
 import { count } from "./text.ts";
 import { defineTool } from "./define.ts";
 import type { Tool, ToolContext } from "./define.ts";
+import type { JsonObject } from "../core/base/json.ts";
+import { formatCount } from "../core/base/format.ts";
+import { withDeadline } from "../core/base/deadline.ts";
 
 const maxTokensDefault = 2_000;
 

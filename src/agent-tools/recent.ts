@@ -4,10 +4,10 @@ import { messageName } from "../core/model/types.ts";
 import { lastSaidAt } from "../core/recall/grep.ts";
 import type { Recent } from "../core/recall/recent.ts";
 import { reachOf } from "../core/recall/scope.ts";
-import { formatRange, formatTimestamp } from "../core/base/text.ts";
 import { allConversations, before, conversationId, since, spanOf, shownTokenCap } from "./arguments.ts";
 import { block, leftOutLine } from "./text.ts";
 import { defineTool } from "./define.ts";
+import { formatRange, formatTimestamp } from "../core/base/time.ts";
 
 export const recentTool = defineTool({
   name: "lcm_recent",

@@ -12,8 +12,8 @@ import type {
   Sources,
   Summary,
   SummaryId,
-  Timestamp,
 } from "../core/model/types.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 export type TreeNode = SummaryNode | MessagesNode;
 

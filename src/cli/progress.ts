@@ -1,8 +1,8 @@
 /** How far a long piece of work has come: one line that rewrites itself on a terminal, and nothing anywhere else. */
 
-import { formatBytes, formatCount } from "../core/base/text.ts";
 import type { Output } from "../format/render.ts";
 import { createPaint, cut, widthOf } from "../format/render.ts";
+import { formatBytes, formatCount } from "../core/base/format.ts";
 
 export interface Progress {
   /** Cheap enough to be called for every line of a file. */

@@ -7,9 +7,9 @@ import { glob, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Lcm } from "../core/lcm.ts";
 import type { Conversation, ConversationId } from "../core/model/types.ts";
-import { msToTimestamp } from "../core/base/text.ts";
 import { readTranscriptLine } from "../core/messages/transcript-line.ts";
 import { openTranscript, readPart, sessionNameOf } from "./transcript-files.ts";
+import { msToTimestamp } from "../core/base/time.ts";
 
 /** Where to look: a folder that was named, or that of the host's agents. */
 interface Sessions {

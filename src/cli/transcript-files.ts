@@ -8,13 +8,13 @@ import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { open, readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
-import { isObject } from "../core/messages/codec.ts";
 import { LcmError } from "../core/base/errors.ts";
 import type { ImportReport, ImportTarget, SourceLine } from "../core/ingest/ingest.ts";
 import type { Lcm } from "../core/lcm.ts";
-import type { Json, JsonObject } from "../core/model/types.ts";
 import { messagesOfDocument, noTranscript } from "../core/messages/transcript-line.ts";
 import { plural } from "../format/render.ts";
+import type { Json, JsonObject } from "../core/base/json.ts";
+import { isObject } from "../core/base/json.ts";
 
 export interface TranscriptFile {
   readonly path: string;

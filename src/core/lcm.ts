@@ -6,8 +6,8 @@
 
 import { assemble } from "./assembly/assemble.ts";
 import type { Assembly } from "./assembly/assemble.ts";
-import { checkBudget, compact, due, promptBudgetDefault } from "./compaction/compact.ts";
-import type { CompactReport, CompactRequest, Due } from "./compaction/compact.ts";
+import { compact } from "./compaction/compact.ts";
+import type { CompactReport, CompactRequest } from "./compaction/compact.ts";
 import { beforeDeadline } from "./base/deadline.ts";
 import { expandQuery } from "./recall/ask.ts";
 import { describeWith } from "./ingest/file-preview-model.ts";
@@ -24,7 +24,7 @@ import type { ConversationId } from "./model/types.ts";
 import type { Clock, Model, Store } from "./model/store.ts";
 import { builtInTemplates } from "./prompts/summary.ts";
 import type { Templates } from "./prompts/summary.ts";
-import { findConversation, grep, mustFind } from "./recall/grep.ts";
+import { grep } from "./recall/grep.ts";
 import { recent } from "./recall/recent.ts";
 import { planPrune, prune } from "./maintenance/prune.ts";
 import { planRepair } from "./maintenance/repair.ts";
@@ -33,6 +33,10 @@ import { resolveSettings } from "./model/settings.ts";
 import type { Settings } from "./model/settings.ts";
 import { meter, spendOf } from "./model-calls/metering.ts";
 import { planTransplant, transplant } from "./maintenance/transplant.ts";
+import { findConversation, mustFind } from "./model/find-conversation.ts";
+import { checkBudget, promptBudgetDefault } from "./model/prompt-cost.ts";
+import { due } from "./compaction/due.ts";
+import type { Due } from "./compaction/due.ts";
 
 export interface LcmDeps {
   readonly store: Store;

@@ -1,12 +1,12 @@
 /** How a database stands: what is stored, how full the contexts are, what compaction did, what models were asked for. */
 
-import type { Due } from "./compaction/compact.ts";
 import type { Lcm } from "./lcm.ts";
 import type { CompactionRecord, Conversation, ConversationId } from "./model/types.ts";
 import type { StoreStatus, UsageTotals } from "./model/store.ts";
-import { promptTokens } from "./assembly/summary-xml.ts";
 import type { Spend } from "./model-calls/metering.ts";
-import { dayMs, timeAfter } from "./base/text.ts";
+import { dayMs, timeAfter } from "./base/time.ts";
+import { promptTokens } from "./model/prompt-cost.ts";
+import type { Due } from "./compaction/due.ts";
 
 export interface Standing {
   readonly store: StoreStatus;

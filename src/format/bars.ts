@@ -4,9 +4,9 @@
  */
 
 import type { AssemblyReport } from "../core/assembly/assemble.ts";
-import { formatCount } from "../core/base/text.ts";
 import { widthOf } from "./render.ts";
 import type { Paint } from "./render.ts";
+import { formatCount } from "../core/base/format.ts";
 
 export interface Segment {
   readonly cell: string;

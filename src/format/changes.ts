@@ -1,10 +1,10 @@
 /** What operators have changed: a line for each change, one of them step by step, and what taking it back would do. */
 
 import type { Change, PlannedUndo } from "../core/maintenance/history.ts";
-import { formatTimestamp } from "../core/base/text.ts";
 import { diffLines, unifiedDiff } from "./diff.ts";
 import type { Page } from "./render.ts";
 import { breakLines, createSpans, cut, listed, oneLine, plural, table } from "./render.ts";
+import { formatTimestamp } from "../core/base/time.ts";
 
 /** A change beside others. */
 export type ChangeInShort = Omit<Change, "steps">;

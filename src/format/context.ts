@@ -1,14 +1,16 @@
 /** What the model sees of a conversation, as a person reads it: item by item, or every word. */
 
 import type { Assembly, AssemblyReport, Origin } from "../core/assembly/assemble.ts";
-import { isObject } from "../core/messages/codec.ts";
 import type { HostMessage } from "../core/messages/codec.ts";
 import { messageName } from "../core/model/types.ts";
-import type { Conversation, Json, Message, MessageId, Summary, SummaryId, Timestamp } from "../core/model/types.ts";
-import { formatCount } from "../core/base/text.ts";
+import type { Conversation, Message, MessageId, Summary, SummaryId } from "../core/model/types.ts";
 import { inShort, openingOf } from "./messages.ts";
 import type { Page } from "./render.ts";
 import { cut, harmless, oneLine, plural, widthOf } from "./render.ts";
+import type { Json } from "../core/base/json.ts";
+import { isObject } from "../core/base/json.ts";
+import { formatCount } from "../core/base/format.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 /** A message of the prompt, with what is stored about where it comes from. */
 export interface PromptItem {

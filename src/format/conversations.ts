@@ -1,9 +1,10 @@
 /** What a conversation is called, how long ago it was heard of, and how full its context is. */
 
-import type { Conversation, Timestamp } from "../core/model/types.ts";
-import { timestampToMs } from "../core/base/text.ts";
+import type { Conversation } from "../core/model/types.ts";
 import { clockTime, cut, oneLine } from "./render.ts";
 import type { Page, Paint } from "./render.ts";
+import { timestampToMs } from "../core/base/time.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 /** Which conversation an answer is about. */
 export const headline = ({ paint, columns }: Page, conversation: Conversation): string =>

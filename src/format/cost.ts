@@ -3,7 +3,7 @@
 import type { PlannedPass } from "../core/compaction/plan-compaction.ts";
 import { renderPrompt } from "../core/prompts/summary.ts";
 import type { Templates } from "../core/prompts/summary.ts";
-import { estimateTokens } from "../core/base/text.ts";
+import { estimateTokens } from "../core/base/tokens.ts";
 
 export interface Cost {
   readonly calls: number;

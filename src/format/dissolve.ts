@@ -2,12 +2,13 @@
 
 import type { Dissolution, Returning } from "../core/maintenance/dissolve.ts";
 import { messageName } from "../core/model/types.ts";
-import { summaryOverheadTokens } from "../core/assembly/summary-xml.ts";
-import { formatCount, formatRange } from "../core/base/text.ts";
 import { comparison } from "./bars.ts";
 import { openingOf } from "./messages.ts";
 import type { Page } from "./render.ts";
 import { cut, facts, plural, table } from "./render.ts";
+import { formatRange } from "../core/base/time.ts";
+import { formatCount } from "../core/base/format.ts";
+import { summaryOverheadTokens } from "../core/model/prompt-cost.ts";
 
 /** How wide the names of the facts are, with what separates them from the values. */
 const nameColumns = "ordinal shift".length + 2;

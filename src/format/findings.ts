@@ -3,9 +3,9 @@
 import type { Finding, Inspection } from "../core/maintenance/inspect.ts";
 import type { Level } from "../core/model/types.ts";
 import type { Mending } from "../core/model/store.ts";
-import { formatCount } from "../core/base/text.ts";
 import type { Page } from "./render.ts";
 import { breakLines, oneLine, plural } from "./render.ts";
+import { formatCount } from "../core/base/format.ts";
 
 /** What is told of a database, and of what is set for it. */
 export type ToldFinding = Omit<Finding, "code"> & { readonly code: Finding["code"] | "unknown_setting" };

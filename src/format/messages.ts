@@ -1,9 +1,11 @@
 /** A message as a person reads it: in one line, or whole. And how a summary begins. */
 
-import { isObject, messageFromStore } from "../core/messages/codec.ts";
-import type { Json, Message, Part, Summary } from "../core/model/types.ts";
+import { messageFromStore } from "../core/messages/codec.ts";
+import type { Message, Part, Summary } from "../core/model/types.ts";
 import type { Page } from "./render.ts";
 import { harmless, oneLine } from "./render.ts";
+import type { Json } from "../core/base/json.ts";
+import { isObject } from "../core/base/json.ts";
 
 /** A message in one line: what it says, and what it calls. */
 export function inShort(message: Message): string {

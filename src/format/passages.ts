@@ -1,9 +1,10 @@
 /** What was recalled, as a person reads it: a line on what it is and where it stood, and its text below. */
 
-import type { ConversationId, MessageId, Role, SummaryId, Timestamp } from "../core/model/types.ts";
+import type { ConversationId, MessageId, Role, SummaryId } from "../core/model/types.ts";
 import { messageName } from "../core/model/types.ts";
 import type { Page } from "./render.ts";
 import { harmless, plural, spanOf, wrap } from "./render.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 type Passage = {
   readonly conversation: ConversationId;

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Timestamp } from "../core/model/types.ts";
 import {
   breakLines,
   createPaint,
@@ -16,6 +15,7 @@ import {
   widthOf,
   wrap,
 } from "./render.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 const plain = createPaint(false);
 

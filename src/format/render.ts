@@ -5,8 +5,9 @@
 
 import { stripVTControlCharacters } from "node:util";
 import picocolors from "picocolors";
-import type { Role, Timestamp } from "../core/model/types.ts";
-import { formatTimestamp, timestampToMs } from "../core/base/text.ts";
+import type { Role } from "../core/model/types.ts";
+import { formatTimestamp, timestampToMs } from "../core/base/time.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 /** Colours by what they mean. */
 export interface Paint {
@@ -98,7 +99,7 @@ export function spanOf(earliest: Timestamp, latest: Timestamp, zone: string, lef
   return isShort ? `${from.slice(leftOut)}…${to.slice(11)}` : `${from.slice(leftOut, 10)}…${to.slice(leftOut, 10)}`;
 }
 
-export { plural } from "../core/base/text.ts";
+export { plural } from "../core/base/format.ts";
 
 /** `one`, `one and two`, `one, two and three`. */
 export const listed = (items: readonly string[]): string =>

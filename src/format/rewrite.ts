@@ -5,13 +5,14 @@ import type { SummaryId } from "../core/model/types.ts";
 import type { Templates } from "../core/prompts/summary.ts";
 import type { PlannedRewrite, PlannedRewrites, RewriteReport, RewriteResult } from "../core/maintenance/rewrite.ts";
 import type { Spend } from "../core/model-calls/metering.ts";
-import { formatCount, formatRange, parseTimestamp } from "../core/base/text.ts";
 import { costOf } from "./cost.ts";
 import type { Cost } from "./cost.ts";
 import type { Page } from "./render.ts";
 import { breakLines, facts, oneLine, plural, table } from "./render.ts";
 import { callLines, modelLines } from "./model.ts";
 import type { NamedModel } from "./model.ts";
+import { formatRange, parseTimestamp } from "../core/base/time.ts";
+import { formatCount } from "../core/base/format.ts";
 
 // ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

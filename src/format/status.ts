@@ -1,16 +1,17 @@
 /** How a database stands, as a person reads it. */
 
-import type { Due } from "../core/compaction/compact.ts";
 import type { CompactionRecord, Conversation } from "../core/model/types.ts";
 import type { StoreStatus, UsageTotals } from "../core/model/store.ts";
 import type { ChangedSetting } from "../core/model/settings.ts";
 import type { Spend } from "../core/model-calls/metering.ts";
 import type { Pressure, Standing } from "../core/status.ts";
-import { formatBytes, formatCount, formatTimestamp } from "../core/base/text.ts";
 import type { Page } from "./render.ts";
 import { oneLine, plural } from "./render.ts";
 import { modelLines } from "./model.ts";
 import type { NamedModel } from "./model.ts";
+import { formatTimestamp } from "../core/base/time.ts";
+import { formatBytes, formatCount } from "../core/base/format.ts";
+import type { Due } from "../core/compaction/due.ts";
 
 export interface Status extends Standing {
   readonly model: ConfiguredModel | null;

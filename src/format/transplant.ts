@@ -1,12 +1,12 @@
 /** What a transplant would copy, and what it has copied. */
 
 import type { Conversation, ConversationId } from "../core/model/types.ts";
-import { formatCount } from "../core/base/text.ts";
 import type { Transplantation, TransplantDone } from "../core/maintenance/transplant.ts";
 import { bareName } from "./conversations.ts";
 import { openingOf } from "./messages.ts";
 import type { Page } from "./render.ts";
 import { cut, padEnd, padStart, plural } from "./render.ts";
+import { formatCount } from "../core/base/format.ts";
 
 const rowsShown = 30;
 

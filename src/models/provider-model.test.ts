@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Completion, CompletionRequest, Model, ToolStep } from "../core/model/store.ts";
-import { estimateTokens } from "../core/base/text.ts";
+import { estimateTokens } from "../core/base/tokens.ts";
 import { makeScratch } from "../../test/support/scratch.ts";
 import { scriptedTokens, startScriptedProvider } from "../../test/support/scripted-provider.ts";
 import type { Asked, ScriptedProvider } from "../../test/support/scripted-provider.ts";

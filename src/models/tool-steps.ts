@@ -4,10 +4,10 @@
  */
 
 import type { AssistantModelMessage, ModelMessage, ToolModelMessage, ToolSet } from "ai";
-import type { Json } from "../core/model/types.ts";
 import type { CompletionRequest, ToolCall, ToolStep } from "../core/model/store.ts";
-import { estimateTokens } from "../core/base/text.ts";
+import { estimateTokens } from "../core/base/tokens.ts";
 import { isFields } from "./read-files.ts";
+import type { Json } from "../core/base/json.ts";
 
 type Asked = Pick<CompletionRequest, "system" | "prompt" | "tools" | "steps">;
 

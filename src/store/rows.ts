@@ -18,11 +18,11 @@ import type {
   StoredFile,
   Summary,
   SummaryId,
-  Timestamp,
 } from "../core/model/types.ts";
 import type { OpenBreaker } from "../core/model/store.ts";
 import { int, text, textOrNull } from "./script.ts";
 import type { Row } from "./script.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 export const asConversation = (id: number): ConversationId => id as ConversationId;
 export const asMessage = (id: number): MessageId => id as MessageId;

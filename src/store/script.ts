@@ -4,8 +4,8 @@
  * transaction. So an operation cannot leak a transaction, and reads like the prose of what it does.
  */
 
-import type { Timestamp } from "../core/model/types.ts";
 import type { Store } from "../core/model/store.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 export type Value = null | number | string | Uint8Array;
 export type Row = Readonly<Record<string, Value>>;

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { visibleWidth } from "@earendil-works/pi-tui";
-import type { Conversation, ConversationId, Timestamp } from "../core/model/types.ts";
+import type { Conversation, ConversationId } from "../core/model/types.ts";
 import { createPaint } from "../format/render.ts";
 import { draw, start, update } from "./app.ts";
 import type { App, AppEvent, AppStep, Effect, Start } from "./app.ts";
 import type { Place } from "./contract.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 const now = "2026-02-17T12:00:00.000Z" as Timestamp;
 const given: Start = {

@@ -3,7 +3,6 @@
  * what is to be done outside comes back as effects.
  */
 
-import type { Timestamp } from "../core/model/types.ts";
 import { oneLine, widthOf } from "../format/render.ts";
 import type { Page } from "../format/render.ts";
 import type { Ask } from "./asks.ts";
@@ -13,6 +12,7 @@ import { barEntries, drawBar, helpLines, keyName } from "./keys.ts";
 import type { BarEntry, Key, Offer } from "./keys.ts";
 import { advance, bindingFor, offeredIn, open, reasonAgainst, withModule } from "./layers.ts";
 import type { Layer } from "./layers.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 export interface Size {
   readonly columns: number;

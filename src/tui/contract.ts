@@ -4,11 +4,12 @@
  * come back as events. So a whole session can be replayed, and tested, without a terminal.
  */
 
-import type { ConversationId, FileId, MessageId, SummaryId, Timestamp } from "../core/model/types.ts";
+import type { ConversationId, FileId, MessageId, SummaryId } from "../core/model/types.ts";
 import type { Page } from "../format/render.ts";
 import type { Answer, Ask } from "./asks.ts";
 import type { Key } from "./keys.ts";
 import type { Failure, OfConversation, Progress } from "./port.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 // ── What a layer is given ────────────────────────────────────────────────────────────────────────────────────────────
 

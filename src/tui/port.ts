@@ -4,9 +4,10 @@
  */
 
 import type { Lcm } from "../core/lcm.ts";
-import type { ConversationId, Timestamp } from "../core/model/types.ts";
+import type { ConversationId } from "../core/model/types.ts";
 import type { Status } from "../format/status.ts";
 import type { TemplateName, Templates } from "../core/prompts/summary.ts";
+import type { Timestamp } from "../core/base/time.ts";
 
 /** What performs asks. Whoever opens the terminal UI gives it this. */
 export interface Port {

@@ -4,8 +4,9 @@ import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageToStore } from "../../src/core/messages/codec.ts";
 import { LcmError } from "../../src/core/base/errors.ts";
-import type { ConversationId, Timestamp } from "../../src/core/model/types.ts";
+import type { ConversationId } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 const [path = "", ...names] = process.argv.slice(2);
 const store = await openSqlite({ path });

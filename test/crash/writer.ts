@@ -4,7 +4,6 @@
  */
 
 import { writeSync } from "node:fs";
-import type { Timestamp } from "../../src/core/model/types.ts";
 import { messageToStore } from "../../src/core/messages/codec.ts";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
 import { createLcm } from "../../src/core/lcm.ts";
@@ -12,6 +11,7 @@ import { resolveSettings } from "../../src/core/model/settings.ts";
 import { openSqliteWorker } from "../../src/store/sqlite/worker.ts";
 import { openSqlite, systemNow } from "../../src/store/sqlite/store.ts";
 import { turnWithTool } from "../support/scripted-host.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 export interface Orders {
   readonly path: string;

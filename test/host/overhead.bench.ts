@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { createLcm } from "../../src/core/lcm.ts";
 import { messageToStore } from "../../src/core/messages/codec.ts";
-import type { Timestamp } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { corpusEntry } from "../../bench/corpus.ts";
@@ -17,6 +16,7 @@ import type { Gateway } from "./gateway.ts";
 import { startModelServer } from "./model-server.ts";
 import { recordedPlugin } from "./plugin.ts";
 import type { EngineCall } from "./plugin.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 const sizes = [1_000, 100_000];
 const turns = 40;

@@ -7,10 +7,11 @@ import { isDeepStrictEqual } from "node:util";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { FindingCode } from "../../src/core/maintenance/inspect.ts";
 import type { Lcm } from "../../src/core/lcm.ts";
-import type { Conversation, Timestamp } from "../../src/core/model/types.ts";
+import type { Conversation } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { flattened } from "../support/lossless.ts";
 import type { Gateway } from "./gateway.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 type Json = ReturnType<typeof JSON.parse>;
 

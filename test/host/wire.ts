@@ -1,7 +1,7 @@
 /** What a provider would refuse, and how much of a prompt its cache still knows: read off what went over the wire. */
 
 import assert from "node:assert/strict";
-import { estimateTokens } from "../../src/core/base/text.ts";
+import { estimateTokens } from "../../src/core/base/tokens.ts";
 import type { Asked } from "./model-server.ts";
 
 type Json = ReturnType<typeof JSON.parse>;

@@ -5,11 +5,11 @@
 
 import { createLcm } from "../../src/core/lcm.ts";
 import { LcmError } from "../../src/core/base/errors.ts";
-import type { Timestamp } from "../../src/core/model/types.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { createHost, toAppendable, turnWithTool } from "../support/scripted-host.ts";
 import { checkValid } from "../support/valid-prompt.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 export interface Told {
   readonly stored: number;

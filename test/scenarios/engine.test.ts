@@ -8,7 +8,6 @@ import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { SourceLine } from "../../src/core/ingest/ingest.ts";
-import type { Timestamp } from "../../src/core/model/types.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
@@ -18,6 +17,7 @@ import { createHost, toAppendable, turnWithTool } from "../support/scripted-host
 import { createScriptedModel } from "../support/scripted-model.ts";
 import { checkValid } from "../support/valid-prompt.ts";
 import type { Told } from "./crowded-disk.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 const bin = fileURLToPath(new URL("../../bin/lcm.js", import.meta.url));
 const scratch = makeScratch("engine");

@@ -19,13 +19,13 @@ import { Client } from "@modelcontextprotocol/client";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { createLcm } from "../../src/core/lcm.ts";
-import type { Timestamp } from "../../src/core/model/types.ts";
 import { serveMcp } from "../../src/mcp/server.ts";
 import { openSqliteWorker } from "../../src/store/sqlite/worker.ts";
 import { startScriptedProvider } from "../support/scripted-provider.ts";
 import type { ScriptedProvider } from "../support/scripted-provider.ts";
 import { bare, bin, createFolder, linesOf, ok } from "./program.ts";
 import { homeAt, withoutReplacing, withoutSignals } from "../support/platform.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 /** The demo's database, made once; what a server may write to it are grants and usage. */
 const state = createFolder();

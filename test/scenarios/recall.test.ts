@@ -11,7 +11,7 @@ import type { KeyFact } from "../../src/cli/demo/five-weeks.ts";
 import { holds } from "../../src/cli/demo/recollect.ts";
 import { widthOf } from "../../src/format/render.ts";
 import { createLcm } from "../../src/core/lcm.ts";
-import type { ConversationId, Timestamp } from "../../src/core/model/types.ts";
+import type { ConversationId } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { startScriptedProvider } from "../support/scripted-provider.ts";
 import type { ScriptedProvider } from "../support/scripted-provider.ts";
@@ -20,6 +20,7 @@ import { tools } from "../../src/agent-tools/all.ts";
 import { createFolder, lcm, lcmBeside, linesOf, ok } from "./program.ts";
 import type { Place, Run } from "./program.ts";
 import { withoutSignals } from "../support/platform.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 const columns = 80;
 const state = createFolder();

@@ -7,14 +7,15 @@ import assert from "node:assert/strict";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { Lcm } from "../../src/core/lcm.ts";
 import type { CompactRequest } from "../../src/core/compaction/compact.ts";
-import type { ConversationId, Timestamp } from "../../src/core/model/types.ts";
+import type { ConversationId } from "../../src/core/model/types.ts";
 import type { Model, Store } from "../../src/core/model/store.ts";
-import { promptTokens } from "../../src/core/assembly/summary-xml.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
 import type { Random } from "../support/random.ts";
 import { createScriptedModel } from "../support/scripted-model.ts";
 import type { Behaviour } from "../support/scripted-model.ts";
 import { checkValid } from "../support/valid-prompt.ts";
+import { promptTokens } from "../../src/core/model/prompt-cost.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 /** Small figures: a life of sixty steps sees every layer. */
 const settings = resolveSettings({

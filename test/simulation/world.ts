@@ -7,9 +7,8 @@
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { forgottenMark } from "../../src/core/maintenance/redact.ts";
 import { restoreMessage } from "../../src/core/ingest/large-content.ts";
-import type { ContextItem, ConversationId, JsonObject, NewSummary, Timestamp } from "../../src/core/model/types.ts";
+import type { ContextItem, ConversationId, NewSummary } from "../../src/core/model/types.ts";
 import type { AppendOptions, DissolvePlan, RewritePlan, Store } from "../../src/core/model/store.ts";
 import { beyond, writes } from "../../src/store/operations.ts";
 import type { Script } from "../../src/store/script.ts";
@@ -24,6 +23,9 @@ import { createEngine } from "./engine.ts";
 import type { Engine } from "./engine.ts";
 import { brokenOff, pictureOf } from "./interruption.ts";
 import { aTurn } from "./turns.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import { forgottenMark } from "../../src/core/model/types.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 /** A segment of a session: the conversation we keep, and the host's own file of it. */
 interface Segment {

@@ -5,10 +5,10 @@ import { describe } from "node:test";
 import fc from "fast-check";
 import { messageFromStore, messageToStore } from "../../src/core/messages/codec.ts";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
-import type { Json, JsonObject } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { at, itOn, onStore } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
+import type { Json, JsonObject } from "../../src/core/base/json.ts";
 
 const blocks: Readonly<Record<string, Json>> = {
   text: { type: "text", text: "hello\nworld" },

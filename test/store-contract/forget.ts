@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { entryFromStore, messageFromStore } from "../../src/core/messages/codec.ts";
-import { forgottenMark } from "../../src/core/maintenance/redact.ts";
 import type { ConversationId, MessageId } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
-import { firstLine } from "../../src/core/base/text.ts";
+import { firstLine } from "../../src/core/base/excerpt.ts";
 import { journalIn } from "../support/dump.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
 import {
@@ -28,6 +27,7 @@ import {
   summary,
 } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
+import { forgottenMark } from "../../src/core/model/types.ts";
 
 /** One word, so that an index would hold it whole; no prefix of it is a word of anything else here. */
 const secret = "Zq7xKv93LmQw81";

@@ -16,7 +16,6 @@ import type {
   NewCall,
   NewSummary,
   SummaryId,
-  Timestamp,
 } from "../../src/core/model/types.ts";
 import type { Appended, CallBounds, ForgetPlan, NewFile, SearchRequest, Store } from "../../src/core/model/store.ts";
 import { beyond, writes } from "../../src/store/operations.ts";
@@ -25,6 +24,7 @@ import { checkLossless, checkSound } from "../support/lossless.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
 import type { ScriptedHost } from "../support/scripted-host.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 /** What the suite must know of a store beyond the port. */
 export interface StoreUnderTest {

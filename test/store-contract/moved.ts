@@ -5,20 +5,14 @@ import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe } from "node:test";
 import { messageToStore } from "../../src/core/messages/codec.ts";
-import { forgottenMark } from "../../src/core/maintenance/redact.ts";
 import { inspect } from "../../src/core/maintenance/inspect.ts";
 import { restoreMessage } from "../../src/core/ingest/large-content.ts";
-import type {
-  Conversation,
-  ConversationId,
-  Json,
-  MovedContent,
-  NewMessage,
-  StoredFile,
-} from "../../src/core/model/types.ts";
+import type { Conversation, ConversationId, MovedContent, NewMessage, StoredFile } from "../../src/core/model/types.ts";
 import type { NewFile, Store } from "../../src/core/model/store.ts";
 import { at, foldPlaces, forgetRowsAlone, isOnDisk, itOn, newFile, onTalk, refuses } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
+import type { Json } from "../../src/core/base/json.ts";
+import { forgottenMark } from "../../src/core/model/types.ts";
 
 const secret = "Zq7xKv93LmQw81";
 const picture = Buffer.from(Array.from({ length: 600 }, (_, index) => (index * 7) % 256)).toString("base64");

@@ -12,12 +12,13 @@ import { assert } from "../../src/core/base/errors.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { Lcm } from "../../src/core/lcm.ts";
 import { fileIdsOf } from "../../src/core/ingest/large-content.ts";
-import type { ContextItem, ConversationId, FileId, Level, SummaryId, Timestamp } from "../../src/core/model/types.ts";
-import { renderedTokens } from "../../src/core/assembly/summary-xml.ts";
+import type { ContextItem, ConversationId, FileId, Level, SummaryId } from "../../src/core/model/types.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
-import { msToTimestamp, timestampToMs } from "../../src/core/base/text.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { turnWithTool } from "./scripted-host.ts";
+import { msToTimestamp, timestampToMs } from "../../src/core/base/time.ts";
+import { renderedTokens } from "../../src/core/base/escape.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 export interface DeepConversation {
   /** 98 messages and 34 summaries; its context is d3, d2, d1, d0, d0 and six messages. */

@@ -2,9 +2,9 @@
 
 import { demoSession, readDemoTranscript } from "../../src/cli/demo/five-weeks.ts";
 import { createLcm } from "../../src/core/lcm.ts";
-import type { Timestamp } from "../../src/core/model/types.ts";
-import { msToTimestamp, timestampToMs } from "../../src/core/base/text.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { msToTimestamp, timestampToMs } from "../../src/core/base/time.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 /** As `lcm demo` makes it, at a path where there is nothing yet. Answers the time just after its last message. */
 export async function makeDemoDatabase(path: string): Promise<Timestamp> {

@@ -11,14 +11,15 @@ import type { HostMessage } from "../../src/core/messages/codec.ts";
 import { assert } from "../../src/core/base/errors.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { Lcm } from "../../src/core/lcm.ts";
-import type { ContextItem, ConversationId, FileId, Level, Timestamp } from "../../src/core/model/types.ts";
-import { renderedTokens } from "../../src/core/assembly/summary-xml.ts";
+import type { ContextItem, ConversationId, FileId, Level } from "../../src/core/model/types.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
-import { msToTimestamp, timestampToMs } from "../../src/core/base/text.ts";
 import { defaultFilesDir, openSqlite } from "../../src/store/sqlite/store.ts";
 import { turnWithTool } from "./scripted-host.ts";
 import { makeScratch } from "./scratch.ts";
 import { makeShared } from "./shared.ts";
+import { msToTimestamp, timestampToMs } from "../../src/core/base/time.ts";
+import { renderedTokens } from "../../src/core/base/escape.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 const epochMs = timestampToMs("2025-02-03T06:00:00.000Z" as Timestamp);
 const minuteMs = 60_000;

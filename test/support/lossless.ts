@@ -8,10 +8,11 @@ import { flatten } from "../../src/core/model/summary-graph.ts";
 import { inspect } from "../../src/core/maintenance/inspect.ts";
 import type { FindingCode } from "../../src/core/maintenance/inspect.ts";
 import { restoreMessage } from "../../src/core/ingest/large-content.ts";
-import type { ConversationId, JsonObject, Message } from "../../src/core/model/types.ts";
+import type { ConversationId, Message } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { activeBranch } from "./scripted-host.ts";
 import type { HostEntry, SentMessage } from "./scripted-host.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 
 export interface HostList {
   readonly conversation: ConversationId;

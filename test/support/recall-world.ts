@@ -6,11 +6,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { wordsOf } from "../../src/core/base/errors.ts";
-import type { ConversationId, Json, MessageId, SummaryId, Timestamp } from "../../src/core/model/types.ts";
+import type { ConversationId, MessageId, SummaryId } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { builtInTemplates } from "../../src/core/prompts/summary.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
-import { estimateTokens, msToTimestamp, timestampToMs } from "../../src/core/base/text.ts";
+import { estimateTokens } from "../../src/core/base/tokens.ts";
 import type {
   HostRuntime,
   HostTool,
@@ -26,6 +26,9 @@ import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { tools } from "../../src/agent-tools/all.ts";
 import { makeScratch } from "./scratch.ts";
 import { createHost, toAppendable, user } from "./scripted-host.ts";
+import type { Json } from "../../src/core/base/json.ts";
+import { msToTimestamp, timestampToMs } from "../../src/core/base/time.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 /** A conversation in which one thing is kept secret: in a message, and in a leaf over it. */
 export interface Place {

@@ -5,8 +5,9 @@
 
 import type { HostMessage } from "../../src/core/messages/codec.ts";
 import { messageToStore } from "../../src/core/messages/codec.ts";
-import type { JsonObject, Timestamp } from "../../src/core/model/types.ts";
 import type { Appendable } from "../../src/core/model/store.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 export type HostEntry = {
   readonly key: string;

@@ -4,7 +4,7 @@
  */
 
 import type { Completion, CompletionRequest, Model, ToolCall } from "../../src/core/model/store.ts";
-import { estimateTokens } from "../../src/core/base/text.ts";
+import { estimateTokens } from "../../src/core/base/tokens.ts";
 
 export const behaviours = [
   "good",

@@ -7,10 +7,8 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
-import { isObject } from "../../src/core/messages/codec.ts";
-import type { JsonObject } from "../../src/core/model/types.ts";
 import { tokensOf } from "../../src/core/assembly/present-message.ts";
-import { estimateTokens } from "../../src/core/base/text.ts";
+import { estimateTokens } from "../../src/core/base/tokens.ts";
 import type {
   CommitCall,
   CompactCall,
@@ -24,6 +22,8 @@ import type {
 import type { HostEntry } from "./scripted-host.ts";
 import { createTranscript } from "./scripted-transcript.ts";
 import type { Transcript } from "./scripted-transcript.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import { isObject } from "../../src/core/base/json.ts";
 
 export interface OpenClawOptions {
   /** A new one for every turn. */

@@ -5,10 +5,11 @@
 
 import assert from "node:assert/strict";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
-import { isObject } from "../../src/core/messages/codec.ts";
-import type { JsonObject, Timestamp } from "../../src/core/model/types.ts";
 import type { ReadTranscript, TranscriptPage } from "../../src/hosts/openclaw/host-api.ts";
 import type { HostEntry } from "./scripted-host.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import { isObject } from "../../src/core/base/json.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 interface Row {
   readonly id: string;

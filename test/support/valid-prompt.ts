@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { isObject } from "../../src/core/messages/codec.ts";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
-import type { Json, JsonObject } from "../../src/core/model/types.ts";
+import type { Json, JsonObject } from "../../src/core/base/json.ts";
+import { isObject } from "../../src/core/base/json.ts";
 
 /** Throws at the first message that a provider would refuse, and says why. */
 export function checkValid(messages: readonly HostMessage[]): void {

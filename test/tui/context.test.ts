@@ -5,13 +5,14 @@ import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { messageToStore } from "../../src/core/messages/codec.ts";
 import { createLcm } from "../../src/core/lcm.ts";
-import type { ConversationId, Timestamp } from "../../src/core/model/types.ts";
+import type { ConversationId } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { makeDeepConversation } from "../support/deep-conversation.ts";
 import type { DeepConversation } from "../support/deep-conversation.ts";
 import { portOver, startRobot } from "../support/robot.ts";
 import type { Robot, RobotOptions } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 const folder = makeScratch("tui-context");
 const path = join(folder, "made.db");

@@ -5,12 +5,12 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { messageToStore } from "../../src/core/messages/codec.ts";
-import type { Timestamp } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { makeDeepConversation } from "../support/deep-conversation.ts";
 import { portOver, startRobot } from "../support/robot.ts";
 import type { Ground, Robot, RobotOptions } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 const folder = makeScratch("tui-conversations");
 const made = join(folder, "made.db");

@@ -5,13 +5,14 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { messageToStore } from "../../src/core/messages/codec.ts";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
-import type { ConversationId, MessageId, NewMessage, Timestamp } from "../../src/core/model/types.ts";
+import type { ConversationId, MessageId, NewMessage } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { makeDeepConversation } from "../support/deep-conversation.ts";
 import type { DeepConversation } from "../support/deep-conversation.ts";
 import { portOver, startRobot } from "../support/robot.ts";
 import type { Robot, RobotOptions } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 const path = join(makeScratch("tui-messages"), "lcm.db");
 let made: DeepConversation;

@@ -10,8 +10,7 @@ import { setTimeout } from "node:timers/promises";
 import { messageToStore } from "../../src/core/messages/codec.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { Lcm } from "../../src/core/lcm.ts";
-import type { ConversationId, Timestamp } from "../../src/core/model/types.ts";
-import { formatCount } from "../../src/core/base/text.ts";
+import type { ConversationId } from "../../src/core/model/types.ts";
 import { openSqlite, systemNow } from "../../src/store/sqlite/store.ts";
 import { copyLongDatabase, longDatabase } from "../support/long-conversation.ts";
 import { portOver, startRobot } from "../support/robot.ts";
@@ -21,6 +20,8 @@ import type { Behaviour } from "../support/scripted-model.ts";
 import type { Port } from "../../src/tui/port.ts";
 import { cellsOf } from "./stories-cells.ts";
 import { differences } from "./stories-rows.ts";
+import { formatCount } from "../../src/core/base/format.ts";
+import type { Timestamp } from "../../src/core/base/time.ts";
 
 /** As it was made; nobody writes to it. */
 let original: string;

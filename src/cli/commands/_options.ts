@@ -2,10 +2,10 @@
 
 import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
-import { promptBudgetDefault } from "../../core/compaction/compact.ts";
 import { assert } from "../../core/base/errors.ts";
-import { formatCount } from "../../core/base/text.ts";
 import { breakLines, padEnd, widthOf } from "../../format/render.ts";
+import { formatCount } from "../../core/base/format.ts";
+import { promptBudgetDefault } from "../../core/model/prompt-cost.ts";
 
 /** Text for the end of a command's help, made when it is known how wide that is. */
 type HelpText = (at: { readonly command: Command }) => string;

@@ -15,7 +15,6 @@ import type {
   RewriteResult,
 } from "../../core/maintenance/rewrite.ts";
 import type { Settings } from "../../core/model/settings.ts";
-import { formatCount, formatTimestamp } from "../../core/base/text.ts";
 import { exitInterrupted, exitUnavailable, failureOf, statusFor } from "../failure.ts";
 import { textLines } from "../../format/passages.ts";
 import { breakLines, oneLine, plural, widthOf } from "../../format/render.ts";
@@ -43,6 +42,8 @@ import { providerOptions, wholeNumber } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { attend, exitFindings, exitOk, withLcm } from "./_session.ts";
 import type { Session, Summariser } from "./_session.ts";
+import { formatTimestamp } from "../../core/base/time.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 export const rewritingOptions = {
   diff: ["--diff", "show what changes as a unified diff, instead of both texts"],

@@ -1,8 +1,8 @@
 /** `lcm backup`: a whole copy, made while others write. */
 
-import { formatBytes } from "../../core/base/text.ts";
 import { plural } from "../../format/render.ts";
 import { defineCommand } from "./_session.ts";
+import { formatBytes } from "../../core/base/format.ts";
 
 export const backupCommand = defineCommand({
   name: "backup",

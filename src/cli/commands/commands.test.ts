@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
 import { Command } from "commander";
 import { messageToStore } from "../../core/messages/codec.ts";
-import type { Json, MessageId, ConversationId, Timestamp } from "../../core/model/types.ts";
+import type { MessageId, ConversationId } from "../../core/model/types.ts";
 import { createContext } from "../context.ts";
 import { createFinder } from "../../format/highlight.ts";
 import { inShort } from "../../format/messages.ts";
@@ -11,6 +11,8 @@ import { addCommands } from "./index.ts";
 import { seconds } from "./_options.ts";
 import type { CommandContext } from "./_session.ts";
 import { refusalHint } from "../../format/model.ts";
+import type { Json } from "../../core/base/json.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 describe("what is marked in a hit", () => {
   const marked = (pattern: string, line: string): readonly string[] =>

@@ -8,7 +8,6 @@ import type { ConversationId, Level, Refusal } from "../../core/model/types.ts";
 import { builtInTemplates, templateNameOf } from "../../core/prompts/summary.ts";
 import type { Settings } from "../../core/model/settings.ts";
 import type { Spend } from "../../core/model-calls/metering.ts";
-import { formatCount, timestampToMs } from "../../core/base/text.ts";
 import { costOf } from "../../format/cost.ts";
 import type { Cost } from "../../format/cost.ts";
 import { exitInterrupted, exitUnavailable } from "../failure.ts";
@@ -25,6 +24,8 @@ import { attend, defineCommand, exitOk, indexAll, withLcm } from "./_session.ts"
 import type { PromptFiles, Session, Summariser } from "./_session.ts";
 import { callLines, modelLines, refusalHint } from "../../format/model.ts";
 import type { NamedModel } from "../../format/model.ts";
+import { timestampToMs } from "../../core/base/time.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 const flags = {
   mode: [

@@ -3,7 +3,6 @@
 import type { Assembly, AssemblyReport } from "../../core/assembly/assemble.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model/types.ts";
-import { formatCount } from "../../core/base/text.ts";
 import {
   budgetLine,
   budgetSource,
@@ -24,6 +23,7 @@ import { createSpans, table } from "../../format/render.ts";
 import { budgetOption, conversationWords } from "./_options.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 export const contextCommand = defineCommand({
   name: "context",

@@ -6,9 +6,7 @@
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isSummaryId, messageName } from "../../core/model/types.ts";
-import type { Conversation, Level, Message, Summary, Timestamp } from "../../core/model/types.ts";
-import { promptTokens } from "../../core/assembly/summary-xml.ts";
-import { formatCount } from "../../core/base/text.ts";
+import type { Conversation, Level, Message, Summary } from "../../core/model/types.ts";
 import { createSpans, plural, table } from "../../format/render.ts";
 import type { Paint } from "../../format/render.ts";
 import { levelWords } from "../../format/summaries.ts";
@@ -19,6 +17,9 @@ import { inShort, openingOf } from "../../format/messages.ts";
 import { conversationWords, wholeNumber } from "./_options.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
+import { formatCount } from "../../core/base/format.ts";
+import { promptTokens } from "../../core/model/prompt-cost.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export const dagCommand = defineCommand({
   name: "dag",

@@ -11,10 +11,10 @@ import type { Assembly } from "../../core/assembly/assemble.ts";
 import type { SourceLine } from "../../core/ingest/ingest.ts";
 import { isSound } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, JsonObject } from "../../core/model/types.ts";
+import type { Conversation } from "../../core/model/types.ts";
 import type { SearchHit } from "../../core/model/store.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
-import { excerpt, formatCount } from "../../core/base/text.ts";
+import { excerpt } from "../../core/base/excerpt.ts";
 import { demoSession, readDemoTranscript, readKeyFacts } from "../demo/five-weeks.ts";
 import type { KeyFact } from "../demo/five-weeks.ts";
 import { bar, comparison, legend, makeUp } from "../../format/bars.ts";
@@ -25,6 +25,8 @@ import { readTree } from "../context-tree.ts";
 import { treeOf } from "./dag.ts";
 import { defineCommand, exitFindings, exitOk, indexAll } from "./_session.ts";
 import type { Session } from "./_session.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 export const demoCommand = defineCommand({
   name: "demo",

@@ -6,7 +6,6 @@ import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model/types.ts";
 import type { Conversation, SummaryId } from "../../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../../core/model/store.ts";
-import { formatBytes, formatCount, formatRange, formatTimestamp } from "../../core/base/text.ts";
 import { textLines } from "../../format/passages.ts";
 import { createSpans, facts, oneLine, plural, table } from "../../format/render.ts";
 import { headline } from "../../format/conversations.ts";
@@ -16,6 +15,8 @@ import { tokensMax, wholeNumber } from "./_options.ts";
 import { everywhere } from "./_reach.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
+import { formatRange, formatTimestamp } from "../../core/base/time.ts";
+import { formatBytes, formatCount } from "../../core/base/format.ts";
 
 const line = wholeNumber(1, 1_000_000_000);
 

@@ -5,9 +5,9 @@
 
 import { text as readAll } from "node:stream/consumers";
 import { LcmError } from "../../core/base/errors.ts";
-import { forgetMessage, forgottenMark, redactText } from "../../core/maintenance/redact.ts";
+import { forgetMessage, redactText } from "../../core/maintenance/redact.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { messageName } from "../../core/model/types.ts";
+import { forgottenMark, messageName } from "../../core/model/types.ts";
 import type { Message, MessageId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
 import { cut, oneLine, plural } from "../../format/render.ts";

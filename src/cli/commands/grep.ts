@@ -6,7 +6,6 @@ import type { Conversation } from "../../core/model/types.ts";
 import type { SearchHit, SearchResult } from "../../core/model/store.ts";
 import { caveatSentence } from "../../core/recall/grep.ts";
 import type { GrepRequest } from "../../core/recall/grep.ts";
-import { formatCount } from "../../core/base/text.ts";
 import { parseSpan } from "../../core/base/parse-time.ts";
 import { exitUnavailable } from "../failure.ts";
 import { createFinder, marked } from "../../format/highlight.ts";
@@ -16,6 +15,7 @@ import { reachFor, reachOptions } from "./_reach.ts";
 import { defineCommand, exitOk, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { seconds, wholeNumber } from "./_options.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 export const grepCommand = defineCommand({
   name: "grep",

@@ -7,7 +7,6 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { ImportReport } from "../../core/ingest/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Merged } from "../../core/model/store.ts";
-import { formatBytes, formatCount } from "../../core/base/text.ts";
 import {
   findTranscripts,
   importedCounts,
@@ -20,6 +19,7 @@ import { breakLines, plural } from "../../format/render.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { defineCommand, exitFindings, exitOk, indexAll, withLcm } from "./_session.ts";
 import type { Engine, Session } from "./_session.ts";
+import { formatBytes, formatCount } from "../../core/base/format.ts";
 
 const flags = {
   session: ["--session <id>", "store it as this session, whatever the file says"],

@@ -3,13 +3,13 @@
 import { messageFromStore } from "../../core/messages/codec.ts";
 import { messageName, roles } from "../../core/model/types.ts";
 import type { Conversation, Message } from "../../core/model/types.ts";
-import { formatCount } from "../../core/base/text.ts";
 import { parseSpan } from "../../core/base/parse-time.ts";
 import { inShort, wholeLines } from "../../format/messages.ts";
 import { padStart, plural, clockTime, table, widthOf } from "../../format/render.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { conversationWords, wholeNumber } from "./_options.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 export const messagesCommand = defineCommand({
   name: "messages",

@@ -15,11 +15,12 @@ import type { TemplateName, Templates } from "../../core/prompts/summary.ts";
 import { rewriteRules } from "../../core/maintenance/rewrite.ts";
 import { summarize } from "../../core/summarize/summarize.ts";
 import { sourceOfSummary } from "../../core/summarize/source.ts";
-import { estimateTokens, formatCount } from "../../core/base/text.ts";
+import { estimateTokens } from "../../core/base/tokens.ts";
 import { harmless, listed, plural, table } from "../../format/render.ts";
 import { findSummary } from "./dag.ts";
 import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
 import type { PromptFiles, Session } from "./_session.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 export const promptsCommand = defineCommand({
   name: "prompts",
@@ -191,7 +192,7 @@ async function ofSummary(lcm: Lcm, templates: Templates, id: string): Promise<Re
   const { store, settings } = lcm;
   const summary = await findSummary(lcm, id);
   const rules = rewriteRules(settings, await lcm.find(String(summary.conversation)));
-  const source = await sourceOfSummary(store, summary, { rules, zone: settings.timezone });
+  const source = await sourceOfSummary(store, summary, { targets: rules, zone: settings.timezone });
   if (source === null) {
     throw new LcmError("invalid", `${id} was not written from sources: it was carried over`, {
       hint:

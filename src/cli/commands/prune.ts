@@ -4,9 +4,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Timestamp } from "../../core/model/types.ts";
 import type { Pruned, PrunePlan, PruneRequest } from "../../core/maintenance/prune.ts";
-import { formatBytes, formatCount } from "../../core/base/text.ts";
 import { parseWhen } from "../../core/base/parse-time.ts";
 import { breakLines, clockTime, listed, oneLine, plural, table } from "../../format/render.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying } from "./_applying.ts";
@@ -14,6 +12,8 @@ import { nameOf } from "../../format/conversations.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
+import { formatBytes, formatCount } from "../../core/base/format.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const flags = {
   olderThan: ["--older-than <age>", "nothing was said for so long, or since a day: 90d, 12w, 1y, 2026-01-01"],

@@ -1,9 +1,7 @@
 /** `lcm recent`: what happened between two times, told by summaries, and by messages where nothing is summarised yet. */
 
-import type { Timestamp } from "../../core/model/types.ts";
 import { lastSaidAt } from "../../core/recall/grep.ts";
 import type { Recent } from "../../core/recall/recent.ts";
-import { formatCount, formatRange, formatTimestamp } from "../../core/base/text.ts";
 import { parseSpan } from "../../core/base/parse-time.ts";
 import { countWords, passageLines } from "../../format/passages.ts";
 import { clockTime, plural } from "../../format/render.ts";
@@ -11,6 +9,9 @@ import { tokensMax, wholeNumber } from "./_options.ts";
 import { reachFor, reachOptions } from "./_reach.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
+import { formatRange, formatTimestamp } from "../../core/base/time.ts";
+import { formatCount } from "../../core/base/format.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export const recentCommand = defineCommand({
   name: "recent",

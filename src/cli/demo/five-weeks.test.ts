@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isObject, messageToStore, textOfParts } from "../../core/messages/codec.ts";
-import type { JsonObject, NewMessage } from "../../core/model/types.ts";
-import { parseTimestamp } from "../../core/base/text.ts";
+import { messageToStore, textOfParts } from "../../core/messages/codec.ts";
+import type { NewMessage } from "../../core/model/types.ts";
 import { readDemoTranscript, readKeyFacts } from "./five-weeks.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { isObject } from "../../core/base/json.ts";
+import { parseTimestamp } from "../../core/base/time.ts";
 
 const entries = readDemoTranscript();
 const keyFacts = readKeyFacts();

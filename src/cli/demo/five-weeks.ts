@@ -5,8 +5,8 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { JsonObject } from "../../core/model/types.ts";
 import { packageFolder } from "../../package.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 
 /** One line of a transcript. */
 interface DemoEntry extends JsonObject {

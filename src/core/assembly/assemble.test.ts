@@ -15,9 +15,11 @@ import { messageToStore } from "../messages/codec.ts";
 import type { HostMessage } from "../messages/codec.ts";
 import { LcmError } from "../base/errors.ts";
 import { moveOut } from "../ingest/large-content.ts";
-import type { ContextItem, ConversationId, Json, Message, SummaryId } from "../model/types.ts";
+import type { ContextItem, ConversationId, Message, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
-import { estimateTokens, msToTimestamp } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import type { Json } from "../base/json.ts";
+import { msToTimestamp } from "../base/time.ts";
 
 /** One conversation on a real database, and the short words for what tests do with it. */
 interface Scene {

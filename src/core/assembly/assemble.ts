@@ -29,13 +29,13 @@ import { cutsTo, frontMax } from "./eviction.ts";
 import type { Sizes } from "./eviction.ts";
 import type { ContextItem, ConversationId, Message, MessageId, SummaryId } from "../model/types.ts";
 import { safeCuts } from "../messages/tool-calls.ts";
-import { tailLookback, tailStart } from "../compaction/choose-runs.ts";
 import type { Store } from "../model/store.ts";
-import { mustFind } from "../recall/grep.ts";
-import { promptTokens } from "./summary-xml.ts";
 import { costOf, findNewestUser, isMessage, isUserText, readShown, shorten, wordsOf } from "./prompt-items.ts";
 import type { Shown } from "./prompt-items.ts";
-import { sumTokens } from "../base/text.ts";
+import { sumTokens } from "../base/tokens.ts";
+import { mustFind } from "../model/find-conversation.ts";
+import { promptTokens } from "../model/prompt-cost.ts";
+import { tailLookback, tailStart } from "../messages/fresh-tail.ts";
 
 export interface AssembleRequest {
   readonly conversation: ConversationId;

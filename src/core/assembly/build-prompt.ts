@@ -6,13 +6,14 @@
 import { messageFromStore } from "../messages/codec.ts";
 import type { HostMessage } from "../messages/codec.ts";
 import type { ConversationId, Message } from "../model/types.ts";
-import { pair, tiesOf } from "../messages/tool-calls.ts";
-import type { Paired } from "../messages/tool-calls.ts";
+import { tiesOf } from "../messages/tool-calls.ts";
 import type { Store } from "../model/store.ts";
 import { tokensOf } from "./present-message.ts";
 import { isMessage } from "./prompt-items.ts";
 import type { Shown } from "./prompt-items.ts";
-import { timestampToMs } from "../base/text.ts";
+import { timestampToMs } from "../base/time.ts";
+import { pair } from "./pair-results.ts";
+import type { Paired } from "./pair-results.ts";
 
 /** A prompt within the budget. */
 export interface Draft {

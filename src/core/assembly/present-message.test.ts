@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { checkValid } from "../../../test/support/valid-prompt.ts";
 import type { HostMessage } from "../messages/codec.ts";
-import type { Json } from "../model/types.ts";
-import { presentMessage, shortenMessage as shortenIfLeft, tokensOf } from "./present-message.ts";
+import { presentMessage, tokensOf } from "./present-message.ts";
+import { shortenMessage as shortenIfLeft } from "./shorten-message.ts";
+import type { Json } from "../base/json.ts";
 
 const text = (words: string): Json => ({ type: "text", text: words });
 const presented = (raw: HostMessage, words = ""): HostMessage | null => presentMessage(raw, words);

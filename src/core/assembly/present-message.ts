@@ -7,11 +7,12 @@
  * refuse an empty message.
  */
 
-import { imageTokens, isMedia, isObject, messageToStore, textOfParts } from "../messages/codec.ts";
+import { isMedia, messageToStore } from "../messages/codec.ts";
 import type { HostMessage } from "../messages/codec.ts";
-import type { Json } from "../model/types.ts";
-import { disarm } from "./summary-xml.ts";
-import { formatCount, msToTimestamp } from "../base/text.ts";
+import type { Json } from "../base/json.ts";
+import { isObject } from "../base/json.ts";
+import { msToTimestamp } from "../base/time.ts";
+import { disarm } from "../base/escape.ts";
 
 /** Null for what is not shown; the very object where nothing had to be changed. `text` is what the store has it say. */
 export function presentMessage(raw: HostMessage, text: string): HostMessage | null {
@@ -31,7 +32,7 @@ export function presentMessage(raw: HostMessage, text: string): HostMessage | nu
 /** What a message costs in a prompt, counted as the store counts it. */
 export const tokensOf = (raw: HostMessage): number => messageToStore(raw, unplaced).tokens;
 
-const unplaced = { key: "", at: msToTimestamp(0) };
+export const unplaced = { key: "", at: msToTimestamp(0) };
 
 function presentUser(raw: HostMessage, text: string): HostMessage | null {
   const { content } = raw;
@@ -128,81 +129,3 @@ const textBlocks = (text: string): readonly Json[] => (saysSomething(text) ? [{ 
 const saysSomething = (text: string): boolean => /\S/.test(text);
 
 // ── Too little room ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** A text that is cut keeps at least this many characters. */
-const charactersMin = 64;
-
-/**
- * The message within so many tokens, if that can be: of every text that is too long its beginning and its end, with a
- * sentence between them on what was left out and whose it was. Reasoning goes first, since it cannot be cut. Null if
- * nothing would be left.
- */
-export function shortenMessage(raw: HostMessage, tokensMax: number, owner: string): HostMessage | null {
-  let shorter = raw;
-  for (const form of raw["role"] === "assistant" || holdsResults(raw) ? [raw] : [raw, asOneText(raw, owner)]) {
-    let characters = Math.max(charactersMin, tokensMax * 4);
-    for (; characters >= charactersMin; characters = Math.floor(characters / 2)) {
-      shorter = shortenWithin(form, { characters, owner, withPictures: characters / 4 > 2 * imageTokens });
-      if (tokensOf(shorter) <= tokensMax) break;
-    }
-    if (tokensOf(shorter) <= tokensMax) break;
-  }
-  return presentMessage(shorter, "");
-}
-
-const holdsResults = ({ content }: HostMessage): boolean =>
-  Array.isArray(content) && content.some((block: Json) => isObject(block) && block["type"] === "tool_result");
-
-/** For what has too many blocks to be cut one by one. */
-function asOneText(raw: HostMessage, owner: string): HostMessage {
-  const said = shortenWithin(raw, { characters: Infinity, owner, withPictures: false });
-  return { ...raw, content: textOfParts(messageToStore(said, unplaced).parts) };
-}
-
-interface Room {
-  /** Of each text. */
-  readonly characters: number;
-  readonly owner: string;
-  readonly withPictures: boolean;
-}
-
-function shortenWithin(raw: HostMessage, room: Room): HostMessage {
-  const { content, tool_calls: calls } = raw;
-  return {
-    ...raw,
-    content: shortenValue(content ?? null, room),
-    ...(Array.isArray(calls) ? { tool_calls: calls.map((call: Json) => shortenValue(call, room)) } : {}),
-  };
-}
-
-function shortenValue(value: Json, room: Room): Json {
-  if (typeof value === "string") return shortenText(value, room);
-  if (Array.isArray(value)) return value.flatMap((inner: Json) => shortenBlock(inner, room));
-  if (!isObject(value)) return value;
-  const fields = Object.entries(value).map(([field, inner = null]): readonly [string, Json] => {
-    if (labels.has(field)) return [field, inner];
-    // Arguments that are JSON text must stay so.
-    if (field === "arguments" && typeof inner === "string" && inner.length > room.characters)
-      return [field, JSON.stringify({ shortened: shortenText(inner, room) })];
-    return [field, shortenValue(inner, room)];
-  });
-  return Object.fromEntries(fields);
-}
-
-/** By these a block is known and tied to others. */
-const labels: ReadonlySet<string> = new Set("type id name tool_use_id".split(" "));
-
-function shortenBlock(block: Json, room: Room): readonly Json[] {
-  const type = isObject(block) && typeof block["type"] === "string" ? block["type"] : "";
-  if (/thinking|reasoning/i.test(type)) return [];
-  if (!isMedia(block)) return [shortenValue(block, room)];
-  return room.withPictures ? [block] : [{ type: "text", text: `[${type} of ${room.owner} left out]` }];
-}
-
-function shortenText(text: string, { characters, owner }: Room): string {
-  if (text.length <= characters) return text;
-  const half = Math.floor(characters / 2);
-  const leftOut = formatCount(text.length - 2 * half);
-  const [head, tail] = [text.slice(0, half), text.slice(text.length - half)].map((piece) => piece.toWellFormed());
-  return `${head}\n[… ${leftOut} characters of ${owner} left out …]\n${tail}`;
-}

@@ -1,14 +1,18 @@
 /** Items of a context read from the store and put as a prompt shows them, with what each of them costs there. */
 
-import { isObject, messageFromStore } from "../messages/codec.ts";
+import { messageFromStore } from "../messages/codec.ts";
 import type { HostMessage } from "../messages/codec.ts";
 import { messageForPrompt } from "../ingest/large-content.ts";
-import type { ContextItem, Json, Message, Sources, Summary, SummaryId } from "../model/types.ts";
+import type { ContextItem, Message, Sources, Summary, SummaryId } from "../model/types.ts";
 import { tiesOf, untied } from "../messages/tool-calls.ts";
 import type { Ties } from "../messages/tool-calls.ts";
 import type { Store } from "../model/store.ts";
-import { presentMessage, shortenMessage, tokensOf } from "./present-message.ts";
-import { renderSummary, summaryOverheadTokens } from "./summary-xml.ts";
+import { presentMessage, tokensOf } from "./present-message.ts";
+import { renderSummary } from "./summary-xml.ts";
+import type { Json } from "../base/json.ts";
+import { isObject } from "../base/json.ts";
+import { summaryOverheadTokens } from "../model/prompt-cost.ts";
+import { shortenMessage } from "./shorten-message.ts";
 
 export interface Shown {
   /** Among the items that were asked for; -1 for one that was not. */

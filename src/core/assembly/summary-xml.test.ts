@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Summary, SummaryId, Timestamp } from "../model/types.ts";
-import { disarm, promptTokens, renderedTokens, renderSummary, summaryOverheadTokens } from "./summary-xml.ts";
-import { estimateTokens } from "../base/text.ts";
+import type { Summary, SummaryId } from "../model/types.ts";
+import { renderSummary } from "./summary-xml.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import { disarm, renderedTokens } from "../base/escape.ts";
+import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const leaf: Summary = {
   id: "sum_0123456789abcdef",

@@ -7,15 +7,10 @@
  */
 
 import type { HostMessage } from "../messages/codec.ts";
-import type { Summary, SummaryId, Timestamp, Totals } from "../model/types.ts";
-import { estimateTokens, timestampToMs } from "../base/text.ts";
-
-/** What the element around one summary costs, about: a leaf's is some 100 tokens, one with eight parents some 270. */
-export const summaryOverheadTokens = 130;
-
-/** What the whole context would cost as a prompt, from the running totals alone. */
-export const promptTokens = (totals: Totals): number =>
-  totals.contextTokens + summaryOverheadTokens * (totals.contextItems - totals.contextMessages);
+import type { Summary, SummaryId } from "../model/types.ts";
+import { timestampToMs } from "../base/time.ts";
+import { escapeAttribute, escapeText } from "../base/escape.ts";
+import type { Timestamp } from "../base/time.ts";
 
 /** A summary as a message of the host. `sources` are the summaries it was made from, if it is a condensed one. */
 export function renderSummary(summary: Summary, sources: readonly SummaryId[]): HostMessage {
@@ -40,28 +35,4 @@ export function renderSummary(summary: Summary, sources: readonly SummaryId[]): 
   };
 }
 
-/** What the text of a summary costs in a prompt, where it is escaped. */
-export const renderedTokens = (text: string): number => estimateTokens(escapeText(text));
-
-/**
- * Text that somebody else wrote and that we put into a user's message: it may look like anything but one of our
- * elements. What a user wrote is shown as it is.
- */
-export const disarm = (text: string): string => text.replace(forgedElement, "&lt;");
-
-/** What opens or closes something like an element: in any case, with blanks or invisible characters in it, in wide signs. */
-export const forgeries = (names: readonly string[]): RegExp =>
-  new RegExp(
-    `[<\\uff1c\\ufe64](?=[\\s\\p{Cf}/\\uff0f]*(?:${names
-      .map((name) => [...name].join("[\\s\\p{Cf}]*").replaceAll("_", "[_\\uff3f-]?"))
-      .join("|")}))`,
-    "giu",
-  );
-
-const forgedElement = forgeries(["summary", "parents", "content"]);
-
 const toTheSecond = (timestamp: Timestamp): string => `${timestamp.slice(0, 19)}Z`;
-
-const escapeText = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-const escapeAttribute = (text: string): string => escapeText(text).replaceAll('"', "&quot;");

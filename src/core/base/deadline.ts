@@ -17,3 +17,25 @@ export async function beforeDeadline<T, Late>(
     signal.removeEventListener("abort", pass);
   }
 }
+
+/** The signal comes after so long, or with the one outside. */
+export async function withDeadline<T>(
+  ms: number,
+  outer: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const own = new AbortController();
+  const timer = setTimeout(() => own.abort(new DOMException("The time is up", "TimeoutError")), ms);
+  const follow = (): void => {
+    clearTimeout(timer); // There may be no end to work that heeds no signal.
+    own.abort(outer?.reason);
+  };
+  outer?.addEventListener("abort", follow, { once: true });
+  if (outer?.aborted === true) follow();
+  try {
+    return await work(own.signal);
+  } finally {
+    clearTimeout(timer);
+    outer?.removeEventListener("abort", follow);
+  }
+}

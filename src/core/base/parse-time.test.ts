@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LcmError } from "./errors.ts";
-import type { Timestamp } from "../model/types.ts";
 import { parseWhen } from "./parse-time.ts";
+import type { Timestamp } from "./time.ts";
 
 const now = "2026-03-10T01:30:00.000Z" as Timestamp;
 const read = (text: string, zone = "UTC"): string => parseWhen("--since", text, zone, now);

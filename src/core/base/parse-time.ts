@@ -1,8 +1,8 @@
 /** A moment as people and models write it: in the zone they live in, or so long ago. Everything behind this is UTC. */
 
 import { LcmError } from "./errors.ts";
-import type { Timestamp } from "../model/types.ts";
-import { dayMs, parseTimestamp, timestampAt, timestampToMs, wallTime } from "./text.ts";
+import { dayMs, parseTimestamp, timestampAt, timestampToMs, wallTime } from "./time.ts";
+import type { Timestamp } from "./time.ts";
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs, w: 7 * dayMs, y: 365 * dayMs };
 

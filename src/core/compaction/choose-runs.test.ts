@@ -3,9 +3,11 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { ContextItem, MessageId, SummaryId } from "../model/types.ts";
 import type { Ties } from "../messages/tool-calls.ts";
-import { condensedRuns, leafRun, rulesOf, strictRules, tailStart, targetTokensOf } from "./choose-runs.ts";
+import { condensedRuns, leafRun, rulesOf, strictRules } from "./choose-runs.ts";
+import { targetTokensOf } from "../summarize/source.ts";
 import type { Candidate, Rules } from "./choose-runs.ts";
 import { resolveSettings } from "../model/settings.ts";
+import { tailStart } from "../messages/fresh-tail.ts";
 
 const settings = resolveSettings({ env: {}, config: {} }).values;
 const rules: Rules = { ...rulesOf(settings, false), chunkTokens: 100, leafMinTokens: 0 };

@@ -9,10 +9,11 @@
 import type { ContextItem } from "../model/types.ts";
 import { safeCuts } from "../messages/tool-calls.ts";
 import type { Ties } from "../messages/tool-calls.ts";
+import type { Targets } from "../summarize/source.ts";
 import type { Settings } from "../model/settings.ts";
-import { sumTokens } from "../base/text.ts";
+import { sumTokens } from "../base/tokens.ts";
 
-export interface Rules {
+export interface Rules extends Targets {
   readonly freshTailCount: number;
   /** The most source tokens of one pass, unless one call with its results is longer. */
   readonly chunkTokens: number;
@@ -23,9 +24,6 @@ export interface Rules {
   readonly condensedFanout: number;
   /** The deepest summary that may be made. */
   readonly depthMax: number;
-  /** How long summaries should be. */
-  readonly leafTargetTokens: number;
-  readonly condensedTargetTokens: number;
 }
 
 /** A forced sweep takes short runs too, and the lowest fanout. In a small window summaries are short. */
@@ -62,10 +60,6 @@ export function strictRules(settings: Settings, budget: number): Rules {
     condensedTargetTokens: Math.max(rules.condensedTargetTokens, targetTokensMin),
   };
 }
-
-/** How long a summary of this depth should be: at most half of what it stands for. */
-export const targetTokensOf = (rules: Rules, depth: number, sourceTokens: number): number =>
-  Math.min(depth === 0 ? rules.leafTargetTokens : rules.condensedTargetTokens, Math.floor(sourceTokens / 2));
 
 /** What may be made between turns. */
 export const depthMaxBetweenTurns = ({ incrementalMaxDepth }: Settings): number =>
@@ -108,15 +102,6 @@ export function leafRun(
   const chosen = worthwhile.findLast((cut) => tokensTo(cut) <= rules.chunkTokens) ?? worthwhile[0];
   if (chosen !== undefined) return rangeTo(chosen);
   return isMore && all > 0 ? rangeTo(far) : null;
-}
-
-/** How far before the fresh tail a call may lie whose result is in it. */
-export const tailLookback = 64;
-
-/** Where the fresh tail begins among the newest raw messages: no result in it is without its call. */
-export function tailStart(newest: readonly Ties[], freshTailCount: number): number {
-  const wanted = Math.max(0, newest.length - freshTailCount);
-  return safeCuts(newest).findLast((cut) => cut <= wanted) ?? 0;
 }
 
 function prefixSums(values: readonly number[]): readonly number[] {

@@ -12,10 +12,11 @@ import type { Behaviour } from "../../../test/support/scripted-model.ts";
 import { checkValid } from "../../../test/support/valid-prompt.ts";
 import { createLcm } from "../lcm.ts";
 import type { Lcm, LcmDeps } from "../lcm.ts";
-import type { ConversationId, Timestamp } from "../model/types.ts";
+import type { ConversationId } from "../model/types.ts";
 import type { Model } from "../model/store.ts";
-import { promptTokens, summaryOverheadTokens } from "../assembly/summary-xml.ts";
 import { resolveSettings } from "../model/settings.ts";
+import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const folder = makeScratch("compact");
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -14,10 +14,13 @@ import type { PassDeps, PassesEnd, PassReport, PassRequest, Passes } from "./pas
 import { depthMaxBetweenTurns, rulesOf, strictRules } from "./choose-runs.ts";
 import type { Rules } from "./choose-runs.ts";
 import type { Clock, Model, Store } from "../model/store.ts";
-import { mustFind } from "../recall/grep.ts";
-import { promptTokens } from "../assembly/summary-xml.ts";
 import type { Settings } from "../model/settings.ts";
-import { formatCount, plural, sumTokens, timestampToMs } from "../base/text.ts";
+import { timestampToMs } from "../base/time.ts";
+import { formatCount, plural } from "../base/format.ts";
+import { mustFind } from "../model/find-conversation.ts";
+import { promptTokens } from "../model/prompt-cost.ts";
+import type { Due } from "./due.ts";
+import { due } from "./due.ts";
 
 export interface CompactDeps extends PassDeps {
   readonly clock: Clock;
@@ -64,50 +67,9 @@ export interface CompactReport extends Pick<
   readonly passes: readonly PassReport[];
 }
 
-/** A budget is a number of tokens; anything else is a mistake of the caller. */
-export function checkBudget(budget: number): void {
-  if (!(budget >= 0)) throw new LcmError("invalid", `${budget} is no budget`, { hint: "give a number of tokens" });
-}
-
-/** What a prompt of a conversation may take as long as no host has said. */
-export const promptBudgetDefault = 128_000;
-
 const roundsMax = 10;
 
 // ── What is due ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-export interface Due {
-  readonly kind: "sweep" | "incremental" | "nothing";
-  readonly budget: number;
-  readonly thresholdTokens: number;
-  readonly contextTokens: number;
-  /** Raw tokens outside the fresh tail; what the totals say is an upper bound while they are below a chunk. */
-  readonly rawTokens: number;
-}
-
-/** From the running totals, and the fresh tail only when they cannot tell: the same cost however long it is. */
-export async function due(
-  deps: Pick<CompactDeps, "store" | "settings">,
-  conversation: Conversation,
-  budget = conversation.promptBudget ?? promptBudgetDefault,
-): Promise<Due> {
-  checkBudget(budget);
-  const { contextThreshold, leafChunkTokens, freshTailCount } = deps.settings;
-  const { totals } = conversation;
-  const contextTokens = promptTokens(totals);
-  const thresholdTokens = Math.floor(contextThreshold * budget);
-  const rawTokens =
-    totals.contextMessageTokens <= leafChunkTokens
-      ? totals.contextMessageTokens
-      : totals.contextMessageTokens - (await tailTokens(deps.store, conversation.id, freshTailCount));
-  const facts = { budget, thresholdTokens, contextTokens, rawTokens };
-  if (contextTokens > thresholdTokens) return { kind: "sweep", ...facts };
-  return { kind: rawTokens > leafChunkTokens ? "incremental" : "nothing", ...facts };
-}
-
-async function tailTokens(store: Store, conversation: ConversationId, count: number): Promise<number> {
-  return sumTokens(await store.context(conversation, { kind: "message", limit: count, keep: "newest" }));
-}
 
 // ── Compacting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -179,7 +141,7 @@ async function runMode(
 const settled: CompactOutcome = { kind: "settled" };
 
 /** Leaves, then condensing; again while folds were stale or made room for others. Null when nothing is left to fold. */
-async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null> {
+export async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null> {
   for (let round = 0; round < roundsMax; round++) {
     const before = work.passes.length + work.stale();
     const ended = (await work.foldLeaves(rules)) ?? (await work.condense(rules));

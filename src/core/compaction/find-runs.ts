@@ -7,10 +7,11 @@ import { messageFromStore } from "../messages/codec.ts";
 import type { ContextItem, ConversationId, Message, MessageId } from "../model/types.ts";
 import { tiesOf, untied } from "../messages/tool-calls.ts";
 import type { Ties } from "../messages/tool-calls.ts";
-import { leafRun, tailLookback, tailStart } from "./choose-runs.ts";
+import { leafRun } from "./choose-runs.ts";
 import type { Rules, Stretch } from "./choose-runs.ts";
 import type { Store } from "../model/store.ts";
-import { sumTokens } from "../base/text.ts";
+import { sumTokens } from "../base/tokens.ts";
+import { tailLookback, tailStart } from "../messages/fresh-tail.ts";
 
 /** Raw messages to be folded into a leaf: their places in the context, and what they say. */
 export interface LeafRun {

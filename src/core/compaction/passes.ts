@@ -6,15 +6,15 @@
 import { assert } from "../base/errors.ts";
 import { condensingWindow, createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, Conversation, ConversationId, Level, Refusal, SummaryId } from "../model/types.ts";
-import { condensedRuns, targetTokensOf } from "./choose-runs.ts";
+import { condensedRuns } from "./choose-runs.ts";
+import { condensedSource, leafSource, targetTokensOf } from "../summarize/source.ts";
 import type { Rules, Stretch } from "./choose-runs.ts";
 import type { Store } from "../model/store.ts";
-import { promptTokens, summaryOverheadTokens } from "../assembly/summary-xml.ts";
 import { summarize } from "../summarize/summarize.ts";
 import type { Source, SummarizeDeps } from "../summarize/summarize.ts";
-import { condensedSource, leafSource } from "../summarize/source.ts";
 import type { SourceFacts } from "../summarize/source.ts";
-import { sumTokens } from "../base/text.ts";
+import { sumTokens } from "../base/tokens.ts";
+import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
 
 export interface PassDeps extends SummarizeDeps {
   readonly store: Store;
@@ -139,7 +139,7 @@ export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore:
 
   const aboutRun = async (items: readonly ContextItem[], rules: Rules): Promise<SourceFacts> => ({
     conversation,
-    rules,
+    targets: rules,
     zone: settings.timezone,
     tokens: sumTokens(items),
     previousContext: await previousContext(store, conversation, items),

@@ -1,14 +1,17 @@
 /** A look ahead at a compaction: the passes it would make, for a person to read before anything is asked or written. */
 
-import { due, modeOf } from "./compact.ts";
-import type { CompactDeps, CompactRequest, Due } from "./compact.ts";
+import { modeOf } from "./compact.ts";
+import type { CompactDeps, CompactRequest } from "./compact.ts";
 import { createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, ConversationId } from "../model/types.ts";
 import type { PassReport } from "./passes.ts";
-import { condensedRuns, depthMaxBetweenTurns, rulesOf, targetTokensOf } from "./choose-runs.ts";
-import { mustFind } from "../recall/grep.ts";
-import { promptTokens, summaryOverheadTokens } from "../assembly/summary-xml.ts";
-import { sumTokens } from "../base/text.ts";
+import { condensedRuns, depthMaxBetweenTurns, rulesOf } from "./choose-runs.ts";
+import { targetTokensOf } from "../summarize/source.ts";
+import { sumTokens } from "../base/tokens.ts";
+import { mustFind } from "../model/find-conversation.ts";
+import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
+import { due } from "./due.ts";
+import type { Due } from "./due.ts";
 
 /** What a sweep would do, with every summary as long as its target: nothing is asked and nothing is written. */
 export interface CompactionPlan {

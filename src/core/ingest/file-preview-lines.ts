@@ -1,6 +1,8 @@
 /** How a large text is looked at, line by line or at both ends, and how what was seen is said in few words. */
 
-import { estimateTokens, firstLine, formatCount } from "../base/text.ts";
+import { firstLine } from "../base/excerpt.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import { formatCount } from "../base/format.ts";
 
 /** How much of the beginning, and of the end, is looked at where looking at all would take long. */
 const sampleChars = 200_000;

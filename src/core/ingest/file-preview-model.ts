@@ -4,8 +4,8 @@ import { readAnswer } from "../model-calls/read-answer.ts";
 import { explore } from "./file-preview.ts";
 import type { MoveOptions } from "./large-content.ts";
 import type { Model } from "../model/store.ts";
-import { explorationPrompt } from "../prompts/summary.ts";
 import { completeWithin } from "../model-calls/metering.ts";
+import { explorationPrompt } from "../prompts/file.ts";
 
 const targetTokens = 200;
 /** Of each end of the file. */

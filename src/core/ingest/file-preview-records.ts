@@ -1,9 +1,9 @@
 /** JSON and tables as a reader needs them first: keys and columns, and what values these hold. */
 
-import { isObject } from "../messages/codec.ts";
 import { countLines, cutLine, eachLine, endsOf, firstLines, headOf, list, quote } from "./file-preview-lines.ts";
-import type { Json } from "../model/types.ts";
-import { formatCount, plural } from "../base/text.ts";
+import type { Json } from "../base/json.ts";
+import { isObject } from "../base/json.ts";
+import { formatCount, plural } from "../base/format.ts";
 
 const recordsMax = 400;
 const columnsTold = 12;

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { explore } from "./file-preview.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
 
 const unnamed = { name: null, mimeType: null };
 const named = (name: string): { readonly name: string; readonly mimeType: null } => ({ name, mimeType: null });

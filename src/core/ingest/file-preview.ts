@@ -22,7 +22,8 @@ import {
 } from "./file-preview-lines.ts";
 import { tellJson, tellTable } from "./file-preview-records.ts";
 import type { StoredFile } from "../model/types.ts";
-import { excerpt, formatCount, plural } from "../base/text.ts";
+import { excerpt } from "../base/excerpt.ts";
+import { formatCount, plural } from "../base/format.ts";
 
 /** About 200 tokens on what a large text is, with line numbers (`L12`) where they help a reader to ask for more. */
 export function explore(content: string, about: About): string {

@@ -7,8 +7,9 @@ import { makeScratch } from "../../../test/support/scratch.ts";
 import { LcmError } from "../base/errors.ts";
 import { exportTranscript, importTranscript } from "./ingest.ts";
 import type { ImportTarget, SourceLine } from "./ingest.ts";
-import type { Json, Timestamp } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
+import type { Json } from "../base/json.ts";
+import type { Timestamp } from "../base/time.ts";
 
 async function* linesOf(values: readonly Json[]): AsyncGenerator<SourceLine> {
   for (const [index, value] of values.entries()) yield { position: index + 1, text: JSON.stringify(value) };

@@ -6,14 +6,13 @@
 
 import { messageFromStore, messageToStore, textOfParts } from "../messages/codec.ts";
 import type { HostMessage } from "../messages/codec.ts";
-import { forgottenMark } from "../maintenance/redact.ts";
 import { mayHoldLarge, messagesPerPage, moveOut, restoreWhatIsThere } from "./large-content.ts";
 import type { MoveOptions } from "./large-content.ts";
-import type { Conversation, ConversationId, Json, Message, MessageId, NewMessage, Timestamp } from "../model/types.ts";
+import type { Conversation, ConversationId, Message, MessageId, NewMessage } from "../model/types.ts";
 import type { Appendable, Appended, AppendOptions, Clock, Store } from "../model/store.ts";
 import { settings } from "../model/settings.ts";
 import type { Settings } from "../model/settings.ts";
-import { firstLine } from "../base/text.ts";
+import { firstLine } from "../base/excerpt.ts";
 import {
   entryToLine,
   messageToLine,
@@ -22,6 +21,9 @@ import {
   readTranscriptValue,
 } from "../messages/transcript-line.ts";
 import type { TranscriptLine } from "../messages/transcript-line.ts";
+import type { Json } from "../base/json.ts";
+import { forgottenMark } from "../model/types.ts";
+import type { Timestamp } from "../base/time.ts";
 
 export interface IngestDeps {
   readonly store: Store;

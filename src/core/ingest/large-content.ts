@@ -4,7 +4,7 @@
  * It works on the message as the host has it, so whatever can be stored can be moved.
  */
 
-import { isMedia, isObject, mayHoldMedia, messageFromStore, messageToStore, stringAt } from "../messages/codec.ts";
+import { isMedia, mayHoldMedia, messageFromStore, messageToStore, stringAt } from "../messages/codec.ts";
 import type { HostMessage } from "../messages/codec.ts";
 import { LcmError } from "../base/errors.ts";
 import { explore } from "./file-preview.ts";
@@ -12,15 +12,17 @@ import type {
   ConversationId,
   FileEncoding,
   FileId,
-  Json,
-  JsonObject,
   Message,
   MovedContent,
   NewMessage,
   StoredFile,
 } from "../model/types.ts";
 import type { Appendable, Store } from "../model/store.ts";
-import { estimateTokens, firstLine, formatBytes, plural } from "../base/text.ts";
+import { firstLine } from "../base/excerpt.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import { isObject } from "../base/json.ts";
+import { formatBytes, plural } from "../base/format.ts";
 
 export interface MoveOptions {
   /** A text of more tokens is moved. */

@@ -15,7 +15,7 @@ import { LcmError } from "../base/errors.ts";
 import type { Lcm } from "../lcm.ts";
 import type { ContextItem, Conversation, ConversationId, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
-import { promptTokens } from "../assembly/summary-xml.ts";
+import { promptTokens } from "../model/prompt-cost.ts";
 
 const onLcm = freshLcms("dissolve");
 

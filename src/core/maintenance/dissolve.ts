@@ -15,10 +15,11 @@ import type {
   SummaryId,
 } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
-import { mustFind } from "../recall/grep.ts";
-import { promptTokens } from "../assembly/summary-xml.ts";
 import { applyOrReplan } from "./apply-or-replan.ts";
-import { firstLine, sumTokens } from "../base/text.ts";
+import { firstLine } from "../base/excerpt.ts";
+import { sumTokens } from "../base/tokens.ts";
+import { mustFind } from "../model/find-conversation.ts";
+import { promptTokens } from "../model/prompt-cost.ts";
 
 export interface DissolveRequest {
   readonly conversation: ConversationId;

@@ -6,9 +6,10 @@
 import type { Obstacle } from "../model/changes.ts";
 import { LcmError } from "../base/errors.ts";
 import { isSummaryId } from "../model/types.ts";
-import type { ConversationId, JournalEntry, Operation, SummaryId, Timestamp, Touched } from "../model/types.ts";
+import type { ConversationId, JournalEntry, Operation, SummaryId, Touched } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
-import { formatCount, plural } from "../base/text.ts";
+import { formatCount, plural } from "../base/format.ts";
+import type { Timestamp } from "../base/time.ts";
 
 export interface Change {
   readonly change: number;

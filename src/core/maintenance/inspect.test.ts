@@ -3,8 +3,9 @@ import { describe, it } from "node:test";
 import { planFix } from "./plan-fix.ts";
 import { inspectConversation, inspectFile, isSound } from "./inspect.ts";
 import type { Finding } from "./inspect.ts";
-import type { ConversationId, MessageId, Sources, SummaryId, Timestamp, Totals } from "../model/types.ts";
+import type { ConversationId, MessageId, Sources, SummaryId, Totals } from "../model/types.ts";
 import type { Skeleton, SummaryFacts } from "../model/store.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const time = (minute: number): Timestamp => `2026-01-01T00:0${minute}:00.000Z` as Timestamp;
 const totals: Totals = {

@@ -11,7 +11,7 @@ import { messagesPerPage, restoreMessage } from "../ingest/large-content.ts";
 import { isSummaryId, messageName } from "../model/types.ts";
 import type { ConversationId, Level, MessageId, Ref, Sources, SummaryId } from "../model/types.ts";
 import type { Integrity, Skeleton, Store, SummaryFacts } from "../model/store.ts";
-import { formatCount } from "../base/text.ts";
+import { formatCount } from "../base/format.ts";
 
 export interface Finding {
   /** An error breaks a promise; a warning wants attention; information needs nothing. */

@@ -6,9 +6,10 @@
 
 import type { DerivedFacts, Mending } from "../model/changes.ts";
 import { closure, flatten } from "../model/summary-graph.ts";
-import type { ContextItem, MessageId, Ref, Sources, SummaryId, Timestamp, Totals } from "../model/types.ts";
+import type { ContextItem, MessageId, Ref, Sources, SummaryId, Totals } from "../model/types.ts";
 import type { Skeleton, SummaryFacts } from "../model/store.ts";
-import { parseTimestamp } from "../base/text.ts";
+import { parseTimestamp } from "../base/time.ts";
+import type { Timestamp } from "../base/time.ts";
 
 /** Null where there is nothing to set right. */
 export function planFix(bones: Skeleton): Mending | null {

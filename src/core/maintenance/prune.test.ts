@@ -6,9 +6,10 @@ import { makeScratch } from "../../../test/support/scratch.ts";
 import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
 import { createLcm } from "../lcm.ts";
 import type { Lcm } from "../lcm.ts";
-import type { Conversation, ConversationId, Timestamp } from "../model/types.ts";
+import type { Conversation, ConversationId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { choose } from "./prune.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const at = (text: string): Timestamp => text as Timestamp;
 const day = (number: number): Timestamp => at(`2026-01-${String(number).padStart(2, "0")}T12:00:00.000Z`);

@@ -5,11 +5,12 @@
 
 import type { Archived, Extent, Removed, Written } from "../model/changes.ts";
 import { LcmError } from "../base/errors.ts";
-import type { Conversation, ConversationId, Timestamp, Totals } from "../model/types.ts";
+import type { Conversation, ConversationId, Totals } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { applyOrReplan, attemptsMax } from "./apply-or-replan.ts";
 import { matchesPattern } from "../model/session-pattern.ts";
-import { compare } from "../base/text.ts";
+import { compare } from "../base/format.ts";
+import type { Timestamp } from "../base/time.ts";
 
 /** At least one; a conversation goes if all hold. */
 export interface PruneRequest {

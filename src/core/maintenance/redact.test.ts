@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { messageFromStore, messageToStore, textOfParts } from "../messages/codec.ts";
 import {
   forgetMessage,
-  forgottenMark,
   formsOf,
   holdsSecret,
   isOwnWord,
@@ -15,8 +14,11 @@ import {
   redactText,
   redactTitle,
 } from "./redact.ts";
-import type { ConversationId, JsonObject, Message, MessageId, Timestamp } from "../model/types.ts";
-import { firstLine } from "../base/text.ts";
+import type { ConversationId, Message, MessageId } from "../model/types.ts";
+import { firstLine } from "../base/excerpt.ts";
+import type { JsonObject } from "../base/json.ts";
+import { forgottenMark } from "../model/types.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const at = "2026-01-01T00:00:00.000Z" as Timestamp;
 

@@ -4,11 +4,12 @@
  * results, and the order of the conversation is whole.
  */
 
-import { estimateMessageTokens, isObject, messageFromStore, stringAt, textOfParts } from "../messages/codec.ts";
-import type { Json, JsonObject, Message, MovedContent, Part } from "../model/types.ts";
-import { firstLine } from "../base/text.ts";
-
-export const forgottenMark = "[forgotten]";
+import { estimateMessageTokens, messageFromStore, stringAt, textOfParts } from "../messages/codec.ts";
+import type { Message, MovedContent, Part } from "../model/types.ts";
+import { firstLine } from "../base/excerpt.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import { isObject } from "../base/json.ts";
+import { forgottenMark } from "../model/types.ts";
 
 export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" | "text" | "moved">;
 

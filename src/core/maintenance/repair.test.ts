@@ -9,8 +9,9 @@ import { createScriptedModel } from "../../../test/support/scripted-model.ts";
 import { createLcm } from "../lcm.ts";
 import type { Lcm } from "../lcm.ts";
 import { isSound } from "./inspect.ts";
-import type { ConversationId, NewSummary, SummaryId, Timestamp } from "../model/types.ts";
-import { estimateTokens } from "../base/text.ts";
+import type { ConversationId, NewSummary, SummaryId } from "../model/types.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const folder = makeScratch("repair");
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -12,12 +12,13 @@ import type { Behaviour } from "../../../test/support/scripted-model.ts";
 import { LcmError } from "../base/errors.ts";
 import { createLcm } from "../lcm.ts";
 import type { Lcm, LcmDeps } from "../lcm.ts";
-import type { ConversationId, Level, NewSummary, SummaryId, Timestamp } from "../model/types.ts";
+import type { ConversationId, Level, NewSummary, SummaryId } from "../model/types.ts";
 import type { CompletionRequest, Model, Store } from "../model/store.ts";
 import { builtInTemplates, expandFooter } from "../prompts/summary.ts";
 import type { PlannedRewrites, RewriteOptions, RewriteReport } from "./rewrite.ts";
-import { renderedTokens } from "../assembly/summary-xml.ts";
 import { resolveSettings } from "../model/settings.ts";
+import { renderedTokens } from "../base/escape.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const folder = makeScratch("rewrite");
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -7,21 +7,21 @@
  * what was looked at is what is applied, and paid for once; and work that was interrupted goes on where it was.
  */
 
-import { promptBudgetDefault } from "../compaction/compact.ts";
 import { LcmError } from "../base/errors.ts";
 import { bottomUp, closure, reachedFrom } from "../model/summary-graph.ts";
 import type { Conversation, ConversationId, NewSummary, Refusal, Summary, SummaryId } from "../model/types.ts";
-import { rulesOf, targetTokensOf } from "../compaction/choose-runs.ts";
+import { rulesOf } from "../compaction/choose-runs.ts";
+import { sourceOfSummary, targetTokensOf } from "../summarize/source.ts";
 import type { Rules } from "../compaction/choose-runs.ts";
 import type { Changed, PartOf, RewritePlan, Skeleton, Store, SummaryFacts, Written } from "../model/store.ts";
 import { templateNameOf } from "../prompts/summary.ts";
 import type { TemplateName } from "../prompts/summary.ts";
-import { mustFind } from "../recall/grep.ts";
 import type { Settings } from "../model/settings.ts";
 import { draftWithModel, nameOf, promptFor } from "../summarize/summarize.ts";
 import type { SummarizeDeps } from "../summarize/summarize.ts";
-import { sourceOfSummary } from "../summarize/source.ts";
 import type { Overlay } from "../summarize/source.ts";
+import { mustFind } from "../model/find-conversation.ts";
+import { promptBudgetDefault } from "../model/prompt-cost.ts";
 
 export interface RewriteDeps extends SummarizeDeps {
   readonly store: Store;
@@ -187,7 +187,7 @@ export async function draftRewrite(
   const { forgets } = conversation;
   const sources = await sourcesOf(store, id);
   const { zone = settings.timezone, overlay = new Map(), customInstructions = null, signal } = options;
-  const source = await sourceOfSummary(store, old, { rules: rewriteRules(settings, conversation), zone, overlay });
+  const source = await sourceOfSummary(store, old, { targets: rewriteRules(settings, conversation), zone, overlay });
   if (source === null) return { kind: "unusable", reason: sourceless(old) };
 
   // What comes before it is told to the model, and is no source: a draft fits whatever has become of that since. Or one

@@ -16,9 +16,9 @@ import { readGranted } from "../recall/grants.ts";
 import type { Lcm } from "../lcm.ts";
 import type { Conversation, ConversationId, FileId, MovedContent, StoredFile, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
-import { promptTokens } from "../assembly/summary-xml.ts";
 import type { Reach } from "../recall/scope.ts";
 import type { Transplantation } from "./transplant.ts";
+import { promptTokens } from "../model/prompt-cost.ts";
 
 const onLcm = freshLcms("transplant");
 

@@ -9,10 +9,11 @@ import type { SummaryInShort } from "./dissolve.ts";
 import { LcmError } from "../base/errors.ts";
 import type { ConversationId, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
-import { mustFind } from "../recall/grep.ts";
-import { promptTokens } from "../assembly/summary-xml.ts";
 import { applyOrReplan } from "./apply-or-replan.ts";
-import { plural, sumTokens } from "../base/text.ts";
+import { sumTokens } from "../base/tokens.ts";
+import { plural } from "../base/format.ts";
+import { mustFind } from "../model/find-conversation.ts";
+import { promptTokens } from "../model/prompt-cost.ts";
 
 export interface Transplantation extends TransplantPlan {
   readonly summaries: readonly SummaryId[];

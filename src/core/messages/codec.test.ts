@@ -11,7 +11,8 @@ import {
   isMedia,
 } from "./codec.ts";
 import { LcmError } from "../base/errors.ts";
-import type { Json, JsonObject, Timestamp } from "../model/types.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const origin = { key: "k", at: "2026-02-17T07:37:00.000Z" as Timestamp };
 

@@ -8,18 +8,12 @@
 
 import { assert, LcmError } from "../base/errors.ts";
 import { roles } from "../model/types.ts";
-import type {
-  Json,
-  JsonObject,
-  Message,
-  MovedContent,
-  NewMessage,
-  Part,
-  PartType,
-  Role,
-  Timestamp,
-} from "../model/types.ts";
-import { estimateTokens, isTimestamp, parseTimestamp } from "../base/text.ts";
+import type { Message, MovedContent, NewMessage, Part, PartType, Role } from "../model/types.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import { isObject, parseObject } from "../base/json.ts";
+import { isTimestamp, parseTimestamp } from "../base/time.ts";
+import type { Timestamp } from "../base/time.ts";
 
 /** A message as the host has it: a role, and anything else. */
 export type HostMessage = JsonObject;
@@ -352,19 +346,10 @@ function mediaInside(block: Json): number {
 
 // ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Empty where there is none. */
 export function stringAt(value: Json, path: MovedContent["path"]): string {
   let found: Json | undefined = value;
   for (const step of path)
     found = Array.isArray(found) ? found[Number(step)] : isObject(found) ? found[String(step)] : undefined;
   return typeof found === "string" ? found : "";
-}
-
-function parseObject(text: string): JsonObject {
-  const value: Json = JSON.parse(text);
-  assert(isObject(value), "stored metadata is a JSON object");
-  return value;
 }

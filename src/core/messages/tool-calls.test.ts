@@ -3,9 +3,10 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { checkValid } from "../../../test/support/valid-prompt.ts";
 import type { HostMessage } from "./codec.ts";
-import type { Json } from "../model/types.ts";
-import { pair, safeCuts, tiesOf } from "./tool-calls.ts";
+import { safeCuts, tiesOf } from "./tool-calls.ts";
 import { presentMessage } from "../assembly/present-message.ts";
+import type { Json } from "../base/json.ts";
+import { pair } from "../assembly/pair-results.ts";
 
 type Dialect = "pi" | "anthropic" | "openai";
 

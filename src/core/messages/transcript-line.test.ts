@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LcmError } from "../base/errors.ts";
-import type { Timestamp } from "../model/types.ts";
 import { messagesOfDocument, readTranscriptLine } from "./transcript-line.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const now = "2026-11-15T08:37:00.000Z" as Timestamp;
 const read = (value: unknown, position = 7) =>

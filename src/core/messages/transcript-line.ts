@@ -4,12 +4,16 @@
  * reading a file again, or reading it after it has grown, changes nothing but what is new.
  */
 
-import { entryFromStore, isObject, messageToStore, storableKey } from "./codec.ts";
+import { entryFromStore, messageToStore, storableKey } from "./codec.ts";
 import type { HostMessage } from "./codec.ts";
 import { LcmError } from "../base/errors.ts";
-import type { Entry, Json, JsonObject, Message, Timestamp } from "../model/types.ts";
+import type { Entry, Message } from "../model/types.ts";
 import type { Appendable } from "../model/store.ts";
-import { formatCount, parseTimestamp } from "../base/text.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import { isObject } from "../base/json.ts";
+import { parseTimestamp } from "../base/time.ts";
+import { formatCount } from "../base/format.ts";
+import type { Timestamp } from "../base/time.ts";
 
 export type TranscriptLine =
   | { readonly kind: "item"; readonly item: Appendable; readonly sessionId: string | null }

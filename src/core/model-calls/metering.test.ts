@@ -10,7 +10,7 @@ import type { Behaviour } from "../../../test/support/scripted-model.ts";
 import { LcmError } from "../base/errors.ts";
 import type { ErrorCode } from "../base/errors.ts";
 import { refusals } from "../model/types.ts";
-import type { ConversationId, Timestamp } from "../model/types.ts";
+import type { ConversationId } from "../model/types.ts";
 import type { Completion, CompletionRequest, Model, Store } from "../model/store.ts";
 import { builtInTemplates } from "../prompts/summary.ts";
 import { resolveSettings } from "../model/settings.ts";
@@ -18,7 +18,8 @@ import type { Settings } from "../model/settings.ts";
 import { meter, spendOf } from "./metering.ts";
 import type { Spend } from "./metering.ts";
 import { summarize } from "../summarize/summarize.ts";
-import { msToTimestamp } from "../base/text.ts";
+import { msToTimestamp } from "../base/time.ts";
+import type { Timestamp } from "../base/time.ts";
 
 interface Ground {
   readonly store: Store;

@@ -7,7 +7,7 @@
 import { beforeDeadline } from "../base/deadline.ts";
 import { LcmError, wordsOf } from "../base/errors.ts";
 import { refusals } from "../model/types.ts";
-import type { Refusal, Timestamp } from "../model/types.ts";
+import type { Refusal } from "../model/types.ts";
 import type {
   Clock,
   Completion,
@@ -19,7 +19,8 @@ import type {
   UsageTotals,
 } from "../model/store.ts";
 import type { Settings } from "../model/settings.ts";
-import { timeAfter, timestampToMs } from "../base/text.ts";
+import { timeAfter, timestampToMs } from "../base/time.ts";
+import type { Timestamp } from "../base/time.ts";
 
 interface SpendDeps {
   readonly store: Store;

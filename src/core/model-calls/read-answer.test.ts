@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { closeWithFooter, isEcho, readAnswer } from "./read-answer.ts";
+import { readAnswer } from "./read-answer.ts";
 import type { Passage } from "../summarize/extractive.ts";
 import { expandFooter } from "../prompts/summary.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import { closeWithFooter, isEcho } from "../summarize/check-summary.ts";
 
 const thought = "Okay, the user wants a summary. I should mention the xylophone.";
 const summary = "2026-02-17 15:37: Mara reported that the tent leaks.\nDecided: seal it before Friday.";

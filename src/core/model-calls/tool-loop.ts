@@ -4,10 +4,10 @@
  */
 
 import { wordsOf } from "../base/errors.ts";
-import type { Json } from "../model/types.ts";
 import type { CompletionRequest, Model, ToolCall, ToolOffer, ToolStep } from "../model/store.ts";
-import { lastDelegatePrompt } from "../prompts/summary.ts";
 import { completeWithin } from "./metering.ts";
+import type { Json } from "../base/json.ts";
+import { lastDelegatePrompt } from "../prompts/delegate.ts";
 
 export interface LoopTool extends ToolOffer {
   run(args: Json): Promise<{ readonly text: string; readonly isError: boolean }>;

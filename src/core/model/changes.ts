@@ -12,9 +12,9 @@ import type {
   Ref,
   Sources,
   SummaryId,
-  Timestamp,
   Totals,
 } from "./types.ts";
+import type { Timestamp } from "../base/time.ts";
 
 /** A write planned from a read that no longer holds is stale, and has changed nothing. */
 export type Written<T = unknown> =

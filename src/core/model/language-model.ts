@@ -3,7 +3,8 @@
  * value; whoever asks keeps the time.
  */
 
-import type { CallPurpose, ConversationId, Json, JsonObject, Refusal } from "./types.ts";
+import type { CallPurpose, ConversationId, Refusal } from "./types.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 
 export interface CompletionRequest {
   readonly purpose: CallPurpose;

@@ -3,7 +3,8 @@
  * matches; one that says nothing is complete.
  */
 
-import type { ConversationId, FileId, MessageId, Role, SummaryId, Timestamp } from "./types.ts";
+import type { ConversationId, FileId, MessageId, Role, SummaryId } from "./types.ts";
+import type { Timestamp } from "../base/time.ts";
 
 export interface SearchRequest {
   readonly pattern: string;

@@ -1,8 +1,8 @@
 /** What is made from the table of settings: the plugin's config for the host, and the page for operators. */
 
-import type { Json, JsonObject } from "./types.ts";
 import { envOf, exampleOf, expectation, rows, schemaOf } from "./settings.ts";
 import type { Setting, SettingKey } from "./settings.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 
 /**
  * For the plugin's manifest. Unknown keys are allowed, because configs written for the older program hold some. What a

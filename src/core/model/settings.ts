@@ -7,7 +7,7 @@
  */
 
 import { assert, LcmError } from "../base/errors.ts";
-import type { JsonObject } from "./types.ts";
+import type { JsonObject } from "../base/json.ts";
 
 /** Far above any use, so that "never" can be written as a number, and far below where numbers lose precision. */
 const wholeMax = 1_000_000_000;

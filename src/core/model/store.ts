@@ -46,11 +46,11 @@ import type {
   StoredFile,
   Summary,
   SummaryId,
-  Timestamp,
   Totals,
 } from "./types.ts";
 
 import type { SearchLimits, SearchRequest, SearchResult } from "./search.ts";
+import type { Timestamp } from "../base/time.ts";
 
 export type * from "./changes.ts";
 export type * from "./language-model.ts";

@@ -5,7 +5,7 @@
  */
 
 import type { MessageId, Ref, Sources, SummaryId } from "./types.ts";
-import { compare } from "../base/text.ts";
+import { compare } from "../base/format.ts";
 
 export type SourcesOf = (summary: SummaryId) => Sources | undefined;
 

@@ -1,22 +1,15 @@
 /**
  * The nouns. Everything else in the project is a verb over these; spec names stay on disk and on the wire, and only
- * the store and the tools translate. This file imports nothing.
+ * the store and the tools translate.
  */
 
-export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
-export interface JsonObject {
-  readonly [field: string]: Json | undefined;
-}
-
+import type { Timestamp } from "../base/time.ts";
 declare const brand: unique symbol;
 export type ConversationId = number & { readonly [brand]: "conversation" };
 export type MessageId = number & { readonly [brand]: "message" };
 export type SummaryId = `sum_${string}`;
 export type FileId = `file_${string}`;
 export type GrantId = `grant_${string}`;
-
-/** UTC with milliseconds, `2026-02-17T07:37:00.000Z`: equal instants are equal strings, and order is string order. */
-export type Timestamp = string & { readonly [brand]: "timestamp" };
 
 export const isSummaryId = (text: string): text is SummaryId => /^sum_[0-9a-f]{16}$/.test(text);
 /** How a message is called where ids of all kinds stand side by side. */
@@ -378,3 +371,5 @@ export interface Touched {
   /** How many rows of each kind were touched, there or not. */
   readonly rows: Readonly<Record<"summaries" | "messages" | "links" | "places", number>>;
 }
+
+export const forgottenMark = "[forgotten]";

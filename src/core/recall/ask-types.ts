@@ -1,9 +1,10 @@
 /** What can be asked of what was said, who may answer, what they are told meanwhile, and what an answer tells. */
 
-import type { GrantId, Json, MessageId, SummaryId } from "../model/types.ts";
+import type { GrantId, MessageId, SummaryId } from "../model/types.ts";
 import type { Model, SearchCaveat, ToolOffer } from "../model/store.ts";
 import type { Reach } from "./scope.ts";
 import type { LoopOutcome } from "../model-calls/tool-loop.ts";
+import type { Json } from "../base/json.ts";
 
 export interface AskRequest {
   /** The question. */

@@ -15,7 +15,7 @@ import { messageName } from "../model/types.ts";
 import type { ConversationId, GrantId, MessageId, SummaryId } from "../model/types.ts";
 import type { CompletionRequest, Model, Store } from "../model/store.ts";
 import { resolveSettings } from "../model/settings.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
 
 const folder = makeScratch("delegate");
 let databases = 0;

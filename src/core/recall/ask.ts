@@ -15,17 +15,19 @@ import { excerptsOf, mergeSearches, readLeads, recordOf, snippetsOf, withLeaves 
 import type { Leads, Piece } from "./excerpts.ts";
 import { expand, namedSummaries, partAbout, summaryToItem } from "./expand.ts";
 import { chargesOf, readGranted } from "./grants.ts";
-import type { ConversationId, GrantId, Json, MessageId, SummaryId } from "../model/types.ts";
+import type { ConversationId, GrantId, MessageId, SummaryId } from "../model/types.ts";
 import { messageName } from "../model/types.ts";
 import type { Clock, Model, SearchCaveat, Store } from "../model/store.ts";
-import { delegatePrompt } from "../prompts/summary.ts";
 import type { Answer, AskProgress, AskRequest, Delegate, DelegateTool, Read, Task } from "./ask-types.ts";
 import { originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
 import type { Settings } from "../model/settings.ts";
-import { sumTokens, timeAfter } from "../base/text.ts";
+import { sumTokens } from "../base/tokens.ts";
 import { runToolLoop } from "../model-calls/tool-loop.ts";
 import type { LoopOutcome } from "../model-calls/tool-loop.ts";
+import type { Json } from "../base/json.ts";
+import { timeAfter } from "../base/time.ts";
+import { delegatePrompt } from "../prompts/delegate.ts";
 
 interface AskDeps {
   readonly store: Store;

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { cutToTokens, readCitations } from "./citations.ts";
 import type { MessageId } from "../model/types.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
 
 const leaf = "sum_0123456789abcdef";
 const handedOut = {

@@ -5,7 +5,8 @@
 
 import { isSummaryId, messageName } from "../model/types.ts";
 import type { MessageId, SummaryId } from "../model/types.ts";
-import { estimateTokens, lengthWithin } from "../base/text.ts";
+import { lengthWithin } from "../base/excerpt.ts";
+import { estimateTokens } from "../base/tokens.ts";
 
 /** What may be cited: the ids of what was handed out, and its text. */
 export interface HandedOut {

@@ -16,7 +16,7 @@ import type { Conversation, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { reachOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
 
 const folder = makeScratch("describe");
 let databases = 0;

@@ -19,7 +19,9 @@ import type {
 import type { Manifest, ManifestRow, Store } from "../model/store.ts";
 import { isWithin, originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { charactersPerToken, estimateTokens, formatCount, lengthWithin, plural } from "../base/text.ts";
+import { charactersPerToken, lengthWithin } from "../base/excerpt.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import { formatCount, plural } from "../base/format.ts";
 
 export interface DescribeRequest {
   /** `sum_…`, `file_…`, or a message: `msg_42`, `message 42`, `42`. */

@@ -4,9 +4,10 @@ import fc from "fast-check";
 import { excerptsOf, mergeSearches, recordOf } from "./excerpts.ts";
 import type { Piece } from "./excerpts.ts";
 import { messageName } from "../model/types.ts";
-import type { ConversationId, MessageId, Timestamp } from "../model/types.ts";
+import type { ConversationId, MessageId } from "../model/types.ts";
 import type { SearchHit } from "../model/store.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const conversation = 1 as ConversationId;
 const at = "2026-02-17T15:30:00.000Z" as Timestamp;

@@ -9,7 +9,9 @@ import type { Expanded } from "./expand.ts";
 import { messageName } from "../model/types.ts";
 import type { Message, MessageId, SummaryId } from "../model/types.ts";
 import type { SearchHit, Store } from "../model/store.ts";
-import { estimateTokens, formatTimestamp, quote } from "../base/text.ts";
+import { quote } from "../base/excerpt.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import { formatTimestamp } from "../base/time.ts";
 
 /** Something that was read, or of which a search showed a snippet; the rank tells what answers best. */
 export type Piece = Expanded & {

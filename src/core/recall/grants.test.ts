@@ -9,9 +9,11 @@ import { createHost, toAppendable, user } from "../../../test/support/scripted-h
 import { expand } from "./expand.ts";
 import type { Expansion } from "./expand.ts";
 import { readGranted } from "./grants.ts";
-import type { ConversationId, GrantId, SummaryId, Timestamp } from "../model/types.ts";
+import type { ConversationId, GrantId, SummaryId } from "../model/types.ts";
 import type { NewGrant, Store } from "../model/store.ts";
-import { estimateTokens, msToTimestamp, timestampToMs } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import { msToTimestamp, timestampToMs } from "../base/time.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const folder = makeScratch("grants");
 let databases = 0;

@@ -6,8 +6,9 @@ import { openSqlite } from "../../store/sqlite/store.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
 import type { SearchCaveat } from "../model/store.ts";
-import { caveatSentence, findConversation, grep } from "./grep.ts";
+import { caveatSentence, grep } from "./grep.ts";
 import { reachOf } from "./scope.ts";
+import { findConversation } from "../model/find-conversation.ts";
 
 const folder = makeScratch("recall");
 const store = await openSqlite({ path: join(folder, "lcm.db"), housekeeping: false });

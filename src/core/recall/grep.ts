@@ -1,11 +1,12 @@
 /** Finding again: what a surface asks for in its user's words, checked and turned into a search of the store. */
 
 import { LcmError } from "../base/errors.ts";
-import type { Conversation, ConversationId, Timestamp } from "../model/types.ts";
 import type { SearchCaveat, SearchLimits, SearchRequest, SearchResult, Store } from "../model/store.ts";
 import { conversationsWithin } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { formatCount, parseTimestamp, plural } from "../base/text.ts";
+import { parseTimestamp } from "../base/time.ts";
+import { formatCount, plural } from "../base/format.ts";
+import type { Timestamp } from "../base/time.ts";
 
 export interface GrepRequest {
   readonly pattern: string;
@@ -100,26 +101,3 @@ export async function lastSaidAt(store: Store, reach: Reach): Promise<Timestamp 
   const times = (await conversationsWithin(store, reach)).flatMap(({ lastMessageAt }) => lastMessageAt ?? []);
   return times.toSorted().at(-1) ?? null;
 }
-
-/** A conversation by what people call it: its number, its session key, or its session id (then the newest segment). */
-export async function findConversation(store: Store, name: string): Promise<Conversation> {
-  if (/^\d{1,15}$/.test(name)) {
-    const found = await store.conversation(Number(name) as ConversationId);
-    if (found !== null) return found;
-  }
-  for (const filter of [{ sessionKey: name }, { sessionId: name }]) {
-    const segments = await store.conversations({ ...filter, includeHidden: true });
-    const newest = segments.find(({ active }) => active) ?? segments[0];
-    if (newest !== undefined) return newest;
-  }
-  throw unknown(name);
-}
-
-export async function mustFind(store: Store, id: ConversationId): Promise<Conversation> {
-  const found = await store.conversation(id);
-  if (found === null) throw unknown(id);
-  return found;
-}
-
-const unknown = (name: string | number): LcmError =>
-  new LcmError("not_found", `there is no conversation ${name}`, { hint: "`lcm conversations` lists them" });

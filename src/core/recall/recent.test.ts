@@ -12,7 +12,8 @@ import type { Clock, Store } from "../model/store.ts";
 import { recent } from "./recent.ts";
 import type { Recent, RecentRequest } from "./recent.ts";
 import type { Reach } from "./scope.ts";
-import { estimateTokens, msToTimestamp } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import { msToTimestamp } from "../base/time.ts";
 
 const folder = makeScratch("recent");
 let databases = 0;

@@ -17,13 +17,16 @@ import type {
   Sources,
   Summary,
   SummaryId,
-  Timestamp,
 } from "../model/types.ts";
 import type { Clock, Store } from "../model/store.ts";
 import { timeBound } from "./grep.ts";
 import { conversationsWithin, isWithin, originOf } from "./scope.ts";
 import type { Reach } from "./scope.ts";
-import { compare, dayMs, estimateTokens, parseTimestamp, passage, sumTokens, timeAfter } from "../base/text.ts";
+import { passage } from "../base/excerpt.ts";
+import { estimateTokens, sumTokens } from "../base/tokens.ts";
+import { dayMs, parseTimestamp, timeAfter } from "../base/time.ts";
+import { compare } from "../base/format.ts";
+import type { Timestamp } from "../base/time.ts";
 
 export interface RecentRequest {
   readonly reach: Reach;

@@ -6,7 +6,7 @@
 
 import { outputCues } from "./extractive-cues.ts";
 import { expandFooter } from "../prompts/summary.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
 
 /** One piece of what is to be summarised: a message, or a summary below. */
 export interface Passage {

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { createRandom } from "../../../test/support/random.ts";
 import { extract, type Passage } from "./extractive.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
 
 const footer = /^Expand for details about: \S.*$/;
 const said = (kind: Passage["kind"], text: string, at = "2026-02-17 15:37"): Passage => ({

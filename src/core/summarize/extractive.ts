@@ -12,7 +12,7 @@
 
 import { expandFooter } from "../prompts/summary.ts";
 import { cutAt, type Passage, type Stamp, statementsOf } from "./extractive-split.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
 import { type Term, weigh, type Weighed } from "./extractive-score.ts";
 
 export type { Passage } from "./extractive-split.ts";

@@ -3,8 +3,9 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { messageToStore, textOfParts } from "../messages/codec.ts";
 import type { HostMessage } from "../messages/codec.ts";
-import type { ConversationId, Message, MessageId, MovedContent, Summary, Timestamp } from "../model/types.ts";
+import type { ConversationId, Message, MessageId, MovedContent, Summary } from "../model/types.ts";
 import { messagePassages, sourceText, summaryPassages } from "./source-text.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const at = "2026-02-17T15:37:42.000Z" as Timestamp;
 

@@ -3,10 +3,12 @@
  * who spoke and when, and that reasoning is nobody's word.
  */
 
-import { isObject } from "../messages/codec.ts";
 import type { Passage } from "./extractive.ts";
-import type { Json, JsonObject, Message, Part, Summary } from "../model/types.ts";
-import { firstLine, formatRange, formatTimestamp } from "../base/text.ts";
+import type { Message, Part, Summary } from "../model/types.ts";
+import { firstLine } from "../base/excerpt.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import { isObject } from "../base/json.ts";
+import { formatRange, formatTimestamp } from "../base/time.ts";
 
 /** Times are told in this zone; with none, no times are. */
 export function messagePassages(messages: readonly Message[], zone: string | null): readonly Passage[] {

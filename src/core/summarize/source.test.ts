@@ -8,7 +8,7 @@ import { makeScratch } from "../../../test/support/scratch.ts";
 import { createHost, toAppendable, user } from "../../../test/support/scripted-host.ts";
 import { createScriptedModel } from "../../../test/support/scripted-model.ts";
 import { createLcm } from "../lcm.ts";
-import type { ConversationId, SummaryId, Timestamp } from "../model/types.ts";
+import type { ConversationId, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { builtInTemplates } from "../prompts/summary.ts";
 import { rewriteRules } from "../maintenance/rewrite.ts";
@@ -17,6 +17,7 @@ import type { Source } from "./summarize.ts";
 import { promptFor } from "./summarize.ts";
 import { sourceOfSummary } from "./source.ts";
 import type { Overlay } from "./source.ts";
+import type { Timestamp } from "../base/time.ts";
 
 const folder = makeScratch("summary-source");
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -50,7 +51,7 @@ async function sourceOf(store: Store, id: SummaryId, overlay: Overlay = new Map(
   const conversation = await store.conversation(summary.conversation);
   assert.ok(conversation !== null);
   const source = await sourceOfSummary(store, summary, {
-    rules: rewriteRules(settings, conversation),
+    targets: rewriteRules(settings, conversation),
     zone: "UTC",
     overlay,
   });
@@ -99,7 +100,7 @@ describe("the source of a summary that stands", () => {
     const conversation = await store.conversation(next);
     assert.ok(carried !== undefined && conversation !== null);
     const rules = rewriteRules(settings, conversation);
-    assert.equal(await sourceOfSummary(store, carried, { rules, zone: "UTC" }), null);
+    assert.equal(await sourceOfSummary(store, carried, { targets: rules, zone: "UTC" }), null);
     await store.close();
   });
 });

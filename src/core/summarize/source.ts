@@ -6,16 +6,24 @@
 
 import { fileIdsOf } from "../ingest/large-content.ts";
 import type { ConversationId, FileId, Message, NewSummary, Summary, SummaryId } from "../model/types.ts";
-import { targetTokensOf } from "../compaction/choose-runs.ts";
-import type { Rules } from "../compaction/choose-runs.ts";
 import type { Store } from "../model/store.ts";
-import { summaryOverheadTokens } from "../assembly/summary-xml.ts";
 import { messagePassages, summaryPassages } from "./source-text.ts";
 import type { Source } from "./summarize.ts";
+import { summaryOverheadTokens } from "../model/prompt-cost.ts";
+
+/** How long summaries should be. */
+export interface Targets {
+  readonly leafTargetTokens: number;
+  readonly condensedTargetTokens: number;
+}
+
+/** How long a summary of this depth should be: at most half of what it stands for. */
+export const targetTokensOf = (targets: Targets, depth: number, sourceTokens: number): number =>
+  Math.min(depth === 0 ? targets.leafTargetTokens : targets.condensedTargetTokens, Math.floor(sourceTokens / 2));
 
 export interface SourceFacts {
   readonly conversation: ConversationId;
-  readonly rules: Rules;
+  readonly targets: Targets;
   /** In which times are told; null tells none. */
   readonly zone: string | null;
   /** What the sources take in the context. */
@@ -23,25 +31,25 @@ export interface SourceFacts {
   readonly previousContext: string | null;
 }
 
-export const leafSource = (messages: readonly Message[], { rules, zone, ...about }: SourceFacts): Source => ({
+export const leafSource = (messages: readonly Message[], { targets, zone, ...about }: SourceFacts): Source => ({
   ...about,
   depth: 0,
   passages: messagePassages(messages, zone),
   overheadTokens: summaryOverheadTokens,
-  targetTokens: targetTokensOf(rules, 0, about.tokens),
+  targetTokens: targetTokensOf(targets, 0, about.tokens),
   fileIds: fileIdsOf(messages),
 });
 
 export const condensedSource = (
   depth: number,
   summaries: readonly Summary[],
-  { rules, zone, ...about }: SourceFacts,
+  { targets, zone, ...about }: SourceFacts,
 ): Source => ({
   ...about,
   depth,
   passages: summaryPassages(summaries, zone),
   overheadTokens: 0, // The sources' own wrappers go, and they are more than one.
-  targetTokens: targetTokensOf(rules, depth, about.tokens),
+  targetTokens: targetTokensOf(targets, depth, about.tokens),
   fileIds: [...new Set(summaries.flatMap((summary): readonly FileId[] => summary.fileIds))],
 });
 
@@ -51,7 +59,7 @@ export const condensedSource = (
 export type Overlay = ReadonlyMap<SummaryId, Pick<NewSummary, "text" | "tokens" | "fileIds">>;
 
 export interface SourceReading {
-  readonly rules: Rules;
+  readonly targets: Targets;
   readonly zone: string | null;
   readonly overlay?: Overlay;
 }
@@ -60,7 +68,7 @@ export interface SourceReading {
 export async function sourceOfSummary(
   store: Store,
   summary: Summary,
-  { rules, zone, overlay = new Map() }: SourceReading,
+  { targets, zone, overlay = new Map() }: SourceReading,
 ): Promise<Source | null> {
   const { messages: messageIds = [], summaries: summaryIds = [] } =
     (await store.sources([summary.id])).get(summary.id) ?? {};
@@ -72,7 +80,7 @@ export async function sourceOfSummary(
   const before = depth <= 1 ? await summaryBefore(store, summary) : null;
   const about = {
     conversation,
-    rules,
+    targets,
     zone,
     tokens: sources.reduce((sum, { tokens }) => sum + tokens, 0),
     previousContext: before === null ? null : (overlay.get(before.id) ?? before).text,

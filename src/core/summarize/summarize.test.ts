@@ -7,13 +7,14 @@ import { refusals } from "../model/types.ts";
 import type { ConversationId, NewSummary, Refusal } from "../model/types.ts";
 import type { Completion, CompletionRequest, Model } from "../model/store.ts";
 import { builtInTemplates, expandFooter } from "../prompts/summary.ts";
-import { rulesOf, targetTokensOf } from "../compaction/choose-runs.ts";
-import { renderedTokens } from "../assembly/summary-xml.ts";
+import { rulesOf } from "../compaction/choose-runs.ts";
+import { targetTokensOf } from "./source.ts";
 import { resolveSettings } from "../model/settings.ts";
 import { sourceText } from "./source-text.ts";
 import { draftWithModel, promptFor, summarize } from "./summarize.ts";
 import type { Drafted, Source, SummarizeDeps, SummarizeOptions } from "./summarize.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import { renderedTokens } from "../base/escape.ts";
 
 const settings = resolveSettings({ env: {}, config: {} }).values;
 

@@ -8,7 +8,7 @@
  * second is the caller's to decide: wait for the provider, or go on without it.
  */
 
-import { closeWithFooter, isEcho, readAnswer } from "../model-calls/read-answer.ts";
+import { readAnswer } from "../model-calls/read-answer.ts";
 import { extract } from "./extractive.ts";
 import type { Passage } from "./extractive.ts";
 import type { CallPurpose, ConversationId, FileId, NewSummary, Refusal } from "../model/types.ts";
@@ -16,10 +16,11 @@ import type { Completion, Model } from "../model/store.ts";
 import { expandFooter, renderPrompt } from "../prompts/summary.ts";
 import type { Prompt, Templates } from "../prompts/summary.ts";
 import type { Settings } from "../model/settings.ts";
-import { renderedTokens } from "../assembly/summary-xml.ts";
 import { sourceText } from "./source-text.ts";
 import { completeWithin } from "../model-calls/metering.ts";
-import { estimateTokens } from "../base/text.ts";
+import { estimateTokens } from "../base/tokens.ts";
+import { renderedTokens } from "../base/escape.ts";
+import { closeWithFooter, isEcho } from "./check-summary.ts";
 
 export interface SummarizeDeps {
   readonly model: Model | null;

@@ -6,7 +6,7 @@ import { entryFromStore, messageToStore, textOfParts } from "../../core/messages
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { createLcm } from "../../core/lcm.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, JsonObject, Message, Timestamp } from "../../core/model/types.ts";
+import type { Conversation, Message } from "../../core/model/types.ts";
 import type { Appendable, SessionIdentity, Store } from "../../core/model/store.ts";
 import { readTranscriptValue } from "../../core/messages/transcript-line.ts";
 import { adopt } from "../../store/adopt/adopt.ts";
@@ -18,6 +18,8 @@ import { user } from "../../../test/support/scripted-host.ts";
 import type { ReadTranscript } from "./host-api.ts";
 import { alignOlder } from "./align-older.ts";
 import { drain } from "./read-transcript.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const folder = makeScratch("moving");
 const beganMs = Date.UTC(2026, 1, 17, 7, 37);

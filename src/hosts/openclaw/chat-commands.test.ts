@@ -7,7 +7,7 @@ import { afterEach, describe, it } from "node:test";
 import { messageToStore } from "../../core/messages/codec.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, Timestamp } from "../../core/model/types.ts";
+import type { Conversation } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { builtInTemplates } from "../../core/prompts/summary.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
@@ -17,6 +17,7 @@ import { runCommand } from "./chat-commands.ts";
 import type { CommandContext, Llm, ReadTranscript } from "./host-api.ts";
 import { runtimeOf } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const scratch = makeScratch("commands");
 const now = "2026-11-15T17:30:00.000Z" as Timestamp;

@@ -4,18 +4,16 @@
  */
 
 import { groupsOf, levelSentence } from "../../cli/commands/doctor.ts";
-import type { CompactReport, Due } from "../../core/compaction/compact.ts";
+import type { CompactReport } from "../../core/compaction/compact.ts";
 import { wordsOf } from "../../core/base/errors.ts";
 import type { Finding } from "../../core/maintenance/inspect.ts";
 import { isSound } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Timestamp } from "../../core/model/types.ts";
 import type { StoreStatus } from "../../core/model/store.ts";
 import { changedSettings } from "../../core/model/settings.ts";
 import type { Settings } from "../../core/model/settings.ts";
 import type { Spend } from "../../core/model-calls/metering.ts";
-import { firstLine, formatBytes, formatCount, formatTimestamp, msToTimestamp } from "../../core/base/text.ts";
-import { withDeadline } from "../../agent-tools/deadline.ts";
+import { firstLine } from "../../core/base/excerpt.ts";
 import { count } from "../../agent-tools/text.ts";
 import type { CommandContext, ReadTranscript, TranscriptPlace } from "./host-api.ts";
 import { createHostModel } from "./host-model.ts";
@@ -24,6 +22,11 @@ import type { Runtime } from "./runtime.ts";
 import { agentOf, compactionSecondsOf, isIncognito, serviceOf } from "./sessions.ts";
 import type { Service } from "./sessions.ts";
 import { drainToReset, findActive } from "./read-transcript.ts";
+import { formatTimestamp, msToTimestamp } from "../../core/base/time.ts";
+import { formatBytes, formatCount } from "../../core/base/format.ts";
+import type { Due } from "../../core/compaction/due.ts";
+import { withDeadline } from "../../core/base/deadline.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 /** Of our engine, as the host knows it. */
 const engineId = "lossless-claw";

@@ -3,11 +3,11 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LcmError } from "../../core/base/errors.ts";
-import { msToTimestamp, timestampToMs } from "../../core/base/text.ts";
 import { createRecallWorld } from "../../../test/support/recall-world.ts";
 import { endChild, grantFork } from "./child-grants.ts";
 import type { SpawnCall } from "./host-api.ts";
 import type { Runtime } from "./runtime.ts";
+import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
 
 const parentKey = "agent:ada:main";
 const childKey = "agent:ada:subagent:one";

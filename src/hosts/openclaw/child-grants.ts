@@ -7,11 +7,11 @@
 import type { GrantId } from "../../core/model/types.ts";
 import type { NewGrant, Store } from "../../core/model/store.ts";
 import { reachOf } from "../../core/recall/scope.ts";
-import { msToTimestamp, timestampToMs } from "../../core/base/text.ts";
 import type { SpawnCall } from "./host-api.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, serviceOf } from "./sessions.ts";
 import { findActive } from "./read-transcript.ts";
+import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
 
 /** For a child whose run has no end of its own: its grant is revoked when it ends, this is for one that never does. */
 const ttlDefaultMs = 3_600_000;

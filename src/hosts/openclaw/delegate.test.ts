@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { messageName } from "../../core/model/types.ts";
-import type { Timestamp } from "../../core/model/types.ts";
 import type { Task } from "../../core/recall/ask-types.ts";
 import { createRecallWorld, textOf } from "../../../test/support/recall-world.ts";
 import type { ChildRun, RecallOptions, RecallWorld } from "../../../test/support/recall-world.ts";
 import { createDelegate } from "./delegate.ts";
 import { createEngine } from "./engine.ts";
 import { delegateKey, isDelegateKey } from "./sessions.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const question = { query: "secret", prompt: "What is the secret of this place?" };
 const long = { config: { expandTimeoutSeconds: 600 } };

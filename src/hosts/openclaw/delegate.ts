@@ -9,18 +9,19 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { isObject } from "../../core/messages/codec.ts";
 import { beforeDeadline } from "../../core/base/deadline.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { ConversationId, Json } from "../../core/model/types.ts";
+import type { ConversationId } from "../../core/model/types.ts";
 import type { Completion, CompletionRequest } from "../../core/model/store.ts";
-import { lastDelegatePrompt } from "../../core/prompts/summary.ts";
 import type { Delegate, Task } from "../../core/recall/ask-types.ts";
-import { timestampToMs } from "../../core/base/text.ts";
 import type { HostRuntime, Subagents } from "./host-api.ts";
 import { createHostModel } from "./host-model.ts";
 import type { Runtime } from "./runtime.ts";
 import { delegateKey } from "./sessions.ts";
+import type { Json } from "../../core/base/json.ts";
+import { isObject } from "../../core/base/json.ts";
+import { timestampToMs } from "../../core/base/time.ts";
+import { lastDelegatePrompt } from "../../core/prompts/delegate.ts";
 
 export interface DelegateDeps {
   readonly runtime: Runtime;

@@ -7,18 +7,16 @@
  * because it then brings the turn again.
  */
 
-import { isObject, messageToStore } from "../../core/messages/codec.ts";
+import { messageToStore } from "../../core/messages/codec.ts";
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { wordsOf } from "../../core/base/errors.ts";
 import type { CompactReport } from "../../core/compaction/compact.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, Json } from "../../core/model/types.ts";
-import { pair, safeCuts, tiesOf } from "../../core/messages/tool-calls.ts";
+import type { Conversation } from "../../core/model/types.ts";
+import { safeCuts, tiesOf } from "../../core/messages/tool-calls.ts";
 import type { Appendable, Model } from "../../core/model/store.ts";
 import { tokensOf } from "../../core/assembly/present-message.ts";
-import { recallGuidance } from "../../core/prompts/summary.ts";
-import { estimateTokens, parseTimestamp } from "../../core/base/text.ts";
-import { withDeadline } from "../../agent-tools/deadline.ts";
+import { estimateTokens } from "../../core/base/tokens.ts";
 import {
   beginAttempt,
   budgetOf,
@@ -47,6 +45,12 @@ import type { Runtime, SessionMemory } from "./runtime.ts";
 import { compactionSecondsOf, placeOf, serviceOf } from "./sessions.ts";
 import { standalonePrefix } from "./align-older.ts";
 import { drain, findActive } from "./read-transcript.ts";
+import type { Json } from "../../core/base/json.ts";
+import { isObject } from "../../core/base/json.ts";
+import { parseTimestamp } from "../../core/base/time.ts";
+import { pair } from "../../core/assembly/pair-results.ts";
+import { recallGuidance } from "../../core/prompts/guidance.ts";
+import { withDeadline } from "../../core/base/deadline.ts";
 
 export interface EngineDeps {
   readonly id: string;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import type { Conversation, Timestamp } from "../../core/model/types.ts";
+import type { Conversation } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { builtInTemplates } from "../../core/prompts/summary.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
@@ -13,6 +13,7 @@ import { makeScratch } from "../../../test/support/scratch.ts";
 import { hideDeleted } from "./hide-deleted.ts";
 import { runtimeOf } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const scratch = makeScratch("deletion");
 const sessionKey = "agent:main:gone";

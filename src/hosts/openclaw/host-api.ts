@@ -4,7 +4,7 @@
  * here, and nowhere else does a file know what the host calls things.
  */
 
-import type { Json, JsonObject } from "../../core/model/types.ts";
+import type { Json, JsonObject } from "../../core/base/json.ts";
 
 // ── The plugin's api ─────────────────────────────────────────────────────────────────────────────────────────────────
 

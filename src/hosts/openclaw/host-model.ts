@@ -8,9 +8,9 @@ import type { Refusal } from "../../core/model/types.ts";
 import type { Completion, CompletionRequest, Model } from "../../core/model/store.ts";
 import type { ResolvedSettings, Settings } from "../../core/model/settings.ts";
 import { wordsOf } from "../../core/base/errors.ts";
-import { withDeadline } from "../../agent-tools/deadline.ts";
 import type { Llm, LlmAnswer, RuntimeSettings } from "./host-api.ts";
 import type { Runtime } from "./runtime.ts";
+import { withDeadline } from "../../core/base/deadline.ts";
 
 /** Says so once when the operator asked for a model that the host does not let us ask. */
 export function createHostModel(

@@ -6,7 +6,6 @@
 
 import { join, resolve } from "node:path";
 import { wordsOf } from "../../core/base/errors.ts";
-import type { Timestamp } from "../../core/model/types.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
 import { fromHome, stateDirectoryIn } from "../../models/openclaw-files.ts";
 import { tools } from "../../agent-tools/all.ts";
@@ -15,6 +14,7 @@ import { packageVersion } from "../../package.ts";
 import { runtimeOf } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import { createTool } from "./tools.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 /** Of the plugin and of its engine: the host takes one for the other. */
 const id = "lossless-claw";

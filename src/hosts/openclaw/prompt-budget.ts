@@ -8,10 +8,10 @@
  */
 
 import type { HostMessage } from "../../core/messages/codec.ts";
-import { isObject } from "../../core/messages/codec.ts";
 import { tokensOf } from "../../core/assembly/present-message.ts";
 import type { AssembleCall, CommitCall } from "./host-api.ts";
 import type { SessionMemory } from "./runtime.ts";
+import { isObject } from "../../core/base/json.ts";
 
 /** The budget of hosts that name none. */
 const budgetDefault = 128_000;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { createLcm } from "../../core/lcm.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, JsonObject, Timestamp } from "../../core/model/types.ts";
+import type { Conversation } from "../../core/model/types.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
 import { openSqlite } from "../../store/sqlite/store.ts";
 import { checkLossless } from "../../../test/support/lossless.ts";
@@ -16,6 +16,8 @@ import type { ScriptedOpenClaw } from "../../../test/support/scripted-openclaw.t
 import { createScriptedModel } from "../../../test/support/scripted-model.ts";
 import type { ReadTranscript } from "./host-api.ts";
 import { drain, drainToReset, findActive } from "./read-transcript.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const scratch = makeScratch("transcript");
 after(() => rmSync(scratch, { recursive: true, force: true }));

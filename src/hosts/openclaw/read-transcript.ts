@@ -7,14 +7,15 @@
  * A reset begins a new segment. It is read by itself, so that the place behind it is stored with what it begins.
  */
 
-import { isObject } from "../../core/messages/codec.ts";
 import { assert, LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Conversation, Json } from "../../core/model/types.ts";
+import type { Conversation } from "../../core/model/types.ts";
 import type { Appendable, Appended, Store } from "../../core/model/store.ts";
 import { readTranscriptValue } from "../../core/messages/transcript-line.ts";
 import type { ReadTranscript, TranscriptPage, TranscriptPlace } from "./host-api.ts";
 import { alignOlder } from "./align-older.ts";
+import type { Json } from "../../core/base/json.ts";
+import { isObject } from "../../core/base/json.ts";
 
 export interface Turn {
   /** The host's key of the whole turn. */

@@ -7,7 +7,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { after, describe, it } from "node:test";
 import * as errorsModule from "../../core/base/errors.ts";
 import { messageToStore } from "../../core/messages/codec.ts";
-import type { ConversationId, Timestamp } from "../../core/model/types.ts";
+import type { ConversationId } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { builtInTemplates } from "../../core/prompts/summary.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
@@ -17,6 +17,7 @@ import { makeScratch } from "../../../test/support/scratch.ts";
 import { createScriptedModel } from "../../../test/support/scripted-model.ts";
 import * as runtimeModule from "./runtime.ts";
 import type { Runtime, RuntimeDeps } from "./runtime.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const { runtimeOf } = runtimeModule;
 const { LcmError } = errorsModule;

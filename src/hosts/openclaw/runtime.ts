@@ -10,13 +10,14 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LcmError, wordsOf } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { ConversationId, GrantId, Timestamp } from "../../core/model/types.ts";
+import type { ConversationId, GrantId } from "../../core/model/types.ts";
 import type { Clock, Model, Store } from "../../core/model/store.ts";
 import type { Templates } from "../../core/prompts/summary.ts";
 import type { DelegateTool } from "../../core/recall/ask-types.ts";
 import type { ResolvedSettings } from "../../core/model/settings.ts";
-import { withDeadline } from "../../agent-tools/deadline.ts";
 import type { Logger } from "./host-api.ts";
+import { withDeadline } from "../../core/base/deadline.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export interface RuntimeDeps {
   readonly path: string;

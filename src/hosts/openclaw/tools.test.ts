@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LcmError } from "../../core/base/errors.ts";
 import { messageName } from "../../core/model/types.ts";
-import type { Json } from "../../core/model/types.ts";
 import type { NewGrant } from "../../core/model/store.ts";
-import { msToTimestamp, timestampToMs } from "../../core/base/text.ts";
 import { createRecallWorld, textOf } from "../../../test/support/recall-world.ts";
 import type { Place, RecallWorld } from "../../../test/support/recall-world.ts";
 import { tools } from "../../agent-tools/all.ts";
 import { createTool } from "./tools.ts";
+import type { Json } from "../../core/base/json.ts";
+import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
 
 const ordinary = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent"];
 const namesIn = (offered: readonly { readonly name: string }[]): readonly string[] => offered.map(({ name }) => name);

@@ -8,7 +8,6 @@
 
 import { LcmError, wordsOf } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { Json, JsonObject } from "../../core/model/types.ts";
 import type { Reader } from "../../core/recall/scope.ts";
 import { progressWords } from "../../agent-tools/text.ts";
 import { refusal } from "../../agent-tools/define.ts";
@@ -18,6 +17,7 @@ import type { HostRuntime, HostTool, Logger, SessionNames, ToolOutput } from "./
 import type { Runtime } from "./runtime.ts";
 import { agentOf, isDelegateKey, serviceOf } from "./sessions.ts";
 import { findActive } from "./read-transcript.ts";
+import type { Json, JsonObject } from "../../core/base/json.ts";
 
 export interface ToolDeps {
   /** Throws for settings that are wrong. */

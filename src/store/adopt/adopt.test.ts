@@ -20,7 +20,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { ErrorCode } from "../../core/base/errors.ts";
 import { inspect } from "../../core/maintenance/inspect.ts";
 import type { Finding } from "../../core/maintenance/inspect.ts";
-import type { ConversationId, FileId, Json, Message, MessageId, SummaryId, Timestamp } from "../../core/model/types.ts";
+import type { ConversationId, FileId, Message, MessageId, SummaryId } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { checkSound } from "../../../test/support/lossless.ts";
 import {
@@ -40,6 +40,8 @@ import { makeScratch } from "../../../test/support/scratch.ts";
 import { adopt } from "./adopt.ts";
 import { applicationId, schemaVersion } from "../sqlite/schema.ts";
 import { openSqlite } from "../sqlite/store.ts";
+import type { Json } from "../../core/base/json.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const now = "2026-11-15T08:00:00.000Z";
 const scratch = makeScratch("adopt");

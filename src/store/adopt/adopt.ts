@@ -9,12 +9,12 @@ import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../../core/base/errors.ts";
-import { formatBytes } from "../../core/base/text.ts";
 import { backUpDatabase, backupPath, unusedPath } from "../sqlite/backup.ts";
 import { checkWhole, errcodeOf, identify, kindOf, messageOf } from "../sqlite/migrate.ts";
 import { rebuildTables } from "./rebuild.ts";
 import type { Rebuilt } from "./rebuild.ts";
 import { retryWhileBusy } from "../sqlite/store.ts";
+import { formatBytes } from "../../core/base/format.ts";
 
 export type Adopted =
   | ({ readonly kind: "adopted"; readonly backup: string } & Rebuilt)

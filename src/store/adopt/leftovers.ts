@@ -3,13 +3,14 @@
  * reads them; but they may hold what somebody wants gone, so forgetting and deleting reach into them.
  */
 
-import { forgottenMark, formsOf } from "../../core/maintenance/redact.ts";
+import { formsOf } from "../../core/maintenance/redact.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
 import { quoted } from "./older-rows.ts";
 import { tables } from "../sqlite/schema.ts";
 import { all, count, sql, statement, text } from "../script.ts";
 import type { Script } from "../script.ts";
+import { forgottenMark } from "../../core/model/types.ts";
 
 /** How many rows hold the secret. */
 export function* countOlderValues(secret: string): Script<number> {

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { messageFromStore, messageToStore, textOfParts } from "../../core/messages/codec.ts";
-import type { Json, JsonObject, Timestamp } from "../../core/model/types.ts";
 import { createRandom } from "../../../test/support/random.ts";
 import type { Random } from "../../../test/support/random.ts";
 import { understandMessage } from "./older-message.ts";
 import type { OlderMessage, OlderPart } from "./older-message.ts";
+import type { Json, JsonObject } from "../../core/base/json.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const at = "2026-02-17T07:37:00.000Z" as Timestamp;
 const bare = { text: null, toolCallId: null, toolName: null, metadata: null, columns: {} } as const;

@@ -7,16 +7,13 @@
  * the message reads back equal. Any other keeps its rows' values as they are, beside the blocks it reads back from.
  */
 
-import {
-  estimateMessageTokens,
-  isObject,
-  messageFromStore,
-  messageToStore,
-  textOfParts,
-} from "../../core/messages/codec.ts";
+import { estimateMessageTokens, messageFromStore, messageToStore, textOfParts } from "../../core/messages/codec.ts";
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { assert } from "../../core/base/errors.ts";
-import type { Json, JsonObject, NewMessage, Part, PartType, Role, Timestamp } from "../../core/model/types.ts";
+import type { NewMessage, Part, PartType, Role } from "../../core/model/types.ts";
+import type { Json, JsonObject } from "../../core/base/json.ts";
+import { isObject } from "../../core/base/json.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export interface OlderMessage {
   readonly role: Role;

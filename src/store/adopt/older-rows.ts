@@ -4,11 +4,12 @@
  */
 
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
-import type { Timestamp } from "../../core/model/types.ts";
-import { renderedTokens } from "../../core/assembly/summary-xml.ts";
-import { parseTimestamp } from "../../core/base/text.ts";
 import { agentOf } from "../rows.ts";
 import type { tables } from "../sqlite/schema.ts";
+import { parseTimestamp } from "../../core/base/time.ts";
+import { renderedTokens } from "../../core/base/escape.ts";
+import type { Timestamp } from "../../core/base/time.ts";
+import { isTruncated } from "../maintenance/inspect-facts.ts";
 
 const columns = (names: string): readonly string[] => names.split(" ");
 
@@ -51,11 +52,6 @@ export const asText = (value: SQLOutputValue | undefined): string =>
       : String(value ?? "");
 export const asTextOrNull = (value: SQLOutputValue | undefined): string | null =>
   value === null || value === undefined ? null : asText(value);
-
-/** What the older program wrote at an end of the text where its model had failed it. */
-export const isTruncated = (text: string): boolean => truncatedAtAnEnd.test(text);
-const marker = String.raw`\[(?:LCM fallback summary[^\]]*|Truncated from \d+ tokens|Truncated for context management)\]`;
-const truncatedAtAnEnd = new RegExp(`^\\s*${marker}|${marker}\\s*$`);
 
 export const epoch = "1970-01-01T00:00:00.000Z" as Timestamp;
 

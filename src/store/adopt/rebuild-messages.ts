@@ -6,13 +6,14 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../core/base/errors.ts";
 import { partTypes, roles } from "../../core/model/types.ts";
-import type { Part, Timestamp } from "../../core/model/types.ts";
-import { parseTimestamp } from "../../core/base/text.ts";
+import type { Part } from "../../core/model/types.ts";
 import { columnsOf } from "../sqlite/migrate.ts";
 import { understandMessage } from "./older-message.ts";
 import type { OlderMessage, OlderPart, Understood } from "./older-message.ts";
 import { asText, asTextOrNull, epoch, int, keepSequence, quoted, taken } from "./older-rows.ts";
 import type { Row, TakenTable } from "./older-rows.ts";
+import { parseTimestamp } from "../../core/base/time.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export function copyMessages(
   db: DatabaseSync,

@@ -5,7 +5,6 @@
 
 import { textOfParts } from "../../core/messages/codec.ts";
 import { LcmError } from "../../core/base/errors.ts";
-import { forgottenMark } from "../../core/maintenance/redact.ts";
 import type {
   ContextItem,
   Conversation,
@@ -17,7 +16,6 @@ import type {
   NewSummary,
   Part,
   SummaryId,
-  Timestamp,
 } from "../../core/model/types.ts";
 import type { Appendable, SessionIdentity } from "../../core/model/store.ts";
 import { rewind } from "./rewind.ts";
@@ -28,6 +26,8 @@ import { agentOf, asMessage, asSummary, toConversation, toSummaryId } from "../r
 import { all, count, first, int, one, sql, statement, text } from "../script.ts";
 import type { Script, ScriptDeps, Value, WriteScript } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
+import { forgottenMark } from "../../core/model/types.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 // ── Opening ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -5,11 +5,11 @@
  */
 
 import type { ConversationId, MessageId } from "../../core/model/types.ts";
-import { makeRoom } from "../maintenance/dissolve.ts";
 import { reads } from "./reads.ts";
 import { all, count, first, int, sql, text, textOrNull } from "../script.ts";
 import type { Script } from "../script.ts";
-import { referencesToNone } from "../maintenance/inspect-facts.ts";
+import { makeRoom } from "./places.ts";
+import { referencesToNone } from "./missing-rows.ts";
 
 /** A parent that is not stored, the child that names it, and the newest entry that was put in front of that child. */
 export interface Gap {

@@ -8,12 +8,12 @@ import { messageToStore } from "../../core/messages/codec.ts";
 
 import { inspect } from "../../core/maintenance/inspect.ts";
 import { applyFixes, planFixes } from "../../core/maintenance/apply-fix.ts";
-import type { Timestamp } from "../../core/model/types.ts";
 import { foldPlaces, shownTexts } from "../../../test/store-contract/ground.ts";
 import { checkSound } from "../../../test/support/lossless.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { user } from "../../../test/support/scripted-host.ts";
 import { openSqlite } from "../sqlite/store.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const path = join(makeScratch("branch"), "lcm.db");
 const store = await openSqlite({ path, housekeeping: false });

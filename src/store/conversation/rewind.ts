@@ -9,13 +9,13 @@
 
 import type { ConversationId } from "../../core/model/types.ts";
 import { journalGone } from "../journal/record.ts";
-import { replaceItem } from "../maintenance/dissolve.ts";
 import { ordinalOf } from "./late-entries.ts";
 import { reads } from "./reads.ts";
 import { asSummary } from "../rows.ts";
 import { count, first, int, sql, text, textOrNull } from "../script.ts";
 import type { Script, ScriptDeps } from "../script.ts";
 import { adjustTotals } from "../totals.ts";
+import { replaceItem } from "./places.ts";
 
 /**
  * Makes the message behind `parentKey` the newest of the context. Null when that key is unknown, or already is it: then

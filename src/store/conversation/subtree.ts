@@ -7,7 +7,7 @@
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, SummaryId } from "../../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../../core/model/store.ts";
-import { excerpt } from "../../core/base/text.ts";
+import { excerpt } from "../../core/base/excerpt.ts";
 import { asConversation, asSummary, timeOrNull, toSummaryId } from "../rows.ts";
 import { all, first, int, sql, text } from "../script.ts";
 import type { ReadScript, Row, Script } from "../script.ts";

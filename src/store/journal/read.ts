@@ -5,12 +5,13 @@
 
 import type { JournalFilter } from "../../core/model/changes.ts";
 import { isSummaryId, operations } from "../../core/model/types.ts";
-import type { JournalEntry, Json, Touched } from "../../core/model/types.ts";
+import type { JournalEntry, Touched } from "../../core/model/types.ts";
 import { isTable } from "./record.ts";
 import type { Image, Table, Trace } from "./record.ts";
 import { asConversation, asMessage, asSummary, time, wordOf } from "../rows.ts";
 import { all, int, sql, text } from "../script.ts";
 import type { ReadScript, Row, Script } from "../script.ts";
+import type { Json } from "../../core/base/json.ts";
 
 export interface StoredStep {
   readonly entry: JournalEntry;

@@ -6,7 +6,6 @@
 
 import type { PartOf } from "../../core/model/changes.ts";
 import { LcmError } from "../../core/base/errors.ts";
-import { forgottenMark } from "../../core/maintenance/redact.ts";
 import type { ConversationId, Operation, SummaryId, Totals } from "../../core/model/types.ts";
 import { summaries as summaryIndex } from "../search/sources.ts";
 import { reindexRow, takeUpFreed } from "../search/indexing.ts";
@@ -14,6 +13,7 @@ import { all, count, first, int, sql, statement, text, textOrNull } from "../scr
 import type { Row, Script, ScriptDeps, Value } from "../script.ts";
 import { adjustTotals, totalsIn } from "../totals.ts";
 import type { TotalsChange } from "../totals.ts";
+import { forgottenMark } from "../../core/model/types.ts";
 
 /** Rows that stand for something, and rows that only tie them together: these are written whole. */
 const entities = { messages: ["message_id"], summaries: ["summary_id"] } as const;

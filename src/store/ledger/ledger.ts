@@ -1,12 +1,13 @@
 /** What is kept beside the conversations: stored files' records, grants, model calls and compactions. */
 
 import { LcmError } from "../../core/base/errors.ts";
-import type { Grant, GrantId, StoredFile, Timestamp } from "../../core/model/types.ts";
+import type { Grant, GrantId, StoredFile } from "../../core/model/types.ts";
 import type { NewFile, OpenBreaker } from "../../core/model/store.ts";
 import { fileWith, mustHave, reads } from "../conversation/reads.ts";
 import { toGrant, toOpenBreaker, toStoredFile } from "../rows.ts";
 import { count, first, one, sql } from "../script.ts";
 import type { Script, ScriptDeps, WriteScripts } from "../script.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 /** A file whose content already lies in the files folder. */
 type SavedFile = Omit<NewFile, "content"> &

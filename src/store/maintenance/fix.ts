@@ -14,7 +14,8 @@ import { mustHave } from "../conversation/reads.ts";
 import { count, int, sql, statement } from "../script.ts";
 import type { Row, Script, ScriptDeps, WriteScript } from "../script.ts";
 import type { TotalsChange } from "../totals.ts";
-import { orphaned, orphanedEntries, recount, referencesToNone } from "./inspect-facts.ts";
+import { orphaned, orphanedEntries, recount } from "./inspect-facts.ts";
+import { referencesToNone } from "../conversation/missing-rows.ts";
 
 export const mend: WriteScript<"mend"> = function* (deps, plan, partOf) {
   const { conversation: id } = plan;

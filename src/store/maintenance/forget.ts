@@ -6,7 +6,6 @@
 import { LcmError } from "../../core/base/errors.ts";
 import {
   forgetMessage,
-  forgottenMark,
   formsOf,
   holdsSecret,
   isOwnWord,
@@ -21,7 +20,6 @@ import {
 import type { Redacted } from "../../core/maintenance/redact.ts";
 import type { ConversationId, Message, MessageId, StoredFile, SummaryId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
-import { renderedTokens } from "../../core/assembly/summary-xml.ts";
 import { journalled, reindex } from "../journal/record.ts";
 import { countOlderValues, forgetOlderValues } from "../adopt/leftovers.ts";
 import { reads } from "../conversation/reads.ts";
@@ -31,6 +29,8 @@ import type { ReadScript, Script, ScriptDeps, WriteScript } from "../script.ts";
 import { reindexRow } from "../search/indexing.ts";
 import { adjustTotals } from "../totals.ts";
 import { insertParts, movedToText, setTitle } from "../conversation/append.ts";
+import { renderedTokens } from "../../core/base/escape.ts";
+import { forgottenMark } from "../../core/model/types.ts";
 
 /** Everything in the rows; the files folder is looked through by whoever owns it. */
 export const planForget: ReadScript<"planForget"> = function* (scope, target) {

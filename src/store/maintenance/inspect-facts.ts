@@ -2,15 +2,15 @@
 
 import type { ContextItem, ConversationId, MessageId, SummaryId, Totals } from "../../core/model/types.ts";
 import { levels } from "../../core/model/types.ts";
-import type { DanglingReference, Skeleton, StoreStatus, SummaryFacts } from "../../core/model/store.ts";
+import type { Skeleton, StoreStatus, SummaryFacts } from "../../core/model/store.ts";
 import { unindexedRows } from "../search/indexing.ts";
-import { isTruncated } from "../adopt/older-rows.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { asMessage, toSummaryId } from "../rows.ts";
 import { schemaVersion, tables } from "../sqlite/schema.ts";
 import { all, count, one, int, sql, statement, text, textOrNull } from "../script.ts";
 import type { ReadScript, Row, Script } from "../script.ts";
 import { totalsIn } from "../totals.ts";
+import { danglingIn, referencesToNone, toDangling } from "../conversation/missing-rows.ts";
 
 export function* skeleton(id: ConversationId): Script<Skeleton> {
   const conversation = yield* mustHave(id);
@@ -142,81 +142,6 @@ function* sourcesLeft(ids: readonly SummaryId[], gone: ReadonlySet<number>): Scr
   return gone.size === 0 ? sources : new Map(left);
 }
 
-const toDangling = (row: Row): DanglingReference => ({
-  table: text(row, "table_name"),
-  from: String(row["from_id"]),
-  to: String(row["to_id"]),
-});
-
-/** References out of this conversation, or to nothing. */
-const danglingIn = (id: ConversationId): Script<readonly DanglingReference[]> =>
-  all(
-    sql`SELECT 'context_items' AS table_name, c.ordinal AS from_id, c.message_id AS to_id FROM context_items c
-          LEFT JOIN messages m ON m.message_id = c.message_id
-          WHERE c.conversation_id = ${id} AND c.message_id IS NOT NULL AND m.conversation_id IS NOT c.conversation_id
-        UNION ALL
-        SELECT 'context_items', c.ordinal, c.summary_id FROM context_items c
-          LEFT JOIN summaries s ON s.summary_id = c.summary_id
-          WHERE c.conversation_id = ${id} AND c.summary_id IS NOT NULL AND s.conversation_id IS NOT c.conversation_id
-        UNION ALL
-        SELECT 'summary_messages', l.summary_id, l.message_id FROM summary_messages l JOIN summaries s USING (summary_id)
-          JOIN messages m ON m.message_id = l.message_id
-          WHERE s.conversation_id = ${id} AND m.conversation_id IS NOT s.conversation_id
-        UNION ALL
-        SELECT 'summary_parents', p.summary_id, p.parent_summary_id FROM summary_parents p JOIN summaries s USING (summary_id)
-          LEFT JOIN summaries t ON t.summary_id = p.parent_summary_id
-          WHERE s.conversation_id = ${id} AND t.conversation_id IS NOT s.conversation_id`,
-    toDangling,
-  );
-
-/**
- * References to messages that have no row: whether the message is gone, or an import has brought it back, with another
- * number. A context is mended by leaving such an item out; then the journal still knows of it.
- */
-export function* referencesToNone(
-  id: ConversationId,
-): Script<{ readonly gone: Skeleton["gone"]; readonly back: Skeleton["gone"] }> {
-  const named = yield* all(
-    sql`WITH named (message_id, summary_id) AS (
-          SELECT l.message_id, l.summary_id FROM summary_messages l JOIN summaries s USING (summary_id)
-            WHERE s.conversation_id = ${id}
-          UNION ALL
-          SELECT message_id, NULL FROM context_items WHERE conversation_id = ${id} AND message_id IS NOT NULL
-          UNION ALL
-          SELECT json_extract(item.value, '$.message_id'), NULL
-            FROM journal j, json_each(j.before_json, '$.gone.context_items') item
-            WHERE j.operation = 'fix' AND json_extract(item.value, '$.conversation_id') = ${id}
-              AND json_extract(item.value, '$.message_id') IS NOT NULL)
-        SELECT n.message_id, n.summary_id FROM named n LEFT JOIN messages m USING (message_id)
-          WHERE m.message_id IS NULL GROUP BY n.message_id, n.summary_id ORDER BY n.message_id`,
-    (row) => ({
-      message: asMessage(int(row, "message_id")),
-      summary: row["summary_id"] === null ? null : toSummaryId(row),
-    }),
-  );
-  const back = named.length === 0 ? new Set() : yield* cameBack(id, [...new Set(named.map(({ message }) => message))]);
-  return {
-    gone: named.filter(({ message }) => !back.has(message)),
-    back: named.filter(({ message }) => back.has(message)),
-  };
-}
-
-/** Of these, the ones whose follower follows a message that was stored later than itself, and whose line is whole. */
-function* cameBack(id: ConversationId, ids: readonly MessageId[]): Script<ReadonlySet<unknown>> {
-  // One walk over the conversation, however many are gone: looking for each follower would read as far every time.
-  const rows = yield sql`WITH walked AS (
-        SELECT id, is_gone, min(iif(is_gone, NULL, id)) OVER (ORDER BY id DESC) AS follower FROM (
-          SELECT message_id AS id, 0 AS is_gone FROM messages WHERE conversation_id = ${id}
-          UNION ALL SELECT value, 1 FROM json_each(${ids})))
-      SELECT walked.id FROM walked
-      JOIN messages next ON next.message_id = walked.follower
-      JOIN messages back ON back.conversation_id = ${id} AND back.message_key = next.parent_key
-        AND back.message_id > next.message_id
-      WHERE walked.is_gone AND (back.parent_key IS NULL OR EXISTS (
-        SELECT 1 FROM messages WHERE conversation_id = ${id} AND message_key = back.parent_key))`;
-  return new Set(rows.map((row) => row["id"]));
-}
-
 function* searchFacts(id: ConversationId): Script<Skeleton["search"]> {
   const missing = yield* all(
     sql`SELECT m.message_id, NULL AS summary_id FROM messages m LEFT JOIN messages_fts_docsize d ON d.id = m.message_id
@@ -302,3 +227,10 @@ export function* orphanedEntries(): Script<{
     ),
   };
 }
+
+/** What the older program wrote at an end of the text where its model had failed it. */
+export const isTruncated = (text: string): boolean => truncatedAtAnEnd.test(text);
+
+export const marker = String.raw`\[(?:LCM fallback summary[^\]]*|Truncated from \d+ tokens|Truncated for context management)\]`;
+
+const truncatedAtAnEnd = new RegExp(`^\\s*${marker}|${marker}\\s*$`);

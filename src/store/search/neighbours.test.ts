@@ -9,7 +9,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { messageToStore } from "../../core/messages/codec.ts";
-import type { ConversationId, Message, NewEntry, SummaryId, Timestamp } from "../../core/model/types.ts";
+import type { ConversationId, Message, NewEntry, SummaryId } from "../../core/model/types.ts";
 import type { Appendable, Store } from "../../core/model/store.ts";
 import { compaction, foldPlaces, shownTexts } from "../../../test/store-contract/ground.ts";
 import { dissolve, rewrite, takeBack, transplant } from "../../../test/store-contract/undo-scene.ts";
@@ -19,6 +19,7 @@ import { checkSound } from "../../../test/support/lossless.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { user } from "../../../test/support/scripted-host.ts";
 import { openSqlite } from "../sqlite/store.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 /** Each key has its time. */
 const timeOf = (key: string, day: number): Timestamp =>

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LcmError } from "../../core/base/errors.ts";
-import type { ConversationId, StoredFile, Timestamp } from "../../core/model/types.ts";
+import type { ConversationId, StoredFile } from "../../core/model/types.ts";
 import type { SearchRequest } from "../../core/model/store.ts";
 import { searchFiles } from "./search-files.ts";
 import type { Deadline } from "./limits.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const modes = ["regex", "full_text"] as const;
 

@@ -7,7 +7,7 @@
 import { LcmError } from "../../core/base/errors.ts";
 import type { StoredFile } from "../../core/model/types.ts";
 import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../../core/model/store.ts";
-import { excerpt } from "../../core/base/text.ts";
+import { excerpt } from "../../core/base/excerpt.ts";
 import { heldFiles } from "./shared-files.ts";
 import { compilePattern } from "./regex.ts";
 import { bestStretch, createReader, ownScore, recencyBoosts, weightOf } from "./rank.ts";

@@ -3,13 +3,13 @@ import { DatabaseSync } from "node:sqlite";
 import type { StatementSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { LcmError } from "../../core/base/errors.ts";
-import type { Timestamp } from "../../core/model/types.ts";
 import type { SearchCaveat, SearchRequest, SearchResult } from "../../core/model/store.ts";
 import { asConversation } from "../rows.ts";
 import { indexes, searchTables, tables } from "../sqlite/schema.ts";
 import type { Row, Script, Value } from "../script.ts";
 import { indexBatch, reindexRow } from "./indexing.ts";
 import { search } from "./search.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 interface Said {
   readonly conversation?: number;

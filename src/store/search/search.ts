@@ -6,7 +6,7 @@
  */
 
 import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../../core/model/store.ts";
-import { excerpt } from "../../core/base/text.ts";
+import { excerpt } from "../../core/base/excerpt.ts";
 import { collect, holds, later } from "./read-candidates.ts";
 import type { Candidate, Collected, WordSearch } from "./read-candidates.ts";
 import { allOf, anyOf, byRecency, isWithin, messages, openScope, recalledLast, toFound, turnsAt } from "./sources.ts";

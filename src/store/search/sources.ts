@@ -4,12 +4,13 @@
  */
 
 import { roles } from "../../core/model/types.ts";
-import type { ConversationId, SummaryId, Timestamp } from "../../core/model/types.ts";
+import type { ConversationId, SummaryId } from "../../core/model/types.ts";
 import type { SearchHit, SearchRequest } from "../../core/model/store.ts";
 import { asConversation, asMessage, asSummary } from "../rows.ts";
 import { count, int, one, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, Statement } from "../script.ts";
 import { conversationWord } from "./tokenize.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export type Corpus = ReturnType<typeof createCorpus>;
 

@@ -16,7 +16,6 @@ import {
 import { basename, dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
 import { messageToStore } from "../../core/messages/codec.ts";
-import type { Timestamp } from "../../core/model/types.ts";
 import { checkSound } from "../../../test/support/lossless.ts";
 import { contentsOf, copyFixture, hashOf, rowsOf, tamper } from "../../../test/support/older-database.ts";
 import { assertPrivate } from "../../../test/support/platform.ts";
@@ -33,6 +32,7 @@ import {
 } from "./backup.ts";
 import { identify } from "./migrate.ts";
 import { defaultFilesDir, openSqlite } from "./store.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const now = "2026-11-15T08:37:00.000Z" as Timestamp;
 const scratch = makeScratch("backup");

@@ -11,8 +11,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../../core/base/errors.ts";
 import type { ErrorCode } from "../../core/base/errors.ts";
-import { forgottenMark, formsOf, redactText } from "../../core/maintenance/redact.ts";
-import type { ConversationId, FileId, StoredFile, Timestamp } from "../../core/model/types.ts";
+import { formsOf, redactText } from "../../core/maintenance/redact.ts";
+import type { ConversationId, FileId, StoredFile } from "../../core/model/types.ts";
 import type { ForgetPlan, Store } from "../../core/model/store.ts";
 import { archive } from "./archive.ts";
 import type { Place } from "./archive.ts";
@@ -40,6 +40,8 @@ import { filesToSearch, searchFiles } from "../search/search-files.ts";
 import { searchTimeoutMsDefault, throwIfCancelled } from "../search/limits.ts";
 import { search } from "../search/search.ts";
 import { bytesIn, emptyLog, giveBack, rewriteFile } from "./vacuum.ts";
+import { forgottenMark } from "../../core/model/types.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export interface SqliteOptions {
   readonly path: string;

@@ -3,12 +3,13 @@
 import type { AssemblyReport, Origin } from "../../core/assembly/assemble.ts";
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { LcmError } from "../../core/base/errors.ts";
-import type { ContextItem, Conversation, ConversationId, Role, Timestamp } from "../../core/model/types.ts";
+import type { ContextItem, Conversation, ConversationId, Role } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { idsOf, itemsOf, rangeOf, wordsOf } from "../../format/context.ts";
 import { inShort, openingOf } from "../../format/messages.ts";
 import { reads } from "../port.ts";
 import type { OfConversation } from "../port.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export interface Prompt {
   readonly conversation: Conversation;

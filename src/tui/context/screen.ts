@@ -1,6 +1,5 @@
 /** What the model sees of a conversation, in order, and what it would not see at another budget. */
 
-import { formatCount } from "../../core/base/text.ts";
 import { goTo, opens, opensIts } from "../contract.ts";
 import type { Frame, Module, Step } from "../contract.ts";
 import { field, lineOf } from "../widgets/field.ts";
@@ -20,6 +19,7 @@ import {
 } from "./view.ts";
 import type { ContextScreen } from "./view.ts";
 import { summaryKeys } from "../summaries/summary-keys.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 const noSummary = (state: ContextScreen): string | null =>
   selectedRef(state)?.kind === "summary" ? null : "the selected item is not a summary";

@@ -3,7 +3,6 @@
 import type { ConversationId, Ref, Role } from "../../core/model/types.ts";
 import { messageName } from "../../core/model/types.ts";
 import { costOf } from "../../core/assembly/prompt-items.ts";
-import { formatCount } from "../../core/base/text.ts";
 import { budgetLine, budgetSource, reservations, starvedWords, wholeItem } from "../../format/context.ts";
 import { bar, legend, makeUp } from "../../format/bars.ts";
 import { textLines } from "../../format/passages.ts";
@@ -15,6 +14,7 @@ import { drawField } from "../widgets/field.ts";
 import type { Field } from "../widgets/field.ts";
 import type { List } from "../widgets/list.ts";
 import type { Entry, LeftRow, Prompt, Range } from "./asks.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 export interface ContextScreen {
   readonly kind: "context";

@@ -1,14 +1,13 @@
 /** What the list of conversations asks: which there are, and how well each is. */
 
-import { promptBudgetDefault } from "../../core/compaction/compact.ts";
 import { levelsOf } from "../../core/maintenance/inspect.ts";
 import type { Inspection } from "../../core/maintenance/inspect.ts";
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
-import { promptTokens } from "../../core/assembly/summary-xml.ts";
 import { groupFindings } from "../../format/findings.ts";
 import type { FindingGroup } from "../../format/findings.ts";
 import { reads } from "../port.ts";
 import type { OfConversation } from "../port.ts";
+import { promptBudgetDefault, promptTokens } from "../../core/model/prompt-cost.ts";
 
 /** A conversation beside others. */
 export interface ConversationRow {

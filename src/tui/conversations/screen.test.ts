@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Conversation, ConversationId, Timestamp } from "../../core/model/types.ts";
-import { msToTimestamp, timestampToMs } from "../../core/base/text.ts";
+import type { Conversation, ConversationId } from "../../core/model/types.ts";
 import { ago, useBar, useShare } from "../../format/conversations.ts";
 import { createPaint, widthOf } from "../../format/render.ts";
 import type { Frame, LayerEvent, Step } from "../contract.ts";
@@ -10,6 +9,8 @@ import { advance, open } from "../layers.ts";
 import type { ConversationRow } from "./asks.ts";
 import { conversationsModule } from "./screen.ts";
 import type { ConversationsScreen } from "./screen.ts";
+import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const now = "2026-02-17T07:37:00.000Z" as Timestamp;
 const frame: Frame = {

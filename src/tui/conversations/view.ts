@@ -1,7 +1,6 @@
 /** What the list of conversations is, and how it looks: columns as there is room for them, and the facts of the selected one. */
 
-import type { ConversationId, Timestamp, Totals } from "../../core/model/types.ts";
-import { formatCount } from "../../core/base/text.ts";
+import type { ConversationId, Totals } from "../../core/model/types.ts";
 import { ago, bareName, nameOf, useBar, useShare } from "../../format/conversations.ts";
 import {
   breakLines,
@@ -25,6 +24,8 @@ import type { Failure } from "../port.ts";
 import type { Checkup, ConversationRow } from "./asks.ts";
 import { activityOf } from "./order.ts";
 import type { Choice, Listing, Placed, Sort } from "./order.ts";
+import { formatCount } from "../../core/base/format.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export interface ConversationsScreen {
   readonly kind: "conversations";

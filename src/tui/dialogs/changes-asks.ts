@@ -6,7 +6,6 @@
 
 import type { Dissolution, DissolveRequest } from "../../core/maintenance/dissolve.ts";
 import type { Change, PlannedUndo } from "../../core/maintenance/history.ts";
-import { mustFind } from "../../core/recall/grep.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
 import type { Mending } from "../../core/model/store.ts";
@@ -17,6 +16,7 @@ import { dissolvedWords } from "../../format/dissolve.ts";
 import { transplantedWords } from "../../format/transplant.ts";
 import { reads } from "../port.ts";
 import type { Doing } from "../port.ts";
+import { mustFind } from "../../core/model/find-conversation.ts";
 
 export type ChangeRequest =
   | (Required<DissolveRequest> & { readonly kind: "dissolve" })

@@ -3,11 +3,10 @@
  * there is room, else below each other, or as a diff. And the words that both have for waiting, for trouble and for the end.
  */
 
-import type { SummaryId, Timestamp } from "../../core/model/types.ts";
+import type { SummaryId } from "../../core/model/types.ts";
 import type { PartOf } from "../../core/model/store.ts";
 import { missingModel } from "../../core/maintenance/rewrite.ts";
 import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
-import { formatCount, timestampToMs } from "../../core/base/text.ts";
 import { diffLines, unifiedDiff } from "../../format/diff.ts";
 import { textLines } from "../../format/passages.ts";
 import { breakLines, oneLine, plural, widthOf, wrap } from "../../format/render.ts";
@@ -20,6 +19,9 @@ import { scrolled } from "../widgets/list.ts";
 import type { Scroll } from "../keys.ts";
 import type { Trouble } from "../port.ts";
 import type { Drafted, PlannedWork } from "./rewrite-asks.ts";
+import { timestampToMs } from "../../core/base/time.ts";
+import { formatCount } from "../../core/base/format.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export interface Review {
   readonly target: PlannedRewrite;

@@ -3,7 +3,6 @@
  * only that is cut short by whoever cancels: what is applied is applied whole, and exactly as it was seen.
  */
 
-import { mustFind } from "../../core/recall/grep.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Finding } from "../../core/maintenance/inspect.ts";
 import { createLcm } from "../../core/lcm.ts";
@@ -20,6 +19,7 @@ import { costOfRewrites, keptOf } from "../../format/rewrite.ts";
 import type { RewritesPlan } from "../../format/rewrite.ts";
 import { refusalHint } from "../../format/model.ts";
 import type { Doing, OfConversation, Port } from "../port.ts";
+import { mustFind } from "../../core/model/find-conversation.ts";
 
 /** What is planned, by whom, and what that may cost. */
 export interface PlannedWork {
@@ -122,7 +122,7 @@ async function planOne(lcm: Lcm, id: SummaryId): Promise<{ source: string; plann
   if (summary === undefined) throw new LcmError("not_found", `${id} is not there any more`);
   const { conversation, depth, level, tokens, earliestAt, latestAt } = summary;
   const rules = rewriteRules(settings, await mustFind(store, conversation));
-  const source = await sourceOfSummary(store, summary, { rules, zone: settings.timezone });
+  const source = await sourceOfSummary(store, summary, { targets: rules, zone: settings.timezone });
   if (source === null) {
     const skipped = [{ conversation, summary: id, reason: sourceless(summary) }];
     return { source: "", planned: { targets: [], skipped } };

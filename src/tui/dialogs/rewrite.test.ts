@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { visibleWidth } from "@earendil-works/pi-tui";
 import fc from "fast-check";
-import type { ConversationId, Summary, SummaryId, Timestamp } from "../../core/model/types.ts";
+import type { ConversationId, Summary, SummaryId } from "../../core/model/types.ts";
 import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
 import { createPaint } from "../../format/render.ts";
 import type { Answer, Ask } from "../asks.ts";
@@ -11,6 +11,7 @@ import { advance, open } from "../layers.ts";
 import type { Drafting, RewritePreview } from "./rewrite-asks.ts";
 import { rewriteModule } from "./rewrite.ts";
 import type { RewriteDialog } from "./rewrite.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const at = "2026-02-17T15:37:00.000Z" as Timestamp;
 const id = "sum_f8ee4e7a5a7b7090" as SummaryId;

@@ -6,7 +6,6 @@
 import type { SummaryId } from "../../core/model/types.ts";
 import { missingModel } from "../../core/maintenance/rewrite.ts";
 import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
-import { formatCount } from "../../core/base/text.ts";
 import type { Page } from "../../format/render.ts";
 import { textLines } from "../../format/passages.ts";
 import { facts, plural } from "../../format/render.ts";
@@ -43,6 +42,7 @@ import {
 } from "./review.ts";
 import type { Phase } from "./review.ts";
 import type { RewritePreview } from "./rewrite-asks.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 export interface RewriteDialog {
   readonly kind: "rewrite";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { visibleWidth } from "@earendil-works/pi-tui";
 import fc from "fast-check";
-import type { ConversationId, Summary, SummaryId, Timestamp } from "../../core/model/types.ts";
+import type { ConversationId, Summary, SummaryId } from "../../core/model/types.ts";
 import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
 import { createPaint } from "../../format/render.ts";
 import type { Answer } from "../asks.ts";
@@ -11,6 +11,7 @@ import { advance, open } from "../layers.ts";
 import type { AppliedDraft, Drafting, ManyPlanned } from "./rewrite-asks.ts";
 import { rewritesModule } from "./rewrites.ts";
 import type { RewritesDialog } from "./rewrites.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const at = "2026-02-17T15:37:00.000Z" as Timestamp;
 const conversation = 1 as ConversationId;

@@ -2,7 +2,6 @@
 
 import type { SummaryId } from "../../core/model/types.ts";
 import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
-import { formatCount } from "../../core/base/text.ts";
 import type { Page } from "../../format/render.ts";
 import { breakLines, oneLine, plural } from "../../format/render.ts";
 import {
@@ -17,6 +16,7 @@ import {
 import type { Frame, Notice } from "../contract.ts";
 import { fit } from "../widgets/draw.ts";
 import { aboveForms, noticeOf, wayBack } from "./review.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 /** What has been done of the plan. */
 export interface Work {

@@ -3,9 +3,8 @@
 import { LcmError } from "../../core/base/errors.ts";
 import { fileIdsOf } from "../../core/ingest/large-content.ts";
 import { messageName } from "../../core/model/types.ts";
-import type { Conversation, ConversationId, FileId, Message, MessageId, Timestamp } from "../../core/model/types.ts";
+import type { Conversation, ConversationId, FileId, Message, MessageId } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
-import { formatCount, formatTimestamp } from "../../core/base/text.ts";
 import { parseWhen } from "../../core/base/parse-time.ts";
 import { bareName } from "../../format/conversations.ts";
 import { piecesOf } from "../../format/messages.ts";
@@ -14,6 +13,9 @@ import { oneLine } from "../../format/render.ts";
 import { linesOf } from "../widgets/pane.ts";
 import { reads } from "../port.ts";
 import type { OfConversation } from "../port.ts";
+import { formatTimestamp } from "../../core/base/time.ts";
+import { formatCount } from "../../core/base/format.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export type MessagePlace =
   | { readonly kind: "newest" }

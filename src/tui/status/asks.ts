@@ -4,10 +4,10 @@ import { LcmError, wordsOf } from "../../core/base/errors.ts";
 import type { CompactionRecord, Conversation, ConversationId } from "../../core/model/types.ts";
 import { standingOf } from "../../core/status.ts";
 import type { Pressure } from "../../core/status.ts";
-import { formatBytes } from "../../core/base/text.ts";
 import { nameOf } from "../../format/conversations.ts";
 import type { ConfiguredModel, Status } from "../../format/status.ts";
 import type { Doing, Port } from "../port.ts";
+import { formatBytes } from "../../core/base/format.ts";
 
 export interface Told {
   readonly status: Status;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { CompactionRecord, ConversationId, Timestamp } from "../../core/model/types.ts";
+import type { CompactionRecord, ConversationId } from "../../core/model/types.ts";
 import { createPaint, widthOf } from "../../format/render.ts";
 import type { Status } from "../../format/status.ts";
 import type { Frame } from "../contract.ts";
@@ -8,6 +8,7 @@ import { advance, open } from "../layers.ts";
 import type { Told } from "./asks.ts";
 import { statusModule } from "./screen.ts";
 import type { StatusScreen } from "./screen.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const now = "2026-02-17T07:37:00.000Z" as Timestamp;
 const frame: Frame = {

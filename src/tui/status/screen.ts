@@ -1,7 +1,6 @@
 /** How the database stands, or one conversation of it, as `lcm status` tells it, and what compaction did of late. */
 
 import type { CompactionRecord, ConversationId } from "../../core/model/types.ts";
-import { formatCount } from "../../core/base/text.ts";
 import { ago, nameOf, useBar, useShare } from "../../format/conversations.ts";
 import { cut, facts, oneLine, padEnd, padStart, plural, widthOf } from "../../format/render.ts";
 import { dueWords, statusFacts } from "../../format/status.ts";
@@ -12,6 +11,7 @@ import { rule, windowed } from "../widgets/draw.ts";
 import { says } from "../keys.ts";
 import { createScroll, scrolled } from "../widgets/list.ts";
 import type { One, Told } from "./asks.ts";
+import { formatCount } from "../../core/base/format.ts";
 
 export interface StatusScreen {
   readonly kind: "status";

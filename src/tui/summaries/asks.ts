@@ -15,7 +15,6 @@ import type {
   Sources,
   Summary,
   SummaryId,
-  Timestamp,
 } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { summaryBefore } from "../../core/summarize/source.ts";
@@ -26,6 +25,7 @@ import type { OfConversation } from "../port.ts";
 import { stripOf } from "./strip.ts";
 import type { Stretch, Strip } from "./strip.ts";
 import type { Entry, Run } from "./tree.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export interface DagTop {
   readonly conversation: Conversation;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { visibleWidth } from "@earendil-works/pi-tui";
 import fc from "fast-check";
-import type { Conversation, ConversationId, MessageId, Sources, Timestamp, Totals } from "../../core/model/types.ts";
+import type { Conversation, ConversationId, MessageId, Sources, Totals } from "../../core/model/types.ts";
 import { createPaint, oneLine } from "../../format/render.ts";
 import type { Answer, Ask } from "../asks.ts";
 import type { Frame, Step } from "../contract.ts";
@@ -14,6 +14,7 @@ import { keyOf } from "./tree.ts";
 import type { Entry } from "./tree.ts";
 import { dagModule } from "./screen.ts";
 import type { DagScreen } from "./view.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const at = "2026-02-17T07:37:00.000Z" as Timestamp;
 const frame: Frame = {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Timestamp } from "../../core/model/types.ts";
-import { msToTimestamp } from "../../core/base/text.ts";
 import { createPaint, widthOf } from "../../format/render.ts";
 import { drawAxis, drawStrip, stripHeight, stripOf } from "./strip.ts";
 import type { Spot, Stretch } from "./strip.ts";
+import { msToTimestamp } from "../../core/base/time.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 const hour = (hours: number): Timestamp => msToTimestamp(Date.UTC(2026, 0, 1) + hours * 3_600_000);
 const paint = createPaint(false);

@@ -3,10 +3,10 @@
  * alone tells all of it: what stands below a summary of depth n are summaries of every lesser depth, over the same time.
  */
 
-import type { Timestamp } from "../../core/model/types.ts";
-import { timestampToMs } from "../../core/base/text.ts";
 import { clockTime, cut, padEnd, widthOf } from "../../format/render.ts";
 import type { Paint } from "../../format/render.ts";
+import { timestampToMs } from "../../core/base/time.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 /** An item of the context, or a run of raw messages (depth -1), by when it begins. */
 export interface Stretch {

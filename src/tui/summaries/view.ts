@@ -3,10 +3,8 @@
  * Columns line up, and there are fewer of them where there is little room.
  */
 
-import type { Conversation, ConversationId, MessageId, SummaryId, Timestamp } from "../../core/model/types.ts";
+import type { Conversation, ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
 import { messageName } from "../../core/model/types.ts";
-import { promptTokens } from "../../core/assembly/summary-xml.ts";
-import { formatCount, formatRange, formatTimestamp } from "../../core/base/text.ts";
 import { nameOf } from "../../format/conversations.ts";
 import { textLines } from "../../format/passages.ts";
 import { createSpans, cut, facts, oneLine, padEnd, padStart, plural, widthOf, wrap } from "../../format/render.ts";
@@ -20,6 +18,10 @@ import type { DagDetail, MessageFacts, SummaryFacts } from "./asks.ts";
 import { drawAxis, drawStrip, stripHeight } from "./strip.ts";
 import type { Spot, Strip } from "./strip.ts";
 import type { Row, Tree } from "./tree.ts";
+import { formatRange, formatTimestamp } from "../../core/base/time.ts";
+import { formatCount } from "../../core/base/format.ts";
+import { promptTokens } from "../../core/model/prompt-cost.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 
 export interface DagScreen extends Tree, Known {
   readonly kind: "dag";

@@ -1,6 +1,5 @@
 /** The host's transcripts, how much of each is stored, and storing what is not: one of them, or all. */
 
-import { formatBytes, formatCount } from "../../core/base/text.ts";
 import { breakLines, clockTime, oneLine, plural } from "../../format/render.ts";
 import type { Column } from "../../format/render.ts";
 import type { Frame, Module, Step } from "../contract.ts";
@@ -9,6 +8,7 @@ import { createRows, startOfList, stayed } from "../widgets/list.ts";
 import type { List } from "../widgets/list.ts";
 import type { Progress, Transcript } from "../port.ts";
 import type { Transcripts } from "./asks.ts";
+import { formatBytes, formatCount } from "../../core/base/format.ts";
 
 export interface TranscriptsScreen {
   readonly kind: "transcripts";

@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { estimateTokens } from "../../../src/core/base/text.ts";
+import { estimateTokens } from "../../../src/core/base/tokens.ts";
 import type { Random } from "../../support/random.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Answer, Asked, Reply, Script } from "../model-server.ts";

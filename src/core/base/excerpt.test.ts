@@ -4,20 +4,10 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { LcmError } from "./errors.ts";
-import {
-  estimateTokens,
-  excerpt,
-  firstLine,
-  formatBytes,
-  formatCount,
-  formatRange,
-  formatTimestamp,
-  msToTimestamp,
-  parseTimestamp,
-  passage,
-  quote,
-  timestampToMs,
-} from "./text.ts";
+import { excerpt, firstLine, passage, quote } from "./excerpt.ts";
+import { estimateTokens } from "./tokens.ts";
+import { formatRange, formatTimestamp, msToTimestamp, parseTimestamp, timestampToMs } from "./time.ts";
+import { formatBytes, formatCount } from "./format.ts";
 
 interface Sample {
   readonly name: string;

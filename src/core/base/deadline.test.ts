@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { getEventListeners } from "node:events";
 import { setImmediate as nextTick } from "node:timers/promises";
 import { describe, it } from "node:test";
-import { collectGarbage } from "../../test/support/garbage.ts";
+import { collectGarbage } from "../../../test/support/garbage.ts";
 import { withDeadline } from "./deadline.ts";
 
 const untilAborted = async (signal: AbortSignal): Promise<unknown> =>

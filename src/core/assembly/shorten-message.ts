@@ -1,0 +1,85 @@
+/** A message made shorter, for when even the fresh tail does not fit the budget. */
+
+import type { HostMessage } from "../messages/codec.ts";
+import { imageTokens, isMedia, messageToStore, textOfParts } from "../messages/codec.ts";
+import { presentMessage, tokensOf, unplaced } from "./present-message.ts";
+import type { Json } from "../base/json.ts";
+import { isObject } from "../base/json.ts";
+import { formatCount } from "../base/format.ts";
+/** A text that is cut keeps at least this many characters. */
+const charactersMin = 64;
+
+/**
+ * The message within so many tokens, if that can be: of every text that is too long its beginning and its end, with a
+ * sentence between them on what was left out and whose it was. Reasoning goes first, since it cannot be cut. Null if
+ * nothing would be left.
+ */
+export function shortenMessage(raw: HostMessage, tokensMax: number, owner: string): HostMessage | null {
+  let shorter = raw;
+  for (const form of raw["role"] === "assistant" || holdsResults(raw) ? [raw] : [raw, asOneText(raw, owner)]) {
+    let characters = Math.max(charactersMin, tokensMax * 4);
+    for (; characters >= charactersMin; characters = Math.floor(characters / 2)) {
+      shorter = shortenWithin(form, { characters, owner, withPictures: characters / 4 > 2 * imageTokens });
+      if (tokensOf(shorter) <= tokensMax) break;
+    }
+    if (tokensOf(shorter) <= tokensMax) break;
+  }
+  return presentMessage(shorter, "");
+}
+
+const holdsResults = ({ content }: HostMessage): boolean =>
+  Array.isArray(content) && content.some((block: Json) => isObject(block) && block["type"] === "tool_result");
+
+/** For what has too many blocks to be cut one by one. */
+function asOneText(raw: HostMessage, owner: string): HostMessage {
+  const said = shortenWithin(raw, { characters: Infinity, owner, withPictures: false });
+  return { ...raw, content: textOfParts(messageToStore(said, unplaced).parts) };
+}
+
+export interface Room {
+  /** Of each text. */
+  readonly characters: number;
+  readonly owner: string;
+  readonly withPictures: boolean;
+}
+
+function shortenWithin(raw: HostMessage, room: Room): HostMessage {
+  const { content, tool_calls: calls } = raw;
+  return {
+    ...raw,
+    content: shortenValue(content ?? null, room),
+    ...(Array.isArray(calls) ? { tool_calls: calls.map((call: Json) => shortenValue(call, room)) } : {}),
+  };
+}
+
+function shortenValue(value: Json, room: Room): Json {
+  if (typeof value === "string") return shortenText(value, room);
+  if (Array.isArray(value)) return value.flatMap((inner: Json) => shortenBlock(inner, room));
+  if (!isObject(value)) return value;
+  const fields = Object.entries(value).map(([field, inner = null]): readonly [string, Json] => {
+    if (labels.has(field)) return [field, inner];
+    // Arguments that are JSON text must stay so.
+    if (field === "arguments" && typeof inner === "string" && inner.length > room.characters)
+      return [field, JSON.stringify({ shortened: shortenText(inner, room) })];
+    return [field, shortenValue(inner, room)];
+  });
+  return Object.fromEntries(fields);
+}
+
+/** By these a block is known and tied to others. */
+export const labels: ReadonlySet<string> = new Set("type id name tool_use_id".split(" "));
+
+function shortenBlock(block: Json, room: Room): readonly Json[] {
+  const type = isObject(block) && typeof block["type"] === "string" ? block["type"] : "";
+  if (/thinking|reasoning/i.test(type)) return [];
+  if (!isMedia(block)) return [shortenValue(block, room)];
+  return room.withPictures ? [block] : [{ type: "text", text: `[${type} of ${room.owner} left out]` }];
+}
+
+function shortenText(text: string, { characters, owner }: Room): string {
+  if (text.length <= characters) return text;
+  const half = Math.floor(characters / 2);
+  const leftOut = formatCount(text.length - 2 * half);
+  const [head, tail] = [text.slice(0, half), text.slice(text.length - half)].map((piece) => piece.toWellFormed());
+  return `${head}\n[… ${leftOut} characters of ${owner} left out …]\n${tail}`;
+}

@@ -1,0 +1,29 @@
+/** Numbers as people read them, and the order of strings. */
+
+/** For texts and times in their order, which for times is the order of their strings. */
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** `1,234`. */
+export function formatCount(count: number): string {
+  return Math.round(count)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** `1 message`, `1,234 messages`. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`;
+
+/** `532 B`, `1.2 MB`: powers of a thousand, two or three figures. */
+export function formatBytes(bytes: number): string {
+  const units = ["KB", "MB", "GB", "TB"] as const;
+  let shown = `${bytes} B`;
+  let amount = bytes;
+  for (const unit of units) {
+    // Rounded up to a thousand of one unit is one of the next.
+    if (Number(amount.toFixed(0)) < 1000) break;
+    amount /= 1000;
+    shown = `${amount.toFixed(amount < 99.95 ? 1 : 0)} ${unit}`;
+  }
+  return shown;
+}
