@@ -2,7 +2,8 @@
 
 import type { Finding, Inspection } from "../core/maintenance/inspect.ts";
 import type { Level } from "../core/model/types.ts";
-import type { Mending } from "../core/model/store.ts";
+import { levelsOf } from "../core/maintenance/inspect.ts";
+import type { Mending, Store } from "../core/model/store.ts";
 import type { Page } from "./render.ts";
 import { breakLines, oneLine, plural } from "./render.ts";
 import { formatCount } from "../core/base/format.ts";
@@ -40,6 +41,9 @@ export function groupFindings(
     return [{ severity, code, findings: of, sentence: levelSentence(levelOf(first), of.length) }];
   });
 }
+
+export const groupsOf = async (store: Store, findings: readonly ToldFinding[]): Promise<readonly FindingGroup[]> =>
+  groupFindings(findings, await levelsOf(store, findings));
 
 export function levelSentence(level: Level, count: number): string | null {
   const are = plural(count, "summary was", "summaries were");

@@ -2,14 +2,14 @@
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { Inspection } from "../../core/maintenance/inspect.ts";
-import { isSound, levelsOf } from "../../core/maintenance/inspect.ts";
+import { isSound } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isNothing } from "../../core/maintenance/apply-fix.ts";
 import type { FixPlan } from "../../core/maintenance/apply-fix.ts";
 import type { Conversation } from "../../core/model/types.ts";
 import type { Mending } from "../../core/model/store.ts";
-import { findingsLines, groupFindings, mendingLines } from "../../format/findings.ts";
-import type { FindingGroup, ToldFinding } from "../../format/findings.ts";
+import { findingsLines, groupsOf, mendingLines } from "../../format/findings.ts";
+import type { ToldFinding } from "../../format/findings.ts";
 import { plural } from "../../format/render.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
 import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
@@ -84,13 +84,8 @@ function unknownSettings(keys: readonly string[]): readonly ToldFinding[] {
   ];
 }
 
-export { levelSentence } from "../../format/findings.ts";
-
-export const groupsOf = async ({ store }: Lcm, findings: readonly ToldFinding[]): Promise<readonly FindingGroup[]> =>
-  groupFindings(findings, await levelsOf(store, findings));
-
 async function printFindings(session: Session, lcm: Lcm, found: Examined, verbose: boolean): Promise<void> {
-  const groups = await groupsOf(lcm, found.findings);
+  const groups = await groupsOf(lcm.store, found.findings);
   for (const line of findingsLines(session, groups, found.checked, verbose)) session.print(line);
 }
 

@@ -11,8 +11,8 @@ import { readAnswer } from "../model-calls/read-answer.ts";
 import { cutToTokens, readCitations } from "./citations.ts";
 import { beforeDeadline } from "../base/deadline.ts";
 import { checkWhole, LcmError, wordsOf } from "../base/errors.ts";
-import { excerptsOf, mergeSearches, readLeads, recordOf, snippetsOf, withLeaves } from "./excerpts.ts";
-import type { Leads, Piece } from "./excerpts.ts";
+import { excerptsOf, readLeads, recordOf, snippetsOf, withLeaves } from "./excerpts.ts";
+import type { Excerpt } from "./excerpts.ts";
 import { expand, namedSummaries, partAbout, summaryToItem } from "./expand.ts";
 import { chargesOf, readGranted } from "./grants.ts";
 import type { ConversationId, GrantId, MessageId, SummaryId } from "../model/types.ts";
@@ -28,6 +28,8 @@ import type { LoopOutcome } from "../model-calls/tool-loop.ts";
 import type { Json } from "../base/json.ts";
 import { timeAfter } from "../base/time.ts";
 import { delegatePrompt } from "../prompts/delegate.ts";
+import { mergeSearches } from "./fusion.ts";
+import type { Leads } from "./fusion.ts";
 
 interface AskDeps {
   readonly store: Store;
@@ -78,7 +80,7 @@ interface Inquiry {
   reach: Reach | null;
   caveats: readonly SearchCaveat[];
   /** What was found or read, as excerpts are made of it. */
-  pieces: readonly Piece[];
+  pieces: readonly Excerpt[];
   grant: GrantId | null;
   /** What was handed out, and the leaves that stand for messages among it. */
   readonly summaries: Set<SummaryId>;
@@ -126,7 +128,7 @@ const revoke = async (store: Store, grant: GrantId): Promise<void> => await stor
 /** Where an answer may be, before anything is read under a grant. */
 interface Seeds {
   readonly conversations: readonly ConversationId[];
-  read(reach: Reach, tokensMax: number): Promise<readonly Piece[]>;
+  read(reach: Reach, tokensMax: number): Promise<readonly Excerpt[]>;
 }
 
 async function pursue(deps: AskDeps, request: AskRequest, inquiry: Inquiry): Promise<Answer> {
@@ -231,7 +233,7 @@ async function lookInto(store: Store, request: AskRequest, reach: Reach, inquiry
   const named = await namedSummaries(store, summaryIds, reach);
   inquiry.tell({ kind: "found", summaries: named.length, messages: 0 });
   const query = [request.query ?? "", request.prompt].find(hasWords) ?? "";
-  const own = named.map((summary, rank): Piece => ({ ...summaryToItem(summary), rank, leaf: null }));
+  const own = named.map((summary, rank): Excerpt => ({ ...summaryToItem(summary), rank, leaf: null }));
   inquiry.pieces = own;
   const conversations = new Set(named.map(({ conversation }) => conversation));
   for (const summary of named) {
@@ -251,7 +253,7 @@ async function lookInto(store: Store, request: AskRequest, reach: Reach, inquiry
 }
 
 /** Carried from what cannot be reached, a summary has nothing below it but says something itself. */
-function partsOf(pieces: readonly Piece[], query: string, tokensMax: number): readonly Piece[] {
+function partsOf(pieces: readonly Excerpt[], query: string, tokensMax: number): readonly Excerpt[] {
   let left = tokensMax;
   return pieces.flatMap((piece) => {
     const part = partAbout(piece.text, query, left, 1);
@@ -278,7 +280,7 @@ async function openGrant(deps: AskDeps, request: AskRequest, inquiry: Inquiry, s
   return id;
 }
 
-const readOf = (pieces: readonly Piece[]): Read => ({
+const readOf = (pieces: readonly Excerpt[]): Read => ({
   summaries: pieces.flatMap((piece) => (piece.kind === "summary" ? [piece.id] : [])),
   messages: pieces.flatMap((piece) => (piece.kind === "message" ? [piece.id] : [])),
   tokens: sumTokens(pieces),

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { excerptsOf, mergeSearches, recordOf } from "./excerpts.ts";
-import type { Piece } from "./excerpts.ts";
+import { excerptsOf, recordOf } from "./excerpts.ts";
+import type { Excerpt } from "./excerpts.ts";
 import { messageName } from "../model/types.ts";
 import type { ConversationId, MessageId } from "../model/types.ts";
 import type { SearchHit } from "../model/store.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import type { Timestamp } from "../base/time.ts";
+import { mergeSearches } from "./fusion.ts";
 
 const conversation = 1 as ConversationId;
 const at = "2026-02-17T15:30:00.000Z" as Timestamp;
@@ -18,7 +19,7 @@ const found = (id: number): SearchHit => {
   return { ...place, kind: "message", id: id as MessageId, role: "user", seq: id };
 };
 
-const piece = (seq: number, rank: number, text = `message ${seq}`): Piece => {
+const piece = (seq: number, rank: number, text = `message ${seq}`): Excerpt => {
   const shown = { conversation, text, tokens: estimateTokens(text), isWhole: true, at, rank, leaf } as const;
   return { ...shown, kind: "message", id: seq as MessageId, role: "user", seq };
 };

@@ -4,63 +4,28 @@
  * where there is no model or no time for one.
  */
 
-import { asks, messageToItem, partAbout, saysLittle, summaryToItem, wordsOf } from "./expand.ts";
+import { asks, messageToItem, partAbout, saysLittle, summaryToItem, queryTerms } from "./expand.ts";
 import type { Expanded } from "./expand.ts";
 import { messageName } from "../model/types.ts";
 import type { Message, MessageId, SummaryId } from "../model/types.ts";
-import type { SearchHit, Store } from "../model/store.ts";
+import type { Store } from "../model/store.ts";
 import { quote } from "../base/excerpt.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { formatTimestamp } from "../base/time.ts";
+import type { Leads, MessageHit } from "./fusion.ts";
+import { rankOffset } from "./fusion.ts";
 
 /** Something that was read, or of which a search showed a snippet; the rank tells what answers best. */
-export type Piece = Expanded & {
+export type Excerpt = Expanded & {
   /** The leaf that stands for a message; null if none does. */
   readonly leaf: SummaryId | null;
 };
 
-type MessageHit = Extract<SearchHit, { readonly kind: "message" }>;
-type SummaryHit = Extract<SearchHit, { readonly kind: "summary" }>;
-
-/** What searches found, best first. */
-export interface Leads {
-  readonly messages: readonly MessageHit[];
-  readonly summaries: readonly SummaryHit[];
-}
-
 // ── Finding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const messagesMax = 80;
-const summariesMax = 8;
-/** Softens the difference between the first ranks, so that what two searches found beats what one found first. */
-const rankOffset = 10;
-
-/** The best of several searches, by reciprocal rank. */
-export function mergeSearches(searches: readonly (readonly SearchHit[])[]): Leads {
-  const summaries = searches.map((hits) => hits.filter((hit) => hit.kind === "summary"));
-  // Condensed summaries tell of many things, and what they tell of is in the leaves below them, if there are any.
-  const leaves = summaries.map((hits) => hits.filter(({ depth }) => depth === 0));
-  const messages = merge(searches.map((hits) => hits.filter((hit) => hit.kind === "message")));
-  // What is found for what stands beside it may say nothing itself.
-  const telling = messages.filter(({ snippet }) => !saysLittle(snippet));
-  return {
-    messages: (telling.length > 0 ? telling : messages).slice(0, messagesMax),
-    summaries: merge(leaves.flat().length > 0 ? leaves : summaries).slice(0, summariesMax),
-  };
-}
-
-function merge<H extends SearchHit>(searches: readonly (readonly H[])[]): readonly H[] {
-  const worth = new Map<H["id"], number>();
-  for (const hits of searches) {
-    for (const [rank, { id }] of hits.entries()) worth.set(id, (worth.get(id) ?? 0) + 1 / (rankOffset + rank));
-  }
-  const found = new Map(searches.flat().map((hit) => [hit.id, hit]));
-  return [...found.values()].toSorted((one, other) => (worth.get(other.id) ?? 0) - (worth.get(one.id) ?? 0));
-}
-
 /** What the searches themselves showed, for when nothing more may be read. */
-export function snippetsOf({ messages, summaries }: Leads): readonly Piece[] {
-  return [...messages, ...summaries].map((hit, rank): Piece => {
+export function snippetsOf({ messages, summaries }: Leads): readonly Excerpt[] {
+  return [...messages, ...summaries].map((hit, rank): Excerpt => {
     const { conversation, snippet: text, at } = hit;
     const shown = { conversation, text, tokens: estimateTokens(text), isWhole: false, at, rank, leaf: null };
     return hit.kind === "message"
@@ -94,8 +59,8 @@ export async function readLeads(
   store: Store,
   { messages, summaries }: Leads,
   { query, tokensMax }: { readonly query: string; readonly tokensMax: number },
-): Promise<readonly Piece[]> {
-  const pieces = new Map<Piece["id"], Expanded>();
+): Promise<readonly Excerpt[]> {
+  const pieces = new Map<Excerpt["id"], Expanded>();
   const isFound = new Set(messages.map(({ id }) => id));
   const read = new Map<MessageId, Message>();
   let left = tokensMax;
@@ -148,7 +113,7 @@ const isSaid = ({ role, parts }: Message): boolean =>
   parts.some(({ type, text, toolCallId }) => type === "text" && toolCallId === null && (text ?? "").trim() !== "");
 
 /** Asked for all at once: one after the other, the store's thread would be waited for as often. */
-export const withLeaves = async (store: Store, items: readonly Expanded[]): Promise<readonly Piece[]> =>
+export const withLeaves = async (store: Store, items: readonly Expanded[]): Promise<readonly Excerpt[]> =>
   await Promise.all(
     items.map(async (item) => {
       const [leaf = null] = item.kind === "message" ? await store.coveredBy(item.id) : [];
@@ -159,7 +124,7 @@ export const withLeaves = async (store: Store, items: readonly Expanded[]): Prom
 // ── Showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** All of it in the order of the conversation: a record to answer from. */
-export const recordOf = (pieces: readonly Piece[]): string =>
+export const recordOf = (pieces: readonly Excerpt[]): string =>
   show(stretchesOf(pieces), (...asked) => [labelOf(...asked)]);
 
 /** In fewer tokens than these there is no room for times and leaves, for two passages, or for any label. */
@@ -170,18 +135,18 @@ const partTokensMin = 20;
 
 /** As much as fits, best first; the best in any case, around what it says of the query if it is too long. */
 export function excerptsOf(
-  pieces: readonly Piece[],
+  pieces: readonly Excerpt[],
   { query, maxTokens, zone }: { readonly query: string; readonly maxTokens: number; readonly zone?: string },
-): { readonly text: string; readonly shown: readonly Piece[] } {
+): { readonly text: string; readonly shown: readonly Excerpt[] } {
   const isFull = maxTokens >= roomFor.fullLabels;
   const label: Labeller = (piece, hasTime, hasLeaf) =>
     maxTokens < roomFor.labels ? [] : [labelOf(piece, isFull && hasTime, isFull && hasLeaf, zone)];
-  const showBestFirst = (some: readonly Piece[]): string =>
+  const showBestFirst = (some: readonly Excerpt[]): string =>
     show(
       stretchesOf(some).toSorted((one, other) => bestRank(one) - bestRank(other)),
       label,
     );
-  const shown: Piece[] = [];
+  const shown: Excerpt[] = [];
   let left = maxTokens;
   for (const [rank, piece] of bestFirst(pieces, query).entries()) {
     const least = rank === 0 ? 1 : partTokensMin;
@@ -198,8 +163,8 @@ export function excerptsOf(
 }
 
 /** What speaks of the query in its own words before what stands beside it, and what tells before what asks. */
-function bestFirst(pieces: readonly Piece[], query: string): readonly Piece[] {
-  const words = wordsOf(query);
+function bestFirst(pieces: readonly Excerpt[], query: string): readonly Excerpt[] {
+  const words = queryTerms(query);
   const worth = new Map(
     pieces.map((piece) => {
       const text = piece.text.toLowerCase();
@@ -210,13 +175,13 @@ function bestFirst(pieces: readonly Piece[], query: string): readonly Piece[] {
   return pieces.toSorted((one, other) => (worth.get(other) ?? 0) - (worth.get(one) ?? 0));
 }
 
-type Labeller = (piece: Piece, hasTime: boolean, hasLeaf: boolean) => readonly string[];
+type Labeller = (piece: Excerpt, hasTime: boolean, hasLeaf: boolean) => readonly string[];
 
-const bestRank = (stretch: readonly Piece[]): number => Math.min(...stretch.map(({ rank }) => rank));
+const bestRank = (stretch: readonly Excerpt[]): number => Math.min(...stretch.map(({ rank }) => rank));
 
 /** Messages that follow one another make a stretch, also where calls of tools between them are left out. */
-function stretchesOf(pieces: readonly Piece[]): readonly (readonly Piece[])[] {
-  const stretches: Piece[][] = [];
+function stretchesOf(pieces: readonly Excerpt[]): readonly (readonly Excerpt[])[] {
+  const stretches: Excerpt[][] = [];
   for (const piece of pieces.toSorted(byPlace)) {
     const stretch = stretches.at(-1);
     const last = stretch?.at(-1);
@@ -228,7 +193,7 @@ function stretchesOf(pieces: readonly Piece[]): readonly (readonly Piece[])[] {
 
 const gapMax = 3;
 
-const follows = (one: Piece, other: Piece): boolean =>
+const follows = (one: Excerpt, other: Excerpt): boolean =>
   one.kind === "message" &&
   other.kind === "message" &&
   one.conversation === other.conversation &&
@@ -237,7 +202,7 @@ const follows = (one: Piece, other: Piece): boolean =>
   other.seq <= one.seq + gapMax;
 
 /** A summary stands at the beginning of what it covers. */
-function byPlace(one: Piece, other: Piece): number {
+function byPlace(one: Excerpt, other: Excerpt): number {
   if (one.conversation !== other.conversation) return one.conversation - other.conversation;
   if (one.kind === "message" && other.kind === "message") return one.seq - other.seq;
   return one.at === other.at ? (one.kind === "summary" ? -1 : 1) : one.at < other.at ? -1 : 1;
@@ -247,7 +212,7 @@ function byPlace(one: Piece, other: Piece): number {
  * `[2026-02-17 15:30 UTC · user · msg_42 · in sum_…]`, and below it what was said. The time stands where a stretch begins,
  * a leaf once. What was said is anybody's: quoted, no line of it can pass for a label or for a line of ours.
  */
-function show(stretches: readonly (readonly Piece[])[], label: Labeller): string {
+function show(stretches: readonly (readonly Excerpt[])[], label: Labeller): string {
   const named = new Set<SummaryId | null>([null]);
   const blocks = stretches.map((stretch) => {
     const lines = stretch.flatMap((piece, at) => {
@@ -260,7 +225,7 @@ function show(stretches: readonly (readonly Piece[])[], label: Labeller): string
   return blocks.join("\n\n");
 }
 
-function labelOf(piece: Piece, hasTime: boolean, hasLeaf: boolean, zone?: string): string {
+function labelOf(piece: Excerpt, hasTime: boolean, hasLeaf: boolean, zone?: string): string {
   const name = piece.kind === "message" ? messageName(piece.id) : piece.id;
   const words = [
     ...(hasTime ? [formatTimestamp(piece.at, zone)] : []),

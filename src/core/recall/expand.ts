@@ -277,7 +277,7 @@ export function partAbout(
   if (tokensMax < tokensMin) return null;
   const sample = text.slice(0, sampleCharacters);
   let width = (tokensMax * sample.length) / Math.max(1, estimateTokens(sample));
-  const found = telling(text, wordsOf(query), (width * 2) / 3);
+  const found = telling(text, queryTerms(query), (width * 2) / 3);
   // Who reads a part understands it best from its beginning.
   const place = found.to < width * 0.9 ? { from: 0, to: 0 } : found;
   for (let attempt = 0; attempt < 8 && width > 1; attempt++) {
@@ -323,7 +323,7 @@ function telling(
 }
 
 /** Words as they are matched: beginnings of longer ones, so that forms of a word meet; pairs of characters in CJK. */
-export function wordsOf(text: string): readonly string[] {
+export function queryTerms(text: string): readonly string[] {
   const words = [...new Set(text.toLowerCase().match(/[\p{L}\p{N}_]+/gu))];
   const telling = words.filter((word) => !commonWords.has(word));
   return (telling.length === 0 ? words : telling).flatMap((word) => {

@@ -3,7 +3,7 @@
  * short lines, and what needs somebody comes first. Nothing here is an error to the host: what goes wrong is said.
  */
 
-import { groupsOf, levelSentence } from "../../cli/commands/doctor.ts";
+import { groupsOf, levelSentence } from "../../format/findings.ts";
 import type { CompactReport } from "../../core/compaction/compact.ts";
 import { wordsOf } from "../../core/base/errors.ts";
 import type { Finding } from "../../core/maintenance/inspect.ts";
@@ -322,7 +322,7 @@ async function examine(asked: Asked): Promise<readonly string[]> {
   const summaries = segments.reduce((sum, { totals }) => sum + totals.summaries, 0);
   return [
     `${verdictOf(findings)}: ${count(messages, "message")} and ${count(summaries, "summary", "summaries")} checked.`,
-    ...(await groupsOf(lcm, findings)).map(({ severity, sentence: all, findings: [first, ...others] }) => {
+    ...(await groupsOf(lcm.store, findings)).map(({ severity, sentence: all, findings: [first, ...others] }) => {
       const more = others.length === 0 ? "" : ` (and ${formatCount(others.length)} more like it)`;
       return `- ${marks[severity]} ${sentence(all ?? `${first?.message}${more}`)}`;
     }),

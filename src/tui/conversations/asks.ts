@@ -1,9 +1,8 @@
 /** What the list of conversations asks: which there are, and how well each is. */
 
-import { levelsOf } from "../../core/maintenance/inspect.ts";
 import type { Inspection } from "../../core/maintenance/inspect.ts";
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
-import { groupFindings } from "../../format/findings.ts";
+import { groupsOf } from "../../format/findings.ts";
 import type { FindingGroup } from "../../format/findings.ts";
 import { reads } from "../port.ts";
 import type { OfConversation } from "../port.ts";
@@ -55,7 +54,7 @@ export const conversationsAsks = {
     const { findings, checked } = await lcm.examine(conversation);
     return {
       revision,
-      groups: groupFindings(findings, await levelsOf(lcm.store, findings)),
+      groups: await groupsOf(lcm.store, findings),
       checked,
       count: findings.filter(({ severity }) => severity !== "info").length,
     };
