@@ -37,8 +37,8 @@ describe("the published package", () => {
       /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|openclaw\.plugin\.json)$/,
       /^bin\/(launch|lcm|lcm-tui)\.js$/,
       /^demo\/[a-z-]+\.jsonl$/,
-      /^dist\/(index|cli\/main|openclaw\/plugin|parts\/[\w-]+)\.js$/,
-      /^dist\/(index|(core|llm|store|tools)\/[\w-]+)\.d\.ts$/,
+      /^dist\/(index|cli\/main|hosts\/openclaw\/plugin|parts\/[\w-]+)\.js$/,
+      /^dist\/(index|(core|models|store|agent-tools)\/([\w-]+\/)?[\w-]+)\.d\.ts$/,
       /^dist\/(LICENSES\.txt|parts\/[\w-]+\.js\.LEGAL\.txt)$/,
       /^docs\/([a-z]+\/)?[\w-]+\.(md|svg)$/,
     ];
@@ -65,7 +65,7 @@ describe("the published package", () => {
     const paths = packed.files.map(({ path }) => path);
     const missing = targets.filter((target) => !paths.some((path) => path === target || path.startsWith(`${target}/`)));
     assert.deepEqual(
-      missing.filter((target) => !/^(src|test|tools|CONTRIBUTING\.md)/.test(target)),
+      missing.filter((target) => !/^(src|test|scripts|CONTRIBUTING\.md)/.test(target)),
       [],
     );
   });

@@ -17,7 +17,7 @@ export const publishedFolder = async (): Promise<string> => await makeShared("pu
 
 function build(folder: string): void {
   const { files } = JSON.parse(readFileSync(join(repository, "package.json"), "utf8"));
-  const ofBuild = ["src", "tools", "tsconfig.json", "tsconfig.build.json"];
+  const ofBuild = ["src", "scripts", "tsconfig.json", "tsconfig.build.json"];
   const published = files.filter((path: string) => path !== "dist");
   for (const path of ["package.json", "README.md", "LICENSE", ...published, ...ofBuild])
     cpSync(join(repository, path), join(folder, path), { recursive: true });

@@ -57,7 +57,7 @@ function readIfThere(path: string): string {
 
 const texts = [
   "The quick brown foxes were jumping over lazy dogs' beds",
-  "getUserName calls HTTPServer.parseURL2json(E1234) in src/store/search/tokenize.ts with max_token_count=0x7ffe",
+  "getUserName calls HTTPServer.parseURL2json(E1234) in src/store/words.ts with max_token_count=0x7ffe",
   "我们讨论了数据库迁移的问题，然后决定使用新索引。猫",
   "データベースの移行 ｶﾞｷﾞｸﾞ ひらがな",
   "한국어 검색 테스트",
@@ -175,7 +175,7 @@ describe("a query", () => {
   });
 
   it("looks for a path as words in a row, and ranks by its pieces", () => {
-    const query = parseQuery("src/store/search/tokenize.ts");
+    const query = parseQuery("src/store/words.ts");
     assert.deepEqual(query.words[0]?.alternatives, [["src", "store", "word", "ts"]]);
     assert.deepEqual(
       query.pieces.map((piece) => piece.text),
