@@ -16,10 +16,11 @@ import { fromHome, readOpenclawConfig, stateDirectoryIn } from "../models/opencl
 import { fieldsOf, valueAt } from "../models/read-files.ts";
 import { adopt } from "../store/adopt/adopt.ts";
 import { backUp, backupPath, copiesBeside, isLost, pruneBackups, restore, unusedPath } from "../store/sqlite/backup.ts";
-import { identify } from "../store/sqlite/migrate.ts";
 import { openSqliteWorker } from "../store/sqlite/worker.ts";
-import { defaultFilesDir, openSqlite, retryWhileBusy, systemNow } from "../store/sqlite/store.ts";
+import { defaultFilesDir, openSqlite, systemNow } from "../store/sqlite/store.ts";
 import type { Database, DatabaseFacts, ModelOptions, PromptFiles, Summariser } from "./commands/_session.ts";
+import { retryWhileBusy } from "../store/sqlite/errors.ts";
+import { identify } from "../store/sqlite/file-kind.ts";
 
 const clock: Clock = { now: systemNow };
 

@@ -17,7 +17,6 @@ import type { SearchRequest, Store } from "../../src/core/model/store.ts";
 import { estimateTokens } from "../../src/core/base/tokens.ts";
 import { adopt } from "../../src/store/adopt/adopt.ts";
 import { restore } from "../../src/store/sqlite/backup.ts";
-import { identify } from "../../src/store/sqlite/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkSound, flattened } from "../support/lossless.ts";
 import {
@@ -36,6 +35,7 @@ import { createRandom } from "../support/random.ts";
 import { makeScratch } from "../support/scratch.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
+import { identify } from "../../src/store/sqlite/file-kind.ts";
 
 const now = "2026-11-15T08:00:00.000Z" as Timestamp;
 const scratch = makeScratch("adopting");

@@ -12,7 +12,7 @@ import type { ContextItem, ConversationId, NewSummary } from "../../src/core/mod
 import type { AppendOptions, DissolvePlan, RewritePlan, Store } from "../../src/core/model/store.ts";
 import { beyond, writes } from "../../src/store/operations.ts";
 import type { Script } from "../../src/store/script.ts";
-import { connect, createRunner, openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkLossless, flattened } from "../support/lossless.ts";
 import type { HostList } from "../support/lossless.ts";
 import { createRandom } from "../support/random.ts";
@@ -26,6 +26,8 @@ import { aTurn } from "./turns.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { forgottenMark } from "../../src/core/model/types.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
+import { createRunner } from "../../src/store/sqlite/runner.ts";
+import { connect } from "../../src/store/sqlite/connect.ts";
 
 /** A segment of a session: the conversation we keep, and the host's own file of it. */
 interface Segment {

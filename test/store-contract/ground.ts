@@ -19,12 +19,14 @@ import type {
 } from "../../src/core/model/types.ts";
 import type { Appended, CallBounds, ForgetPlan, NewFile, SearchRequest, Store } from "../../src/core/model/store.ts";
 import { beyond, writes } from "../../src/store/operations.ts";
-import { connect, createRunner, systemNow } from "../../src/store/sqlite/store.ts";
+import { systemNow } from "../../src/store/sqlite/store.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
 import type { ScriptedHost } from "../support/scripted-host.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
+import { createRunner } from "../../src/store/sqlite/runner.ts";
+import { connect } from "../../src/store/sqlite/connect.ts";
 
 /** What the suite must know of a store beyond the port. */
 export interface StoreUnderTest {

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import type { ConversationId, SummaryId } from "../../src/core/model/types.ts";
 import type { Manifest, Store } from "../../src/core/model/store.ts";
-import { connect } from "../../src/store/sqlite/store.ts";
 import { createHost } from "../support/scripted-host.ts";
 import { foldPlaces, further, itOn, numbered, onTalk, refuses, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
+import { connect } from "../../src/store/sqlite/connect.ts";
 
 /** Leaves are folded last first, so that the order of making is not the order of what was said. */
 const grown = further(onTalk, async ({ store, talk, host }) => {

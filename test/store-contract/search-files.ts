@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { describe } from "node:test";
 import type { ConversationId, StoredFile } from "../../src/core/model/types.ts";
 import type { NewFile, SearchHit, SearchRequest, Store } from "../../src/core/model/store.ts";
-import { connect } from "../../src/store/sqlite/store.ts";
 import { ask as askAnything, at, itOn, newFile, onTalk, refuses } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
+import { connect } from "../../src/store/sqlite/connect.ts";
 
 const modes = ["regex", "full_text"] as const;
 

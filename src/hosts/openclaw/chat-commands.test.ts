@@ -11,13 +11,14 @@ import type { Conversation } from "../../core/model/types.ts";
 import type { Store } from "../../core/model/store.ts";
 import { builtInTemplates } from "../../core/prompts/summary.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
-import { connect, openSqlite } from "../../store/sqlite/store.ts";
+import { openSqlite } from "../../store/sqlite/store.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { runCommand } from "./chat-commands.ts";
 import type { CommandContext, Llm, ReadTranscript } from "./host-api.ts";
 import { runtimeOf } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { connect } from "../../store/sqlite/connect.ts";
 
 const scratch = makeScratch("commands");
 const now = "2026-11-15T17:30:00.000Z" as Timestamp;

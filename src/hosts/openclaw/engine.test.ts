@@ -15,7 +15,7 @@ import { tokensOf } from "../../core/assembly/present-message.ts";
 import { builtInTemplates } from "../../core/prompts/summary.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
 import { estimateTokens } from "../../core/base/tokens.ts";
-import { connect, openSqlite } from "../../store/sqlite/store.ts";
+import { openSqlite } from "../../store/sqlite/store.ts";
 import { dyingStore } from "../../../test/support/dying-store.ts";
 import { checkLossless } from "../../../test/support/lossless.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
@@ -28,6 +28,7 @@ import { runtimeOf } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import { promptTokens } from "../../core/model/prompt-cost.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { connect } from "../../store/sqlite/connect.ts";
 
 const scratch = makeScratch("engine-openclaw");
 after(() => rmSync(scratch, { recursive: true, force: true }));

@@ -1009,21 +1009,21 @@ describe("a file that cannot be adopted", () => {
     await refused(
       tamper(foreign, (db) => db.exec("CREATE TABLE messages (id, body); CREATE TABLE conversations (id)")),
       "invalid",
-      /not one of lossless-claw/,
+      /not a lossless-claw database/,
     );
     await refused(
       older("0.15.3", (db) => db.exec("PRAGMA application_id = 1")),
       "invalid",
-      /not one of lossless-claw/,
+      /not a lossless-claw database/,
     );
     const alike = older("0.15.3", (db) => db.exec("ALTER TABLE summaries RENAME COLUMN kind TO sort"));
-    await refused(alike, "invalid", /not one of lossless-claw/);
+    await refused(alike, "invalid", /not a lossless-claw database/);
     const inWal = older("0.15.3");
     rmSync(inWal);
     await refused(
       tamper(inWal, (db) => db.exec("PRAGMA journal_mode = WAL; CREATE TABLE messages (id, body)")),
       "invalid",
-      /not one of lossless-claw/,
+      /not a lossless-claw database/,
     );
   });
 

@@ -8,13 +8,13 @@ import { rmSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { LcmError } from "../../core/base/errors.ts";
+import { LcmError, wordsOf } from "../../core/base/errors.ts";
 import { backUpDatabase, backupPath, unusedPath } from "../sqlite/backup.ts";
-import { checkWhole, errcodeOf, identify, kindOf, messageOf } from "../sqlite/migrate.ts";
 import { rebuildTables } from "./rebuild.ts";
 import type { Rebuilt } from "./rebuild.ts";
-import { retryWhileBusy } from "../sqlite/store.ts";
 import { formatBytes } from "../../core/base/format.ts";
+import { errcodeOf, retryWhileBusy } from "../sqlite/errors.ts";
+import { checkWhole, identify, kindOf } from "../sqlite/file-kind.ts";
 
 export type Adopted =
   | ({ readonly kind: "adopted"; readonly backup: string } & Rebuilt)
@@ -90,7 +90,7 @@ function rebuildOrNot(db: DatabaseSync, path: string, backup: string): Rebuilt {
     if (db.isTransaction) db.exec("ROLLBACK");
     rmSync(backup, { force: true });
     if (errcodeOf(cause) === null) throw cause;
-    throw new LcmError("unavailable", `${path} could not be adopted, and is as it was: ${messageOf(cause)}`, {
+    throw new LcmError("unavailable", `${path} could not be adopted, and is as it was: ${wordsOf(cause)}`, {
       cause,
       hint: "check that the disk has room; `lcm adopt` can be run again",
     });

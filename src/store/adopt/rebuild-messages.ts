@@ -7,13 +7,13 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../core/base/errors.ts";
 import { partTypes, roles } from "../../core/model/types.ts";
 import type { Part } from "../../core/model/types.ts";
-import { columnsOf } from "../sqlite/migrate.ts";
 import { understandMessage } from "./older-message.ts";
 import type { OlderMessage, OlderPart, Understood } from "./older-message.ts";
 import { asText, asTextOrNull, epoch, int, keepSequence, quoted, taken } from "./older-rows.ts";
 import type { Row, TakenTable } from "./older-rows.ts";
 import { parseTimestamp } from "../../core/base/time.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { columnsOf } from "../sqlite/pragma.ts";
 
 export function copyMessages(
   db: DatabaseSync,

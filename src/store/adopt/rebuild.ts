@@ -11,7 +11,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { assert } from "../../core/base/errors.ts";
 import { whatFollows } from "../../core/maintenance/plan-fix.ts";
-import { columnsOf, stampVersion, tableNames } from "../sqlite/migrate.ts";
+import { stampVersion } from "../sqlite/migrate.ts";
 import {
   asText,
   defineFunctions,
@@ -27,8 +27,9 @@ import type { TakenTable } from "./older-rows.ts";
 import { copyMessages } from "./rebuild-messages.ts";
 import { asConversation } from "../rows.ts";
 import { indexes, searchTables, tables } from "../sqlite/schema.ts";
-import { createRunner } from "../sqlite/store.ts";
 import { bonesOf } from "../maintenance/inspect-facts.ts";
+import { columnsOf, tableNames } from "../sqlite/pragma.ts";
+import { createRunner } from "../sqlite/runner.ts";
 
 export interface Rebuilt {
   readonly messages: number;

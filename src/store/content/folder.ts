@@ -7,11 +7,10 @@ import { createHash } from "node:crypto";
 import { renameSync } from "node:fs";
 import { chmod, copyFile, mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep, win32 } from "node:path";
-import { LcmError } from "../../core/base/errors.ts";
+import { LcmError, wordsOf } from "../../core/base/errors.ts";
 import { isFileId } from "../../core/model/types.ts";
 import type { ConversationId, FileEncoding, FileId, StoredFile } from "../../core/model/types.ts";
 import type { LineRange, NewFile } from "../../core/model/store.ts";
-import { messageOf } from "../sqlite/migrate.ts";
 
 interface Saved {
   readonly storageUri: string;
@@ -122,7 +121,7 @@ async function writeInPlace(folder: string, path: string, write: (draft: string)
 }
 
 const cannotStore = (folder: string, cause: unknown): LcmError =>
-  new LcmError("unavailable", `a file cannot be stored in ${folder}: ${messageOf(cause)}`, {
+  new LcmError("unavailable", `a file cannot be stored in ${folder}: ${wordsOf(cause)}`, {
     cause,
     hint: "check that the folder can be written, and that the disk has room",
   });

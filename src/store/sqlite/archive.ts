@@ -13,7 +13,10 @@ import type { ConversationId } from "../../core/model/types.ts";
 import { removeDeadDrafts, writeWhole } from "./backup.ts";
 import { belongings, giveFilesToHeirs } from "../ownership.ts";
 import { copyContent } from "../content/folder.ts";
-import { checkWhole, columnsOf, createSchema, inTransaction } from "./migrate.ts";
+import { createSchema } from "./migrate.ts";
+import { columnsOf } from "./pragma.ts";
+import { checkWhole } from "./file-kind.ts";
+import { inTransaction } from "./runner.ts";
 
 /** A database and its files. */
 export interface Place {

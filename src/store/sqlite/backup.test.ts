@@ -30,9 +30,9 @@ import {
   restore,
   unusedPath,
 } from "./backup.ts";
-import { identify } from "./migrate.ts";
 import { defaultFilesDir, openSqlite } from "./store.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { identify } from "./file-kind.ts";
 
 const now = "2026-11-15T08:37:00.000Z" as Timestamp;
 const scratch = makeScratch("backup");

@@ -15,11 +15,11 @@ import { filesBeside } from "./backup.ts";
 import { belongings } from "../ownership.ts";
 import { messages } from "../search/sources.ts";
 import { copyContent } from "../content/folder.ts";
-import { identify } from "./migrate.ts";
 import { asConversation } from "../rows.ts";
 import { all, count, first, int, sql, statement, text } from "../script.ts";
 import type { Script } from "../script.ts";
 import { prepareForIndex } from "../search/tokenize.ts";
+import { identify } from "./file-kind.ts";
 
 export interface MergeDeps extends Place {
   readonly db: DatabaseSync;

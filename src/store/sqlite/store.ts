@@ -5,12 +5,8 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { DatabaseSync } from "node:sqlite";
 import { LcmError } from "../../core/base/errors.ts";
-import type { ErrorCode } from "../../core/base/errors.ts";
 import { formsOf, redactText } from "../../core/maintenance/redact.ts";
 import type { ConversationId, FileId, StoredFile } from "../../core/model/types.ts";
 import type { ForgetPlan, Store } from "../../core/model/store.ts";
@@ -27,14 +23,11 @@ import {
   recordScrub,
   replaceFileRow,
 } from "../maintenance/forget.ts";
-import { indexBatch, unindexedRows } from "../search/indexing.ts";
 import { merge } from "./merge.ts";
-import { errcodeOf, identify, inTransaction, isBusy, messageOf, migrate } from "./migrate.ts";
-import type { Begin } from "./migrate.ts";
 import { fileWith, mustHave, storedAmong } from "../conversation/reads.ts";
 import { toStoredFile } from "../rows.ts";
 import { first } from "../script.ts";
-import type { Row, Script, Statement } from "../script.ts";
+import type { Script } from "../script.ts";
 import { beyond, reads, writes } from "../operations.ts";
 import { filesToSearch, searchFiles } from "../search/search-files.ts";
 import { searchTimeoutMsDefault, throwIfCancelled } from "../search/limits.ts";
@@ -42,6 +35,10 @@ import { search } from "../search/search.ts";
 import { bytesIn, emptyLog, giveBack, rewriteFile } from "./vacuum.ts";
 import { forgottenMark } from "../../core/model/types.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { errcodeOf, retryWhileBusy } from "./errors.ts";
+import { createRunner, offer } from "./runner.ts";
+import { connect } from "./connect.ts";
+import { createHousekeeper } from "./housekeeping.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -277,183 +274,6 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
 // ── Connecting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export function connect(path: string, readOnly: boolean): DatabaseSync {
-  const kind = identify(path);
-  if (kind === "older_program") {
-    throw new LcmError("conflict", `${path} was made by an older lossless-claw`, {
-      hint: `\`lcm adopt --db ${path}\` moves it over; a backup is made first`,
-    });
-  }
-  if (readOnly && !existsSync(path)) throw new LcmError("not_found", `there is no database at ${path}`);
-  if (kind === "empty") makeFolderOf(path);
-  const isNew = !existsSync(path);
-  const db = new DatabaseSync(path, { readOnly, timeout: 10 });
-  try {
-    if (isNew) {
-      chmodSync(path, 0o600);
-      db.exec("PRAGMA page_size = 8192");
-    }
-    if (!readOnly) {
-      // The log is moved between calls, not within one; when it then begins anew, its file does too.
-      db.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 0");
-      if (kind !== "current") migrate(db, path);
-    }
-    db.exec(
-      "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY",
-    );
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
-}
-
-function makeFolderOf(path: string): void {
-  try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  } catch (cause) {
-    throw new LcmError("denied", `no folder can be made for ${path}: ${messageOf(cause)}`, {
-      cause,
-      hint: "name a place for the database that can be written",
-    });
-  }
-}
-
-/** Tries again while another process holds the lock, for as long as allowed, without holding up this thread. */
-export async function retryWhileBusy<T>(timeoutMs: number, attempt: () => T): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
-    try {
-      return attempt();
-    } catch (error) {
-      if (!isBusy(error)) throw translate(error);
-      if (performance.now() >= deadline) {
-        throw new LcmError("unavailable", `the database has been locked by another process for ${timeoutMs} ms`, {
-          cause: error,
-          hint: "end the process that holds it, or try again when it is done",
-        });
-      }
-    }
-    await sleep(pause);
-  }
-}
-
-/** SQLite's own errors as ours; everything else is somebody else's and passes through. */
-function translate(error: unknown): unknown {
-  const told = (code: ErrorCode, what: string, hint: string): LcmError =>
-    new LcmError(code, `${what}: ${messageOf(error)}`, { cause: error, hint });
-  switch ((errcodeOf(error) ?? 0) & 0xff) {
-    case 11: // CORRUPT
-    case 26: // NOTADB
-      return told("corrupt", "the database is damaged", "`lcm restore` puts a backup in its place");
-    case 13: // FULL
-    case 10: // IOERR
-      return told("unavailable", "the disk refused", "see that the disk of the database has room and is sound");
-    case 8: // READONLY
-    case 14: // CANTOPEN
-    case 3: // PERM
-      return told(
-        "denied",
-        "the database cannot be opened for this",
-        "check who owns the file and its folder: both must be writable, also to read it",
-      );
-    default:
-      return error;
-  }
-}
-
 // ── Running scripts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-export type Runner = ReturnType<typeof createRunner>;
-
-export function createRunner(db: DatabaseSync) {
-  const prepared = new Map<readonly string[], (values: Statement["values"]) => readonly Row[]>();
-  const nothing: readonly Row[] = [];
-
-  const prepare = (parts: readonly string[]): ((values: Statement["values"]) => readonly Row[]) => {
-    const statement = db.prepare(parts.join("?"));
-    const answers = statement.columns().length > 0;
-    // Rowids inside the search index are beyond what a number holds, and `run` tells the last one, wanted or not.
-    if (!answers) statement.setReadBigInts(true);
-    const execute = answers
-      ? (values: Statement["values"]) => statement.all(...values) as readonly Row[]
-      : (values: Statement["values"]) => (statement.run(...values), nothing);
-    prepared.set(parts, execute);
-    return execute;
-  };
-
-  const run = <T>(script: Script<T>): T => {
-    let step = script.next();
-    while (step.done !== true) {
-      const { parts, values } = step.value;
-      step = script.next((prepared.get(parts) ?? prepare(parts))(values));
-    }
-    return step.value;
-  };
-
-  return {
-    run,
-    atomically: <T>(begin: Begin, script: Script<T>): T => inTransaction(db, () => run(script), begin),
-    forgetStatements: () => prepared.clear(),
-  };
-}
-
-/** Scripts as methods of the port: each is run with what is given to all of them, and then what it is called with. */
-function offer<Name extends keyof Store>(
-  scripts: Readonly<Record<Name, (...args: never[]) => Script<unknown>>>,
-  given: readonly unknown[],
-  run: <T>(script: () => Script<T>) => Promise<T>,
-): Pick<Store, Name> {
-  const methods = Object.entries<(...args: never[]) => Script<unknown>>(scripts).map(([name, script]) => [
-    name,
-    async (...args: readonly unknown[]) => await run(() => script(...([...given, ...args] as never[]))),
-  ]);
-  return Object.fromEntries(methods) as Pick<Store, Name>;
-}
-
 // ── Housekeeping ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const rowsPerBatch = 256;
-/** The log is moved into the file whenever it has grown by so much. */
-const logBytesMax = 4 * 2 ** 20;
-
-/** Indexes in small batches, between calls and never inside one, and moves the log into the file before it grows long. */
-function createHousekeeper(db: DatabaseSync, path: string, runner: Runner, writes: () => Promise<unknown>) {
-  let movedAt = 0;
-  let stopped = false;
-  let scheduled = false;
-
-  const moveLog = (): void => {
-    const bytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-    if (bytes < movedAt) movedAt = 0; // What was moved is gone from it.
-    if (bytes - movedAt < logBytesMax) return;
-    db.exec("PRAGMA wal_checkpoint(PASSIVE)");
-    movedAt = bytes;
-  };
-  const tidy = (rowsMax: number): number => {
-    const left = runner.atomically("BEGIN IMMEDIATE", indexBatch(rowsMax));
-    moveLog();
-    return left;
-  };
-  const tend = async (): Promise<void> => {
-    await writes();
-    scheduled = false;
-    if (stopped || db.isTransaction) return;
-    try {
-      if (runner.atomically("BEGIN", unindexedRows()) < rowsPerBatch) moveLog();
-      else if (tidy(rowsPerBatch) >= rowsPerBatch) wake();
-    } catch (error) {
-      // Another process is writing, or the disk is full, of which the next write will tell its caller. The rows stay in the
-      // unindexed tail, which search reads too.
-      if (errcodeOf(error) === null) throw error;
-    }
-  };
-  /** After a write: see soon whether there is something to do. */
-  const wake = (): void => {
-    if (scheduled || stopped) return;
-    scheduled = true;
-    setImmediate(() => void tend()).unref();
-  };
-  const stop = (): void => void (stopped = true);
-  return { tidy, wake, stop };
-}

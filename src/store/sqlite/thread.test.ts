@@ -17,8 +17,8 @@ import {
 } from "../../../test/support/older-database.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
 import { adopt } from "../adopt/adopt.ts";
-import { identify } from "./migrate.ts";
 import { openSqliteWorker } from "./worker.ts";
+import { identify } from "./file-kind.ts";
 
 const backupsIn = (folder: string): readonly string[] =>
   readdirSync(folder).filter((name) => /-older(-\d+)?$/.test(name));

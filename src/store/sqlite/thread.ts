@@ -9,10 +9,11 @@ import type { MessagePort } from "node:worker_threads";
 import { LcmError } from "../../core/base/errors.ts";
 import type { ErrorCode } from "../../core/base/errors.ts";
 import type { Store } from "../../core/model/store.ts";
-import { identify } from "./migrate.ts";
-import { openSqlite, retryWhileBusy, systemNow } from "./store.ts";
+import { openSqlite, systemNow } from "./store.ts";
 import type { SqliteOptions } from "./store.ts";
 import { formatCount } from "../../core/base/format.ts";
+import { retryWhileBusy } from "./errors.ts";
+import { identify } from "./file-kind.ts";
 
 export const threadUrl = new URL(import.meta.url);
 

@@ -1,7 +1,8 @@
 /** The space that deleted rows leave behind: free inside the file, until the file is written anew without it. */
 
 import type { DatabaseSync } from "node:sqlite";
-import { errcodeOf, pragma, sqliteBusy } from "./migrate.ts";
+import { errcodeOf, sqliteBusy } from "./errors.ts";
+import { pragma } from "./pragma.ts";
 
 /** Without free pages, and without what the index has kept of rows that are gone. Others can read meanwhile. */
 export function rewriteFile(db: DatabaseSync): void {

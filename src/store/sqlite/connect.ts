@@ -1,0 +1,51 @@
+/** Opens a SQLite connection with our settings, creating or migrating the file first. */
+
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { LcmError, wordsOf } from "../../core/base/errors.ts";
+import { identify } from "./file-kind.ts";
+import { migrate } from "./migrate.ts";
+
+/** Throws `conflict` for a file of the older program, which must be adopted first. */
+export function connect(path: string, readOnly: boolean): DatabaseSync {
+  const kind = identify(path);
+  if (kind === "older_program") {
+    throw new LcmError("conflict", `${path} was made by an older lossless-claw`, {
+      hint: `convert it with \`lcm adopt --db ${path}\`, which makes a backup first`,
+    });
+  }
+  if (readOnly && !existsSync(path)) throw new LcmError("not_found", `there is no database at ${path}`);
+  if (kind === "empty") makeFolderOf(path);
+  const isNew = !existsSync(path);
+  const db = new DatabaseSync(path, { readOnly, timeout: 10 });
+  try {
+    if (isNew) {
+      chmodSync(path, 0o600);
+      db.exec("PRAGMA page_size = 8192");
+    }
+    if (!readOnly) {
+      // Housekeeping checkpoints the log between calls. A size limit of 0 truncates it whenever it restarts.
+      db.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 0");
+      if (kind !== "current") migrate(db, path);
+    }
+    db.exec(
+      "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY",
+    );
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function makeFolderOf(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new LcmError("denied", `the folder for ${path} cannot be created: ${wordsOf(cause)}`, {
+      cause,
+      hint: "choose a writable place for the database",
+    });
+  }
+}

@@ -1,0 +1,51 @@
+/** Indexes new rows in small batches and checkpoints the write-ahead log, between calls and never inside one. */
+
+import { statSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+import { indexBatch, unindexedRows } from "../search/indexing.ts";
+import { errcodeOf } from "./errors.ts";
+import type { Runner } from "./runner.ts";
+
+const rowsPerBatch = 256;
+/** The log is checkpointed each time it has grown by this much. */
+const logBytesMax = 4 * 2 ** 20;
+
+export function createHousekeeper(db: DatabaseSync, path: string, runner: Runner, writes: () => Promise<unknown>) {
+  let checkpointedBytes = 0;
+  let isStopped = false;
+  let isScheduled = false;
+
+  const checkpoint = (): void => {
+    const bytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    if (bytes < checkpointedBytes) checkpointedBytes = 0; // The log was truncated.
+    if (bytes - checkpointedBytes < logBytesMax) return;
+    db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    checkpointedBytes = bytes;
+  };
+  const tidy = (rowsMax: number): number => {
+    const left = runner.atomically("BEGIN IMMEDIATE", indexBatch(rowsMax));
+    checkpoint();
+    return left;
+  };
+  const tend = async (): Promise<void> => {
+    await writes();
+    isScheduled = false;
+    if (isStopped || db.isTransaction) return;
+    try {
+      if (runner.atomically("BEGIN", unindexedRows()) < rowsPerBatch) checkpoint();
+      else if (tidy(rowsPerBatch) >= rowsPerBatch) wake();
+    } catch (error) {
+      // Another process is writing, or the disk is full, which the next write reports to its caller. Search also reads
+      // the rows that are not indexed yet.
+      if (errcodeOf(error) === null) throw error;
+    }
+  };
+  /** Looks for work soon; called after each write. */
+  const wake = (): void => {
+    if (isScheduled || isStopped) return;
+    isScheduled = true;
+    setImmediate(() => void tend()).unref();
+  };
+  const stop = (): void => void (isStopped = true);
+  return { tidy, wake, stop };
+}

@@ -1,0 +1,69 @@
+/**
+ * Runs scripts on an open SQLite database, each inside one transaction. A script runs to its end without giving up the
+ * thread, so no other script can interleave with it.
+ */
+
+import type { DatabaseSync } from "node:sqlite";
+import type { Store } from "../../core/model/store.ts";
+import type { Row, Script, Statement } from "../script.ts";
+
+export type Begin = "BEGIN" | "BEGIN IMMEDIATE";
+
+export function inTransaction<T>(db: DatabaseSync, work: () => T, begin: Begin = "BEGIN IMMEDIATE"): T {
+  db.exec(begin);
+  try {
+    const result = work();
+    db.exec("COMMIT");
+    return result;
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+type Execute = (values: Statement["values"]) => readonly Row[];
+
+export type Runner = ReturnType<typeof createRunner>;
+
+export function createRunner(db: DatabaseSync) {
+  const prepared = new Map<readonly string[], Execute>();
+  const noRows: readonly Row[] = [];
+
+  const prepare = (parts: readonly string[]): Execute => {
+    const statement = db.prepare(parts.join("?"));
+    const returnsRows = statement.columns().length > 0;
+    // `run` always reports the last rowid, and those of the search index exceed what a number can hold.
+    if (!returnsRows) statement.setReadBigInts(true);
+    const execute: Execute = returnsRows
+      ? (values) => statement.all(...values) as readonly Row[]
+      : (values) => (statement.run(...values), noRows);
+    prepared.set(parts, execute);
+    return execute;
+  };
+  const execute = ({ parts, values }: Statement): readonly Row[] => (prepared.get(parts) ?? prepare(parts))(values);
+
+  const run = <T>(script: Script<T>): T => {
+    let step = script.next();
+    while (step.done !== true) step = script.next(execute(step.value));
+    return step.value;
+  };
+
+  return {
+    run,
+    atomically: <T>(begin: Begin, script: Script<T>): T => inTransaction(db, () => run(script), begin),
+    forgetStatements: () => prepared.clear(),
+  };
+}
+
+/** Turns scripts into methods of the port. Each script receives `given` before the arguments of the call. */
+export function offer<Name extends keyof Store>(
+  scripts: Readonly<Record<Name, (...args: never[]) => Script<unknown>>>,
+  given: readonly unknown[],
+  run: <T>(script: () => Script<T>) => Promise<T>,
+): Pick<Store, Name> {
+  const methods = Object.entries<(...args: never[]) => Script<unknown>>(scripts).map(([name, script]) => [
+    name,
+    async (...args: readonly unknown[]) => await run(() => script(...([...given, ...args] as never[]))),
+  ]);
+  return Object.fromEntries(methods) as Pick<Store, Name>;
+}
