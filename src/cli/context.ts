@@ -5,11 +5,11 @@
 
 import { constants } from "node:os";
 import type { ResolvedSettings } from "../core/model/settings.ts";
-import type { Output } from "../format/render.ts";
 import { packageVersion } from "../package.ts";
 import type { CommandContext } from "./commands/_session.ts";
 import { isBrokenPipe } from "./failure.ts";
 import type { Timestamp } from "../core/base/time.ts";
+import type { Output } from "../format/page.ts";
 
 interface ContextOptions {
   /** The plugin's config, from the host that runs the commands. Outside of one it is read when a command needs it. */

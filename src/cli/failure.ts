@@ -2,8 +2,10 @@
 
 import { LcmError } from "../core/base/errors.ts";
 import type { ErrorCode } from "../core/base/errors.ts";
-import type { Output } from "../format/render.ts";
-import { breakText, createPaint, harmless, jsonText } from "../format/render.ts";
+import { createPaint } from "../format/paint.ts";
+import { breakText } from "../format/width.ts";
+import { harmless, jsonText } from "../format/safe-text.ts";
+import type { Output } from "../format/page.ts";
 
 export const exitInvalid = 2;
 export const exitConflict = 4;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
 import { createProgress } from "./progress.ts";
-import { widthOf } from "../format/render.ts";
+import { widthOf } from "../format/width.ts";
 
 /** A terminal that remembers what was written to it, and a clock that is set by hand. */
 function createTerminal(columns: number, isTerminal = true) {

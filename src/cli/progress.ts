@@ -1,8 +1,9 @@
 /** How far a long piece of work has come: one line that rewrites itself on a terminal, and nothing anywhere else. */
 
-import type { Output } from "../format/render.ts";
-import { createPaint, cut, widthOf } from "../format/render.ts";
+import { createPaint } from "../format/paint.ts";
 import { formatBytes, formatCount } from "../core/base/format.ts";
+import { cut, widthOf } from "../format/width.ts";
+import type { Output } from "../format/page.ts";
 
 export interface Progress {
   /** Cheap enough to be called for every line of a file. */

@@ -12,9 +12,9 @@ import { LcmError } from "../core/base/errors.ts";
 import type { ImportReport, ImportTarget, SourceLine } from "../core/ingest/ingest.ts";
 import type { Lcm } from "../core/lcm.ts";
 import { messagesOfDocument, noTranscript } from "../core/messages/transcript-line.ts";
-import { plural } from "../format/render.ts";
 import type { Json, JsonObject } from "../core/base/json.ts";
 import { isObject } from "../core/base/json.ts";
+import { plural } from "../core/base/format.ts";
 
 export interface TranscriptFile {
   readonly path: string;

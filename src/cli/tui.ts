@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import type { Lcm } from "../core/lcm.ts";
 import { LcmError } from "../core/base/errors.ts";
 import { changedSettings } from "../core/model/settings.ts";
-import { createPaint } from "../format/render.ts";
+import { createPaint } from "../format/paint.ts";
 import type { Port, Writer } from "../tui/port.ts";
 import type { CommandContext, Engine, TuiRequest } from "./commands/_session.ts";
 import { createConnection } from "./connection.ts";

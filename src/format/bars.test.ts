@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AssemblyReport } from "../core/assembly/assemble.ts";
 import { bar, cellsOf, comparison, legend, makeUp } from "./bars.ts";
-import { createPaint, widthOf } from "./render.ts";
+import { createPaint } from "./paint.ts";
+import { widthOf } from "./width.ts";
 
 const paint = createPaint(false);
 const none = { items: 0, tokens: 0 };

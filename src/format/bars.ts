@@ -4,9 +4,9 @@
  */
 
 import type { AssemblyReport } from "../core/assembly/assemble.ts";
-import { widthOf } from "./render.ts";
-import type { Paint } from "./render.ts";
+import type { Paint } from "./paint.ts";
 import { formatCount } from "../core/base/format.ts";
+import { widthOf } from "./width.ts";
 
 export interface Segment {
   readonly cell: string;

@@ -2,9 +2,13 @@
 
 import type { Change, PlannedUndo } from "../core/maintenance/history.ts";
 import { diffLines, unifiedDiff } from "./diff.ts";
-import type { Page } from "./render.ts";
-import { breakLines, createSpans, cut, listed, oneLine, plural, table } from "./render.ts";
 import { formatTimestamp } from "../core/base/time.ts";
+import { listed, plural } from "../core/base/format.ts";
+import { breakLines, cut } from "./width.ts";
+import { table } from "./table.ts";
+import { createSpans } from "./times.ts";
+import { oneLine } from "./safe-text.ts";
+import type { Page } from "./page.ts";
 
 /** A change beside others. */
 export type ChangeInShort = Omit<Change, "steps">;

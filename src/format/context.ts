@@ -5,12 +5,13 @@ import type { HostMessage } from "../core/messages/codec.ts";
 import { messageName } from "../core/model/types.ts";
 import type { Conversation, Message, MessageId, Summary, SummaryId } from "../core/model/types.ts";
 import { inShort, openingOf } from "./messages.ts";
-import type { Page } from "./render.ts";
-import { cut, harmless, oneLine, plural, widthOf } from "./render.ts";
 import type { Json } from "../core/base/json.ts";
 import { isObject } from "../core/base/json.ts";
-import { formatCount } from "../core/base/format.ts";
+import { formatCount, plural } from "../core/base/format.ts";
 import type { Timestamp } from "../core/base/time.ts";
+import { cut, widthOf } from "./width.ts";
+import { harmless, oneLine } from "./safe-text.ts";
+import type { Page } from "./page.ts";
 
 /** A message of the prompt, with what is stored about where it comes from. */
 export interface PromptItem {

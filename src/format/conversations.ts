@@ -1,10 +1,13 @@
 /** What a conversation is called, how long ago it was heard of, and how full its context is. */
 
 import type { Conversation } from "../core/model/types.ts";
-import { clockTime, cut, oneLine } from "./render.ts";
-import type { Page, Paint } from "./render.ts";
+import type { Paint } from "./paint.ts";
 import { timestampToMs } from "../core/base/time.ts";
 import type { Timestamp } from "../core/base/time.ts";
+import { cut } from "./width.ts";
+import { clockTime } from "./times.ts";
+import { oneLine } from "./safe-text.ts";
+import type { Page } from "./page.ts";
 
 /** Which conversation an answer is about. */
 export const headline = ({ paint, columns }: Page, conversation: Conversation): string =>

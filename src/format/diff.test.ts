@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { diffLines, unifiedDiff } from "./diff.ts";
-import { createPaint, widthOf } from "./render.ts";
+import { createPaint } from "./paint.ts";
+import { widthOf } from "./width.ts";
 
 describe("a diff of two texts", () => {
   it("is what `diff -u` would say, with no word on line ends", () => {

@@ -1,8 +1,10 @@
 /** Two texts as a unified diff, and that diff as a person reads it: signs in front, colours if there are any. */
 
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
-import { harmless, wrap } from "./render.ts";
-import type { Output, Paint } from "./render.ts";
+import type { Paint } from "./paint.ts";
+import { wrap } from "./width.ts";
+import { harmless } from "./safe-text.ts";
+import type { Output } from "./page.ts";
 
 /** In the form that `diff -u` has: `---` and `+++`, then hunks. Empty if the texts are equal. */
 export function unifiedDiff(old: string, now: string): string {

@@ -4,11 +4,12 @@ import type { Dissolution, Returning } from "../core/maintenance/dissolve.ts";
 import { messageName } from "../core/model/types.ts";
 import { comparison } from "./bars.ts";
 import { openingOf } from "./messages.ts";
-import type { Page } from "./render.ts";
-import { cut, facts, plural, table } from "./render.ts";
 import { formatRange } from "../core/base/time.ts";
-import { formatCount } from "../core/base/format.ts";
+import { formatCount, plural } from "../core/base/format.ts";
 import { summaryOverheadTokens } from "../core/model/prompt-cost.ts";
+import { cut } from "./width.ts";
+import { facts, table } from "./table.ts";
+import type { Page } from "./page.ts";
 
 /** How wide the names of the facts are, with what separates them from the values. */
 const nameColumns = "ordinal shift".length + 2;

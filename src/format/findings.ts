@@ -4,9 +4,10 @@ import type { Finding, Inspection } from "../core/maintenance/inspect.ts";
 import type { Level } from "../core/model/types.ts";
 import { levelsOf } from "../core/maintenance/inspect.ts";
 import type { Mending, Store } from "../core/model/store.ts";
-import type { Page } from "./render.ts";
-import { breakLines, oneLine, plural } from "./render.ts";
-import { formatCount } from "../core/base/format.ts";
+import { formatCount, plural } from "../core/base/format.ts";
+import { breakLines } from "./width.ts";
+import { oneLine } from "./safe-text.ts";
+import type { Page } from "./page.ts";
 
 /** What is told of a database, and of what is set for it. */
 export type ToldFinding = Omit<Finding, "code"> & { readonly code: Finding["code"] | "unknown_setting" };

@@ -1,7 +1,7 @@
 /** Where a line holds what was looked for, to be marked there. */
 
 import { runInNewContext } from "node:vm";
-import type { Paint } from "./render.ts";
+import type { Paint } from "./paint.ts";
 
 export type Match = readonly [from: number, to: number];
 

@@ -2,10 +2,10 @@
 
 import { messageFromStore } from "../core/messages/codec.ts";
 import type { Message, Part, Summary } from "../core/model/types.ts";
-import type { Page } from "./render.ts";
-import { harmless, oneLine } from "./render.ts";
 import type { Json } from "../core/base/json.ts";
 import { isObject } from "../core/base/json.ts";
+import { harmless, oneLine } from "./safe-text.ts";
+import type { Page } from "./page.ts";
 
 /** A message in one line: what it says, and what it calls. */
 export function inShort(message: Message): string {

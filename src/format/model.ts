@@ -3,9 +3,8 @@
 import type { Refusal } from "../core/model/types.ts";
 import type { Spend } from "../core/model-calls/metering.ts";
 import type { Cost } from "./cost.ts";
-import type { Page } from "./render.ts";
-import { listed, plural } from "./render.ts";
-import { formatCount } from "../core/base/format.ts";
+import { formatCount, listed, plural } from "../core/base/format.ts";
+import type { Page } from "./page.ts";
 
 /** A model as people are told of it. */
 export interface NamedModel {

@@ -2,9 +2,12 @@
 
 import type { ConversationId, MessageId, Role, SummaryId } from "../core/model/types.ts";
 import { messageName } from "../core/model/types.ts";
-import type { Page } from "./render.ts";
-import { harmless, plural, spanOf, wrap } from "./render.ts";
 import type { Timestamp } from "../core/base/time.ts";
+import { plural } from "../core/base/format.ts";
+import { wrap } from "./width.ts";
+import { spanOf } from "./times.ts";
+import { harmless } from "./safe-text.ts";
+import type { Page } from "./page.ts";
 
 type Passage = {
   readonly conversation: ConversationId;

@@ -7,12 +7,14 @@ import type { PlannedRewrite, PlannedRewrites, RewriteReport, RewriteResult } fr
 import type { Spend } from "../core/model-calls/metering.ts";
 import { costOf } from "./cost.ts";
 import type { Cost } from "./cost.ts";
-import type { Page } from "./render.ts";
-import { breakLines, facts, oneLine, plural, table } from "./render.ts";
 import { callLines, modelLines } from "./model.ts";
 import type { NamedModel } from "./model.ts";
 import { formatRange, parseTimestamp } from "../core/base/time.ts";
-import { formatCount } from "../core/base/format.ts";
+import { formatCount, plural } from "../core/base/format.ts";
+import { breakLines } from "./width.ts";
+import { facts, table } from "./table.ts";
+import { oneLine } from "./safe-text.ts";
+import type { Page } from "./page.ts";
 
 // ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

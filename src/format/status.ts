@@ -5,13 +5,13 @@ import type { StoreStatus, UsageTotals } from "../core/model/store.ts";
 import type { ChangedSetting } from "../core/model/settings.ts";
 import type { Spend } from "../core/model-calls/metering.ts";
 import type { Pressure, Standing } from "../core/status.ts";
-import type { Page } from "./render.ts";
-import { oneLine, plural } from "./render.ts";
 import { modelLines } from "./model.ts";
 import type { NamedModel } from "./model.ts";
 import { formatTimestamp } from "../core/base/time.ts";
-import { formatBytes, formatCount } from "../core/base/format.ts";
+import { formatBytes, formatCount, plural } from "../core/base/format.ts";
 import type { Due } from "../core/compaction/due.ts";
+import { oneLine } from "./safe-text.ts";
+import type { Page } from "./page.ts";
 
 export interface Status extends Standing {
   readonly model: ConfiguredModel | null;

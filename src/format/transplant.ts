@@ -4,9 +4,9 @@ import type { Conversation, ConversationId } from "../core/model/types.ts";
 import type { Transplantation, TransplantDone } from "../core/maintenance/transplant.ts";
 import { bareName } from "./conversations.ts";
 import { openingOf } from "./messages.ts";
-import type { Page } from "./render.ts";
-import { cut, padEnd, padStart, plural } from "./render.ts";
-import { formatCount } from "../core/base/format.ts";
+import { formatCount, plural } from "../core/base/format.ts";
+import { cut, padEnd, padStart } from "./width.ts";
+import type { Page } from "./page.ts";
 
 const rowsShown = 30;
 

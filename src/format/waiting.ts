@@ -1,7 +1,7 @@
 /** How long a model has been waited for, so that whoever sits there knows that it is not stuck, and when it gives up. */
 
 import type { Model } from "../core/model/store.ts";
-import { cut } from "./render.ts";
+import { cut } from "./width.ts";
 
 export interface Watched {
   /** The same model, watched. */

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { visibleWidth } from "@earendil-works/pi-tui";
 import type { Conversation, ConversationId } from "../core/model/types.ts";
-import { createPaint } from "../format/render.ts";
+import { createPaint } from "../format/paint.ts";
 import { draw, start, update } from "./app.ts";
 import type { App, AppEvent, AppStep, Effect, Start } from "./app.ts";
 import type { Place } from "./contract.ts";

@@ -3,8 +3,6 @@
  * what is to be done outside comes back as effects.
  */
 
-import { oneLine, widthOf } from "../format/render.ts";
-import type { Page } from "../format/render.ts";
 import type { Ask } from "./asks.ts";
 import type { Asking, Frame, Going, LayerEvent, Notice, Place, Step } from "./contract.ts";
 import { boxPlace, ends, fit, fitAll, over, spinner, textPage } from "./widgets/draw.ts";
@@ -13,6 +11,9 @@ import type { BarEntry, Key, Offer } from "./keys.ts";
 import { advance, bindingFor, offeredIn, open, reasonAgainst, withModule } from "./layers.ts";
 import type { Layer } from "./layers.ts";
 import type { Timestamp } from "../core/base/time.ts";
+import { widthOf } from "../format/width.ts";
+import { oneLine } from "../format/safe-text.ts";
+import type { Page } from "../format/page.ts";
 
 export interface Size {
   readonly columns: number;

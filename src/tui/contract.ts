@@ -5,11 +5,11 @@
  */
 
 import type { ConversationId, FileId, MessageId, SummaryId } from "../core/model/types.ts";
-import type { Page } from "../format/render.ts";
 import type { Answer, Ask } from "./asks.ts";
 import type { Key } from "./keys.ts";
 import type { Failure, OfConversation, Progress } from "./port.ts";
 import type { Timestamp } from "../core/base/time.ts";
+import type { Page } from "../format/page.ts";
 
 // ── What a layer is given ────────────────────────────────────────────────────────────────────────────────────────────
 

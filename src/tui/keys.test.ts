@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createPaint, widthOf } from "../format/render.ts";
+import { createPaint } from "../format/paint.ts";
 import { barEntries, drawBar, helpLines, keyOf } from "./keys.ts";
 import type { Offer } from "./keys.ts";
 import { modules } from "./layers.ts";
+import { widthOf } from "../format/width.ts";
 
 const plain = createPaint(false);
 const offer = (key: string, short: string, because: string | null = null): Offer => ({

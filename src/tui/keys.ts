@@ -1,8 +1,8 @@
 /** Keys by the names that people give them, and how a table of them is shown: as a bar, as a page, as a document. */
 
 import { decodeKittyPrintable, isKeyRelease, parseKey } from "@earendil-works/pi-tui";
-import { padEnd, widthOf, wrap } from "../format/render.ts";
-import type { Paint } from "../format/render.ts";
+import type { Paint } from "../format/paint.ts";
+import { padEnd, widthOf, wrap } from "../format/width.ts";
 
 export interface Key {
   /** `j`, `G`, `?`, `enter`, `escape`, `pageUp`, `ctrl+c`, `space`. */

@@ -7,13 +7,13 @@ import { TuiAltScreen } from "@earendil-works/pi-tui";
 import type { Component, Terminal, TuiMouseEvent, TuiMouseEventResult } from "@earendil-works/pi-tui";
 import { LcmError, wordsOf } from "../core/base/errors.ts";
 import type { Clock } from "../core/model/store.ts";
-import type { Page } from "../format/render.ts";
 import { draw, isBusy, start, update } from "./app.ts";
 import type { App, AppEvent, AppStep, Effect } from "./app.ts";
 import { perform } from "./asks.ts";
 import type { Place } from "./contract.ts";
 import { keyOf } from "./keys.ts";
 import type { Failure, Port } from "./port.ts";
+import type { Page } from "../format/page.ts";
 
 export interface Running {
   readonly port: Port;

@@ -9,7 +9,6 @@ import { after, before, describe, it } from "node:test";
 import { readKeyFacts } from "../../src/cli/demo/five-weeks.ts";
 import type { KeyFact } from "../../src/cli/demo/five-weeks.ts";
 import { holds } from "../../src/cli/demo/recollect.ts";
-import { widthOf } from "../../src/format/render.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import type { ConversationId } from "../../src/core/model/types.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
@@ -21,6 +20,7 @@ import { createFolder, lcm, lcmBeside, linesOf, ok } from "./program.ts";
 import type { Place, Run } from "./program.ts";
 import { withoutSignals } from "../support/platform.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
+import { widthOf } from "../../src/format/width.ts";
 
 const columns = 80;
 const state = createFolder();

@@ -16,7 +16,7 @@ import { resolveSettings } from "../../src/core/model/settings.ts";
 import type { Port } from "../../src/tui/port.ts";
 import { runTui } from "../../src/tui/run.ts";
 import type { Running } from "../../src/tui/run.ts";
-import { createPaint } from "../../src/format/render.ts";
+import { createPaint } from "../../src/format/paint.ts";
 
 /** What a test that failed has left open would keep its process waiting. */
 const living = new Set<() => Promise<void>>();

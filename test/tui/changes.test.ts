@@ -14,7 +14,7 @@ import type { Lcm } from "../../src/core/lcm.ts";
 import { assert as must } from "../../src/core/base/errors.ts";
 import type { SummaryId } from "../../src/core/model/types.ts";
 import { dissolutionLines } from "../../src/format/dissolve.ts";
-import { createPaint } from "../../src/format/render.ts";
+import { createPaint } from "../../src/format/paint.ts";
 import { openSqlite, systemNow } from "../../src/store/sqlite/store.ts";
 import { makeDeepConversation } from "../support/deep-conversation.ts";
 import type { DeepConversation } from "../support/deep-conversation.ts";

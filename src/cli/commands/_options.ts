@@ -3,9 +3,9 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
 import { assert } from "../../core/base/errors.ts";
-import { breakLines, padEnd, widthOf } from "../../format/render.ts";
 import { formatCount } from "../../core/base/format.ts";
 import { promptBudgetDefault } from "../../core/model/prompt-cost.ts";
+import { breakLines, padEnd, widthOf } from "../../format/width.ts";
 
 /** Text for the end of a command's help, made when it is known how wide that is. */
 type HelpText = (at: { readonly command: Command }) => string;

@@ -17,7 +17,6 @@ import type {
 import type { Settings } from "../../core/model/settings.ts";
 import { exitInterrupted, exitUnavailable, failureOf, statusFor } from "../failure.ts";
 import { textLines } from "../../format/passages.ts";
-import { breakLines, oneLine, plural, widthOf } from "../../format/render.ts";
 import {
   aboutLines,
   aboveWords,
@@ -43,7 +42,9 @@ import type { OptionsOf, OptionTable } from "./_options.ts";
 import { attend, exitFindings, exitOk, withLcm } from "./_session.ts";
 import type { Session, Summariser } from "./_session.ts";
 import { formatTimestamp } from "../../core/base/time.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
+import { breakLines, widthOf } from "../../format/width.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 export const rewritingOptions = {
   diff: ["--diff", "show what changes as a unified diff, instead of both texts"],

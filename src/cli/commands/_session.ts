@@ -14,12 +14,14 @@ import type { ResolvedSettings, Settings } from "../../core/model/settings.ts";
 import { isBrokenPipe, reportFailure } from "../failure.ts";
 import { createProgress } from "../progress.ts";
 import type { Progress } from "../progress.ts";
-import type { Output, Page } from "../../format/render.ts";
-import { breakText, createPaint, jsonText } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import type { Backup } from "../../format/status.ts";
 import type { NamedModel } from "../../format/model.ts";
 import { addOptions, examples, paragraph } from "./_options.ts";
 import type { Example, OptionsOf, OptionTable } from "./_options.ts";
+import { breakText } from "../../format/width.ts";
+import { jsonText } from "../../format/safe-text.ts";
+import type { Output, Page } from "../../format/page.ts";
 
 export interface CommandContext {
   readonly stdin: NodeJS.ReadableStream;

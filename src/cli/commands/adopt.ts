@@ -1,7 +1,7 @@
 /** `lcm adopt`: a database of the older program becomes ours, in place, after a backup. */
 
-import { plural } from "../../format/render.ts";
 import { defineCommand, indexAll, withLcm } from "./_session.ts";
+import { plural } from "../../core/base/format.ts";
 
 export const adoptCommand = defineCommand({
   name: "adopt",

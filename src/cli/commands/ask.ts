@@ -9,13 +9,15 @@ import { caveatSentence } from "../../core/recall/grep.ts";
 import { askWithin } from "../../agent-tools/expand-query.ts";
 import { progressWords } from "../../agent-tools/text.ts";
 import { textLines } from "../../format/passages.ts";
-import { facts, oneLine, plural } from "../../format/render.ts";
 import { summaryIdsOf } from "./expand.ts";
 import { seconds, tokensMax, wholeNumber } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { everywhere, reachFor, reachOptions } from "./_reach.ts";
 import { attend, defineCommand, withLcm } from "./_session.ts";
 import type { Session, Summariser } from "./_session.ts";
+import { plural } from "../../core/base/format.ts";
+import { facts } from "../../format/table.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 const collect = (id: string, before?: unknown): readonly string[] => [...(Array.isArray(before) ? before : []), id];
 

@@ -1,8 +1,7 @@
 /** `lcm backup`: a whole copy, made while others write. */
 
-import { plural } from "../../format/render.ts";
 import { defineCommand } from "./_session.ts";
-import { formatBytes } from "../../core/base/format.ts";
+import { formatBytes, plural } from "../../core/base/format.ts";
 
 export const backupCommand = defineCommand({
   name: "backup",

@@ -12,7 +12,6 @@ import { costOf } from "../../format/cost.ts";
 import type { Cost } from "../../format/cost.ts";
 import { exitInterrupted, exitUnavailable } from "../failure.ts";
 import { comparison } from "../../format/bars.ts";
-import { facts, listed, oneLine, padEnd, plural, table } from "../../format/render.ts";
 import { watchModel } from "../../format/waiting.ts";
 import type { Watched } from "../../format/waiting.ts";
 import { applyOptions, endAtPlan, isApplying } from "./_applying.ts";
@@ -25,7 +24,10 @@ import type { PromptFiles, Session, Summariser } from "./_session.ts";
 import { callLines, modelLines, refusalHint } from "../../format/model.ts";
 import type { NamedModel } from "../../format/model.ts";
 import { timestampToMs } from "../../core/base/time.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, listed, plural } from "../../core/base/format.ts";
+import { padEnd } from "../../format/width.ts";
+import { facts, table } from "../../format/table.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 const flags = {
   mode: [

@@ -19,11 +19,12 @@ import {
 import type { PromptItem } from "../../format/context.ts";
 import { headline } from "../../format/conversations.ts";
 import { bar, legend, makeUp } from "../../format/bars.ts";
-import { createSpans, table } from "../../format/render.ts";
 import { budgetOption, conversationWords } from "./_options.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { formatCount } from "../../core/base/format.ts";
+import { table } from "../../format/table.ts";
+import { createSpans } from "../../format/times.ts";
 
 export const contextCommand = defineCommand({
   name: "context",

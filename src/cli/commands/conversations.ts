@@ -3,12 +3,13 @@
 import type { Conversation } from "../../core/model/types.ts";
 import type { ConversationFilter } from "../../core/model/store.ts";
 import { nameOf } from "../../format/conversations.ts";
-import { clockTime, plural, table } from "../../format/render.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { wholeNumber } from "./_options.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
 import { promptTokens } from "../../core/model/prompt-cost.ts";
+import { table } from "../../format/table.ts";
+import { clockTime } from "../../format/times.ts";
 
 export const conversationsCommand = defineCommand({
   name: "conversations",

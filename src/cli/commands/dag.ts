@@ -7,8 +7,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { isSummaryId, messageName } from "../../core/model/types.ts";
 import type { Conversation, Level, Message, Summary } from "../../core/model/types.ts";
-import { createSpans, plural, table } from "../../format/render.ts";
-import type { Paint } from "../../format/render.ts";
+import type { Paint } from "../../format/paint.ts";
 import { levelWords } from "../../format/summaries.ts";
 import { readTree } from "../context-tree.ts";
 import type { Tree, TreeNode } from "../context-tree.ts";
@@ -17,9 +16,11 @@ import { inShort, openingOf } from "../../format/messages.ts";
 import { conversationWords, wholeNumber } from "./_options.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
 import { promptTokens } from "../../core/model/prompt-cost.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { table } from "../../format/table.ts";
+import { createSpans } from "../../format/times.ts";
 
 export const dagCommand = defineCommand({
   name: "dag",

@@ -20,13 +20,14 @@ import type { KeyFact } from "../demo/five-weeks.ts";
 import { bar, comparison, legend, makeUp } from "../../format/bars.ts";
 import { holds, recollect } from "../demo/recollect.ts";
 import type { Recollection } from "../demo/recollect.ts";
-import { cut, harmless, oneLine, plural } from "../../format/render.ts";
 import { readTree } from "../context-tree.ts";
 import { treeOf } from "./dag.ts";
 import { defineCommand, exitFindings, exitOk, indexAll } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import type { JsonObject } from "../../core/base/json.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
+import { cut } from "../../format/width.ts";
+import { harmless, oneLine } from "../../format/safe-text.ts";
 
 export const demoCommand = defineCommand({
   name: "demo",

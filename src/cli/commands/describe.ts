@@ -7,7 +7,6 @@ import { messageName } from "../../core/model/types.ts";
 import type { Conversation, SummaryId } from "../../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../../core/model/store.ts";
 import { textLines } from "../../format/passages.ts";
-import { createSpans, facts, oneLine, plural, table } from "../../format/render.ts";
 import { headline } from "../../format/conversations.ts";
 import { openingOf } from "../../format/messages.ts";
 import { messageRuns } from "../../format/summaries.ts";
@@ -16,7 +15,10 @@ import { everywhere } from "./_reach.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { formatRange, formatTimestamp } from "../../core/base/time.ts";
-import { formatBytes, formatCount } from "../../core/base/format.ts";
+import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
+import { facts, table } from "../../format/table.ts";
+import { createSpans } from "../../format/times.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 const line = wholeNumber(1, 1_000_000_000);
 

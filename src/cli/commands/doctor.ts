@@ -10,12 +10,12 @@ import type { Conversation } from "../../core/model/types.ts";
 import type { Mending } from "../../core/model/store.ts";
 import { findingsLines, groupsOf, mendingLines } from "../../format/findings.ts";
 import type { ToldFinding } from "../../format/findings.ts";
-import { plural } from "../../format/render.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
 import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { conversationWords } from "./_options.ts";
 import type { OptionsOf } from "./_options.ts";
+import { plural } from "../../core/base/format.ts";
 
 export const doctorCommand = defineCommand({
   name: "doctor",

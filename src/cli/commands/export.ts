@@ -9,10 +9,10 @@ import type { Incomplete } from "../../core/ingest/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model/types.ts";
 import type { ConversationId } from "../../core/model/types.ts";
-import { plural } from "../../format/render.ts";
 import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { conversationWords } from "./_options.ts";
+import { plural } from "../../core/base/format.ts";
 
 export const exportCommand = defineCommand({
   name: "export",

@@ -10,13 +10,15 @@ import type { Lcm } from "../../core/lcm.ts";
 import { forgottenMark, messageName } from "../../core/model/types.ts";
 import type { Message, MessageId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
-import { cut, oneLine, plural } from "../../format/render.ts";
 import { applyOptions, isApplying } from "./_applying.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { inShort } from "../../format/messages.ts";
 import { conversationWords, wholeNumber } from "./_options.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
+import { plural } from "../../core/base/format.ts";
+import { cut } from "../../format/width.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 const flags = {
   message: [

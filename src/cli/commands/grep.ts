@@ -10,12 +10,12 @@ import { parseSpan } from "../../core/base/parse-time.ts";
 import { exitUnavailable } from "../failure.ts";
 import { createFinder, marked } from "../../format/highlight.ts";
 import { headLine, textLines } from "../../format/passages.ts";
-import { listed, oneLine, plural } from "../../format/render.ts";
 import { reachFor, reachOptions } from "./_reach.ts";
 import { defineCommand, exitOk, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { seconds, wholeNumber } from "./_options.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, listed, plural } from "../../core/base/format.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 export const grepCommand = defineCommand({
   name: "grep",

@@ -15,11 +15,11 @@ import {
   sessionNameOf,
 } from "../transcript-files.ts";
 import type { Imported, TranscriptFile } from "../transcript-files.ts";
-import { breakLines, plural } from "../../format/render.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { defineCommand, exitFindings, exitOk, indexAll, withLcm } from "./_session.ts";
 import type { Engine, Session } from "./_session.ts";
-import { formatBytes, formatCount } from "../../core/base/format.ts";
+import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
+import { breakLines } from "../../format/width.ts";
 
 const flags = {
   session: ["--session <id>", "store it as this session, whatever the file says"],

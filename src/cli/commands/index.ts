@@ -5,7 +5,7 @@
 
 import type { Command } from "commander";
 import { exitInvalid } from "../failure.ts";
-import { breakText, createPaint, jsonText } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import { adoptCommand } from "./adopt.ts";
 import { askCommand } from "./ask.ts";
 import { backupCommand } from "./backup.ts";
@@ -37,6 +37,8 @@ import { statusCommand } from "./status.ts";
 import { undoCommand } from "./undo.ts";
 import { transplantCommand } from "./transplant.ts";
 import { tuiCommand } from "./tui.ts";
+import { breakText } from "../../format/width.ts";
+import { jsonText } from "../../format/safe-text.ts";
 
 export type { CommandContext } from "./_session.ts";
 

@@ -3,11 +3,11 @@
 import { LcmError } from "../../core/base/errors.ts";
 import type { Reader } from "../../core/recall/scope.ts";
 import type { ResolvedSettings } from "../../core/model/settings.ts";
-import { oneLine } from "../../format/render.ts";
 import { createConnection } from "../connection.ts";
 import { conversationWords } from "./_options.ts";
 import { defineCommand } from "./_session.ts";
 import type { CommandContext, Engine } from "./_session.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 export const mcpCommand = defineCommand({
   name: "mcp",

@@ -5,11 +5,13 @@ import { messageName, roles } from "../../core/model/types.ts";
 import type { Conversation, Message } from "../../core/model/types.ts";
 import { parseSpan } from "../../core/base/parse-time.ts";
 import { inShort, wholeLines } from "../../format/messages.ts";
-import { padStart, plural, clockTime, table, widthOf } from "../../format/render.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
 import { conversationWords, wholeNumber } from "./_options.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
+import { padStart, widthOf } from "../../format/width.ts";
+import { table } from "../../format/table.ts";
+import { clockTime } from "../../format/times.ts";
 
 export const messagesCommand = defineCommand({
   name: "messages",

@@ -16,11 +16,12 @@ import { rewriteRules } from "../../core/maintenance/rewrite.ts";
 import { summarize } from "../../core/summarize/summarize.ts";
 import { sourceOfSummary } from "../../core/summarize/source.ts";
 import { estimateTokens } from "../../core/base/tokens.ts";
-import { harmless, listed, plural, table } from "../../format/render.ts";
 import { findSummary } from "./dag.ts";
 import { defineCommand, exitFindings, exitOk, withLcm } from "./_session.ts";
 import type { PromptFiles, Session } from "./_session.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, listed, plural } from "../../core/base/format.ts";
+import { table } from "../../format/table.ts";
+import { harmless } from "../../format/safe-text.ts";
 
 export const promptsCommand = defineCommand({
   name: "prompts",

@@ -6,14 +6,17 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Pruned, PrunePlan, PruneRequest } from "../../core/maintenance/prune.ts";
 import { parseWhen } from "../../core/base/parse-time.ts";
-import { breakLines, clockTime, listed, oneLine, plural, table } from "../../format/render.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying } from "./_applying.ts";
 import { nameOf } from "../../format/conversations.ts";
 import type { OptionsOf, OptionTable } from "./_options.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { Session } from "./_session.ts";
-import { formatBytes, formatCount } from "../../core/base/format.ts";
+import { formatBytes, formatCount, listed, plural } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { breakLines } from "../../format/width.ts";
+import { table } from "../../format/table.ts";
+import { clockTime } from "../../format/times.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 const flags = {
   olderThan: ["--older-than <age>", "nothing was said for so long, or since a day: 90d, 12w, 1y, 2026-01-01"],

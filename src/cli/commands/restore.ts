@@ -2,11 +2,10 @@
 
 import { basename } from "node:path";
 import { LcmError } from "../../core/base/errors.ts";
-import { listed, plural } from "../../format/render.ts";
 import { defineCommand } from "./_session.ts";
 import type { DatabaseFacts, Restorable, RestorePlan, Session } from "./_session.ts";
 import { applyOptions, endAtPlan, isApplying } from "./_applying.ts";
-import { formatBytes } from "../../core/base/format.ts";
+import { formatBytes, listed, plural } from "../../core/base/format.ts";
 
 export const restoreCommand = defineCommand({
   name: "restore",

@@ -3,11 +3,11 @@
 import { LcmError } from "../../core/base/errors.ts";
 import { changedSettings } from "../../core/model/settings.ts";
 import { standingOf } from "../../core/status.ts";
-import { facts } from "../../format/render.ts";
 import { statusFacts } from "../../format/status.ts";
 import type { ConfiguredModel, Status } from "../../format/status.ts";
 import { defineCommand, withLcm } from "./_session.ts";
 import type { PromptFiles, Session } from "./_session.ts";
+import { facts } from "../../format/table.ts";
 
 export const statusCommand = defineCommand({
   name: "status",

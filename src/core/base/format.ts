@@ -14,6 +14,10 @@ export function formatCount(count: number): string {
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`;
 
+/** `one`, `one and two`, `one, two and three`. */
+export const listed = (items: readonly string[]): string =>
+  items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
+
 /** `532 B`, `1.2 MB`: powers of a thousand, two or three figures. */
 export function formatBytes(bytes: number): string {
   const units = ["KB", "MB", "GB", "TB"] as const;

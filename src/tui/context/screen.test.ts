@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AssemblyReport, Origin } from "../../core/assembly/assemble.ts";
 import type { ContextItem, Conversation, ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
-import { createPaint, widthOf } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import type { Frame, LayerEvent, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
 import type { LeftRow, Prompt } from "./asks.ts";
 import { contextModule } from "./screen.ts";
 import type { ContextScreen } from "./view.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { widthOf } from "../../format/width.ts";
 
 const conversation = 1 as ConversationId;
 const at = "2026-02-17T07:37:00.000Z" as Timestamp;

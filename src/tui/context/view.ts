@@ -6,15 +6,19 @@ import { costOf } from "../../core/assembly/prompt-items.ts";
 import { budgetLine, budgetSource, reservations, starvedWords, wholeItem } from "../../format/context.ts";
 import { bar, legend, makeUp } from "../../format/bars.ts";
 import { textLines } from "../../format/passages.ts";
-import { createPaint, cut, oneLine, padEnd, padStart, plural, spanOf, widthOf, wrap } from "../../format/render.ts";
-import type { Page, Paint } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
+import type { Paint } from "../../format/paint.ts";
 import type { Frame, Place } from "../contract.ts";
 import { beside, fitAll, laidOutOnce, row, rule, textPage, windowed } from "../widgets/draw.ts";
 import { drawField } from "../widgets/field.ts";
 import type { Field } from "../widgets/field.ts";
 import type { List } from "../widgets/list.ts";
 import type { Entry, LeftRow, Prompt, Range } from "./asks.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
+import { cut, padEnd, padStart, widthOf, wrap } from "../../format/width.ts";
+import { spanOf } from "../../format/times.ts";
+import { oneLine } from "../../format/safe-text.ts";
+import type { Page } from "../../format/page.ts";
 
 export interface ContextScreen {
   readonly kind: "context";

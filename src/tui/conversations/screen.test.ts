@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
 import { ago, useBar, useShare } from "../../format/conversations.ts";
-import { createPaint, widthOf } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import type { Frame, LayerEvent, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
 import type { ConversationRow } from "./asks.ts";
@@ -11,6 +11,7 @@ import { conversationsModule } from "./screen.ts";
 import type { ConversationsScreen } from "./screen.ts";
 import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { widthOf } from "../../format/width.ts";
 
 const now = "2026-02-17T07:37:00.000Z" as Timestamp;
 const frame: Frame = {

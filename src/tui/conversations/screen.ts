@@ -2,7 +2,6 @@
 
 import type { ConversationId } from "../../core/model/types.ts";
 import { findingsLines } from "../../format/findings.ts";
-import { plural } from "../../format/render.ts";
 import type { Ask } from "../asks.ts";
 import { goTo, opens } from "../contract.ts";
 import type { Frame, Its, LayerEvent, Module, Place, Step } from "../contract.ts";
@@ -16,6 +15,7 @@ import { list as listed, sorts } from "./order.ts";
 import type { Choice, Listing } from "./order.ts";
 import { checkupOf, drawConversations, headRows, listRows, selected } from "./view.ts";
 import type { ConversationsScreen } from "./view.ts";
+import { plural } from "../../core/base/format.ts";
 
 export type { ConversationsScreen } from "./view.ts";
 

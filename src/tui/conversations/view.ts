@@ -2,19 +2,8 @@
 
 import type { ConversationId, Totals } from "../../core/model/types.ts";
 import { ago, bareName, nameOf, useBar, useShare } from "../../format/conversations.ts";
-import {
-  breakLines,
-  clockTime,
-  createPaint,
-  cut,
-  facts,
-  oneLine,
-  padEnd,
-  padStart,
-  plural,
-  widthOf,
-} from "../../format/render.ts";
-import type { Paint } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
+import type { Paint } from "../../format/paint.ts";
 import type { Frame } from "../contract.ts";
 import { beside, ends, row, rule } from "../widgets/draw.ts";
 import { drawField } from "../widgets/field.ts";
@@ -24,8 +13,12 @@ import type { Failure } from "../port.ts";
 import type { Checkup, ConversationRow } from "./asks.ts";
 import { activityOf } from "./order.ts";
 import type { Choice, Listing, Placed, Sort } from "./order.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { breakLines, cut, padEnd, padStart, widthOf } from "../../format/width.ts";
+import { facts } from "../../format/table.ts";
+import { clockTime } from "../../format/times.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 export interface ConversationsScreen {
   readonly kind: "conversations";

@@ -3,13 +3,14 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Dissolution } from "../../core/maintenance/dissolve.ts";
 import type { ConversationId, MessageId, SummaryId } from "../../core/model/types.ts";
-import { createPaint, widthOf } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import type { Frame, LayerEvent, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
 import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";
 import type { Planning } from "./plan.ts";
 import { dissolveModule } from "./changes.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { widthOf } from "../../format/width.ts";
 
 const conversation = 1 as ConversationId;
 const summary = "sum_0000000000000001" as SummaryId;

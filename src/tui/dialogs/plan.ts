@@ -7,8 +7,6 @@ import { wrapTextWithAnsi } from "@earendil-works/pi-tui";
 import { obstacleLines, undoLines, undoRefusal } from "../../format/changes.ts";
 import { dissolutionLines } from "../../format/dissolve.ts";
 import { mendingLines } from "../../format/findings.ts";
-import type { Page } from "../../format/render.ts";
-import { breakLines, harmless } from "../../format/render.ts";
 import { transplantationLines } from "../../format/transplant.ts";
 import type { Asking, Binding, Frame, Module, Place, Step } from "../contract.ts";
 import { ends, fitAll, spinner } from "../widgets/draw.ts";
@@ -16,6 +14,9 @@ import { createScroll, scrolled } from "../widgets/list.ts";
 import type { Progress, Trouble } from "../port.ts";
 import { isSameChange } from "./changes-asks.ts";
 import type { ChangeRequest, PlannedChange } from "./changes-asks.ts";
+import { breakLines } from "../../format/width.ts";
+import { harmless } from "../../format/safe-text.ts";
+import type { Page } from "../../format/page.ts";
 
 type Kind = ChangeRequest["kind"];
 

@@ -9,8 +9,7 @@ import { missingModel } from "../../core/maintenance/rewrite.ts";
 import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
 import { diffLines, unifiedDiff } from "../../format/diff.ts";
 import { textLines } from "../../format/passages.ts";
-import { breakLines, oneLine, plural, widthOf, wrap } from "../../format/render.ts";
-import type { Page, Paint } from "../../format/render.ts";
+import type { Paint } from "../../format/paint.ts";
 import { aboveWords, changeOf, kindWords, rangeWords } from "../../format/rewrite.ts";
 import type { Ask } from "../asks.ts";
 import type { Asking, Binding, Frame, LayerEvent, Step } from "../contract.ts";
@@ -20,8 +19,11 @@ import type { Scroll } from "../keys.ts";
 import type { Trouble } from "../port.ts";
 import type { Drafted, PlannedWork } from "./rewrite-asks.ts";
 import { timestampToMs } from "../../core/base/time.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { breakLines, widthOf, wrap } from "../../format/width.ts";
+import { oneLine } from "../../format/safe-text.ts";
+import type { Page } from "../../format/page.ts";
 
 export interface Review {
   readonly target: PlannedRewrite;

@@ -4,7 +4,7 @@ import { visibleWidth } from "@earendil-works/pi-tui";
 import fc from "fast-check";
 import type { ConversationId, Summary, SummaryId } from "../../core/model/types.ts";
 import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
-import { createPaint } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import type { Answer, Ask } from "../asks.ts";
 import type { Frame, LayerEvent } from "../contract.ts";
 import { advance, open } from "../layers.ts";

@@ -6,9 +6,7 @@
 import type { SummaryId } from "../../core/model/types.ts";
 import { missingModel } from "../../core/maintenance/rewrite.ts";
 import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
-import type { Page } from "../../format/render.ts";
 import { textLines } from "../../format/passages.ts";
-import { facts, plural } from "../../format/render.ts";
 import { callLines, modelLines } from "../../format/model.ts";
 import type { Asking, Frame, Module, Step } from "../contract.ts";
 import { fit, fitAll, laidOutOnce, place, rule, spinner } from "../widgets/draw.ts";
@@ -42,7 +40,9 @@ import {
 } from "./review.ts";
 import type { Phase } from "./review.ts";
 import type { RewritePreview } from "./rewrite-asks.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
+import { facts } from "../../format/table.ts";
+import type { Page } from "../../format/page.ts";
 
 export interface RewriteDialog {
   readonly kind: "rewrite";

@@ -6,7 +6,6 @@
 
 import { missingModel } from "../../core/maintenance/rewrite.ts";
 import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
-import type { Page } from "../../format/render.ts";
 import { findingLines, planLines, skippedLines } from "../../format/rewrite.ts";
 import type { Ask } from "../asks.ts";
 import type { Frame, Module, Step } from "../contract.ts";
@@ -35,6 +34,7 @@ import type { Phase, Review } from "./review.ts";
 import type { AppliedDraft, Drafting, ManyPlanned } from "./rewrite-asks.ts";
 import { drawWork, endLines, noticeOfWork, noWork, placeOf, questionOf } from "./work.ts";
 import type { Outcome, Work } from "./work.ts";
+import type { Page } from "../../format/page.ts";
 
 export interface RewritesDialog {
   readonly kind: "rewrites";

@@ -2,14 +2,14 @@
 
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
 import { nameOf } from "../../format/conversations.ts";
-import { clockTime, plural } from "../../format/render.ts";
 import type { Frame, Module, Step } from "../contract.ts";
 import { listTable } from "../widgets/draw.ts";
 import { drawField, field, pasted, textOf, typed } from "../widgets/field.ts";
 import type { Field } from "../widgets/field.ts";
 import { createRows, seen, startOfList } from "../widgets/list.ts";
 import type { List } from "../widgets/list.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
+import { clockTime } from "../../format/times.ts";
 
 export interface TargetsDialog {
   readonly kind: "targets";

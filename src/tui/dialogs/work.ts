@@ -2,8 +2,6 @@
 
 import type { SummaryId } from "../../core/model/types.ts";
 import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
-import type { Page } from "../../format/render.ts";
-import { breakLines, oneLine, plural } from "../../format/render.ts";
 import {
   aboutLines,
   aboveWords,
@@ -16,7 +14,10 @@ import {
 import type { Frame, Notice } from "../contract.ts";
 import { fit } from "../widgets/draw.ts";
 import { aboveForms, noticeOf, wayBack } from "./review.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
+import { breakLines } from "../../format/width.ts";
+import { oneLine } from "../../format/safe-text.ts";
+import type { Page } from "../../format/page.ts";
 
 /** What has been done of the plan. */
 export interface Work {

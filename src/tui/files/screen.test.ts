@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ConversationId, FileId, MessageId } from "../../core/model/types.ts";
-import { createPaint, widthOf } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import type { Frame, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
 import { filesModule } from "./screen.ts";
 import type { FilesScreen } from "./screen.ts";
 import type { FileLook } from "../search/asks.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { widthOf } from "../../format/width.ts";
 
 const conversation = 1 as ConversationId;
 const frame: Frame = {

@@ -1,7 +1,6 @@
 /** The files of a conversation, what was moved out of its messages, with what the selected one is about and says. */
 
 import type { ConversationId, FileId } from "../../core/model/types.ts";
-import { clockTime, oneLine, plural } from "../../format/render.ts";
 import type { Ask } from "../asks.ts";
 import { opens } from "../contract.ts";
 import type { Frame, Module, Step } from "../contract.ts";
@@ -12,7 +11,9 @@ import type { ListAction, Scroll, ScrollAction } from "../keys.ts";
 import { joined, rowsFrom, scrolledBy, startOfText } from "../widgets/pane.ts";
 import type { Room, Spot } from "../widgets/pane.ts";
 import type { FileLook, Files, FileRow, FileText } from "../search/asks.ts";
-import { formatBytes, formatCount } from "../../core/base/format.ts";
+import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
+import { clockTime } from "../../format/times.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 export interface FilesScreen {
   readonly kind: "files";

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ConversationId } from "../../core/model/types.ts";
 import type { ChangeInShort } from "../../format/changes.ts";
-import { createPaint, widthOf } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import type { Frame } from "../contract.ts";
 import { advance, open } from "../layers.ts";
 import { historyModule } from "./screen.ts";
 import type { HistoryScreen } from "./screen.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { widthOf } from "../../format/width.ts";
 
 const at = "2026-02-17T15:37:00.000Z" as Timestamp;
 const frameOf = (columns: number, rows: number): Frame => ({

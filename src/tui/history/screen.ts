@@ -4,13 +4,13 @@ import type { Change } from "../../core/maintenance/history.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import { changeLines, changeTable } from "../../format/changes.ts";
 import type { ChangeInShort } from "../../format/changes.ts";
-import { listed, plural } from "../../format/render.ts";
 import { goTo, opens } from "../contract.ts";
 import type { Asking, Frame, Module, Place, Step } from "../contract.ts";
 import { fit, laidOutOnce, listRows, rule, textPage, windowed } from "../widgets/draw.ts";
 import { createRows, scrolled, startOfList, stayed, textKeys } from "../widgets/list.ts";
 import type { List } from "../widgets/list.ts";
 import type { Changes, ChangeSteps } from "../dialogs/changes-asks.ts";
+import { listed, plural } from "../../core/base/format.ts";
 
 export interface HistoryScreen {
   readonly kind: "history";

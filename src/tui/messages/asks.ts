@@ -9,13 +9,13 @@ import { parseWhen } from "../../core/base/parse-time.ts";
 import { bareName } from "../../format/conversations.ts";
 import { piecesOf } from "../../format/messages.ts";
 import type { Piece } from "../../format/messages.ts";
-import { oneLine } from "../../format/render.ts";
 import { linesOf } from "../widgets/pane.ts";
 import { reads } from "../port.ts";
 import type { OfConversation } from "../port.ts";
 import { formatTimestamp } from "../../core/base/time.ts";
 import { formatCount } from "../../core/base/format.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 export type MessagePlace =
   | { readonly kind: "newest" }

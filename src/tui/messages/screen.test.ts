@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { ConversationId, MessageId } from "../../core/model/types.ts";
-import { createPaint, widthOf } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import type { Frame, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
 import type { Answer } from "../asks.ts";
@@ -10,6 +10,7 @@ import type { MessagesPage, ShownMessage } from "./asks.ts";
 import { messagesModule } from "./screen.ts";
 import type { MessagesScreen } from "./screen.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { widthOf } from "../../format/width.ts";
 
 const conversation = 1 as ConversationId;
 const frame: Frame = {

@@ -5,7 +5,6 @@
 
 import { messageName } from "../../core/model/types.ts";
 import type { ConversationId, MessageId } from "../../core/model/types.ts";
-import { clockTime, plural } from "../../format/render.ts";
 import type { Ask } from "../asks.ts";
 import { goTo, opens, opensIts } from "../contract.ts";
 import type { Asking, Frame, LayerEvent, Module, Step } from "../contract.ts";
@@ -20,7 +19,8 @@ import type { Room, Spot } from "../widgets/pane.ts";
 import type { Arrival, MessagePlace, MessagesPage, ShownMessage } from "./asks.ts";
 import { indexOf, markedRow, revealing, scrolledTop, seenMessages, seenRows } from "./view.ts";
 import type { Top, View } from "./view.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
+import { clockTime } from "../../format/times.ts";
 
 export interface MessagesScreen {
   readonly kind: "messages";

@@ -2,13 +2,15 @@
 
 import { messageName } from "../../core/model/types.ts";
 import type { MessageId } from "../../core/model/types.ts";
-import type { Page } from "../../format/render.ts";
-import { clockTime, cut, plural, widthOf } from "../../format/render.ts";
 import type { Frame } from "../contract.ts";
 import { ends, laidOutOnce } from "../widgets/draw.ts";
 import { isBelow, lastSpot, rowsFrom, spotAfter, startOfText } from "../widgets/pane.ts";
 import type { Blocks, Spot } from "../widgets/pane.ts";
 import type { ShownMessage } from "./asks.ts";
+import { plural } from "../../core/base/format.ts";
+import { cut, widthOf } from "../../format/width.ts";
+import { clockTime } from "../../format/times.ts";
+import type { Page } from "../../format/page.ts";
 
 /** What rows are made for. */
 export interface View {

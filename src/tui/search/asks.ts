@@ -9,10 +9,10 @@ import type { Reach } from "../../core/recall/scope.ts";
 import { bareName } from "../../format/conversations.ts";
 import { createFinder } from "../../format/highlight.ts";
 import type { Match } from "../../format/highlight.ts";
-import { oneLine } from "../../format/render.ts";
 import { linesOf } from "../widgets/pane.ts";
 import { reads } from "../port.ts";
 import type { Doing, OfConversation } from "../port.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 export interface Query {
   readonly pattern: string;

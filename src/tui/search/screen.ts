@@ -5,7 +5,6 @@ import type { ConversationId } from "../../core/model/types.ts";
 import type { SearchCaveat } from "../../core/model/store.ts";
 import { caveatSentence } from "../../core/recall/grep.ts";
 import { marked } from "../../format/highlight.ts";
-import { clockTime, cut, plural, spanOf, wrap } from "../../format/render.ts";
 import { opens } from "../contract.ts";
 import type { Frame, LayerEvent, Module, Place, Step } from "../contract.ts";
 import { ends, fit, rule } from "../widgets/draw.ts";
@@ -14,6 +13,9 @@ import type { Field } from "../widgets/field.ts";
 import { createRows, seen, startOfList } from "../widgets/list.ts";
 import type { List } from "../widgets/list.ts";
 import type { Found, Hit, Query } from "./asks.ts";
+import { plural } from "../../core/base/format.ts";
+import { cut, wrap } from "../../format/width.ts";
+import { clockTime, spanOf } from "../../format/times.ts";
 
 export interface GrepScreen {
   readonly kind: "grep";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { CompactionRecord, ConversationId } from "../../core/model/types.ts";
-import { createPaint, widthOf } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import type { Status } from "../../format/status.ts";
 import type { Frame } from "../contract.ts";
 import { advance, open } from "../layers.ts";
@@ -9,6 +9,7 @@ import type { Told } from "./asks.ts";
 import { statusModule } from "./screen.ts";
 import type { StatusScreen } from "./screen.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { widthOf } from "../../format/width.ts";
 
 const now = "2026-02-17T07:37:00.000Z" as Timestamp;
 const frame: Frame = {

@@ -2,7 +2,6 @@
 
 import type { CompactionRecord, ConversationId } from "../../core/model/types.ts";
 import { ago, nameOf, useBar, useShare } from "../../format/conversations.ts";
-import { cut, facts, oneLine, padEnd, padStart, plural, widthOf } from "../../format/render.ts";
 import { dueWords, statusFacts } from "../../format/status.ts";
 import type { Fact } from "../../format/status.ts";
 import { opens } from "../contract.ts";
@@ -11,7 +10,10 @@ import { rule, windowed } from "../widgets/draw.ts";
 import { says } from "../keys.ts";
 import { createScroll, scrolled } from "../widgets/list.ts";
 import type { One, Told } from "./asks.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
+import { cut, padEnd, padStart, widthOf } from "../../format/width.ts";
+import { facts } from "../../format/table.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 export interface StatusScreen {
   readonly kind: "status";

@@ -19,7 +19,7 @@ import type {
 import type { Store } from "../../core/model/store.ts";
 import { summaryBefore } from "../../core/summarize/source.ts";
 import { inShort, openingOf, wholeLines } from "../../format/messages.ts";
-import { createPaint } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import { reads } from "../port.ts";
 import type { OfConversation } from "../port.ts";
 import { stripOf } from "./strip.ts";

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { visibleWidth } from "@earendil-works/pi-tui";
 import fc from "fast-check";
 import type { Conversation, ConversationId, MessageId, Sources, Totals } from "../../core/model/types.ts";
-import { createPaint, oneLine } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import type { Answer, Ask } from "../asks.ts";
 import type { Frame, Step } from "../contract.ts";
 import { advance, open } from "../layers.ts";
@@ -15,6 +15,7 @@ import type { Entry } from "./tree.ts";
 import { dagModule } from "./screen.ts";
 import type { DagScreen } from "./view.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 const at = "2026-02-17T07:37:00.000Z" as Timestamp;
 const frame: Frame = {

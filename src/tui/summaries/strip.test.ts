@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { createPaint, widthOf } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import { drawAxis, drawStrip, stripHeight, stripOf } from "./strip.ts";
 import type { Spot, Stretch } from "./strip.ts";
 import { msToTimestamp } from "../../core/base/time.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { widthOf } from "../../format/width.ts";
 
 const hour = (hours: number): Timestamp => msToTimestamp(Date.UTC(2026, 0, 1) + hours * 3_600_000);
 const paint = createPaint(false);

@@ -3,10 +3,11 @@
  * alone tells all of it: what stands below a summary of depth n are summaries of every lesser depth, over the same time.
  */
 
-import { clockTime, cut, padEnd, widthOf } from "../../format/render.ts";
-import type { Paint } from "../../format/render.ts";
+import type { Paint } from "../../format/paint.ts";
 import { timestampToMs } from "../../core/base/time.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { cut, padEnd, widthOf } from "../../format/width.ts";
+import { clockTime } from "../../format/times.ts";
 
 /** An item of the context, or a run of raw messages (depth -1), by when it begins. */
 export interface Stretch {

@@ -2,12 +2,12 @@
 
 import type { SummaryId } from "../../core/model/types.ts";
 import { textLines } from "../../format/passages.ts";
-import { wrap } from "../../format/render.ts";
 import { goTo } from "../contract.ts";
 import type { Answers, Binding, Frame, Place, Step } from "../contract.ts";
 import { textPage } from "../widgets/draw.ts";
 import type { OfConversation } from "../port.ts";
 import type { Previous } from "./asks.ts";
+import { wrap } from "../../format/width.ts";
 
 /** `disabled`: why there is no summary. */
 export function summaryKeys<S extends OfConversation>(

@@ -7,8 +7,7 @@ import type { Conversation, ConversationId, MessageId, SummaryId } from "../../c
 import { messageName } from "../../core/model/types.ts";
 import { nameOf } from "../../format/conversations.ts";
 import { textLines } from "../../format/passages.ts";
-import { createSpans, cut, facts, oneLine, padEnd, padStart, plural, widthOf, wrap } from "../../format/render.ts";
-import type { Page, Paint } from "../../format/render.ts";
+import type { Paint } from "../../format/paint.ts";
 import type { Fact } from "../../format/status.ts";
 import { levelWords, messageRuns } from "../../format/summaries.ts";
 import type { Frame } from "../contract.ts";
@@ -19,9 +18,14 @@ import { drawAxis, drawStrip, stripHeight } from "./strip.ts";
 import type { Spot, Strip } from "./strip.ts";
 import type { Row, Tree } from "./tree.ts";
 import { formatRange, formatTimestamp } from "../../core/base/time.ts";
-import { formatCount } from "../../core/base/format.ts";
+import { formatCount, plural } from "../../core/base/format.ts";
 import { promptTokens } from "../../core/model/prompt-cost.ts";
 import type { Timestamp } from "../../core/base/time.ts";
+import { cut, padEnd, padStart, widthOf, wrap } from "../../format/width.ts";
+import { facts } from "../../format/table.ts";
+import { createSpans } from "../../format/times.ts";
+import { oneLine } from "../../format/safe-text.ts";
+import type { Page } from "../../format/page.ts";
 
 export interface DagScreen extends Tree, Known {
   readonly kind: "dag";

@@ -1,14 +1,16 @@
 /** The host's transcripts, how much of each is stored, and storing what is not: one of them, or all. */
 
-import { breakLines, clockTime, oneLine, plural } from "../../format/render.ts";
-import type { Column } from "../../format/render.ts";
 import type { Frame, Module, Step } from "../contract.ts";
 import { fitAll, listTable, rule } from "../widgets/draw.ts";
 import { createRows, startOfList, stayed } from "../widgets/list.ts";
 import type { List } from "../widgets/list.ts";
 import type { Progress, Transcript } from "../port.ts";
 import type { Transcripts } from "./asks.ts";
-import { formatBytes, formatCount } from "../../core/base/format.ts";
+import { formatBytes, formatCount, plural } from "../../core/base/format.ts";
+import { breakLines } from "../../format/width.ts";
+import type { Column } from "../../format/table.ts";
+import { clockTime } from "../../format/times.ts";
+import { oneLine } from "../../format/safe-text.ts";
 
 export interface TranscriptsScreen {
   readonly kind: "transcripts";

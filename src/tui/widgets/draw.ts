@@ -1,10 +1,14 @@
 /** Lines of a fixed width: fitted, boxed, beside and over each other. */
 
 import { compositeTuiLine, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui";
-import { oneLine, table, widthOf } from "../../format/render.ts";
-import type { Column, Page, Paint } from "../../format/render.ts";
+import type { Paint } from "../../format/paint.ts";
 import type { Frame } from "../contract.ts";
 import type { List } from "./list.ts";
+import { widthOf } from "../../format/width.ts";
+import { table } from "../../format/table.ts";
+import type { Column } from "../../format/table.ts";
+import { oneLine } from "../../format/safe-text.ts";
+import type { Page } from "../../format/page.ts";
 
 /** Exactly this wide: cut with an ellipsis, or filled up. Colours are kept. */
 export const fit = (line: string, columns: number): string =>

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import { createPaint, widthOf } from "../../format/render.ts";
+import { createPaint } from "../../format/paint.ts";
 import { drawField, field, pasted, textOf, typed } from "./field.ts";
 import type { Field } from "./field.ts";
+import { widthOf } from "../../format/width.ts";
 
 const type = (start: Field, ...keys: readonly string[]): Field =>
   keys.reduce((now, name) => typed(now, { name, text: Array.from(name).length === 1 ? name : "" }), start);

@@ -1,9 +1,10 @@
 /** A line that is being typed. */
 
-import { harmless, padEnd, widthOf } from "../../format/render.ts";
-import type { Paint } from "../../format/render.ts";
+import type { Paint } from "../../format/paint.ts";
 import type { Frame, Handlers, Step } from "../contract.ts";
 import type { Key } from "../keys.ts";
+import { padEnd, widthOf } from "../../format/width.ts";
+import { harmless } from "../../format/safe-text.ts";
 
 export interface Field {
   readonly before: string;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { widthOf } from "../../format/render.ts";
 import { linesOf, percent, rowsFrom, scrolledBy, startOfText } from "./pane.ts";
+import { widthOf } from "../../format/width.ts";
 
 const everything = { columns: 20, rows: 10_000 };
 

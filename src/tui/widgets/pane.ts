@@ -1,7 +1,8 @@
 /** A text that may be very long, in a pane: only what is seen of it is wrapped, so a megabyte scrolls like a page. */
 
-import { harmless, wrap } from "../../format/render.ts";
 import type { Scroll } from "../keys.ts";
+import { wrap } from "../../format/width.ts";
+import { harmless } from "../../format/safe-text.ts";
 
 /** A row of a wrapped text: of which line, and the how many-th of that. */
 export interface Spot {

@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { harmless, jsonText, oneLine } from "./safe-text.ts";
+
+describe("text of strangers", () => {
+  it("cannot move the cursor or change a colour", () => {
+    const shown = harmless("a\u001b[31mred\u0007\u0000\u009b2J\r\nb\tc\rd");
+    assert.equal(shown, "a␛[31mred␇␀�2J\nb\tc␍d");
+  });
+
+  it("fits in a line", () => {
+    assert.equal(oneLine("  one\r\n\ttwo\n\nthree "), "one two three");
+  });
+});
+
+describe("what programs read", () => {
+  it("is what was written, and sends a terminal nothing that it obeys", () => {
+    const text = "a\u001b[31m\u009b\u202eb\u2066\u2028c\u007f";
+    const shown = jsonText({ text });
+    assert.match(shown, /^[\n -~]*$/);
+    assert.deepEqual(JSON.parse(shown), { text });
+  });
+});

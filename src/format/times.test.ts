@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createSpans } from "./times.ts";
+import type { Timestamp } from "../core/base/time.ts";
+
+describe("times beside each other", () => {
+  const at = (text: string): Timestamp => `${text}.000Z` as Timestamp;
+  const [newYear, february, march] = [at("2026-01-01T00:30:00"), at("2026-02-17T07:37:00"), at("2026-03-01T10:00:00")];
+
+  it("leave the year out if all have the same, and say it once", () => {
+    const spans = createSpans([february, march], "UTC");
+    assert.equal(spans.of(february, march), "02-17…03-01");
+    assert.equal(spans.of(february, february), "02-17 07:37");
+    for (const [latest, words] of [
+      ["2026-02-17T23:02:00.000Z", "02-17 07:37…23:02"],
+      ["2026-02-18T01:02:00.000Z", "02-17…02-18"],
+    ] as const)
+      assert.equal(spans.of(february, latest as Timestamp), words);
+    assert.equal(spans.words, "times in 2026, UTC");
+  });
+
+  it("keep the year where it could be another, in the reader's zone", () => {
+    const spans = createSpans([newYear, february], "America/St_Johns");
+    assert.equal(spans.of(newYear, february), "2025-12-31…2026-02-17");
+    assert.equal(spans.words, "times in America/St_Johns");
+  });
+});
