@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import { createPasses } from "../../core/compaction/passes.ts";
+import { Passes } from "../../core/compaction/passes.ts";
 import { rulesOf } from "../../core/compaction/choose-runs.ts";
 import type { CompletionRequest, Model } from "../../core/model/store.ts";
 import { builtInTemplates, templateNameOf, templateNames } from "../../core/prompts/summary.ts";
@@ -227,7 +227,7 @@ async function ofNextPass(lcm: Lcm, templates: Templates, name: string): Promise
   const settings = { ...lcm.settings, summaryConcurrency: 1 };
   const listener = createListener();
   const deps = { store: lcm.store, settings, templates, model: listener, leftAlone: new Set<string>() };
-  const passes = createPasses(deps, { conversation: id, onRefusal: "wait" }, due.contextTokens, due.budget);
+  const passes = new Passes(deps, { conversation: id, onRefusal: "wait" }, due);
   const rules = rulesOf(settings, false, due.budget);
   // The first refusal ends them, so nothing is folded.
   if ((await passes.foldLeaves(rules, 1)) === null) await passes.condense(rules);

@@ -27,12 +27,12 @@ describe("a leaf run", () => {
     assert.deepEqual(leafRun(raw(10, 10), oldest, rules), [0, 2]);
   });
 
-  it("takes a message alone that is longer than the chunk", () => {
+  it("takes a message longer than the chunk on its own", () => {
     assert.deepEqual(leafRun(raw(500, 10), oldest, rules), [0, 1]);
     assert.deepEqual(leafRun(raw(10, 500), newest, rules), [1, 2]);
   });
 
-  it("never separates a call from its results, though the chunk is exceeded for it", () => {
+  it("never separates a call from its results, even if that exceeds the chunk", () => {
     const group = [none, calls("a", "b"), answers("a"), answers("b"), none].map((ties) => ({ tokens: 60, ties }));
     assert.deepEqual(leafRun(group, oldest, rules), [0, 1]);
     assert.deepEqual(leafRun(group.slice(1), oldest, rules), [0, 3]);
@@ -40,7 +40,7 @@ describe("a leaf run", () => {
     assert.deepEqual(leafRun(group.slice(0, 4), newest, rules), [1, 4]);
   });
 
-  it("is not made of too few tokens, and waits for nothing that is worth it", () => {
+  it("needs enough tokens, and does not wait once it has them", () => {
     const strict = { ...rules, leafMinTokens: 50 };
     assert.equal(leafRun(raw(10, 10), oldest, strict), null);
     assert.deepEqual(leafRun(raw(10, 10, 200), oldest, strict), [0, 3]);
@@ -48,20 +48,20 @@ describe("a leaf run", () => {
     assert.equal(leafRun([], oldest, strict), null);
   });
 
-  it("does not end where reading stopped while there is a better place", () => {
+  it("does not end where reading stopped if there is a better cut", () => {
     const open = [none, none, calls("a")].map((ties) => ({ tokens: 20, ties }));
     assert.deepEqual(leafRun(open, { from: "oldest", isMore: true }, rules), [0, 2]);
     assert.deepEqual(leafRun(open, oldest, rules), [0, 3]);
   });
 
-  it("takes what there is when no cut is safe, so that compaction goes on", () => {
+  it("takes everything read when no cut is safe, so that compaction makes progress", () => {
     const tangled = [calls("a"), calls("b"), answers("b")].map((ties) => ({ tokens: 90, ties }));
     assert.deepEqual(leafRun(tangled, { from: "oldest", isMore: true }, rules), [0, 1]);
     const bound = [calls("a"), answers("x"), answers("a")].map((ties) => ({ tokens: 90, ties }));
     assert.deepEqual(leafRun(bound, { from: "oldest", isMore: true }, rules), [0, 3]);
   });
 
-  it("lies at its end, separates nothing and exceeds the chunk only where it must, whatever the messages are", () => {
+  it("starts at its end, separates nothing and exceeds the chunk only where it must, for any messages", () => {
     const message = fc.record({
       tokens: fc.integer({ min: 1, max: 120 }),
       ties: fc.constantFrom(none, calls("a"), answers("a"), calls("b", "c"), answers("b"), answers("c")),
@@ -118,18 +118,18 @@ describe("condensed runs", () => {
   const shape = (items: readonly ContextItem[], given = fanouts): readonly (readonly number[])[] =>
     condensedRuns(items, given).map((run) => run.map((each) => items.indexOf(each)));
 
-  it("are of the shallowest depth that has enough side by side", () => {
+  it("are of the shallowest depth that has enough adjacent summaries", () => {
     assert.deepEqual(shape(context(1, 1, 0, 0, 0)), [[2, 3, 4]]);
     assert.deepEqual(shape(context(1, 1, 0, 0)), [[0, 1]]);
     assert.deepEqual(shape(context(2, 1, 0, 0)), []);
   });
 
-  it("do not reach across a raw message or another depth", () => {
+  it("do not span a raw message or another depth", () => {
     assert.deepEqual(shape(context(0, 0, -1, 0)), []);
     assert.deepEqual(shape(context(0, 0, 1, 0)), []);
   });
 
-  it("are cut at the chunk but never below the fanout, and leave the rest for later", () => {
+  it("are cut at the chunk but never below the fanout, leaving the rest for later", () => {
     const leaves = Array.from({ length: 8 }, () => item(0, 400));
     assert.deepEqual(shape(leaves), [
       [0, 1, 2],
@@ -137,12 +137,12 @@ describe("condensed runs", () => {
     ]);
   });
 
-  it("stay within the depth that is allowed", () => {
+  it("stay within the maximum depth", () => {
     assert.deepEqual(shape(context(0, 0, 0), { ...fanouts, depthMax: 0 }), []);
     assert.deepEqual(shape(context(1, 1), { ...fanouts, depthMax: 1 }), []);
   });
 
-  it("leave alone what cannot be shortened, and go on to the next depth", () => {
+  it("skip what cannot be shortened, and continue at the next depth", () => {
     const items = context(1, 1, 0, 0, 0);
     const runs = condensedRuns(items, fanouts, (run) => run[0] === items[2]);
     assert.deepEqual(runs, [items.slice(0, 2)]);
@@ -150,21 +150,21 @@ describe("condensed runs", () => {
 });
 
 describe("the rules", () => {
-  it("want summaries as long as the settings say for the depth, and at most half of the source", () => {
+  it("set the target length per depth, at most half of the source", () => {
     const ordinary = rulesOf(settings, false);
     assert.equal(targetTokensOf(ordinary, 0, 20_000), 1_200);
     assert.equal(targetTokensOf(ordinary, 1, 20_000), 2_000);
     assert.equal(targetTokensOf(ordinary, 2, 3_001), 1_500);
   });
 
-  it("want shorter ones in a small window, so that it holds several", () => {
+  it("set shorter targets for a small budget, so that several summaries fit", () => {
     assert.equal(targetTokensOf(rulesOf(settings, false, 4_000), 0, 20_000), 400);
     assert.equal(targetTokensOf(rulesOf(settings, false, 16_000), 1, 20_000), 1_600);
     assert.equal(targetTokensOf(rulesOf(settings, false, 200_000), 1, 20_000), 2_000);
     assert.equal(targetTokensOf(rulesOf(settings, false, 1), 0, 20_000), 100);
   });
 
-  it("of the way out of an overflow can shorten something whatever is set", () => {
+  it("for an overflow can shorten something with any settings", () => {
     const { values } = resolveSettings({
       env: {},
       config: { leafChunkTokens: 2, leafTargetTokens: 1, condensedTargetTokens: 1 },
@@ -173,7 +173,7 @@ describe("the rules", () => {
     assert.deepEqual([strict.chunkTokens, strict.leafTargetTokens, strict.condensedTargetTokens], [1_000, 100, 100]);
   });
 
-  it("relax both fanouts and take short runs only when forced", () => {
+  it("lower both fanouts and allow short runs only when forced", () => {
     const [ordinary, forced] = [rulesOf(settings, false), rulesOf(settings, true)];
     assert.deepEqual([ordinary.leafFanout, ordinary.condensedFanout, ordinary.leafMinTokens], [8, 4, 2_400]);
     assert.deepEqual([forced.leafFanout, forced.condensedFanout, forced.leafMinTokens], [2, 2, 0]);

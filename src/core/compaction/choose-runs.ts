@@ -1,9 +1,8 @@
 /**
- * Which runs to fold next. Pure: from items of a context and the rules to runs, so that a plan can be printed, tested
- * and thrown away. Nothing here knows a store, a model or a text.
+ * Chooses which runs of a context to fold next. Pure: no store, model or text.
  *
  * A leaf run is raw messages outside the fresh tail; it never separates a tool call from its result. A condensed run is
- * summaries of one depth that stand side by side.
+ * adjacent summaries of one depth.
  */
 
 import type { ContextItem } from "../model/types.ts";
@@ -15,18 +14,18 @@ import { sumTokens } from "../base/tokens.ts";
 
 export interface Rules extends Targets {
   readonly freshTailCount: number;
-  /** The most source tokens of one pass, unless one call with its results is longer. */
+  /** Most source tokens per pass, unless a single call with its results is longer. */
   readonly chunkTokens: number;
-  /** A shorter raw run is not worth a summary yet. */
+  /** Raw runs below this are not worth a summary yet. */
   readonly leafMinTokens: number;
-  /** Summaries of one depth in a row that make one above: of leaves, and of condensed ones. */
+  /** How many adjacent summaries of one depth are condensed together: leaves, and condensed ones. */
   readonly leafFanout: number;
   readonly condensedFanout: number;
-  /** The deepest summary that may be made. */
+  /** Depth of the deepest summary that may be made. */
   readonly depthMax: number;
 }
 
-/** A forced sweep takes short runs too, and the lowest fanout. In a small window summaries are short. */
+/** A forced sweep takes short runs too, with the lowest fanout. A small budget gets short summaries. */
 export function rulesOf(settings: Settings, force: boolean, budget = Number.POSITIVE_INFINITY): Rules {
   const { condensedMinFanoutHard, leafChunkTokens } = settings;
   const targetMax = Math.max(targetTokensMin, Math.floor(budget / summariesPerBudget));
@@ -43,14 +42,14 @@ export function rulesOf(settings: Settings, force: boolean, budget = Number.POSI
   };
 }
 
-/** A prompt should hold at least this many summaries. */
+/** A prompt should have room for at least this many summaries. */
 const summariesPerBudget = 10;
-/** Less says nothing, whatever the settings are. */
+/** Shorter summaries carry no information, whatever the settings are. */
 const targetTokensMin = 100;
-/** Less cannot be made shorter by a summary and what stands around it. */
+/** A summary and its wrapper cannot be shorter than a smaller chunk. */
 const chunkTokensMin = 1_000;
 
-/** Forced, and with figures that can always shorten something: the way out of an overflow. */
+/** Forced rules with limits that can always shorten something: for overflows. */
 export function strictRules(settings: Settings, budget: number): Rules {
   const rules = rulesOf(settings, true, budget);
   return {
@@ -61,43 +60,40 @@ export function strictRules(settings: Settings, budget: number): Rules {
   };
 }
 
-/** What may be made between turns. */
+/** How deep to condense between turns. */
 export const depthMaxBetweenTurns = ({ incrementalMaxDepth }: Settings): number =>
   incrementalMaxDepth === -1 ? Number.POSITIVE_INFINITY : incrementalMaxDepth;
 
 // ── Leaves ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A raw message that could be folded, and what ties it to others. */
+/** A raw message that could be folded, and its calls and results. */
 export interface Candidate {
   readonly tokens: number;
   readonly ties: Ties;
 }
 
-/** Which end of the candidates a run is taken from, and whether there are more beyond the other. */
-export interface Stretch {
-  readonly from: "oldest" | "newest";
-  readonly isMore: boolean;
-}
+/** The end at which folding starts. */
+export type End = "oldest" | "newest";
 
 /**
- * The run to fold next, as a range of these neighbours; null when they are too few tokens to be worth it. It is the
- * longest one at the chosen end that fits the chunk, or else the shortest that is worth it and separates nothing.
+ * The run to fold next, as a range of adjacent candidates; null if they have too few tokens. It is the longest one at
+ * the given end that fits the chunk, or else the shortest that is worth folding and separates nothing. `isMore`: there
+ * are more raw messages beyond the other end.
  */
 export function leafRun(
   candidates: readonly Candidate[],
-  stretch: Stretch,
+  { from, isMore }: { readonly from: End; readonly isMore: boolean },
   rules: Rules,
 ): readonly [from: number, to: number] | null {
   const sums = prefixSums(candidates.map(({ tokens }) => tokens));
   const all = candidates.length;
-  const { isMore } = stretch;
-  const near = stretch.from === "oldest" ? 0 : all;
+  const near = from === "oldest" ? 0 : all;
   const far = all - near;
   const rangeTo = (cut: number): readonly [number, number] => [Math.min(near, cut), Math.max(near, cut)];
   const tokensTo = (cut: number): number => Math.abs((sums[cut] ?? 0) - (sums[near] ?? 0));
-  // The far end may cut a pair that is not seen from here, if there is more beyond it: then it is a last resort.
+  // With more beyond it, the far end may separate a call from a result not read yet: use it only as a last resort.
   const cuts = safeCuts(candidates.map(({ ties }) => ties)).filter((cut) => cut !== near && (cut !== far || !isMore));
-  const fromNear = stretch.from === "oldest" ? cuts : cuts.toReversed();
+  const fromNear = from === "oldest" ? cuts : cuts.toReversed();
   const worthwhile = fromNear.filter((cut) => tokensTo(cut) >= rules.leafMinTokens);
   const chosen = worthwhile.findLast((cut) => tokensTo(cut) <= rules.chunkTokens) ?? worthwhile[0];
   if (chosen !== undefined) return rangeTo(chosen);
@@ -111,19 +107,19 @@ function prefixSums(values: readonly number[]): readonly number[] {
 
 // ── Condensing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Every run of the shallowest depth that has one, oldest first; they do not overlap and can be folded side by side. */
+/** All runs of the shallowest depth that has any, oldest first. They do not overlap, so they can be folded in parallel. */
 export function condensedRuns(
   context: readonly ContextItem[],
   rules: Rules,
   isLeftAlone: (run: readonly ContextItem[]) => boolean = () => false,
 ): readonly (readonly ContextItem[])[] {
-  const stretches = equalDepthStretches(context);
-  const depths = [...new Set(stretches.map((stretch) => stretch.depth))].toSorted((a, b) => a - b);
+  const groups = groupByDepth(context);
+  const depths = [...new Set(groups.map((group) => group.depth))].toSorted((a, b) => a - b);
   for (const depth of depths) {
     if (depth + 1 > rules.depthMax) break;
     const fanout = depth === 0 ? rules.leafFanout : rules.condensedFanout;
-    const runs = stretches
-      .filter((stretch) => stretch.depth === depth)
+    const runs = groups
+      .filter((group) => group.depth === depth)
       .flatMap(({ items }) => cutIntoRuns(items, fanout, rules.chunkTokens))
       .filter((run) => !isLeftAlone(run));
     if (runs.length > 0) return runs;
@@ -131,24 +127,25 @@ export function condensedRuns(
   return [];
 }
 
-interface EqualDepth {
+/** Adjacent summaries of one depth. */
+interface DepthGroup {
   readonly depth: number;
   readonly items: ContextItem[];
 }
 
-function equalDepthStretches(context: readonly ContextItem[]): readonly EqualDepth[] {
-  const stretches: EqualDepth[] = [];
+function groupByDepth(context: readonly ContextItem[]): readonly DepthGroup[] {
+  const groups: DepthGroup[] = [];
   let depthBefore: number | null = null;
   for (const item of context) {
     const depth = item.kind === "summary" ? item.depth : null;
-    if (depth !== null && depth === depthBefore) stretches.at(-1)?.items.push(item);
-    else if (depth !== null) stretches.push({ depth, items: [item] });
+    if (depth !== null && depth === depthBefore) groups.at(-1)?.items.push(item);
+    else if (depth !== null) groups.push({ depth, items: [item] });
     depthBefore = depth;
   }
-  return stretches;
+  return groups;
 }
 
-/** Runs of at least `fanout`, longer while they fit the chunk. What is left over waits for its neighbours. */
+/** Runs of at least `fanout` items, longer while they fit the chunk. Leftovers wait until there are enough. */
 function cutIntoRuns(
   items: readonly ContextItem[],
   fanout: number,

@@ -25,7 +25,7 @@ let databases = 0;
 let clockMs = Date.UTC(2026, 10, 15);
 const clock = { now: (): Timestamp => new Date((clockMs += 5)).toISOString() as Timestamp };
 
-/** Small figures, so that a few hundred messages are a long conversation. */
+/** Small limits, so that a few hundred messages are a long conversation. */
 const small = {
   freshTailCount: 8,
   leafChunkTokens: 600,
@@ -40,7 +40,7 @@ interface Ground {
   readonly lcm: Lcm;
   readonly host: ScriptedHost;
   readonly id: ConversationId;
-  /** Lets the host say so many turns, and stores them. */
+  /** Plays and stores this many turns. */
   readonly live: (turns: number) => Promise<void>;
   readonly check: () => Promise<void>;
 }
@@ -84,7 +84,7 @@ const model = (behaviour: Behaviour | (() => Behaviour), delayMs = 0): ReturnTyp
   createScriptedModel({ behaviour: typeof behaviour === "string" ? () => behaviour : behaviour, delayMs });
 
 describe("compaction", () => {
-  it("does nothing before it is due, and says so", async () => {
+  it("does nothing and reports so while nothing is due", async () => {
     const { lcm, id, live } = await ground({ model: model("good") });
     await live(3);
     assert.equal((await lcm.due(id)).kind, "nothing");
@@ -137,7 +137,7 @@ describe("compaction", () => {
     await check();
   });
 
-  it("takes as many short messages into a pass as its tokens allow, from either end", async () => {
+  it("fills a pass with short messages up to its token limit, from either end", async () => {
     for (const budget of [1_000, 1_000_000]) {
       const config = { leafChunkTokens: 4_000, freshTailCount: 4 };
       const { lcm, id, host, live } = await ground({ model: model("good"), config });
@@ -164,7 +164,7 @@ describe("compaction", () => {
     }
   });
 
-  it("gives leaves and the first condensed summaries what was summarised before them, and the others nothing", async () => {
+  it("gives the preceding summary to leaves and depth 1, and nothing to deeper summaries", async () => {
     const scripted = model("good");
     const { lcm, id, live } = await ground({ model: scripted, config: { summaryConcurrency: 1 } });
     await live(120);
@@ -177,7 +177,7 @@ describe("compaction", () => {
     assert.ok(given(2).every((each) => !each));
   });
 
-  it("folds what a prompt needs first when the whole does not fit it", async () => {
+  it("folds from the newest end when the context exceeds the budget", async () => {
     const { lcm, id, live, check } = await ground({ model: model("good") });
     await live(120);
     await lcm.compact({ conversation: id, mode: "sweep", budget: 2_000, passesMax: 4 });
@@ -187,7 +187,7 @@ describe("compaction", () => {
     await check();
   });
 
-  it("passes the operator's instructions on", async () => {
+  it("passes custom instructions to the model", async () => {
     const scripted = model("good");
     const { lcm, id, live } = await ground({
       model: scripted,
@@ -203,7 +203,7 @@ describe("compaction", () => {
     );
   });
 
-  it("asks the model that a request brings along, instead of its own", async () => {
+  it("uses the model given in the request instead of its own", async () => {
     const [own, brought] = [model("good"), model("good")];
     const { lcm, id, live } = await ground({ model: own });
     await live(14);
@@ -211,7 +211,7 @@ describe("compaction", () => {
     assert.deepEqual([report.passes.length, own.calls.length, brought.calls.length], [1, 0, 1]);
   });
 
-  it("asks several at a time, and no more than allowed", async () => {
+  it("makes several model calls at a time, up to the limit", async () => {
     for (const summaryConcurrency of [1, 3]) {
       let inFlight = 0;
       let most = 0;
@@ -235,7 +235,7 @@ describe("compaction", () => {
     }
   });
 
-  it("works one after the other in a conversation, whoever asks", async () => {
+  it("runs one compaction at a time per conversation", async () => {
     const scripted = model("slow", 1);
     const { lcm, id, live, check } = await ground({ model: scripted });
     await live(60);
@@ -250,7 +250,7 @@ describe("compaction", () => {
     await check();
   });
 
-  it("goes on after a fold that was stale because others wrote meanwhile", async () => {
+  it("continues after a fold that is stale because of another writer", async () => {
     const scripted = model("good");
     let dissolved = 0;
     const { lcm, id, live, check } = await ground({
@@ -258,7 +258,7 @@ describe("compaction", () => {
       model: {
         ...scripted,
         async complete(request) {
-          // Another process folds the very messages that this one is thinking about.
+          // Another process folds the messages this one is summarising.
           const [first, second] = await lcm.store.context(id, { kind: "message", limit: 2 });
           if (dissolved++ < 2 && first !== undefined && second !== undefined) {
             const summary = {
@@ -282,7 +282,7 @@ describe("compaction", () => {
     await check();
   });
 
-  it("keeps what it did in the record, for status", async () => {
+  it("records what it did, for status", async () => {
     const { lcm, id, live } = await ground({ model: model("good") });
     await live(60);
     const report = await lcm.compact({ conversation: id, mode: "sweep" });
@@ -293,14 +293,14 @@ describe("compaction", () => {
     );
   });
 
-  it("leaves no record of a sweep that had nothing to do", async () => {
+  it("records nothing for a sweep that had nothing to do", async () => {
     const { lcm, id, live } = await ground({ model: model("good") });
     await live(2);
     assert.equal((await lcm.compact({ conversation: id, mode: "sweep" })).outcome.kind, "settled");
     assert.deepEqual(await lcm.store.compactions(id, 5), []);
   });
 
-  it("until it is under a target, makes no pass more than that takes", async () => {
+  it("stops folding as soon as the context is under the target", async () => {
     const { lcm, id, live } = await ground({ model: model("good"), config: { summaryConcurrency: 1 } });
     await live(30);
     const before = promptTokens((await lcm.store.conversation(id))?.totals ?? assert.fail());
@@ -308,7 +308,7 @@ describe("compaction", () => {
     assert.deepEqual([report.outcome.kind, report.passes.length], ["under", 1]);
   });
 
-  it("foresees a sweep without asking or writing anything", async () => {
+  it("plans a sweep without calling a model or writing anything", async () => {
     const scripted = model("good");
     const { lcm, id, live } = await ground({ model: scripted });
     await live(120);
@@ -328,7 +328,7 @@ describe("compaction", () => {
     assert.equal(plan.tokensAfter, plan.tokensBefore - saved);
   });
 
-  it("foresees where bounds would end it", async () => {
+  it("plans where bounds would stop it", async () => {
     const { lcm, id, live } = await ground();
     await live(120);
     const sweep = await lcm.planCompaction({ conversation: id, mode: "sweep" });
@@ -345,7 +345,7 @@ describe("compaction", () => {
 });
 
 describe("what is due", () => {
-  it("does not count what the fresh tail holds", async () => {
+  it("does not count the fresh tail", async () => {
     const { lcm, id, host } = await ground({ model: model("good") });
     for (let n = 0; n < 8; n++) host.says(user("a long word about the orchard and the quarry ".repeat(30)));
     await lcm.ingest(id, host.entries.map(toAppendable));
@@ -353,14 +353,14 @@ describe("what is due", () => {
     assert.deepEqual([kind, rawTokens, contextTokens > 2_000], ["nothing", 0, true]);
   });
 
-  it("may be asked for a budget of nothing; what is no budget is refused", async () => {
+  it("accepts a budget of zero and rejects what is not a budget", async () => {
     const { lcm, id } = await ground({ model: model("good") });
     const asked = async (budget: number) => await lcm.compact({ conversation: id, mode: "due", budget });
     assert.equal((await asked(0)).outcome.kind, "idle");
     for (const budget of [-1, NaN]) await assert.rejects(asked(budget), { code: "invalid" });
   });
 
-  it("and a prompt that is asked for without a budget keep to the window that the host gave", async () => {
+  it("uses the host's budget if none is given, as assembling does", async () => {
     const { lcm, id, live } = await ground({ model: model("good") });
     await live(14);
     await lcm.store.setPromptBudget(id, 700);
@@ -370,7 +370,7 @@ describe("what is due", () => {
     assert.ok((await lcm.assemble(id, { budget: 10_000 })).report.tokens > 700);
   });
 
-  it("follows the window that the host gave", async () => {
+  it("follows the host's budget", async () => {
     const { lcm, id, live } = await ground({ model: model("good") });
     await live(20);
     assert.equal((await lcm.due(id)).kind, "incremental");
@@ -382,10 +382,10 @@ describe("what is due", () => {
 });
 
 describe("a run that no summary can shorten", () => {
-  it("is left alone, does not hold up what comes after it, and costs no model call a second time", async () => {
+  it("is skipped, does not block later runs, and costs no second model call", async () => {
     const scripted = model("good");
     const { lcm, id, host, live, check } = await ground({ model: scripted });
-    // Signs and pictures take tokens, and say nothing that could be summarised.
+    // Symbols and pictures take tokens but have no words to summarise.
     for (let n = 0; n < 60; n++) host.says(user("— ".repeat(20)));
     await live(20);
     for (let turn = 0; turn < 4; turn++) {
@@ -400,8 +400,8 @@ describe("a run that no summary can shorten", () => {
   });
 });
 
-describe("a run hardly longer than what stands around a summary", () => {
-  it("costs model calls once, and not in every turn", async () => {
+describe("a run hardly longer than a summary's wrapper", () => {
+  it("costs model calls once, not every turn", async () => {
     const scripted = model("long");
     const { lcm, id, host } = await ground({ model: scripted });
     for (let n = 0; n < 2; n++) host.says(user(`${words.join(" and the ")} `.repeat(3) + words.slice(0, 5).join(" ")));
@@ -415,9 +415,9 @@ describe("a run hardly longer than what stands around a summary", () => {
   });
 });
 
-describe("what is forgotten while a model thinks", () => {
+describe("text redacted during a model call", () => {
   for (const secret of ["zq63z", "a much longer secret than its blot"]) {
-    it(`does not come back with its draft: ${secret}`, async () => {
+    it(`does not come back with the draft: ${secret}`, async () => {
       const scripted = model("echo");
       const { lcm, id, host, live } = await ground({
         config: { summaryConcurrency: 1 },
@@ -436,7 +436,7 @@ describe("what is forgotten while a model thinks", () => {
       const report = await lcm.compact({ conversation: id, mode: "sweep", passesMax: 1 });
       assert.equal(report.passes.length, 1, "the run was read again");
       const texts = (await lcm.store.summaries({ conversation: id })).filter(({ text }) => text.includes(secret));
-      // The model of this test says it in any case; only a draft made after the forgetting was folded.
+      // The scripted model repeats the secret either way; only a draft made after the redaction was folded.
       assert.equal(texts.length, 1);
       assert.equal((await lcm.store.conversation(id))?.forgets, 1);
     });
@@ -462,7 +462,7 @@ describe("guarantee 5: every fold strictly lowers the context's tokens, or is no
     });
   }
 
-  it("leaves messages too short for any summary where they are", async () => {
+  it("leaves messages too short for any summary in place", async () => {
     const { lcm, id, host } = await ground({ model: model("good") });
     for (let n = 0; n < 40; n++) host.says(user("ok"));
     await lcm.ingest(id, host.entries.map(toAppendable));
@@ -472,8 +472,8 @@ describe("guarantee 5: every fold strictly lowers the context's tokens, or is no
   });
 });
 
-describe("guarantee 8: the turn is never held up by a model", () => {
-  it("stores and assembles while the summariser hangs", async () => {
+describe("guarantee 8: a model never delays a turn", () => {
+  it("stores and assembles while the summary model hangs", async () => {
     const { lcm, id, live, check } = await ground({ model: model("hangs") });
     await live(40);
     const stop = new AbortController();
@@ -489,7 +489,7 @@ describe("guarantee 8: the turn is never held up by a model", () => {
 });
 
 describe("guarantee 9: one deadline covers all nested loops of a compaction", () => {
-  it("ends a sweep whose model hangs and does not listen, with what was done before", async () => {
+  it("ends a sweep whose model hangs and ignores the signal, keeping what was folded before", async () => {
     let calls = 0;
     const { lcm, id, live, check } = await ground({
       model: model(() => (++calls > 5 ? "hangs" : "good")),
@@ -504,7 +504,7 @@ describe("guarantee 9: one deadline covers all nested loops of a compaction", ()
     await check();
   });
 
-  it("is not armed again by rounds, levels or waiting for one's turn", async () => {
+  it("is not reset by rounds, levels or waiting", async () => {
     const { lcm, id, live } = await ground({ model: model("hangs") });
     await live(60);
     const signal = AbortSignal.timeout(100);
@@ -520,7 +520,7 @@ describe("guarantee 9: one deadline covers all nested loops of a compaction", ()
     );
   });
 
-  it("holds while waiting behind another compaction", async () => {
+  it("applies while waiting for another compaction", async () => {
     const { lcm, id, live } = await ground({ model: model("hangs") });
     await live(60);
     const stop = new AbortController();
@@ -533,7 +533,7 @@ describe("guarantee 9: one deadline covers all nested loops of a compaction", ()
     assert.equal(after.outcome.kind, "bounded", "the next one has its turn");
   });
 
-  it("makes no pass at all once it has passed", async () => {
+  it("makes no pass once it has expired", async () => {
     const scripted = model("good");
     const { lcm, id, live } = await ground({ model: scripted });
     await live(60);
@@ -544,7 +544,7 @@ describe("guarantee 9: one deadline covers all nested loops of a compaction", ()
     assert.equal(scripted.calls.length, 0);
   });
 
-  it("bounds passes, and says which bound it was", async () => {
+  it("limits passes, and reports which bound ended it", async () => {
     const { lcm, id, live } = await ground({ model: model("good") });
     await live(60);
     for (const passesMax of [1, 2, 5]) {
@@ -555,7 +555,7 @@ describe("guarantee 9: one deadline covers all nested loops of a compaction", ()
   });
 });
 
-describe("guarantee 17: compact tells the truth", () => {
+describe("guarantee 17: compact reports what really happened", () => {
   for (const behaviour of [
     "good",
     "refuses",
@@ -581,7 +581,7 @@ describe("guarantee 17: compact tells the truth", () => {
     }
   }
 
-  it("says that the target is met only if it is, whatever others wrote meanwhile", async () => {
+  it("reports the target as met only if it is, whatever others wrote meanwhile", async () => {
     const scripted = model("good");
     const { lcm, id, live } = await ground({
       model: {
@@ -597,7 +597,7 @@ describe("guarantee 17: compact tells the truth", () => {
     assert.equal(report.outcome.kind === "under", report.tokensAfter <= 2_500, report.message);
   });
 
-  it("does not call it compacted when more was said than was saved", async () => {
+  it("does not report compacted when new messages outweigh the saving", async () => {
     const scripted = model("good");
     const { lcm, id, live } = await ground({
       model: {
@@ -616,14 +616,14 @@ describe("guarantee 17: compact tells the truth", () => {
     );
   });
 
-  it("does not call it settled because every fold of a round came too late", async () => {
+  it("does not report settled because every fold of a round was stale", async () => {
     const scripted = model("good");
     let late = 0;
     const { lcm, id, host, live } = await ground({
       model: {
         ...scripted,
         async complete(request) {
-          // Whatever was read before something is forgotten is read again.
+          // A redaction makes every fold of what was read before it stale.
           if (late++ < 20) {
             const plan = await lcm.store.planForget(null, { kind: "secret", text: `secret${100 + late}` });
             await lcm.store.forget(null, plan);
@@ -640,7 +640,7 @@ describe("guarantee 17: compact tells the truth", () => {
     assert.equal(left.passes.length, 0);
   });
 
-  it("waits for a model that refuses, naming why", async () => {
+  it("waits for a model that refuses, and reports the reason", async () => {
     const { lcm, id, live } = await ground({ model: model("unauthorized") });
     await live(30);
     const report = await lcm.compact({ conversation: id, mode: "sweep" });
@@ -649,7 +649,7 @@ describe("guarantee 17: compact tells the truth", () => {
     assert.match(report.message, /nothing was folded; waiting for the model \(auth\)/);
   });
 
-  it("waits for a model that says it was cancelled, though nobody did", async () => {
+  it("waits for a model that reports a cancellation we did not request", async () => {
     const refused = { kind: "refused", refusal: "cancelled", message: "the connection was closed" } as const;
     const model: Model = { provider: "scripted", name: "one", complete: async () => refused };
     const { lcm, id, live } = await ground({ model });
@@ -658,12 +658,12 @@ describe("guarantee 17: compact tells the truth", () => {
     assert.deepEqual(outcome, { kind: "waiting", refusal: "cancelled", message: "the connection was closed" });
   });
 
-  it("throws only for a conversation that does not exist", async () => {
+  it("throws only if the conversation does not exist", async () => {
     const { lcm } = await ground();
     await assert.rejects(lcm.compact({ conversation: 999 as ConversationId, mode: "sweep" }), { code: "not_found" });
   });
 
-  it("answers when the store fails, with what was folded before", async () => {
+  it("returns what was folded before when the store fails", async () => {
     const { lcm, id, live } = await ground({ config: { summaryConcurrency: 1 } });
     await live(60);
     const passes: number[] = [];
@@ -679,7 +679,7 @@ describe("guarantee 17: compact tells the truth", () => {
     assert.equal(report.passes.length, passes.length);
   });
 
-  it("knows without the store what the context takes by now", async () => {
+  it("knows the context's size when the store cannot be read", async () => {
     const swept = async (passesMax: number, isCutOff: boolean) => {
       const { lcm, id, live } = await ground({ model: model("good"), config: { summaryConcurrency: 1 } });
       await live(60);
@@ -696,7 +696,7 @@ describe("guarantee 17: compact tells the truth", () => {
       assert.equal((await swept(passesMax, true)).tokensAfter, (await swept(passesMax, false)).tokensAfter);
   });
 
-  it("answers when the store fails before anything was begun", async () => {
+  it("returns an outcome when the store fails before anything was folded", async () => {
     const { lcm, id, live } = await ground();
     await live(2);
     await lcm.store.close();
@@ -722,7 +722,7 @@ describe("guarantee 20: overflow always has a way out without a model", () => {
     });
   }
 
-  it("does no more than a sweep would where that is enough", async () => {
+  it("does no more than a sweep if that is enough", async () => {
     const [swept, freed] = [await ground(), await ground()];
     for (const { live } of [swept, freed]) await live(40);
     const { passes, tokensAfter } = await swept.lcm.compact({ conversation: swept.id, mode: "sweep" });
@@ -732,7 +732,7 @@ describe("guarantee 20: overflow always has a way out without a model", () => {
     assert.deepEqual([report.outcome.kind, shapes(report.passes)], ["under", shapes(passes)]);
   });
 
-  it("folds into the fresh tail only when everything else is not enough", async () => {
+  it("folds into the fresh tail only if everything else is not enough", async () => {
     const { lcm, id, live, check } = await ground({ config: { freshTailCount: 64 } });
     await live(40);
     const gentle = await lcm.compact({ conversation: id, mode: "until_under", targetTokens: 5_000 });
@@ -743,7 +743,7 @@ describe("guarantee 20: overflow always has a way out without a model", () => {
     await check();
   });
 
-  it("tries again with other figures what could not be shortened with the first", async () => {
+  it("retries with other targets what could not be shortened at first", async () => {
     const { lcm, id, live } = await ground({ config: { leafTargetTokens: 1 } });
     await live(60);
     const tail = await lcm.store.context(id, { kind: "message", limit: 8, keep: "newest" });
@@ -756,7 +756,7 @@ describe("guarantee 20: overflow always has a way out without a model", () => {
     );
   });
 
-  it("whatever the settings are", async () => {
+  it("works with any settings", async () => {
     for (const config of [
       { leafChunkTokens: 2, leafTargetTokens: 1, condensedTargetTokens: 1 },
       { leafChunkTokens: 100, leafTargetTokens: 10 },
@@ -773,7 +773,7 @@ describe("guarantee 20: overflow always has a way out without a model", () => {
     }
   });
 
-  it("does not wait behind a sweep that hangs", async () => {
+  it("does not wait for a sweep that hangs", async () => {
     const { lcm, id, live, check } = await ground({ model: model("hangs") });
     await live(60);
     const stop = new AbortController();
@@ -790,7 +790,7 @@ describe("guarantee 20: overflow always has a way out without a model", () => {
     await check();
   });
 
-  it("stops asking at the ceiling, and waits", async () => {
+  it("stops calling the model at the ceiling, and waits", async () => {
     const scripted = model("good");
     const { lcm, id, live } = await ground({ model: scripted, config: { spendCeilingCalls: 4 } });
     await live(60);

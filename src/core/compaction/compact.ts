@@ -1,16 +1,15 @@
 /**
- * Compaction: plan, draft, fold, until nothing is left to fold, the target is met, or a bound is reached. No lock is held
- * while a model thinks: a fold whose run has changed meanwhile is stale and is planned again. One deadline, the signal,
- * covers everything inside; what was folded before it stays.
+ * Compacts a conversation until nothing is left to fold, the target is met, or a bound is reached.
  *
- * Three ways to end early are three different outcomes: a bound of ours, a model that refuses (the passes wait for it),
- * and a store that fails. Only the way out of an overflow goes on without a model.
+ * No lock is held during a model call: if a run has changed meanwhile, its fold is stale and is planned again. One
+ * deadline, the signal, covers everything; what was folded before it stays. When the model refuses, only `until_under`
+ * continues without it, because an overflow cannot wait.
  */
 
 import { LcmError } from "../base/errors.ts";
-import type { CompactionRecord, Conversation, ConversationId } from "../model/types.ts";
-import { createPasses } from "./passes.ts";
-import type { PassDeps, PassesEnd, PassReport, PassRequest, Passes } from "./passes.ts";
+import type { CompactionRecord, ConversationId } from "../model/types.ts";
+import { Passes } from "./passes.ts";
+import type { PassDeps, PassesEnd, PassReport, PassRequest } from "./passes.ts";
 import { depthMaxBetweenTurns, rulesOf, strictRules } from "./choose-runs.ts";
 import type { Rules } from "./choose-runs.ts";
 import type { Clock, Model, Store } from "../model/store.ts";
@@ -28,20 +27,20 @@ export interface CompactDeps extends PassDeps {
 
 export interface CompactRequest extends Omit<PassRequest, "onRefusal"> {
   /**
-   * `due` does what the running totals ask for, if anything. `incremental` is one leaf pass and the condensing that the
-   * settings allow between turns. `sweep` folds until there is nothing left to fold. `until_under` sweeps, ever more
-   * strictly, until the context is at or below the target.
+   * `due` does what the running totals call for, if anything. `incremental` is one leaf pass and the condensing that the
+   * settings allow between turns. `sweep` folds until nothing is left to fold. `until_under` sweeps with ever stricter
+   * rules until the context is at or below the target.
    */
   readonly mode: "due" | CompactionRecord["mode"];
-  /** Tokens of a prompt; what the host last gave if left out. */
+  /** Prompt budget in tokens; defaults to the host's last one. */
   readonly budget?: number;
-  /** Where `until_under` stops; the threshold of the budget if left out. */
+  /** Where `until_under` stops; defaults to the threshold of the budget. */
   readonly targetTokens?: number;
-  /** Short runs and the lowest fanout too. */
+  /** Fold short runs too, with the lowest fanout. */
   readonly force?: boolean;
-  /** What a refusing model leads to. Only `until_under` goes on without it by default. */
+  /** What to do when the model refuses. By default only `until_under` continues without it. */
   readonly onRefusal?: PassRequest["onRefusal"];
-  /** Who writes the summaries instead of the usual one. Its calls should be counted and bounded already. */
+  /** Writes the summaries instead of the configured model. Pass one that is metered already. */
   readonly model?: Model;
 }
 
@@ -54,7 +53,7 @@ export type CompactOutcome =
   | { readonly kind: "settled" }
   | PassesEnd
   | { readonly kind: "bounded"; readonly bound: "rounds" }
-  /** The store refused. What was folded before stays. */
+  /** The store failed. What was folded before stays. */
   | { readonly kind: "failed"; readonly message: string };
 
 export interface CompactReport extends Pick<
@@ -62,18 +61,14 @@ export interface CompactReport extends Pick<
   "conversation" | "mode" | "message" | "tokensBefore" | "tokensAfter"
 > {
   readonly outcome: CompactOutcome;
-  /** Whether the context is smaller than before: nothing else counts as compacted. */
+  /** True only if the context has fewer tokens than before. */
   readonly compacted: boolean;
   readonly passes: readonly PassReport[];
 }
 
 const roundsMax = 10;
 
-// ── What is due ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-// ── Compacting ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Throws only for a wrong request; everything else is an outcome. */
+/** Throws only for an invalid request; every other failure is an outcome. */
 export async function compact(given: CompactDeps, request: CompactRequest): Promise<CompactReport> {
   const deps = request.model === undefined ? given : { ...given, model: request.model };
   const { store, clock } = deps;
@@ -85,44 +80,47 @@ export async function compact(given: CompactDeps, request: CompactRequest): Prom
   try {
     const before = await mustFind(store, request.conversation);
     tokensBefore = promptTokens(before.totals);
-    const asked = await due(deps, before, request.budget);
-    const chosen = modeOf(deps.settings, request, asked);
+    const pressure = await due(deps, before, request.budget);
+    const chosen = modeOf(deps.settings, request, pressure);
     mode = chosen ?? mode;
     const onRefusal = request.onRefusal ?? (mode === "until_under" ? "extract" : "wait");
-    work = createPasses(deps, { ...request, onRefusal }, tokensBefore, asked.budget);
-    outcome = chosen === null ? { kind: "idle" } : await runMode(chosen, work, deps.settings, request, asked, before);
+    work = new Passes(deps, { ...request, onRefusal }, pressure);
+    const bounds = { ...request, ...pressure, contextMessages: before.totals.contextMessages };
+    outcome = chosen === null ? { kind: "idle" } : await runMode(work, chosen, deps.settings, bounds);
   } catch (error) {
     if (error instanceof LcmError && (error.code === "not_found" || error.code === "invalid")) throw error;
-    // A full disk, a lock that never ends, a bug in an adapter: the host goes on, and is told.
+    // A full disk, a lock held for ever, a bug in an adapter: the host continues, and gets the message.
     outcome = { kind: "failed", message: error instanceof Error ? error.message : String(error) };
   }
-  const passes = work?.passes ?? [];
-  const tokensAfter = await tokensNow(store, request.conversation, work?.tokens() ?? tokensBefore);
+  const passes = work?.reports ?? [];
+  const tokensAfter = await tokensNow(store, request.conversation, work?.tokens ?? tokensBefore);
   const { conversation } = request;
   const compacted = tokensAfter < tokensBefore;
   const figures = { conversation, mode, outcome, compacted, tokensBefore, tokensAfter, passes };
-  const report = { ...figures, message: tell(figures) };
+  const report = { ...figures, message: describeOutcome(figures) };
   await record(deps, report, timestampToMs(clock.now()) - timestampToMs(started));
   return report;
 }
 
-/** What a request comes to now; null when there is nothing to do. */
-export function modeOf(settings: Settings, request: CompactRequest, asked: Due): CompactionRecord["mode"] | null {
-  if (request.mode === "due") return asked.kind === "nothing" ? null : asked.kind;
+/** The mode a request amounts to now; null if there is nothing to do. */
+export function modeOf(settings: Settings, request: CompactRequest, pressure: Due): CompactionRecord["mode"] | null {
+  if (request.mode === "due") return pressure.kind === "nothing" ? null : pressure.kind;
   const isIdle =
-    request.mode === "incremental" && request.force !== true && asked.rawTokens <= settings.leafChunkTokens;
+    request.mode === "incremental" && request.force !== true && pressure.rawTokens <= settings.leafChunkTokens;
   return isIdle ? null : request.mode;
 }
 
+interface Bounds extends Pick<CompactRequest, "force" | "targetTokens">, Pick<Due, "budget" | "thresholdTokens"> {
+  readonly contextMessages: number;
+}
+
 async function runMode(
-  mode: CompactionRecord["mode"],
   work: Passes,
+  mode: CompactionRecord["mode"],
   settings: Settings,
-  request: CompactRequest,
-  { budget, thresholdTokens }: Due,
-  { totals }: Conversation,
+  { force = false, targetTokens, budget, thresholdTokens, contextMessages }: Bounds,
 ): Promise<CompactOutcome> {
-  const rules = rulesOf(settings, request.force === true, budget);
+  const rules = rulesOf(settings, force, budget);
   switch (mode) {
     case "incremental": {
       const depthMax = depthMaxBetweenTurns(settings);
@@ -131,40 +129,39 @@ async function runMode(
     case "sweep":
       return (await sweep(work, rules)) ?? settled;
     case "until_under":
-      return await sweepUntilUnder(work, rules, strictRules(settings, budget), {
-        targetTokens: request.targetTokens ?? thresholdTokens,
-        tailMost: Math.min(settings.freshTailCount, totals.contextMessages),
-      });
+      work.targetTokens = targetTokens ?? thresholdTokens;
+      return await sweepUntilUnder(
+        work,
+        rules,
+        strictRules(settings, budget),
+        Math.min(settings.freshTailCount, contextMessages),
+      );
   }
 }
 
 const settled: CompactOutcome = { kind: "settled" };
 
-/** Leaves, then condensing; again while folds were stale or made room for others. Null when nothing is left to fold. */
-export async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null> {
+/** Folds leaves, then condenses; repeats while that folds something or folds are stale. Null: nothing is left to fold. */
+async function sweep(work: Passes, rules: Rules): Promise<CompactOutcome | null> {
   for (let round = 0; round < roundsMax; round++) {
-    const before = work.passes.length + work.stale();
+    const before = work.reports.length + work.stale;
     const ended = (await work.foldLeaves(rules)) ?? (await work.condense(rules));
     if (ended !== null) return ended;
-    if (work.passes.length + work.stale() === before) return null;
+    if (work.reports.length + work.stale === before) return null;
   }
   return { kind: "bounded", bound: "rounds" };
 }
 
 /**
- * Each round is stricter: as asked, then forced, then with half the fresh tail, a quarter, … The tail is given up only
- * here, because a prompt that the provider refuses helps nobody, and what is folded can be expanded.
+ * Each round is stricter: as requested, then forced, then with half the fresh tail, a quarter, … Only this mode folds
+ * the tail: a prompt that the provider rejects is worse, and what is folded can be expanded.
  */
-async function sweepUntilUnder(
-  work: Passes,
-  rules: Rules,
-  strict: Rules,
-  { targetTokens, tailMost }: { readonly targetTokens: number; readonly tailMost: number },
-): Promise<CompactOutcome> {
+async function sweepUntilUnder(work: Passes, rules: Rules, strict: Rules, tailMax: number): Promise<CompactOutcome> {
+  const { targetTokens } = work;
   for (let round = 0; round < roundsMax; round++) {
-    const freshTailCount = round < 2 ? rules.freshTailCount : Math.ceil(tailMost / 2 ** (round - 1));
-    const ended = await sweep(work.until(targetTokens), { ...(round === 0 ? rules : strict), freshTailCount });
-    // Others may have written meanwhile: what is said of the target is asked of the store.
+    const freshTailCount = round < 2 ? rules.freshTailCount : Math.ceil(tailMax / 2 ** (round - 1));
+    const ended = await sweep(work, { ...(round === 0 ? rules : strict), freshTailCount });
+    // Others may have written meanwhile, so ask the store whether the target is met.
     if ((await work.recount()) <= targetTokens) return { kind: "under", targetTokens };
     if (ended !== null) return ended;
     if (round > 0 && freshTailCount <= 1) return settled;
@@ -176,7 +173,7 @@ async function tokensNow(store: Store, id: ConversationId, known: number): Promi
   try {
     return promptTokens((await mustFind(store, id)).totals);
   } catch {
-    return known; // The store is out of reach, which the outcome says.
+    return known; // The outcome reports that the store cannot be reached.
   }
 }
 
@@ -188,11 +185,11 @@ async function record({ store, clock }: CompactDeps, report: CompactReport, dura
     const at = clock.now();
     await store.recordCompaction({ ...figures, outcome: outcome.kind, passes: passes.length, at, durationMs });
   } catch {
-    // The report itself says what happened; a store that cannot be written has said so already.
+    // The report still says what happened, and a store that cannot be written is its outcome already.
   }
 }
 
-function tell({ mode, outcome, tokensBefore, tokensAfter, passes }: Omit<CompactReport, "message">): string {
+function describeOutcome({ mode, outcome, tokensBefore, tokensAfter, passes }: Omit<CompactReport, "message">): string {
   const [before, after] = [tokensBefore, tokensAfter].map(formatCount);
   const folded =
     passes.length === 0
@@ -215,7 +212,7 @@ function tell({ mode, outcome, tokensBefore, tokensAfter, passes }: Omit<Compact
 }
 
 const settledWords = {
-  incremental: "nothing more between turns",
+  incremental: "nothing more to fold between turns",
   sweep: "nothing is left to fold",
   until_under: "the target was missed, and nothing is left to fold",
 } as const;

@@ -1,4 +1,4 @@
-/** Whether a compaction is due, from the running totals alone. */
+/** Decides whether a compaction is due, from the running totals and at most the fresh tail. */
 
 import type { Settings } from "../model/settings.ts";
 import type { Conversation, ConversationId } from "../model/types.ts";
@@ -11,11 +11,11 @@ export interface Due {
   readonly budget: number;
   readonly thresholdTokens: number;
   readonly contextTokens: number;
-  /** Raw tokens outside the fresh tail; what the totals say is an upper bound while they are below a chunk. */
+  /** Raw tokens outside the fresh tail; an upper bound, the whole context's, while that is within one chunk. */
   readonly rawTokens: number;
 }
 
-/** From the running totals, and the fresh tail only when they cannot tell: the same cost however long it is. */
+/** Costs the same however long the conversation is: the fresh tail is read only when the totals do not decide. */
 export async function due(
   deps: { readonly store: Store; readonly settings: Settings },
   conversation: Conversation,

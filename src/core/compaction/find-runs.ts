@@ -1,6 +1,6 @@
 /**
- * Finding the next run of a stored context without reading the context: a window around a frontier, as many messages
- * as one pass takes. So a pass costs what it folds, however long the conversation is.
+ * Finds the next leaf run in a stored context by reading a small window, never the whole context. So the cost of a pass
+ * depends on what it folds, not on the length of the conversation.
  */
 
 import { messageFromStore } from "../messages/codec.ts";
@@ -8,34 +8,29 @@ import type { ContextItem, ConversationId, Message, MessageId } from "../model/t
 import { tiesOf, untied } from "../messages/tool-calls.ts";
 import type { Ties } from "../messages/tool-calls.ts";
 import { leafRun } from "./choose-runs.ts";
-import type { Rules, Stretch } from "./choose-runs.ts";
+import type { End, Rules } from "./choose-runs.ts";
 import type { Store } from "../model/store.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { tailLookback, tailStart } from "../messages/fresh-tail.ts";
 
-/** Raw messages to be folded into a leaf: their places in the context, and what they say. */
+/** Raw messages to fold into a leaf: their context items, and the messages themselves. */
 export interface LeafRun {
   readonly items: readonly ContextItem[];
   readonly messages: readonly Message[];
 }
 
 export interface LeafFinder {
-  /** The next run, each given out once; null when there is none left. Runs do not overlap. */
+  /** The next run, null if there is none left. Runs do not overlap, and none is returned twice. */
   next(): Promise<LeafRun | null>;
 }
 
-/** How many items a window holds: the second number if the first were too few for a pass. */
+/** Items in a window; the second size is used when the first is too small for a pass. */
 const windowItems = [256, 1_024];
-/** How many messages beyond a full chunk are looked at for results of its calls. */
+/** How many messages beyond a full chunk are searched for results of its calls. */
 const lookahead = 32;
 
-/** From the oldest raw message on, or from the fresh tail back. */
-export function createLeafFinder(
-  store: Store,
-  conversation: ConversationId,
-  rules: Rules,
-  from: Stretch["from"],
-): LeafFinder {
+/** Goes forward from the oldest raw message, or backward from the fresh tail. */
+export function createLeafFinder(store: Store, conversation: ConversationId, rules: Rules, from: End): LeafFinder {
   let after = Number.MIN_SAFE_INTEGER;
   let before: number | null = null;
   let turn: Promise<unknown> = Promise.resolve();
@@ -48,42 +43,42 @@ export function createLeafFinder(
       if (start === undefined) return null;
       const edge = start.ordinal;
       const bounds = from === "oldest" ? { after: edge - 1, before } : { after, before: edge + 1 };
-      let seen = nothing;
+      let adjacent = none;
       for (const limit of windowItems) {
-        seen = stretchOf(await store.context(conversation, { ...bounds, limit, keep }), limit, rules, from);
-        if (!seen.isCut) break;
+        adjacent = adjacentRaw(await store.context(conversation, { ...bounds, limit, keep }), limit, rules, from);
+        if (!adjacent.isCut) break;
       }
-      const { stretch } = seen;
-      const run = await pick(store, stretch, seen.isWhole, rules, from);
-      // Whatever becomes of the run, it is not offered again; what is too short is passed over whole.
-      const used = run?.items ?? stretch;
+      const run = await pickRun(store, adjacent, rules, from);
+      // The run is not offered again even if it is not folded; messages too short for a run are skipped.
+      const used = run?.items ?? adjacent.items;
       if (from === "oldest") after = used.at(-1)?.ordinal ?? edge;
       else before = used[0]?.ordinal ?? edge;
       if (run !== null) return run;
     }
   };
   return {
-    // One at a time: several workers ask, and the frontier is one.
+    // One at a time: several workers share one frontier.
     next() {
-      const found = turn.then(find);
-      turn = found.catch(() => undefined); // Its caller hears of it.
-      return found;
+      const run = turn.then(find);
+      turn = run.catch(() => undefined); // The caller of this `next` gets the error.
+      return run;
     },
   };
 }
 
-/** The neighbouring raw messages at the near end of a window. */
-interface Seen {
-  /** As many of them as a pass can take, and a few more to see where results of its calls are. */
-  readonly stretch: readonly ContextItem[];
-  /** Whether it ends where its raw messages do; or else where reading stopped, though a pass can take more. */
+/** Adjacent raw messages at the near end of a window. */
+interface AdjacentRaw {
+  /** As many as a pass can take, plus a few that may contain results of its calls. */
+  readonly items: readonly ContextItem[];
+  /** A summary or the end of the context follows: there are no further adjacent raw messages. */
   readonly isWhole: boolean;
+  /** The window ended although a pass can take more. */
   readonly isCut: boolean;
 }
 
-const nothing: Seen = { stretch: [], isWhole: true, isCut: false };
+const none: AdjacentRaw = { items: [], isWhole: true, isCut: false };
 
-function stretchOf(window: readonly ContextItem[], limit: number, rules: Rules, from: Stretch["from"]): Seen {
+function adjacentRaw(window: readonly ContextItem[], limit: number, rules: Rules, from: End): AdjacentRaw {
   const nearFirst = from === "oldest" ? window : window.toReversed();
   const end = nearFirst.findIndex((item) => item.kind === "summary");
   const raw = end === -1 ? nearFirst : nearFirst.slice(0, end);
@@ -92,34 +87,33 @@ function stretchOf(window: readonly ContextItem[], limit: number, rules: Rules, 
   const near = full === -1 ? raw : raw.slice(0, full + 1 + lookahead);
   const isWhole = near.length === raw.length && (end !== -1 || window.length < limit);
   const isCut = near.length === raw.length && !isWhole;
-  return { stretch: from === "oldest" ? near : near.toReversed(), isWhole, isCut };
+  return { items: from === "oldest" ? near : near.toReversed(), isWhole, isCut };
 }
 
-async function pick(
+async function pickRun(
   store: Store,
-  stretch: readonly ContextItem[],
-  whole: boolean,
+  { items, isWhole }: AdjacentRaw,
   rules: Rules,
-  from: Stretch["from"],
+  from: End,
 ): Promise<LeafRun | null> {
-  if (whole && sumTokens(stretch) < rules.leafMinTokens) return null;
-  const messages = await store.messages({ ids: stretch.map(messageId) });
-  if (messages.length !== stretch.length) return null; // Gone since the window was read: the next look sees it.
-  const candidates = messages.map((message, at) => ({ tokens: stretch[at]?.tokens ?? 0, ties: tiesOfStored(message) }));
-  const range = leafRun(candidates, { from, isMore: !whole }, rules);
-  return range === null ? null : { items: stretch.slice(...range), messages: messages.slice(...range) };
+  if (isWhole && sumTokens(items) < rules.leafMinTokens) return null;
+  const messages = await store.messages({ ids: items.map(messageId) });
+  if (messages.length !== items.length) return null; // One was deleted after the window was read; read again.
+  const candidates = messages.map((message, at) => ({ tokens: items[at]?.tokens ?? 0, ties: tiesOfStored(message) }));
+  const range = leafRun(candidates, { from, isMore: !isWhole }, rules);
+  return range === null ? null : { items: items.slice(...range), messages: messages.slice(...range) };
 }
 
 const messageId = (item: ContextItem): MessageId => item.id as MessageId;
 
-/** Most messages neither call nor answer, which their parts tell without putting them together. */
+/** The parts of most messages show that there is no call or result, so the message need not be rebuilt. */
 function tiesOfStored(message: Message): Ties {
   const mayTie =
     message.role === "tool" || message.parts.some(({ type, toolCallId }) => type === "tool" || toolCallId !== null);
   return mayTie ? tiesOf(messageFromStore(message)) : untied;
 }
 
-/** The ordinal at which the fresh tail begins; beyond all when nothing is protected. */
+/** The ordinal at which the fresh tail begins; past every ordinal if there is no tail. */
 export async function tailOrdinal(store: Store, conversation: ConversationId, freshTailCount: number): Promise<number> {
   if (freshTailCount === 0) return Number.MAX_SAFE_INTEGER;
   const limit = freshTailCount + tailLookback;
@@ -129,12 +123,12 @@ export async function tailOrdinal(store: Store, conversation: ConversationId, fr
   return items[start]?.ordinal ?? Number.MAX_SAFE_INTEGER;
 }
 
-/** How much of a context is looked at for runs of summaries: far more than any prompt shows. */
+/** How many items are searched for runs of summaries: far more than any prompt shows. */
 const condensingItems = 4_096;
 
-/** The end of the context that leaves are being made at. */
+/** The items to condense, at the end where leaves are being folded. */
 export const condensingWindow = async (
   store: Store,
   conversation: ConversationId,
-  keep: Stretch["from"],
+  keep: End,
 ): Promise<readonly ContextItem[]> => await store.context(conversation, { limit: condensingItems, keep });

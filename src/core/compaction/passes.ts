@@ -1,14 +1,12 @@
-/**
- * Passes of one compaction: find a run, draft its summary, fold it, several at a time, and know when to stop. What the
- * passes add up to is decided in compact.ts.
- */
+/** Runs the passes of one compaction: find a run, draft its summary, fold it; several at a time, within bounds. */
 
 import { assert } from "../base/errors.ts";
 import { condensingWindow, createLeafFinder } from "./find-runs.ts";
 import type { ContextItem, Conversation, ConversationId, Level, Refusal, SummaryId } from "../model/types.ts";
 import { condensedRuns } from "./choose-runs.ts";
 import { condensedSource, leafSource, targetTokensOf } from "../summarize/source.ts";
-import type { Rules, Stretch } from "./choose-runs.ts";
+import type { End, Rules } from "./choose-runs.ts";
+import type { Due } from "./due.ts";
 import type { Store } from "../model/store.ts";
 import { summarize } from "../summarize/summarize.ts";
 import type { Source, SummarizeDeps } from "../summarize/summarize.ts";
@@ -18,18 +16,18 @@ import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
 
 export interface PassDeps extends SummarizeDeps {
   readonly store: Store;
-  /** Runs that no summary could shorten. Remembered, so that no model is asked for them again and again. */
+  /** Runs that no summary could shorten. Remembered so that the model is not asked about them again. */
   readonly leftAlone: Set<string>;
 }
 
 export interface PassRequest {
   readonly conversation: ConversationId;
-  /** What a refusing model leads to. */
+  /** What to do when the model refuses. */
   readonly onRefusal: "wait" | "extract";
   readonly customInstructions?: string | null;
   /** The one deadline. */
   readonly signal?: AbortSignal;
-  /** From here on the model is no longer asked. */
+  /** Once aborted, the model is no longer called. */
   readonly patience?: AbortSignal;
   readonly passesMax?: number;
   readonly onPass?: (report: PassReport) => void;
@@ -44,178 +42,167 @@ export interface PassReport {
   readonly summary: SummaryId;
 }
 
-/** Why passes ended before there was nothing left to fold. */
+/** Why passes stopped early. */
 export type PassesEnd =
   | { readonly kind: "bounded"; readonly bound: "passes" | "deadline" }
-  /** The model refused; the passes wait for it. */
+  /** The model refused; try again later. */
   | { readonly kind: "waiting"; readonly refusal: Refusal; readonly message: string };
 
 const passesMaxDefault = 10_000;
 
-/** One compaction under way: it drafts and folds, and knows when to stop. */
-export interface Passes {
-  readonly passes: readonly PassReport[];
-  /** Folds that came too late because the context had changed: what they were about can be planned again. */
-  readonly stale: () => number;
-  /** What the context takes now, as far as this compaction knows; `recount` asks the store. */
-  readonly tokens: () => number;
-  recount(): Promise<number>;
-  /** The same work, ending passes as soon as the context is at or below this. */
-  until(targetTokens: number): Passes;
-  /** Both answer null when nothing is left to fold, or what ended them. */
-  foldLeaves(rules: Rules, leavesMax?: number): Promise<PassesEnd | null>;
-  condense(rules: Rules): Promise<PassesEnd | null>;
-}
+/** The passes of one compaction under way. */
+export class Passes {
+  readonly reports: PassReport[] = [];
+  /** Folds rejected because the context had changed; their runs can be planned again. */
+  stale = 0;
+  /** Context tokens as far as this compaction knows; `recount` asks the store. */
+  tokens: number;
+  /** Passes end as soon as the context is at or below this. */
+  targetTokens = -1;
+  readonly #deps: PassDeps;
+  readonly #request: PassRequest;
+  readonly #budget: number;
+  readonly #passesMax: number;
+  readonly #modelSignal: { readonly signal?: AbortSignal };
+  #ended: PassesEnd | null = null;
 
-export function createPasses(deps: PassDeps, request: PassRequest, tokensBefore: number, budget: number): Passes {
-  const { store, settings, leftAlone } = deps;
-  const { conversation, signal, patience, onRefusal, passesMax = passesMaxDefault } = request;
-  const passes: PassReport[] = [];
-  let stale = 0;
-  let tokens = tokensBefore;
-  let targetTokens = -1;
-  let ended: PassesEnd | null = null;
-  // A prompt cannot show more than its budget: then what is nearest to it is folded first, else the oldest.
-  const direction = (): Stretch["from"] => (tokens > budget ? "newest" : "oldest");
-  const modelSignals = [signal, patience].filter((each) => each !== undefined);
-  const modelSignal = modelSignals.length === 0 ? {} : { signal: AbortSignal.any(modelSignals) };
+  constructor(deps: PassDeps, request: PassRequest, { contextTokens, budget }: Pick<Due, "contextTokens" | "budget">) {
+    this.#deps = deps;
+    this.#request = request;
+    this.#budget = budget;
+    this.#passesMax = request.passesMax ?? passesMaxDefault;
+    const signals = [request.signal, request.patience].filter((each) => each !== undefined);
+    this.#modelSignal = signals.length === 0 ? {} : { signal: AbortSignal.any(signals) };
+    this.tokens = contextTokens;
+  }
 
-  const hasEnded = (): boolean => {
-    if (ended === null && signal?.aborted === true) ended = { kind: "bounded", bound: "deadline" };
-    if (ended === null && passes.length >= passesMax) ended = { kind: "bounded", bound: "passes" };
-    return ended !== null || tokens <= targetTokens;
-  };
+  async recount(): Promise<number> {
+    return (this.tokens = promptTokens((await this.#conversation()).totals));
+  }
 
-  const current = async (): Promise<Conversation> => {
-    const found = await store.conversation(conversation);
-    assert(found !== null, "a conversation does not go away");
-    return found;
-  };
-
-  const pass = async ({ items, source, forgets }: Planned): Promise<void> => {
-    const drafted = await summarize(deps, source, {
-      ...modelSignal,
-      onRefusal,
-      customInstructions: request.customInstructions ?? null,
+  /** Folds raw messages; returns null if nothing is left to fold, or why it stopped. */
+  async foldLeaves(rules: Rules, leavesMax = Number.POSITIVE_INFINITY): Promise<PassesEnd | null> {
+    const finder = createLeafFinder(this.#deps.store, this.#request.conversation, rules, this.#end());
+    await this.#passOn(leavesMax, async () => {
+      for (;;) {
+        const { forgets } = await this.#conversation();
+        const run = await finder.next();
+        if (run === null) return null;
+        if (this.#isLeftAlone(run.items, 0, rules)) continue;
+        return { items: run.items, forgets, source: leafSource(run.messages, await this.#facts(run.items, rules)) };
+      }
     });
+    return this.#ended;
+  }
+
+  /** Folds adjacent summaries; returns null if nothing is left to fold, or why it stopped. */
+  async condense(rules: Rules): Promise<PassesEnd | null> {
+    const { store } = this.#deps;
+    while (!this.#hasEnded()) {
+      const window = await condensingWindow(store, this.#request.conversation, this.#end());
+      const runs = [...condensedRuns(window, rules, (run) => this.#isLeftAlone(run, depthAbove(run), rules))];
+      const passesBefore = this.reports.length;
+      await this.#passOn(runs.length, async () => {
+        const { forgets } = await this.#conversation();
+        const items = runs.shift();
+        if (items === undefined) return null;
+        const summaries = await store.summaries({ ids: items.map((item) => item.id as SummaryId) });
+        const facts = await this.#facts(items, rules);
+        return { items, forgets, source: condensedSource(depthAbove(items), summaries, facts) };
+      });
+      if (this.reports.length === passesBefore) break;
+    }
+    return this.#ended;
+  }
+
+  /** Over budget, the newest messages are folded first: only they can still be part of a prompt. */
+  #end(): End {
+    return this.tokens > this.#budget ? "newest" : "oldest";
+  }
+
+  #hasEnded(): boolean {
+    if (this.#request.signal?.aborted === true) this.#ended ??= { kind: "bounded", bound: "deadline" };
+    if (this.reports.length >= this.#passesMax) this.#ended ??= { kind: "bounded", bound: "passes" };
+    return this.#ended !== null || this.tokens <= this.targetTokens;
+  }
+
+  async #conversation(): Promise<Conversation> {
+    const conversation = await this.#deps.store.conversation(this.#request.conversation);
+    assert(conversation !== null, "a conversation does not go away");
+    return conversation;
+  }
+
+  async #facts(items: readonly ContextItem[], rules: Rules): Promise<SourceFacts> {
+    const { store, settings } = this.#deps;
+    const { conversation } = this.#request;
+    return {
+      conversation,
+      targets: rules,
+      zone: settings.timezone,
+      tokens: sumTokens(items),
+      previousContext: await previousContext(store, conversation, items),
+    };
+  }
+
+  #isLeftAlone(run: readonly ContextItem[], depth: number, rules: Rules): boolean {
+    return this.#deps.leftAlone.has(runKey(run, targetTokensOf(rules, depth, sumTokens(run))));
+  }
+
+  /** Passes over the runs that `next` returns, several at a time but never more than `most`. */
+  async #passOn(most: number, next: () => Promise<PreparedRun | null>): Promise<void> {
+    const passesMax = Math.min(this.#passesMax, this.reports.length + most);
+    const mayStart = (underWay: number): boolean => !this.#hasEnded() && this.reports.length + underWay < passesMax;
+    await inParallel(this.#deps.settings.summaryConcurrency, mayStart, next, async (run) => await this.#pass(run));
+  }
+
+  async #pass({ items, source, forgets }: PreparedRun): Promise<void> {
+    const { store, leftAlone } = this.#deps;
+    const { conversation, signal, onRefusal, customInstructions = null, onPass } = this.#request;
+    const drafted = await summarize(this.#deps, source, { ...this.#modelSignal, onRefusal, customInstructions });
     if (drafted.kind === "refused") {
       const { refusal, message } = drafted;
       const isOver = refusal === "cancelled" && signal?.aborted === true;
-      ended ??= isOver ? { kind: "bounded", bound: "deadline" } : { kind: "waiting", refusal, message };
+      this.#ended ??= isOver ? { kind: "bounded", bound: "deadline" } : { kind: "waiting", refusal, message };
       return;
     }
     if (drafted.kind === "incompressible") {
       if (leftAlone.size >= leftAloneMax) leftAlone.clear();
-      leftAlone.add(nameOf(items, source.targetTokens));
+      leftAlone.add(runKey(items, source.targetTokens));
       return;
     }
     const folded = await store.fold(conversation, items, drafted.summary, forgets);
     if (folded.kind === "stale") {
-      stale += 1;
+      this.stale += 1;
       return;
     }
-    const { depth } = source;
-    const report: PassReport = {
-      depth,
-      sources: items.length,
-      sourceTokens: source.tokens,
-      tokens: drafted.summary.tokens,
-      level: drafted.summary.level,
-      summary: folded.summary,
-    };
-    passes.push(report);
-    const overhead = summaryOverheadTokens * (depth === 0 ? 1 : 1 - items.length);
-    tokens += report.tokens - source.tokens + overhead;
-    request.onPass?.(report);
-  };
-
-  /** Passes on what `next` gives, several at a time, but never more than may still be made. */
-  const passOn = async (mostMade: number, next: () => Promise<Planned | null>): Promise<void> => {
-    const made = passes.length;
-    const mayStart = (underWay: number): boolean =>
-      !hasEnded() && passes.length + underWay < Math.min(passesMax, made + mostMade);
-    await inParallel(settings.summaryConcurrency, mayStart, next, pass);
-  };
-
-  const aboutRun = async (items: readonly ContextItem[], rules: Rules): Promise<SourceFacts> => ({
-    conversation,
-    targets: rules,
-    zone: settings.timezone,
-    tokens: sumTokens(items),
-    previousContext: await previousContext(store, conversation, items),
-  });
-
-  const sourceOfRun = async (items: readonly ContextItem[], rules: Rules): Promise<Source> => {
-    const ids = items.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
-    return condensedSource(depthOver(items), await store.summaries({ ids }), await aboutRun(items, rules));
-  };
-
-  const work: Passes = {
-    passes,
-    stale: () => stale,
-    tokens: () => tokens,
-    async recount() {
-      tokens = promptTokens((await current()).totals);
-      return tokens;
-    },
-    until(target) {
-      targetTokens = target;
-      return work;
-    },
-    async foldLeaves(rules, leavesMax = Number.POSITIVE_INFINITY) {
-      const finder = createLeafFinder(store, conversation, rules, direction());
-      const next = async (): Promise<Planned | null> => {
-        for (;;) {
-          const { forgets } = await current();
-          const run = await finder.next();
-          if (run === null) return null;
-          const { items, messages } = run;
-          if (leftAlone.has(nameOf(items, targetTokensOf(rules, 0, sumTokens(items))))) continue;
-          return { items, forgets, source: leafSource(messages, await aboutRun(items, rules)) };
-        }
-      };
-      await passOn(leavesMax, next);
-      return ended;
-    },
-    async condense(rules) {
-      const isLeftAlone = (run: readonly ContextItem[]): boolean =>
-        leftAlone.has(nameOf(run, targetTokensOf(rules, depthOver(run), sumTokens(run))));
-      for (;;) {
-        if (hasEnded()) return ended;
-        const window = await condensingWindow(store, conversation, direction());
-        const runs = [...condensedRuns(window, rules, isLeftAlone)];
-        if (runs.length === 0) return ended;
-        const passesBefore = passes.length;
-        await passOn(Number.POSITIVE_INFINITY, async () => {
-          const { forgets } = await current();
-          const items = runs.shift();
-          return items === undefined ? null : { items, forgets, source: await sourceOfRun(items, rules) };
-        });
-        if (passes.length === passesBefore) return ended;
-      }
-    },
-  };
-  return work;
+    const { tokens, level } = drafted.summary;
+    const { depth, tokens: sourceTokens } = source;
+    const report = { depth, sources: items.length, sourceTokens, tokens, level, summary: folded.summary };
+    this.reports.push(report);
+    this.tokens += tokens - sourceTokens + summaryOverheadTokens * (depth === 0 ? 1 : 1 - items.length);
+    onPass?.(report);
+  }
 }
 
-/** A run about to become a summary: what it says, and what had been forgotten when it was read. */
-interface Planned {
+/** A run ready to be summarised. */
+interface PreparedRun {
   readonly items: readonly ContextItem[];
   readonly source: Source;
+  /** The conversation's count of redactions when the run was read: a later one makes the fold stale. */
   readonly forgets: number;
 }
 
-/** Of what summaries of one depth are condensed into. */
-const depthOver = (run: readonly ContextItem[]): number => (run[0]?.depth ?? 0) + 1;
+/** The depth of the summary that a run of summaries is condensed into. */
+const depthAbove = (run: readonly ContextItem[]): number => (run[0]?.depth ?? 0) + 1;
 
-/** What could not be shortened to one length may well be to another. */
-const nameOf = (run: readonly ContextItem[], targetTokens: number): string =>
+/** Includes the target: a run that could not be shortened to one length may be shortened to another. */
+const runKey = (run: readonly ContextItem[], targetTokens: number): string =>
   `${run[0]?.id}…${run.at(-1)?.id} to ${targetTokens}`;
 
-/** So many are remembered; then they are tried once more. */
+/** Beyond this the set is cleared, and each run is tried once more. */
 const leftAloneMax = 10_000;
 
-/** The nearest summary already folded before a run: what its reader will have read. */
+/** The text of the nearest summary before a run: a reader has just read it. */
 async function previousContext(
   store: Store,
   conversation: ConversationId,
@@ -228,7 +215,7 @@ async function previousContext(
   return summary?.text ?? null;
 }
 
-/** Several workers take from one source until it is empty or no more may be started; the first error ends all. */
+/** Workers take items until there are none or no more may be started; the first error stops all of them. */
 async function inParallel<T>(
   workers: number,
   mayStart: (underWay: number) => boolean,

@@ -1,4 +1,4 @@
-/** A look ahead at a compaction: the passes it would make, for a person to read before anything is asked or written. */
+/** Predicts the passes of a compaction without calling a model or writing anything. */
 
 import { modeOf } from "./compact.ts";
 import type { CompactDeps, CompactRequest } from "./compact.ts";
@@ -13,7 +13,7 @@ import { promptTokens, summaryOverheadTokens } from "../model/prompt-cost.ts";
 import { due } from "./due.ts";
 import type { Due } from "./due.ts";
 
-/** What a sweep would do, with every summary as long as its target: nothing is asked and nothing is written. */
+/** What a compaction would do if every summary came out at its target length. */
 export interface CompactionPlan {
   readonly conversation: ConversationId;
   readonly due: Due;
@@ -29,13 +29,13 @@ export interface PlannedPass extends Pick<PassReport, "depth" | "sources" | "sou
 export async function planCompaction(deps: CompactDeps, request: CompactRequest): Promise<CompactionPlan> {
   const { store, settings } = deps;
   const conversation = await mustFind(store, request.conversation);
-  const asked = await due(deps, conversation, request.budget);
-  const mode = modeOf(settings, request, asked);
-  const rules = rulesOf(settings, request.force === true, asked.budget);
+  const pressure = await due(deps, conversation, request.budget);
+  const mode = modeOf(settings, request, pressure);
+  const rules = rulesOf(settings, request.force === true, pressure.budget);
   const tokensBefore = promptTokens(conversation.totals);
   const passes: PlannedPass[] = [];
   let tokensAfter = tokensBefore;
-  const targetTokens = mode === "until_under" ? (request.targetTokens ?? asked.thresholdTokens) : -1;
+  const targetTokens = mode === "until_under" ? (request.targetTokens ?? pressure.thresholdTokens) : -1;
   const passesMax = mode === null ? 0 : (request.passesMax ?? Number.POSITIVE_INFINITY);
   const hasEnded = (): boolean => passes.length >= passesMax || tokensAfter <= targetTokens;
 
@@ -51,7 +51,7 @@ export async function planCompaction(deps: CompactDeps, request: CompactRequest)
     context.set(ordinal, { kind: "summary", id: `sum_planned${passes.length}`, ordinal, tokens, depth });
   };
 
-  const finder = createLeafFinder(store, conversation.id, rules, tokensBefore > asked.budget ? "newest" : "oldest");
+  const finder = createLeafFinder(store, conversation.id, rules, tokensBefore > pressure.budget ? "newest" : "oldest");
   const leavesMax = mode === "incremental" ? 1 : Number.POSITIVE_INFINITY;
   while (!hasEnded() && passes.length < leavesMax) {
     const run = await finder.next();
@@ -65,5 +65,5 @@ export async function planCompaction(deps: CompactDeps, request: CompactRequest)
     if (runs.length === 0) break;
     for (const run of runs) if (!hasEnded()) fold(run);
   }
-  return { conversation: conversation.id, due: asked, tokensBefore, tokensAfter, passes };
+  return { conversation: conversation.id, due: pressure, tokensBefore, tokensAfter, passes };
 }
