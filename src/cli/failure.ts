@@ -1,6 +1,6 @@
 /** How a command that failed ends: one line on what happened, one on what to do, and a status that scripts can read. */
 
-import { LcmError } from "../core/base/errors.ts";
+import { errorText, LcmError } from "../core/base/errors.ts";
 import type { ErrorCode } from "../core/base/errors.ts";
 import { createPaint } from "../format/paint.ts";
 import { breakText } from "../format/width.ts";
@@ -45,7 +45,7 @@ export function failureOf(error: unknown, typed: (words: string) => string = (wo
   const known = asLcmError(error);
   if (known === null) {
     const hint = "LCM_DEBUG=1 shows where it happened; please report it";
-    return { code: "unexpected", message: `unexpected: ${messageOf(error)}`, hint };
+    return { code: "unexpected", message: `unexpected: ${errorText(error)}`, hint };
   }
   const { code, message, hint } = known;
   return { code, message, ...(hint !== undefined && { hint: typed(hint) }) };
@@ -72,8 +72,6 @@ export function reportFailure(
   return statusFor(error);
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 const systemCodes: ReadonlyMap<string, ErrorCode> = new Map([
   ["ENOENT", "not_found"],
   ["EEXIST", "conflict"],
@@ -92,7 +90,7 @@ const systemCodes: ReadonlyMap<string, ErrorCode> = new Map([
 function asLcmError(error: unknown): LcmError | null {
   if (error instanceof LcmError) return error;
   const code = systemCodes.get(systemCodeOf(error) ?? "");
-  return code === undefined ? null : new LcmError(code, messageOf(error), { cause: error });
+  return code === undefined ? null : new LcmError(code, errorText(error), { cause: error });
 }
 
 const systemCodeOf = (error: unknown): string | null =>

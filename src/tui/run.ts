@@ -5,7 +5,7 @@
 
 import { TuiAltScreen } from "@earendil-works/pi-tui";
 import type { Component, Terminal, TuiMouseEvent, TuiMouseEventResult } from "@earendil-works/pi-tui";
-import { LcmError, wordsOf } from "../core/base/errors.ts";
+import { LcmError, errorText } from "../core/base/errors.ts";
 import type { Clock } from "../core/model/store.ts";
 import { draw, isBusy, start, update } from "./app.ts";
 import type { App, AppEvent, AppStep, Effect } from "./app.ts";
@@ -179,7 +179,7 @@ const isOf = (name: string, layer: number): boolean => name.startsWith(`${layer}
 const failureOf = (error: unknown): Failure =>
   error instanceof LcmError
     ? { code: error.code, message: error.message, hint: error.hint ?? null }
-    : { code: "internal", message: wordsOf(error), hint: null };
+    : { code: "internal", message: errorText(error), hint: null };
 
 // ── Input ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { wordsOf } from "../../src/core/base/errors.ts";
+import { errorText } from "../../src/core/base/errors.ts";
 import type { ConversationId, MessageId, SummaryId } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { builtInTemplates } from "../../src/core/prompts/summary.ts";
@@ -204,7 +204,7 @@ function createHostRuntime(
         const answer = answers.get(runId) ?? outOfScope();
         return await answer.then(
           (text) => ({ status: "ok", terminalReply: { disposition: "visible", text } }),
-          (error: unknown) => ({ status: "error", error: wordsOf(error) }),
+          (error: unknown) => ({ status: "error", error: errorText(error) }),
         );
       },
       async getSessionMessages({ sessionKey }) {

@@ -31,7 +31,7 @@ export class LcmError extends Error {
 const wordsMax = 300;
 
 /** What somebody else threw or gave as a reason, on one line and not at length. It may be anything at all. */
-export function wordsOf(error: unknown): string {
+export function errorText(error: unknown): string {
   try {
     const words = String(error instanceof Error ? error.message : error).slice(0, 4 * wordsMax);
     return words.replace(/\s+/g, " ").trim().slice(0, wordsMax).toWellFormed();

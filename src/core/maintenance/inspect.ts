@@ -3,7 +3,7 @@
  * against the rows; each finding says how bad it is, what it is about and what mends it.
  */
 
-import { wordsOf } from "../base/errors.ts";
+import { errorText } from "../base/errors.ts";
 import { isSameRange, isSameSources, partialIn, planFix, whatFollows, wrongTotals } from "./plan-fix.ts";
 import type { WhatFollows } from "./plan-fix.ts";
 import { coverage, flatten, reachedFrom } from "../model/summary-graph.ts";
@@ -410,7 +410,7 @@ async function unreadable(store: Store, id: ConversationId): Promise<readonly Fi
         await restoreMessage(store, message);
       } catch (cause) {
         const subject = messageName(message.id);
-        const words = `${subject} cannot be rebuilt: ${wordsOf(cause)}; ${onlyBackup} whole`;
+        const words = `${subject} cannot be rebuilt: ${errorText(cause)}; ${onlyBackup} whole`;
         all.push(found("unreadable_message", subject, words)(id));
       }
     }

@@ -5,7 +5,7 @@
  */
 
 import { beforeDeadline } from "../base/deadline.ts";
-import { LcmError, wordsOf } from "../base/errors.ts";
+import { LcmError, errorText } from "../base/errors.ts";
 import { refusals } from "../model/types.ts";
 import type { Refusal } from "../model/types.ts";
 import type {
@@ -90,7 +90,7 @@ const cancelled: Refused = {
 const refusedBy = (error: unknown): Refused => ({
   kind: "refused",
   refusal: error instanceof LcmError ? refusalOf(error) : "unreachable",
-  message: wordsOf(error),
+  message: errorText(error),
 });
 
 /** An adapter may not know what a call took, or say nonsense: then nothing is counted, and the answer stands. */

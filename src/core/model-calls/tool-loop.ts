@@ -3,7 +3,7 @@
  * sense is told so and is no end of it, and a model that only ever calls is asked for an answer without any.
  */
 
-import { wordsOf } from "../base/errors.ts";
+import { errorText } from "../base/errors.ts";
 import type { CompletionRequest, Model, ToolCall, ToolOffer, ToolStep } from "../model/store.ts";
 import { completeWithin } from "./metering.ts";
 import type { Json } from "../base/json.ts";
@@ -75,6 +75,6 @@ async function runCall(
     return await tool.run(args);
   } catch (error) {
     // Told to the model like any other result: it can ask in another way, or answer from what it has.
-    return { text: wordsOf(error), isError: true };
+    return { text: errorText(error), isError: true };
   }
 }

@@ -10,7 +10,7 @@
 import { readAnswer } from "../model-calls/read-answer.ts";
 import { cutToTokens, readCitations } from "./citations.ts";
 import { beforeDeadline } from "../base/deadline.ts";
-import { checkWhole, LcmError, wordsOf } from "../base/errors.ts";
+import { checkWhole, LcmError, errorText } from "../base/errors.ts";
 import { excerptsOf, readLeads, recordOf, snippetsOf, withLeaves } from "./excerpts.ts";
 import type { Excerpt } from "./excerpts.ts";
 import { expand, namedSummaries, partAbout, summaryToItem } from "./expand.ts";
@@ -328,7 +328,7 @@ async function attempt(delegate: Delegate, task: Task): Promise<LoopOutcome> {
   try {
     return outcomeOf(await delegate(task));
   } catch (error) {
-    return { kind: "failed", reason: `the delegate failed: ${wordsOf(error)}` };
+    return { kind: "failed", reason: `the delegate failed: ${errorText(error)}` };
   }
 }
 
@@ -336,7 +336,7 @@ function outcomeOf(said: unknown): LoopOutcome {
   const { kind, text, reason, isCut }: { readonly [field: string]: unknown } = { ...Object(said) };
   if (kind === "answered" && typeof text === "string") return { kind, text, isCut: isCut === true };
   const isTold = kind === "failed" && typeof reason === "string";
-  return { kind: "failed", reason: isTold ? wordsOf(reason) : "the delegate gave no answer that could be used" };
+  return { kind: "failed", reason: isTold ? errorText(reason) : "the delegate gave no answer that could be used" };
 }
 
 /** Whatever a delegate names as its grant, it reads under this one; and what it is given is noted. */

@@ -4,7 +4,7 @@
  * up. Either way it says what it left out, and reads nothing beyond the reach of whoever asks.
  */
 
-import { commonWords } from "../summarize/extractive-cues.ts";
+import { everydayWords } from "../base/stop-words.ts";
 import { LcmError } from "../base/errors.ts";
 import type { ConversationId, Message, MessageId, Role, Summary, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
@@ -325,7 +325,7 @@ function telling(
 /** Words as they are matched: beginnings of longer ones, so that forms of a word meet; pairs of characters in CJK. */
 export function queryTerms(text: string): readonly string[] {
   const words = [...new Set(text.toLowerCase().match(/[\p{L}\p{N}_]+/gu))];
-  const telling = words.filter((word) => !commonWords.has(word));
+  const telling = words.filter((word) => !everydayWords.has(word));
   return (telling.length === 0 ? words : telling).flatMap((word) => {
     if (!/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u.test(word))
       return word.length < 3 ? [] : [word.length > 6 ? word.slice(0, 6) : word];

@@ -170,32 +170,6 @@ export const assent = beginning(
   "是|好|对|對|可以|行|不|嗯|はい|いいえ|うん|そう|お願い|それで|後者|前者",
 );
 
-/** Function words: they are in every sentence and tell none from another. */
-export const commonWords: ReadonlySet<string> = new Set(
-  wordsOf(
-    "a about above after again all also am an and any are aren't as at back be because been before being below",
-    "between both but by can can't come could couldn't did didn't do does doesn't doing don't down each even every",
-    "few for from further get gets getting go goes going got had has hasn't have haven't having he he's her here",
-    "here's hers him his how i i'd i'll i'm i've if in into is isn't it it's its itself just kind know let let's",
-    "like look lot made make makes many me more most much my need no nor not now of off ok okay on once one only or",
-    "other our out over own please put really right said same say see she she's should so some something still such",
-    "sure take than that that's the their them then there there's these they they're thing things think this those",
-    "through to too try two under until up us use used using very want was wasn't way we we'd we'll we're we've",
-    "well were what what's when where which while who why will with won't would wouldn't yeah yes yet you you'd",
-    "you'll you're you've your good great nice new time first last thanks thank aber als am an auch auf aus bei bin",
-    "bis da das dass dem den der des die dies du ein eine einem einen einer er es für hab habe haben hat ich ihr im",
-    "in ist ja kann man mir mit nach nicht noch nur oder schon sehr sich sie sind so um und uns vom von vor war was",
-    "wenn wie wir wird zu zum zur au aux avec ce ces cette dans de des du elle en est et il ils je la le les leur",
-    "lui mais me moi ne nous on ou par pas pour qu que qui sa se ses son sont sur te tu un une vous y al con como",
-    "del el ella en era es esta este está esto fue ha hay la las lo los más me muy no nos o para pero por que qué",
-    "se ser si sin son su sus te tiene un una y ya yo com da do dos e em eu foi mas na não nas no nos os ou pela",
-    "pelo são seu sua tem um uma che di è gli ho il nel non per più sono anche della een en het ik is je met niet",
-    "op te van voor wat ze zijn а без бы был была было в вам вас во вот все вы где да для до его ее если есть еще",
-    "же за и из или их к как ко когда ли мне мы на не него нет но ну о об он она они от по при с со так там то тоже",
-    "тут ты у уже что это я",
-  ),
-);
-
 /** What a line of a tool's output or of a log is; the first that fits. */
 export const outputCues: readonly (readonly ["frame" | "failing" | "exit" | "count" | "warning", RegExp])[] = [
   ["frame", /^(?:at |File "|\.{3} \d+ more|from .+:\d+:in )/],

@@ -5,7 +5,6 @@
 
 import {
   assent,
-  commonWords,
   cueKinds,
   cuePatterns,
   cuePhrases,
@@ -14,6 +13,7 @@ import {
   smallTalk,
   type CueKind,
 } from "./extractive-cues.ts";
+import { everydayWords } from "../base/stop-words.ts";
 import type { Statement } from "./extractive-split.ts";
 
 type TermKind = "word" | "name" | "code" | "number" | "pair";
@@ -269,7 +269,7 @@ function createVocabulary(): Vocabulary {
     const kind = kindOf(spelling);
     const key = kind === "word" ? stem(lower) : lower;
     const weight = /^(?:.|\p{Emoji_Presentation})$/u.test(lower) ? 0.3 : /^https?:/.test(lower) ? addressWorth : 1;
-    const term = commonWords.has(lower) ? null : termFor(key, kind, spelling, weight);
+    const term = everydayWords.has(lower) ? null : termFor(key, kind, spelling, weight);
     const entry = { term, cue: cueOfWord.get(lower) };
     bySpelling.set(spelling, entry);
     return entry;

@@ -5,7 +5,7 @@
 
 import { groupsOf, levelSentence } from "../../format/findings.ts";
 import type { CompactReport } from "../../core/compaction/compact.ts";
-import { wordsOf } from "../../core/base/errors.ts";
+import { errorText } from "../../core/base/errors.ts";
 import type { Finding } from "../../core/maintenance/inspect.ts";
 import { isSound } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -222,7 +222,7 @@ function findQuarantine(): { readonly at: Timestamp; readonly why: string } | nu
   if (!isObject(entry)) return null;
   const { failedAt, operation, reason } = entry;
   const at = msToTimestamp(failedAt instanceof Date ? failedAt.getTime() : 0);
-  return { at, why: `${code(wordsOf(operation))} failed with "${wordsOf(reason)}"` };
+  return { at, why: `${code(errorText(operation))} failed with "${errorText(reason)}"` };
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -250,7 +250,7 @@ async function sessionLines(asked: Asked, state: State | null): Promise<readonly
       `the newest ${newest} always stay`,
     `${count(totals.summaries, "summary", "summaries")}${totals.summaries === 0 ? "" : ` (in context: ${inContext})`}`,
     `${dueWords(due)}, ${runtime.isCompacting(conversation.id) ? "folding is under way" : "none under way"}`,
-    ...(last === null ? [] : [`Last compaction: ${wordsOf(last.message)} (${clock(last.at)})`]),
+    ...(last === null ? [] : [`Last compaction: ${errorText(last.message)} (${clock(last.at)})`]),
     ...(caughtUp === 0
       ? []
       : [
@@ -360,7 +360,7 @@ async function fold(asked: Asked): Promise<readonly string[]> {
   );
   const byLevel = Map.groupBy(report.passes, ({ level }) => level);
   return [
-    `${report.compacted ? "✅ " : ""}${sentence(wordsOf(report.message))}`,
+    `${report.compacted ? "✅ " : ""}${sentence(errorText(report.message))}`,
     ...wayOn(report, runtime.settings.values),
     ...[...byLevel].flatMap(([level, passes]) => levelSentence(level, passes.length) ?? []).map(sentence),
     ...(model === null ? ["OpenClaw offers no model here, so texts are extracted, and follow no instructions."] : []),

@@ -9,7 +9,7 @@
 
 import { messageToStore } from "../../core/messages/codec.ts";
 import type { HostMessage } from "../../core/messages/codec.ts";
-import { wordsOf } from "../../core/base/errors.ts";
+import { errorText } from "../../core/base/errors.ts";
 import type { CompactReport } from "../../core/compaction/compact.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model/types.ts";
@@ -112,7 +112,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
         if (drained?.value) return { bootstrapped: true, importedMessages: drained.value.messages };
         behind = "the session is still being caught up";
       } catch (error) {
-        behind = wordsOf(error);
+        behind = errorText(error);
         runtime.note(during, error);
       }
       return { bootstrapped: false, reason: behind };
@@ -176,7 +176,7 @@ export function createEngine(deps: EngineDeps): ContextEngine {
         return result;
       } catch (error) {
         runtime.note(`${call.sessionKey} was compacted`, error);
-        return { ok: false, compacted: false, reason: wordsOf(error) };
+        return { ok: false, compacted: false, reason: errorText(error) };
       }
     },
 

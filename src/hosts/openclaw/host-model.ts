@@ -7,7 +7,7 @@ import { refusalByStatus } from "../../core/model/types.ts";
 import type { Refusal } from "../../core/model/types.ts";
 import type { Completion, CompletionRequest, Model } from "../../core/model/store.ts";
 import type { ResolvedSettings, Settings } from "../../core/model/settings.ts";
-import { wordsOf } from "../../core/base/errors.ts";
+import { errorText } from "../../core/base/errors.ts";
 import type { Llm, LlmAnswer, RuntimeSettings } from "./host-api.ts";
 import type { Runtime } from "./runtime.ts";
 import { withDeadline } from "../../core/base/deadline.ts";
@@ -49,7 +49,7 @@ export function createHostModel(
           return toCompletion(await ask(request, null), request.signal);
         }
       } catch (error) {
-        return { kind: "refused", refusal: refusalOf(error, request.signal), message: wordsOf(error) };
+        return { kind: "refused", refusal: refusalOf(error, request.signal), message: errorText(error) };
       }
     },
   };

@@ -5,7 +5,7 @@
  */
 
 import { join, resolve } from "node:path";
-import { wordsOf } from "../../core/base/errors.ts";
+import { errorText } from "../../core/base/errors.ts";
 import { resolveSettings } from "../../core/model/settings.ts";
 import { fromHome, stateDirectoryIn } from "../../models/openclaw-files.ts";
 import { tools } from "../../agent-tools/all.ts";
@@ -41,7 +41,7 @@ export default {
             const [{ runCommand }, read] = await Promise.all([import("./chat-commands.ts"), loadReading()]);
             return await runCommand(runtime(), read, call);
           } catch (error) {
-            return { text: `⚠️ ${wordsOf(error)}` }; // A wrong setting: there is nothing to ask yet.
+            return { text: `⚠️ ${errorText(error)}` }; // A wrong setting: there is nothing to ask yet.
           }
         },
       });

@@ -8,7 +8,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LcmError, wordsOf } from "../../core/base/errors.ts";
+import { LcmError, errorText } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { ConversationId, GrantId } from "../../core/model/types.ts";
 import type { Clock, Model, Store } from "../../core/model/store.ts";
@@ -120,7 +120,7 @@ export function runtimeOf(deps: RuntimeDeps): Runtime {
 /** What went wrong, and what helps. */
 export function told(error: unknown): string {
   const hint = error instanceof LcmError && error.hint !== undefined ? ` (${error.hint})` : "";
-  return `${wordsOf(error)}${hint}`;
+  return `${errorText(error)}${hint}`;
 }
 
 const troublesKept = 20;

@@ -6,7 +6,7 @@
  * returned with an `error` in its details it takes for a failure too, and shows as it is.
  */
 
-import { LcmError, wordsOf } from "../../core/base/errors.ts";
+import { LcmError, errorText } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Reader } from "../../core/recall/scope.ts";
 import { progressWords } from "../../agent-tools/text.ts";
@@ -56,7 +56,7 @@ function runtimeIn({ runtime, logger }: ToolDeps): Runtime | null {
     return runtime();
   } catch (error) {
     const shared = globalThis as { [told]?: Set<string> };
-    const words = `the tools are hidden: ${wordsOf(error)}`;
+    const words = `the tools are hidden: ${errorText(error)}`;
     if (!(shared[told] ??= new Set()).has(words)) logger?.error(words);
     shared[told].add(words);
     return null;
@@ -127,7 +127,7 @@ async function readerOf({ store, settings }: Lcm, session: Session): Promise<Rea
 const toOutput = (text: string, details: JsonObject): ToolOutput => ({ content: [{ type: "text", text }], details });
 
 function failed(name: string, error: unknown): ToolOutput {
-  const known = error instanceof LcmError ? error : new LcmError("unavailable", wordsOf(error), { cause: error });
+  const known = error instanceof LcmError ? error : new LcmError("unavailable", errorText(error), { cause: error });
   const { text, details } = refusal(name, known);
   return toOutput(text, details);
 }

@@ -8,7 +8,7 @@ import { rmSync, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { LcmError, wordsOf } from "../../core/base/errors.ts";
+import { LcmError, errorText } from "../../core/base/errors.ts";
 import { backUpDatabase, backupPath, unusedPath } from "../sqlite/backup.ts";
 import { rebuildTables } from "./rebuild.ts";
 import type { Rebuilt } from "./rebuild.ts";
@@ -90,7 +90,7 @@ function rebuildOrNot(db: DatabaseSync, path: string, backup: string): Rebuilt {
     if (db.isTransaction) db.exec("ROLLBACK");
     rmSync(backup, { force: true });
     if (errcodeOf(cause) === null) throw cause;
-    throw new LcmError("unavailable", `${path} could not be adopted, and is as it was: ${wordsOf(cause)}`, {
+    throw new LcmError("unavailable", `${path} could not be adopted, and is as it was: ${errorText(cause)}`, {
       cause,
       hint: "check that the disk has room; `lcm adopt` can be run again",
     });

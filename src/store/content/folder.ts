@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { renameSync } from "node:fs";
 import { chmod, copyFile, mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep, win32 } from "node:path";
-import { LcmError, wordsOf } from "../../core/base/errors.ts";
+import { LcmError, errorText } from "../../core/base/errors.ts";
 import { isFileId } from "../../core/model/types.ts";
 import type { ConversationId, FileEncoding, FileId, StoredFile } from "../../core/model/types.ts";
 import type { LineRange, NewFile } from "../../core/model/store.ts";
@@ -121,7 +121,7 @@ async function writeInPlace(folder: string, path: string, write: (draft: string)
 }
 
 const cannotStore = (folder: string, cause: unknown): LcmError =>
-  new LcmError("unavailable", `a file cannot be stored in ${folder}: ${wordsOf(cause)}`, {
+  new LcmError("unavailable", `a file cannot be stored in ${folder}: ${errorText(cause)}`, {
     cause,
     hint: "check that the folder can be written, and that the disk has room",
   });

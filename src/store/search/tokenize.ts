@@ -5,6 +5,7 @@
  */
 
 import { LcmError } from "../../core/base/errors.ts";
+import { queryStopWords } from "../../core/base/stop-words.ts";
 
 /** The word that stands in every indexed text for its conversation, and makes a search in one conversation cheap. */
 export const conversationWord = (conversation: number): string => `xconv${conversation}`;
@@ -185,19 +186,9 @@ const distinct = (terms: readonly Term[]): readonly Term[] => [
   ...new Map(terms.map((term) => [term.match, term])).values(),
 ];
 
-const isCommon = (term: Term): boolean => commonWords.has(term.text.toLowerCase());
+const isCommon = (term: Term): boolean => queryStopWords.has(term.text.toLowerCase());
 
 const questionWords = ["how", "what", "when", "where", "which", "who", "whom", "whose", "why"];
-
-/** Words of questions and of every sentence: they tell no row from another. */
-const commonWords: ReadonlySet<string> = new Set(
-  `a about after all also am an and any are aren as at be because been before being both but by can could
-  couldn did didn do does doesn doing don for from get gets getting got had hadn has hasn have haven having he
-  her here hers him his how i if in into is isn it its just kind like many me might mine more most much must
-  my no nor not of off on once one or other our ours out over own s she should shouldn so some such t than
-  that the their theirs them then there these they this those through to too under until up us very was wasn
-  we were weren what when where which while who whom whose why will with would wouldn you your yours`.split(/\s+/),
-);
 
 // ── Runs and their pieces ────────────────────────────────────────────────────────────────────────────────────────────
 

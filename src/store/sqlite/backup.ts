@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
-import { LcmError, wordsOf } from "../../core/base/errors.ts";
+import { LcmError, errorText } from "../../core/base/errors.ts";
 import { copyFiles, removeFiles } from "../content/folder.ts";
 import { pragma } from "./pragma.ts";
 import { checkWhole, hasSqliteHeader, identify } from "./file-kind.ts";
@@ -63,7 +63,7 @@ export async function writeWhole(
   } catch (cause) {
     if (existsSync(draft)) rmSync(draft);
     if (cause instanceof LcmError) throw cause;
-    throw new LcmError("unavailable", `no ${what} could be written to ${to}: ${wordsOf(cause)}`, {
+    throw new LcmError("unavailable", `no ${what} could be written to ${to}: ${errorText(cause)}`, {
       cause,
       hint: "check that the folder exists, can be written, and has room",
     });
@@ -258,7 +258,7 @@ async function replaceDatabase(from: string, path: string, condition: Condition)
 }
 
 const unavailable = (path: string, cause: unknown): LcmError =>
-  new LcmError("unavailable", `${path} cannot be replaced: ${wordsOf(cause)}`, {
+  new LcmError("unavailable", `${path} cannot be replaced: ${errorText(cause)}`, {
     cause,
     hint: "end the programs that have it open, and check that it can be written",
   });

@@ -3,7 +3,7 @@
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { LcmError, wordsOf } from "../../core/base/errors.ts";
+import { LcmError, errorText } from "../../core/base/errors.ts";
 import { identify } from "./file-kind.ts";
 import { migrate } from "./migrate.ts";
 
@@ -43,7 +43,7 @@ function makeFolderOf(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new LcmError("denied", `the folder for ${path} cannot be created: ${wordsOf(cause)}`, {
+    throw new LcmError("denied", `the folder for ${path} cannot be created: ${errorText(cause)}`, {
       cause,
       hint: "choose a writable place for the database",
     });

@@ -1,7 +1,7 @@
 /** Translates SQLite's errors into LcmErrors and waits for locks that other processes hold. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { LcmError, wordsOf } from "../../core/base/errors.ts";
+import { LcmError, errorText } from "../../core/base/errors.ts";
 import type { ErrorCode } from "../../core/base/errors.ts";
 
 export const errcodeOf = (error: unknown): number | null =>
@@ -41,7 +41,7 @@ export async function retryWhileBusy<T>(timeoutMs: number, attempt: () => T): Pr
 /** Only SQLite's errors are translated; any other is returned unchanged. */
 function translate(error: unknown): unknown {
   const as = (code: ErrorCode, what: string, hint: string): LcmError =>
-    new LcmError(code, `${what}: ${wordsOf(error)}`, { cause: error, hint });
+    new LcmError(code, `${what}: ${errorText(error)}`, { cause: error, hint });
   switch (primaryCodeOf(error)) {
     case 11: // CORRUPT
     case 26: // NOTADB

@@ -3,7 +3,7 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { LcmError, wordsOf } from "../../core/base/errors.ts";
+import { LcmError, errorText } from "../../core/base/errors.ts";
 import { isBusy, isDenied, isRollbackDenied } from "./errors.ts";
 import { columnsOf, pragma, tableNames } from "./pragma.ts";
 import { applicationId, schemaVersion } from "./schema.ts";
@@ -62,7 +62,7 @@ function fileSystem<T>(path: string, ask: () => T): T {
 }
 
 const cannotRead = (path: string, what: "read" | "opened", cause: unknown): LcmError =>
-  new LcmError("denied", `${path} cannot be ${what}: ${wordsOf(cause)}`, {
+  new LcmError("denied", `${path} cannot be ${what}: ${errorText(cause)}`, {
     cause,
     hint: "check who owns the file and its folder",
   });
@@ -109,7 +109,10 @@ const recoverHint = "restore a backup with `lcm restore`, or recover the file wi
 const unreadable = (path: string, cause: unknown): LcmError =>
   isDenied(cause)
     ? cannotRead(path, "opened", cause)
-    : new LcmError("corrupt", `${path} cannot be read as a database: ${wordsOf(cause)}`, { cause, hint: recoverHint });
+    : new LcmError("corrupt", `${path} cannot be read as a database: ${errorText(cause)}`, {
+        cause,
+        hint: recoverHint,
+      });
 
 /** Reads every page. Throws `corrupt` for damage, except in the search index, which can be rebuilt. */
 export function checkWhole(path: string): void {

@@ -1,6 +1,6 @@
 /** What the status screen asks: how the database stands, and one conversation of it. */
 
-import { LcmError, wordsOf } from "../../core/base/errors.ts";
+import { LcmError, errorText } from "../../core/base/errors.ts";
 import type { CompactionRecord, Conversation, ConversationId } from "../../core/model/types.ts";
 import { standingOf } from "../../core/status.ts";
 import type { Pressure } from "../../core/status.ts";
@@ -58,4 +58,4 @@ export const statusAsks = {
 
 /** A status is shown, whatever keeps the model from being found. */
 const modelOf = async (port: Port): Promise<ConfiguredModel | null> =>
-  await port.summariser().catch((error: unknown) => ({ name: null, problem: wordsOf(error) }));
+  await port.summariser().catch((error: unknown) => ({ name: null, problem: errorText(error) }));
