@@ -21,14 +21,15 @@ import { keyName } from "../src/tui/keys.ts";
 import { modules } from "../src/tui/layers.ts";
 import { listKeys, scrollKeys } from "../src/tui/widgets/list.ts";
 import { guaranteesMarkdown } from "./guarantees.ts";
-import { importsMarkdown } from "./imports.ts";
+import { mapMarkdown, withSamples } from "./map.ts";
 
 const root = join(import.meta.dirname, "..");
 
 /** Every generated file, by its path from the root of the repository. A new one is a line here. */
 const generators: Readonly<Record<string, () => string>> = {
   "docs/guarantees.md": () => page("scripts/guarantees.ts and the tests named there", guaranteesMarkdown(root)),
-  "docs/imports.md": () => page("the imports in src", importsMarkdown(root)),
+  "docs/architecture.md": () => withSamples(root, readIfThere(join(root, "docs/architecture.md")) ?? ""),
+  "docs/map.md": () => page("the headers of the files in src", mapMarkdown(root)),
   "docs/settings.md": () => page("src/core/model/settings.ts", settingsMarkdown()),
   "docs/schema.md": () => page("src/store/sqlite/schema.ts", schemaMarkdown()),
   "docs/keys.md": () => page("src/tui", keysMarkdown()),
