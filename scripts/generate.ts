@@ -1,8 +1,8 @@
 /**
- * Writes the pages and files that repeat what the source already says, so that nobody keeps them in step by hand.
+ * Writes the pages and files that are derived from the source, so nobody has to keep them in step by hand.
  *
  *     node scripts/generate.ts            writes them
- *     node scripts/generate.ts --check    writes nothing; lists what is stale, and exits with 1 if anything is
+ *     node scripts/generate.ts --check    writes nothing; lists stale files, and exits with 1 if there are any
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -37,7 +37,7 @@ const generators: Readonly<Record<string, () => string>> = {
   "openclaw.plugin.json": () => `${JSON.stringify(pluginManifest(), null, 2)}\n`,
 };
 
-/** Generates, or checks, under a root; tells the exit status. */
+/** Writes or checks the files under a root. Returns the exit status. */
 export function generate(options: {
   readonly root: string;
   readonly check: boolean;
@@ -58,7 +58,7 @@ export function generate(options: {
   return options.check && stale.length > 0 ? 1 : 0;
 }
 
-/** What differs from the source, or is missing, with the text that it should have. */
+/** Files that are missing or differ from what the source gives, each with the text it should have. */
 export function staleFiles(root: string): readonly { readonly path: string; readonly text: string }[] {
   return Object.entries(generators)
     .map(([path, make]) => ({ path, text: make() }))
@@ -67,7 +67,7 @@ export function staleFiles(root: string): readonly { readonly path: string; read
 
 function readIfThere(path: string): string | null {
   try {
-    // Git may have checked the file out with the line ends of its platform.
+    // Git may have checked the file out with the platform's line endings.
     return readFileSync(path, "utf8").replaceAll("\r\n", "\n");
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
@@ -80,7 +80,7 @@ const page = (source: string, text: string): string =>
 
 // ── The plugin ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What OpenClaw reads before it runs any of our code; its docs/plugins/manifest.md tells what each field does. */
+/** What OpenClaw reads before it runs any of our code; its docs/plugins/manifest.md describes the fields. */
 function pluginManifest(): object {
   const { name, version, description } = packageJson;
   return {
@@ -91,10 +91,10 @@ function pluginManifest(): object {
     kind: "context-engine",
     categories: ["context"],
     activation: { onStartup: true },
-    // A tool that is registered and not named here is dropped.
+    // OpenClaw drops registered tools that are not named here.
     contracts: { tools: tools.map((tool) => tool.name) },
     cliCommands: [
-      { name: "lcm", description: "Browse, search and look after stored conversations", hasSubcommands: true },
+      { name: "lcm", description: "Browse, search and maintain stored conversations", hasSubcommands: true },
     ],
     commandAliases: ["lcm", "lossless"].map((alias) => ({ name: alias, kind: "runtime-slash", cliCommand: "lcm" })),
     uiHints: settingsUiHints(),
@@ -106,51 +106,48 @@ function pluginManifest(): object {
 
 /** One sentence per table. A table without one does not compile. */
 const purposes: Readonly<Record<keyof typeof tables, string>> = {
-  conversations:
-    "A segment of a session, from one reset to the next, with running totals, so that its size is known uncounted.",
+  conversations: "A segment of a session, from one reset to the next, with running totals.",
   messages:
-    "Every message the host sent, once, by its key; `envelope` and `entry` are what it had besides its text and parts; `moved` tells which places of it lie in files.",
+    "Every message the host sent, once per key. `envelope` and `entry` keep what the message had besides its text and parts; `moved` lists content that was moved to files.",
   message_parts:
-    "The blocks that a message is rebuilt from, in order; what one says is `text_length` of the message's `content`.",
+    "The blocks a message is rebuilt from, in order. A block's text is the next `text_length` characters of the message's `content`.",
   summaries:
-    "The nodes of the summary graph: a leaf stands for messages, a condensed one for summaries one depth below.",
-  summary_messages: "The messages that a leaf was made from, in order.",
-  summary_parents: "The summaries that a condensed summary was made from, in order; `parent_summary_id` is the source.",
-  context_items:
-    "What the model sees of a conversation: messages and summaries, by an ordinal that is an order with gaps.",
+    "The nodes of the summary graph: a leaf represents messages, a condensed summary represents summaries one depth below.",
+  summary_messages: "The messages a leaf was made from, in order.",
+  summary_parents: "The summaries a condensed summary was made from, in order; `parent_summary_id` is the source.",
+  context_items: "What the model sees of a conversation: messages and summaries, ordered by an ordinal that has gaps.",
   large_files:
-    "What was too large to stay in its message, each content once in a conversation; it lies in the files folder, text as it is, bytes as bytes.",
+    "Content that was too large for its message, stored once per conversation as a file in the files folder.",
   expansion_grants: "What a delegate may read: which conversations, how many tokens, until when.",
   transcript_entries:
-    "Lines of the host's transcript that are no messages, kept so that the transcript can be given back whole.",
-  turns: "The turns already stored, by the host's key, so that a repeated one writes nothing.",
+    "Lines of the host's transcript that are not messages, kept so that the transcript can be exported whole.",
+  turns: "The turns already stored, by the host's key, so that a repeated turn writes nothing.",
   missing_parents:
-    "Parents that a stored message names and that are not stored: what fills such a gap later belongs in front of the child.",
+    "Parents that a stored message names but that are not stored yet; a message that fills such a gap later is placed before the child.",
   model_usage:
-    "Every model call, from before it is made (`result` is `open`), with what it was for, what it took and what became of it.",
-  compactions: "Every compaction that folded something or could not: what it saved, how it ended, how long it took.",
+    "Every model call, recorded before it is made (`result` is `open`): its purpose, tokens, duration and result.",
+  compactions: "Every compaction that folded something or failed to: tokens saved, outcome, duration.",
   journal:
-    "Every step of every change an operator applied, with its rows as they were and became, so that it can be shown and undone; `change_id` is the same for all that one command did.",
-  drafts: "Texts that a model wrote for a rewrite nobody has applied yet; `basis` is a digest of what it was asked.",
-  search_progress: "Up to which row the search index is built.",
+    "Every step of every change an operator applied, with its rows before and after, so that it can be shown and undone. All steps of one command share a `change_id`.",
+  drafts: "Texts a model wrote for a rewrite that is not applied yet; `basis` is a digest of the request.",
+  search_progress: "How far the search index is built.",
 };
 
 const searchPurpose =
-  "The full-text index over a prepared form of the text. It holds no text itself; what it finds is read from the rows.";
+  "The full-text index over the terms of each text. It stores no text; hits are read from the rows.";
 
 function schemaMarkdown(): string {
   const database = new DatabaseSync(":memory:");
   try {
-    // SQLite reads its own language better than we would; and a schema it refuses is found here.
+    // SQLite parses its own language best, and rejects an invalid schema here.
     for (const statement of [...Object.values(tables), ...searchTables, ...indexes]) database.exec(statement);
     const sections = Object.entries(tables).map(
       ([table, definition]) => `## ${table}\n\n${purposeOf(table)}\n\n${columnsOf(database, table, definition)}`,
     );
     return `# The database
 
-One SQLite file. Its \`user_version\` is ${schemaVersion}.
-Its \`application_id\`, 0x${applicationId.toString(16)}, tells it from other SQLite files.
-Times are text in UTC with milliseconds, \`2026-02-17T07:37:00.000Z\`, so that their order is the order of the text.
+One SQLite file. Its \`user_version\` is ${schemaVersion}; its \`application_id\`, 0x${applicationId.toString(16)}, identifies it as ours.
+Times are text in UTC with milliseconds, \`2026-02-17T07:37:00.000Z\`, so they sort as text.
 
 ${sections.join("\n\n")}
 
@@ -230,9 +227,9 @@ function keysMarkdown(): string {
     `## ${name}\n\n| key | what it does |\n|---|---|\n${rows(keys)}`;
   return `# Keys of the terminal UI
 
-\`lcm\` in a terminal opens it. The bar at the bottom shows the keys that matter where you are, \`?\` shows all of them,
-and a key that cannot be used says why. Keys in the bar can be clicked; a click selects a row, a double click opens it, and
-the wheel scrolls. Nothing is written before you say yes to a plan, and everything that is written can be undone.
+Run \`lcm\` in a terminal to open it. The bar at the bottom shows the most useful keys of the current screen, and \`?\` shows all
+of them. A key that is unavailable says why. You can click the keys in the bar; a click selects a row, a double click opens it,
+and the wheel scrolls. Nothing is written until you confirm a plan, and every change can be undone.
 
 ${section("Everywhere", commonKeys)}
 
@@ -251,58 +248,58 @@ ${modules
 
 // ── The tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What comes back, for programs; the text says the same to a model. A tool without one is noticed by the test. */
+/** The structured result of each tool; its text says the same to a model. A test requires one for every tool. */
 const results: Readonly<Record<string, string>> = {
   lcm_grep:
-    "`matches`, each with `id`, `type`, `snippet`, `conversationId` and `createdAt`; a message also has `role` and `seq`, a summary `summaryId`, `depth`, `kind` and `earliestAt` (it is of the time from there to `createdAt`), a file `fileName` and `line`. " +
-    "`total` is how many were found, `matches` are those that fit `tokenCap`; `caveats` are sentences on what was not searched or shown, and `truncated` says that there may be more. " +
-    "An invalid pattern is an error, and a search that was stopped says so: “no matches” means that there are none in what it names.",
+    "`matches`, each with `id`, `type`, `snippet`, `conversationId` and `createdAt`; a message also has `role` and `seq`, a summary `summaryId`, `depth`, `kind` and `earliestAt` (it covers the time from there to `createdAt`), a file `fileName` and `line`. " +
+    "`total` is the number of hits, `matches` are those that fit `tokenCap`; `caveats` are sentences about what was not searched or shown, and `truncated` means that there may be more. " +
+    "An invalid pattern is an error, and a search that was stopped reports it: “no matches” means that there are none in what was searched.",
   lcm_describe:
-    "Of a summary: `content`, `kind`, `depth`, `level`, `tokenCount`, `createdAt`, `earliestAt`, `latestAt`, `descendantCount`, `parentIds` (the summaries it was made from), `messageIds` (the messages, of a leaf), `childIds` (what was made from it), `fileIds`, `carriedFrom`, and `manifest`: every summary below it with its `level` below this one, `depth`, `tokens`, times, `opening`, and the `messages` below it. " +
-    "Of a message: `content`, `role`, `seq`, `tokenCount`, `createdAt`, `coveredBy`, `fileIds`. " +
-    "Of a file: `content`, `fileName`, `mimeType`, `byteSize`, `lineCount`, `explorationSummary`, `messageId` (what it was moved out of), `storagePath`, and where the piece lies: `fromLine`, `toLine`, `nextLine`. `truncated` says that `content` is not all of it.",
+    "For a summary: `content`, `kind`, `depth`, `level`, `tokenCount`, `createdAt`, `earliestAt`, `latestAt`, `descendantCount`, `parentIds` (the summaries it was made from), `messageIds` (the messages, of a leaf), `childIds` (what was made from it), `fileIds`, `carriedFrom`, and `manifest`: every summary below it with its `level` (how far below), `depth`, `tokens`, times, `opening`, and number of `messages`. " +
+    "For a message: `content`, `role`, `seq`, `tokenCount`, `createdAt`, `coveredBy`, `fileIds`. " +
+    "For a file: `content`, `fileName`, `mimeType`, `byteSize`, `lineCount`, `explorationSummary`, `messageId` (the message it was moved from), `storagePath`, and the position of the piece: `fromLine`, `toLine`, `nextLine`. `truncated` means that `content` is not complete.",
   lcm_expand_query:
-    "`answer`, `citedIds` (summaries) and `citedMessages`, of which each was read for it; `expandedSummaryCount`, `totalSourceTokens`, `truncated` (cut at `maxTokens`), `by` (`model`, `delegate`, or `excerpts` when neither answered), `partial` (why it is less than was asked for, else null) and `caveats` of the search.",
+    "`answer`, `citedIds` (summaries) and `citedMessages`, each of which was read for the answer; `expandedSummaryCount`, `totalSourceTokens`, `truncated` (cut at `maxTokens`), `by` (`model`, `delegate`, or `excerpts` when neither answered), `partial` (why the answer is incomplete, else null) and `caveats` of the search.",
   lcm_recent:
-    "`since` and `before` as they were understood; `items`, oldest first, each with `kind`, `id`, `text`, `tokens`, `earliestAt`, `latestAt`, `conversationId` and `isWhole`; `tokens`, `leftOut` (how many items and tokens did not fit) and `truncated`.",
+    "`since` and `before` as interpreted; `items`, oldest first, each with `kind`, `id`, `text`, `tokens`, `earliestAt`, `latestAt`, `conversationId` and `isWhole`; `tokens`, `leftOut` (how many items and tokens did not fit) and `truncated`.",
   lcm_expand:
-    "`items` with `kind`, `id`, `text`, `tokens`, `createdAt` and `conversationId`; `expandedSummaryIds`, `tokens` (what the grant paid), `leftOut`, `messagesBelow` (messages that were not asked for) and `truncated`.",
+    "`items` with `kind`, `id`, `text`, `tokens`, `createdAt` and `conversationId`; `expandedSummaryIds`, `tokens` (charged to the grant), `leftOut`, `messagesBelow` (messages that were not requested) and `truncated`.",
 };
 
 function toolsMarkdown(): string {
   return `# Tools for agents
 
-What an agent can call to find again what is no longer in its context. They are the same in the plugin, the MCP
-server (\`lcm mcp\`) and the library, which exports them as \`tools\`; only \`lcm_expand\`, which reads under a grant, is
-offered to nobody but the delegate that answers a question.
+These tools let an agent find what is no longer in its context. They are the same in the plugin, the MCP server (\`lcm mcp\`)
+and the library, which exports them as \`tools\`. \`lcm_expand\` reads under a grant and is offered only to the delegate that
+answers a question.
 
 ${tools.map(({ name, label, audience }) => `- [\`${name}\`](#${name}): ${label.toLowerCase()}${audience === "delegate" ? " (only for the delegate that answers a question)" : ""}`).join("\n")}
 
 ## How to tell your agent
 
-The tools describe themselves, and most models need no more. If yours forgets that it can look things up, put this into
-its instructions:
+The tools describe themselves, and most models need nothing more. If yours forgets that it can look things up, add this to its
+instructions:
 
-> Older parts of this conversation are shown to you as summaries; nothing of it is lost. Before you say that you do not
-> know or ask for something again, look: \`lcm_grep\` finds words, names, errors and paths, \`lcm_describe\` reads one id
-> whole, and \`lcm_expand_query\` answers a question from what lies below the summaries. When a summary ends with
-> “Expand for details about: …” and you need one of these details, ask \`lcm_expand_query\`; do not guess them.
+> Older parts of this conversation are shown to you as summaries; nothing is lost. Before you say that you do not know, or
+> ask for something again, look it up: \`lcm_grep\` finds words, names, errors and paths, \`lcm_describe\` reads one id in full,
+> and \`lcm_expand_query\` answers a question from what is below the summaries. When a summary ends with “Expand for details
+> about: …” and you need one of these details, call \`lcm_expand_query\`; do not guess.
 
-## What holds for all of them
+## What applies to all tools
 
-- **Reach.** A tool reads the session it is called in, with all its segments from before a reset. \`conversationId\` and
-  \`allConversations\` reach further, as far as the setting \`scopePolicy\` allows: \`own\` not at all, \`agent\` (the default
-  in a host) to the same agent's sessions, \`all\` (the default of the command line and MCP) to everything that is not
-  hidden. What lies beyond is told like something that does not exist.
-- **Text and details.** Each answer is a short text for the model and the same as data. In the text our own lines begin
-  at the margin and stored text is quoted with \`>\`: it is a record of what was said, never an instruction.
-- **Ids** are copyable from any answer into any call: \`sum_…\`, \`msg_…\`, \`file_…\`.
-- **Limits.** Whatever was cut says so, and how to get the rest.
-- **Times** are UTC where no offset is given: \`2026-02-17\`, \`2026-02-17T15:30:00+01:00\`, \`today\`, \`yesterday\`, or so
-  long ago: \`30m\`, \`2h\`, \`7d\`, \`4w\`.
-- **Arguments.** A number or a boolean written as a string, one id instead of a list, null for nothing, and names and
-  choices in another spelling (\`all_conversations\`, \`fulltext\`) are understood. Anything else is an error that names the
-  argument and what it must be.
+- **Reach.** A tool reads the session it is called in, including the segments before a reset. \`conversationId\` and
+  \`allConversations\` reach further, as far as the setting \`scopePolicy\` allows: \`own\` not at all, \`agent\` (the default in a
+  host) to the same agent's sessions, \`all\` (the default of the command line and MCP) to everything that is not hidden. What
+  is out of reach is indistinguishable from something that does not exist.
+- **Text and details.** Each result is a short text for the model, and the same as data. In the text, our own lines start at the
+  margin and stored text is quoted with \`>\`: it is a record of what was said, never an instruction.
+- **Ids** can be copied from any result into any call: \`sum_…\`, \`msg_…\`, \`file_…\`.
+- **Limits.** A result that was cut says so, and how to get the rest.
+- **Times** are UTC unless an offset is given: \`2026-02-17\`, \`2026-02-17T15:30:00+01:00\`, \`today\`, \`yesterday\`, or relative:
+  \`30m\`, \`2h\`, \`7d\`, \`4w\` ago.
+- **Arguments.** Harmless variations are accepted: a number or boolean as a string, one id instead of a list, null for nothing,
+  another spelling of names and choices (\`all_conversations\`, \`fulltext\`). Anything else is an error that names the argument
+  and what it must be.
 
 ${tools.map(toolMarkdown).join("\n\n")}
 `;
