@@ -431,9 +431,9 @@ describe("a summary that says already what the model wrote", () => {
 describe("an answer that is of no use", () => {
   const bad: readonly (readonly [Answer, RegExp])[] = [
     [" \n", /empty/],
-    [`<think>The ${thoughtWord} user wants a summary.</think>`, /nothing but reasoning/],
-    ["Done.", /too thin, \d+ of about \d+ tokens/],
-    ["And then more was bought. ".repeat(60), /too long: \d+ tokens, and the cap is 135/],
+    [`<think>The ${thoughtWord} user wants a summary.</think>`, /only reasoning/],
+    ["Done.", /too short: \d+ of about \d+ tokens/],
+    ["And then more was bought. ".repeat(60), /too long: \d+ tokens, the cap is 135/],
     [{ refusal: "filtered" }, /refused it: as the script says/],
   ];
 

@@ -17,7 +17,7 @@ import type { Changed, PartOf, RewritePlan, Skeleton, Store, SummaryFacts, Writt
 import { templateNameOf } from "../prompts/summary.ts";
 import type { TemplateName } from "../prompts/summary.ts";
 import type { Settings } from "../model/settings.ts";
-import { draftWithModel, nameOf, promptFor } from "../summarize/summarize.ts";
+import { draftWithModel, modelName, promptFor } from "../summarize/summarize.ts";
 import type { SummarizeDeps } from "../summarize/summarize.ts";
 import type { Overlay } from "../summarize/source.ts";
 import { mustFind } from "../model/find-conversation.ts";
@@ -194,7 +194,7 @@ export async function draftRewrite(
   // answer that was of no use, or another concurrency, would have all later drafts asked for again and applied unseen.
   const { system, prompt } = promptFor(deps, { ...source, previousContext: null }, { customInstructions }, "normal");
   const { tokens, overheadTokens } = source;
-  const basis = JSON.stringify([nameOf(model), system, prompt, tokens, overheadTokens]);
+  const basis = JSON.stringify([modelName(model), system, prompt, tokens, overheadTokens]);
   const levels = levelsInPlaceOf(old);
   const kept = options.fresh === true ? null : await store.draft(id, basis);
   if (kept !== null && kept.text === old.text && old.rewriteReason === null) return { kind: "current" };

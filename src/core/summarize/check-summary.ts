@@ -1,45 +1,46 @@
-/** Checks on a model's summary: that it is not an echo of its source, and that it ends with the list of what can be expanded. */
+/** Checks a model's summary for copied source text, and makes it end with the footer of what can be expanded. */
 
 import type { Passage } from "./extractive.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { expandFooter, footerStart } from "../prompts/summary.ts";
 import { extract } from "./extractive.ts";
+
 const echoCharsMin = 120;
 
 /**
- * Whether an answer is what it was made from, or a stretch of it: nearly all of its sentences are there, in this order,
- * with little left out between them. Sentences picked from far apart are a summary, if a plain one.
+ * Whether an answer copies its source or one passage of it: nearly all of its sentences are there, in the same order,
+ * with few gaps. Sentences picked from far apart count as a summary.
  */
-export function isEcho(said: string, given: string): boolean {
-  if (said.length < echoCharsMin) return false;
-  const source = plainly(given);
+export function isEcho(answer: string, given: string): boolean {
+  if (answer.length < echoCharsMin) return false;
+  const source = normalise(given);
   let [total, copied, first, at] = [0, 0, 0, 0];
-  for (const line of said.split(/\n+|(?<=[.!?])\s+|(?<=[。！？])/)) {
-    const sentence = plainly(line).replace(/^[-*•> ]+/, "");
+  for (const line of answer.split(/\n+|(?<=[.!?])\s+|(?<=[。！？])/)) {
+    const sentence = normalise(line).replace(/^[-*•> ]+/, "");
     total += sentence.length;
-    const found = sentence === "" ? -1 : source.indexOf(sentence, at);
-    if (found === -1) continue;
-    if (copied === 0) first = found;
+    const start = sentence === "" ? -1 : source.indexOf(sentence, at);
+    if (start === -1) continue;
+    if (copied === 0) first = start;
     copied += sentence.length;
-    at = found + sentence.length;
+    at = start + sentence.length;
   }
   return copied >= 0.8 * total && copied >= 0.6 * (at - first);
 }
 
-/** Without line breaks and labels, which a copy may have or not. Single spaces, as most are, are passed over: quick. */
-export const plainly = (text: string): string =>
+/** Drops line breaks and labels, which a copy may lack. The pattern skips single spaces for speed. */
+const normalise = (text: string): string =>
   text
     .replace(/\[\d{4}-\d\d-\d\d [^\]\n]{0,80}\](?: \[[^\]\n]{0,80}\])?/g, " ")
     .replace(/\s{2,}|[^\S ]/g, " ")
     .trim();
 
 /**
- * The summary with the line that every summary ends in, within the cap; null if it is too long. An excess of a tenth is
- * met by leaving out its last lines, more is not: whoever wrote it should decide what to leave out.
+ * The summary with the footer that every summary ends in, within the cap; null if it is too long. Up to a tenth over the
+ * cap, its last lines are dropped; beyond that, the model should decide what to leave out.
  */
-export function closeWithFooter(said: string, passages: readonly Passage[], capTokens: number): string | null {
-  const { body, topics } = splitFooter(said);
-  // Said again below with the last line, which is not worth looking for here.
+export function closeWithFooter(answer: string, passages: readonly Passage[], capTokens: number): string | null {
+  const { body, topics } = splitFooter(answer);
+  // Checked again below with the footer; here only to skip the cost of making one.
   if (estimateTokens(body) > 1.1 * capTokens) return null;
   const lines = body.split("\n");
   const footer = topics === "" ? ownFooter(passages, capTokens - estimateTokens(body)) : `${expandFooter} ${topics}`;
@@ -49,11 +50,11 @@ export function closeWithFooter(said: string, passages: readonly Passage[], capT
   return lines.join("").trim() === "" ? null : close();
 }
 
-/** A footer is a line, or a list below one. What follows it is not part of it, and not lost. */
-function splitFooter(said: string): { readonly body: string; readonly topics: string } {
-  const start = [...said.matchAll(footerStart)].at(-1);
-  if (start === undefined) return { body: said, topics: "" };
-  const [line = "", ...rest] = said
+/** A footer is a line or a list below one. Text after it goes back to the body. */
+function splitFooter(answer: string): { readonly body: string; readonly topics: string } {
+  const start = [...answer.matchAll(footerStart)].at(-1);
+  if (start === undefined) return { body: answer, topics: "" };
+  const [line = "", ...rest] = answer
     .slice(start.index + start[0].length)
     .trimStart()
     .split(/\n[ \t]*\n/);
@@ -61,10 +62,10 @@ function splitFooter(said: string): { readonly body: string; readonly topics: st
     .split("\n")
     .map(withoutDecoration)
     .filter((topic) => topic !== "" && topic !== "…" && topic !== "...");
-  return { body: [said.slice(0, start.index).trimEnd(), ...rest].join("\n\n").trimEnd(), topics: topics.join("; ") };
+  return { body: [answer.slice(0, start.index).trimEnd(), ...rest].join("\n\n").trimEnd(), topics: topics.join("; ") };
 }
 
-/** Without the marks of a list or of emphasis around it. */
+/** Strips list and emphasis marks. */
 function withoutDecoration(topic: string): string {
   let end = topic.length;
   while (end > 0 && " \t*_".includes(topic.charAt(end - 1))) end--;
@@ -73,7 +74,7 @@ function withoutDecoration(topic: string): string {
 
 const topicTokensMax = 40;
 
-/** What can be looked up, as the extractive summariser tells it; in few words where there is room for few. */
+/** The footer of the extractive summariser, or a generic one if that does not fit. */
 function ownFooter(passages: readonly Passage[], roomTokens: number): string {
   const line =
     extract(passages, { targetTokens: 4 * topicTokensMax })

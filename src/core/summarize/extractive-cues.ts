@@ -1,27 +1,26 @@
 /**
- * Words that say what a sentence is for, in the languages people write to assistants in. A table and nothing else: what
- * a decision, a mistake or a pleasantry is worth is decided in extract.ts.
+ * Lists cue words of decisions, duties, errors, small talk and the like, in many languages; extractive-score weighs them.
  *
- * Languages with blanks are listed word by word, all forms that matter; the others, and those that glue endings to
- * their words, are patterns that look anywhere in a text.
+ * Languages with spaces are listed word by word. Languages without, and those with many endings, get patterns that
+ * match anywhere in a text.
  */
 
-const wordsOf = (...texts: readonly string[]): readonly string[] => texts.join(" ").split(/\s+/);
-const anywhere = (...texts: readonly string[]): RegExp => new RegExp(wordsOf(...texts).join("|"), "u");
+const splitWords = (...texts: readonly string[]): readonly string[] => texts.join(" ").split(/\s+/);
+const anywhere = (...texts: readonly string[]): RegExp => new RegExp(splitWords(...texts).join("|"), "u");
 const phrases = (...texts: readonly string[]): RegExp =>
   new RegExp(`\\b(?:${texts.join("|")})(?![\\p{L}\\p{N}=])`, "iu");
 const beginning = (spaced: readonly string[], unspaced: string): RegExp =>
   new RegExp(`^(?:(?:${spaced.join("|")})(?![\\p{L}\\p{N}])|${unspaced})`, "iu");
 
 /**
- * What was settled; what must happen, and by when; what holds always, or is liked; what no longer holds; what went
- * wrong; what came of it; what somebody tells about themselves.
+ * decision: agreed; duty: must happen, perhaps by a date; rule: applies always, or is preferred; change: replaces
+ * something earlier; trouble: went wrong; outcome: came of it; fact: about the speaker.
  */
 export const cueKinds = ["decision", "duty", "rule", "change", "trouble", "outcome", "fact"] as const;
 export type CueKind = (typeof cueKinds)[number];
 
 export const cueWords: Readonly<Record<CueKind, readonly string[]>> = {
-  decision: wordsOf(
+  decision: splitWords(
     "decide decided decides decision decisions agreed agree agreement approved approve chose chosen choose settled",
     "conclusion concluded verdict confirmed picked selected final finalised finalized resolved signed",
     "beschlossen beschluss entschieden entscheidung vereinbart abgemacht genehmigt einigen geeinigt festgelegt",
@@ -32,7 +31,7 @@ export const cueWords: Readonly<Record<CueKind, readonly string[]>> = {
     "решили решено решил решила решение договорились согласовано утверждено утвердили выбрали",
     "karar kararlaştırdık zdecydowaliśmy uzgodniono decyzja",
   ),
-  duty: wordsOf(
+  duty: splitWords(
     "must deadline due shall promise promised commit committed owe owes blocker blocked todo required requires",
     "schedule scheduled appointment booked reserved reminder expires expire launch release ship ships",
     "muss müssen frist termin bis versprochen gebucht fällig abgabe spätestens",
@@ -42,7 +41,7 @@ export const cueWords: Readonly<Record<CueKind, readonly string[]>> = {
     "moet deadline afspraak uiterlijk",
     "должны должен нужно надо срок дедлайн обещал обещали встреча",
   ),
-  rule: wordsOf(
+  rule: splitWords(
     "always never prefer prefers preference remember important note rule policy allergic favorite favourite avoid",
     "password only except limit budget requirement constraint convention hate hates",
     "immer nie niemals bevorzuge wichtig merke regel allergisch budget",
@@ -52,7 +51,7 @@ export const cueWords: Readonly<Record<CueKind, readonly string[]>> = {
     "altijd nooit belangrijk voorkeur",
     "всегда никогда важно помни предпочитаю правило",
   ),
-  change: wordsOf(
+  change: splitWords(
     "actually instead correction wrong mistake changed change moved moves renamed replaced replaces replacing switch",
     "switched cancelled canceled cancel postponed rescheduled reverted revert rolled superseded deprecated removed",
     "rather anymore longer update updated pushed",
@@ -62,7 +61,7 @@ export const cueWords: Readonly<Record<CueKind, readonly string[]>> = {
     "aliás correção errado mudou adiado substituído invece correzione sbagliato cambiato spostato annullato",
     "eigenlijk gewijzigd verplaatst вместо исправление ошибся изменили перенесли отменили заменили",
   ),
-  trouble: wordsOf(
+  trouble: splitWords(
     "error errors failed fails failing failure failures exception fatal panic panicked crash crashed crashes broken",
     "bug denied refused timeout rejected invalid missing unable cannot corrupt deadlock leak outage regression",
     "traceback segfault oom abort aborted conflict unauthorized forbidden unreachable exited",
@@ -70,7 +69,7 @@ export const cueWords: Readonly<Record<CueKind, readonly string[]>> = {
     "erreur échec échoué panne planté fallo falló erro falhou errore fallito fout mislukt",
     "ошибка ошибки упал сломалось сбой",
   ),
-  outcome: wordsOf(
+  outcome: splitWords(
     "fixed fix solved cause caused because reason turned works worked done finished completed merged deployed",
     "released passed passing found shipped migrated result results total measured faster slower reduced",
     "saved created",
@@ -79,14 +78,14 @@ export const cueWords: Readonly<Record<CueKind, readonly string[]>> = {
     "arreglado resuelto causa porque razón terminado funciona resolvido risolto perché finito",
     "opgelost omdat oorzaak исправлено решено причина потому готово работает",
   ),
-  fact: wordsOf(
+  fact: splitWords(
     "my our mine name named called born live lives birthday wife husband son daughter mother father mom dad sister",
     "brother partner friend boss address phone email salary job mein meine unser unsere mon ma mes notre nuestra",
     "nuestro mi mis meu minha nosso mio mia nostro мой моя мои наш наша",
   ),
 };
 
-/** The same for writing without blanks, and for languages that inflect too freely to list. */
+/** The same for scripts without spaces, and for languages with too many word forms to list. */
 export const cuePatterns: Readonly<Record<CueKind, RegExp>> = {
   decision: anywhere(
     "决定 決定 決め(?:た|まし) に(?:します|しました|しよう) 决议 決まり 決まった 敲定 选定 選定 同意 确定 確定 合意",
@@ -115,7 +114,7 @@ export const cuePatterns: Readonly<Record<CueKind, RegExp>> = {
   fact: anywhere("我的 我家 我们的 私の うちの 母 父 妻 夫 娘 息子 誕生日 生日 名前 名字 우리 생일 이름 ของผม ของฉัน"),
 };
 
-/** Phrases that turn on more than one word. */
+/** Cues of more than one word. */
 export const cuePhrases: Partial<Readonly<Record<CueKind, RegExp>>> = {
   decision: phrases(
     "go(?:ing)? with|let'?s (?:use|do|go|keep|make|take|call)|sign(?:ed)? off",
@@ -133,7 +132,7 @@ export const cuePhrases: Partial<Readonly<Record<CueKind, RegExp>>> = {
   ),
 };
 
-/** What is said to be polite, or to say that something is about to be said. */
+/** Polite or introductory phrases. */
 export const smallTalk = beginning(
   [
     "sure|of course|certainly|absolutely|great|perfect|thanks|thank you|you'?re (?:very )?welcome|sounds good",
@@ -146,7 +145,7 @@ export const smallTalk = beginning(
   "好的|谢谢|没问题|不客气|你好|当然|了解|ありがとう|承知|わかりました|どういたしまして|もちろん|こんにちは",
 );
 
-/** An assistant telling what it does next: of no use once it is done. */
+/** An assistant announcing its next step: worthless once that is done. */
 export const narration = beginning(
   [
     "(?:(?:ok(?:ay)?|now|first|next|then|so|alright|good|great|perfect)[,.!:]? )?(?:let me|let us|i'?ll now)",
@@ -160,7 +159,7 @@ export const narration = beginning(
   "让我|我来|我先|まず|では、|確認します|調べます|見てみます|확인해",
 );
 
-/** A short answer that means nothing without what it answers. */
+/** A short answer that needs its question. */
 export const assent = beginning(
   [
     "yes|yep|yeah|yup|no|nope|ok|okay|sure|agreed|exactly|correct|right|done|go ahead|do (?:it|that|both)|please do",
@@ -170,7 +169,7 @@ export const assent = beginning(
   "是|好|对|對|可以|行|不|嗯|はい|いいえ|うん|そう|お願い|それで|後者|前者",
 );
 
-/** What a line of a tool's output or of a log is; the first that fits. */
+/** Kinds of lines in tool output and logs; the first match counts. */
 export const outputCues: readonly (readonly ["frame" | "failing" | "exit" | "count" | "warning", RegExp])[] = [
   ["frame", /^(?:at |File "|\.{3} \d+ more|from .+:\d+:in )/],
   [

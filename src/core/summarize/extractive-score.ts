@@ -1,7 +1,4 @@
-/**
- * What a statement tells, in figures: how much each of its terms is worth among all that is said, what its words say it
- * is for, and how it stands to others: which question it answers, what it repeats or corrects.
- */
+/** Scores statements by rare terms and cue words, and links answers to questions and repeats to each other. */
 
 import {
   assent,
@@ -18,42 +15,42 @@ import type { Statement } from "./extractive-split.ts";
 
 type TermKind = "word" | "name" | "code" | "number" | "pair";
 
-/** A word, a name, a code, a number, or two characters of a script without blanks. Filled in while texts are read. */
+/** A word, name, code, number, or two characters of a script without spaces. Counts grow while statements are read. */
 export interface Term {
   kind: TermKind;
   shown: string;
   weight: number;
-  /** In how many turns, and where last. */
+  /** Number of turns it occurs in; then where it occurred last. */
   turns: number;
   lastTurn: number;
   lastStatement: number;
-  /** How often with a capital inside a sentence, and how often without. */
+  /** Occurrences inside a sentence with and without a capital letter. */
   capital: number;
   plain: number;
-  /** Statements with it, the newest few. */
+  /** The newest statements that contain it. */
   readonly places: number[];
 }
 
-/** A statement with what was found in its words. */
-interface Read extends Statement {
+/** A statement with its terms and cues. */
+interface ReadStatement extends Statement {
   readonly terms: readonly Term[];
   readonly cues: ReadonlySet<CueKind>;
 }
 
-export interface Weighed extends Read {
+export interface ScoredStatement extends ReadStatement {
   readonly place: number;
-  /** Of all terms. */
+  /** Summed weight of its terms. */
   readonly total: number;
-  /** For what its words say it is for. */
+  /** For its cues. */
   readonly bonus: number;
-  /** For who says it, how and where; lowered for what is repeated or corrected later. */
+  /** For speaker, form and position; lowered if it is repeated or corrected later. */
   factor: number;
-  /** The question without which it means nothing. */
-  answers: Weighed | null;
+  /** The question it needs to be understood. */
+  answers: ScoredStatement | null;
 }
 
 const termWorth: Readonly<Record<TermKind, number>> = { word: 0.8, name: 2.5, code: 1.6, number: 1.6, pair: 0.35 };
-/** A word of which nobody speaks twice is seldom what a text is about. */
+/** A word that occurs once is rarely a topic. */
 const loneWordWorth = 0.7;
 const cueWorth: Readonly<Record<CueKind, number>> = {
   decision: 3,
@@ -65,14 +62,14 @@ const cueWorth: Readonly<Record<CueKind, number>> = {
   fact: 0.9,
 };
 const bonusMax = 4;
-/** The powers by which a statement loses weight among others of its turn, and a line of output among its like. */
+/** Exponents by which statements of a long turn, and similar lines of output, lose weight. */
 const dilution = 0.33;
 const wear = 0.5;
-/** How much more the last statement weighs than the first. */
+/** How much more the last statement counts than the first. */
 const recency = 0.15;
 
-export function weigh(statements: readonly Statement[]): readonly Weighed[] {
-  const vocabulary = createVocabulary();
+export function scoreStatements(statements: readonly Statement[]): readonly ScoredStatement[] {
+  const vocabulary = new Vocabulary();
   const read = statements.map((statement, place) => ({ ...statement, ...vocabulary.read(statement, place) }));
   const turnCount = new Set(statements.map(({ turn }) => turn)).size;
   for (const term of vocabulary.terms()) term.weight = weightOf(term, turnCount);
@@ -83,12 +80,10 @@ export function weigh(statements: readonly Statement[]): readonly Weighed[] {
   );
   const shapes = countBy(read, shapeOf);
   let lead: ReadonlySet<CueKind> = new Set();
-  const weighed = read.map((statement, place): Weighed => {
-    // The points of a list are what the line above them says they are.
+  const scored = read.map((statement, place): ScoredStatement => {
+    // List items inherit the cues of the line above the list.
     const cues = statement.listed ? statement.cues.union(lead) : statement.cues;
     if (!statement.listed) lead = opensList(statement.text) ? cues : new Set();
-    // What is said alone weighs more than one sentence of many, the later a little more than the earlier, and what a
-    // tool says time and again says little.
     const isSaid = statement.form === "said";
     const among = isSaid ? (sizes.get(statement.turn) ?? 1) : 1;
     const repeated = isSaid ? 1 : (shapes.get(shapeOf(statement)) ?? 1);
@@ -98,13 +93,13 @@ export function weigh(statements: readonly Statement[]): readonly Weighed[] {
       place,
       total: statement.terms.reduce((sum, term) => sum + term.weight, 0),
       bonus: bonusOf(statement, cues),
-      factor: statement.worth * busyness(statement) * emphasis,
+      factor: statement.worth * substance(statement) * emphasis,
       answers: null,
     };
   });
-  tieAnswers(weighed);
-  discountRepeats(weighed);
-  return weighed;
+  linkAnswers(scored);
+  discountRepeats(scored);
+  return scored;
 }
 
 function countBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, number> {
@@ -116,7 +111,7 @@ function countBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<
   return counts;
 }
 
-/** A line of output without what varies from one to the next. */
+/** A line of output with paths and numbers masked. */
 const shapeOf = ({ form, text }: Statement): string =>
   form === "said" ? "" : text.replace(/[^ ]+/g, (word) => (/[\d/]/.test(word) ? "#" : word));
 
@@ -138,8 +133,8 @@ function weightOf(term: Term, turnCount: number): number {
   return rarity * worth * term.weight;
 }
 
-/** How much is left of a statement that is mere politeness, announces what comes next, or only asks. */
-function busyness({ form, text, stamp, terms, cues }: Read): number {
+/** Discounts politeness, announcements of the next step, and questions. */
+function substance({ form, text, stamp, terms, cues }: ReadStatement): number {
   if (form !== "said") return 1;
   const isConcrete = terms.some(({ kind }) => kind === "code" || kind === "number") || cues.has("decision");
   const isPolite = !isConcrete && !cues.has("duty") && smallTalk.test(text);
@@ -152,8 +147,8 @@ const isQuestion = (text: string): boolean => /[?？؟][”"'’」』)\]]*$|(?:
 const shortAnswerTokens = 14;
 const turnStatementsMax = 8;
 
-/** A short statement at the start of a turn answers the last question of the turn before, or assents to its end. */
-function tieAnswers(statements: readonly Weighed[]): void {
+/** A short statement at the start of a turn answers the last question of the previous turn, or agrees with its end. */
+function linkAnswers(statements: readonly ScoredStatement[]): void {
   const isNewTurn = (place: number): boolean => statements[place - 1]?.turn !== statements[place]?.turn;
   for (const [place, statement] of statements.entries()) {
     const assents = assent.test(statement.text);
@@ -174,14 +169,13 @@ const sameButFigures = 0.95;
 const sameSubject = 0.4;
 
 /**
- * Of two that say nearly the same the later stays, unless the earlier is a weightier voice; what is corrected fades.
- * Figures are left out of it, because they are what an update changes. Within a turn nobody repeats or corrects: what
- * is alike there is a list.
+ * Discounts the earlier of two nearly equal statements, unless it scores much higher, and statements corrected later.
+ * Numbers are not compared, because an update changes them. Nor are statements of one turn: similar ones are a list.
  */
-function discountRepeats(statements: readonly Weighed[]): void {
+function discountRepeats(statements: readonly ScoredStatement[]): void {
   const shared = new Float64Array(statements.length);
   const sums = statements.map(({ terms }) => terms.reduce((sum, term) => sum + wordWeight(term), 0));
-  const newest = new Map<string, Weighed>();
+  const newest = new Map<string, ScoredStatement>();
   for (const later of statements) {
     const words = later.terms.filter((term) => wordWeight(term) > 0);
     const before = newest.get(words.map((term) => term.shown).join(" "));
@@ -211,7 +205,7 @@ function discountRepeats(statements: readonly Weighed[]): void {
   }
 }
 
-function fade(earlier: Weighed, later: Weighed, share: number): void {
+function fade(earlier: ScoredStatement, later: ScoredStatement, share: number): void {
   const weaker = earlier.factor > 1.15 * later.factor ? later : earlier;
   weaker.factor *= share;
 }
@@ -235,88 +229,78 @@ const addressWorth = 2;
 const quotedCharsMax = 16;
 const writtenAmount = /[〇一二三四五六七八九十百千万億亿]+(?:年|月|日|号|時|时|分|円|元|人|泊|晚|回|次|個|个|件|台)/g;
 
-interface Vocabulary {
-  read(statement: Statement, place: number): Pick<Read, "terms" | "cues">;
-  terms(): Iterable<Term>;
-}
+/** Collects the terms of all statements. */
+class Vocabulary {
+  readonly #byKey = new Map<string, Term>();
+  /** Each spelling seen: its term, null for a function word; and its cue. */
+  readonly #bySpelling = new Map<string, { readonly term: Term | null; readonly cue: CueKind | undefined }>();
 
-function createVocabulary(): Vocabulary {
-  const byKey = new Map<string, Term>();
-  /** Every spelling met: its term, or null for what tells nothing; and the cue in it. */
-  const bySpelling = new Map<string, { readonly term: Term | null; readonly cue: CueKind | undefined }>();
+  terms(): Iterable<Term> {
+    return this.#byKey.values();
+  }
 
-  const termFor = (key: string, kind: TermKind, shown: string, weight: number): Term => {
-    const known = byKey.get(key);
-    if (known !== undefined) return known;
-    const term = {
-      kind,
-      shown,
-      weight,
-      turns: 0,
-      lastTurn: -1,
-      lastStatement: -1,
-      capital: 0,
-      plain: 0,
-      places: [],
+  read(statement: Statement, place: number): Pick<ReadStatement, "terms" | "cues"> {
+    const terms: Term[] = [];
+    const cues = new Set<CueKind>();
+    const meet = (term: Term): void => {
+      if (term.lastStatement === place) return;
+      term.lastStatement = place;
+      if (term.lastTurn !== statement.turn) term.turns++;
+      term.lastTurn = statement.turn;
+      if (term.places.push(place) > placesMax) term.places.shift();
+      terms.push(term);
     };
-    byKey.set(key, term);
-    return term;
-  };
-  const spelled = (spelling: string): { readonly term: Term | null; readonly cue: CueKind | undefined } => {
-    const known = bySpelling.get(spelling);
+    let isUnspaced = false;
+    for (const [at, spelling] of (statement.text.match(termPattern) ?? []).entries()) {
+      if (spelling.charCodeAt(0) >= 0xe00 && unspacedPattern.test(spelling)) {
+        isUnspaced = true;
+        for (const term of this.#unspacedTerms(spelling)) meet(term);
+        continue;
+      }
+      const { term, cue } = this.#lookUp(spelling);
+      if (cue !== undefined) cues.add(cue);
+      if (term === null) continue;
+      if (at > 0 && term.kind === "word") term[isCapital(spelling) ? "capital" : "plain"]++;
+      meet(term);
+    }
+    if (statement.form === "said") {
+      const isPatterned = isUnspaced || /[\u0590-\u0dff\uac00-\ud7a3]/.test(statement.text);
+      for (const cue of cueKinds)
+        if (cuePhrases[cue]?.test(statement.text) === true || (isPatterned && cuePatterns[cue].test(statement.text)))
+          cues.add(cue);
+    }
+    return { terms, cues };
+  }
+
+  #lookUp(spelling: string): { readonly term: Term | null; readonly cue: CueKind | undefined } {
+    const known = this.#bySpelling.get(spelling);
     if (known !== undefined) return known;
     const lower = spelling.toLowerCase().replace(/['’]s$/, "");
     const kind = kindOf(spelling);
     const key = kind === "word" ? stem(lower) : lower;
     const weight = /^(?:.|\p{Emoji_Presentation})$/u.test(lower) ? 0.3 : /^https?:/.test(lower) ? addressWorth : 1;
-    const term = everydayWords.has(lower) ? null : termFor(key, kind, spelling, weight);
+    const term = everydayWords.has(lower) ? null : this.#term(key, kind, spelling, weight);
     const entry = { term, cue: cueOfWord.get(lower) };
-    bySpelling.set(spelling, entry);
+    this.#bySpelling.set(spelling, entry);
     return entry;
-  };
+  }
 
-  /** A run of a script without blanks: what is quoted is a name, and every two characters may be a word. */
-  const meetUnspaced = (run: string, meet: (term: Term) => void): void => {
+  /** Terms of text in a script without spaces: quoted text is a name, and any two characters may be a word. */
+  *#unspacedTerms(run: string): Generator<Term> {
     const letters = run.replace(/^[「『《“]/u, "");
-    if (letters !== run && letters.length <= quotedCharsMax) meet(termFor(letters, "name", letters, 1));
-    for (const [amount] of letters.matchAll(writtenAmount)) meet(termFor(amount, "number", amount, 1));
-    for (const pair of pairsOf(letters)) meet(termFor(pair, "pair", pair, isHiragana(pair) ? 0.1 : 1));
-  };
+    if (letters !== run && letters.length <= quotedCharsMax) yield this.#term(letters, "name", letters, 1);
+    for (const [amount] of letters.matchAll(writtenAmount)) yield this.#term(amount, "number", amount, 1);
+    for (const pair of pairsOf(letters)) yield this.#term(pair, "pair", pair, isHiragana(pair) ? 0.1 : 1);
+  }
 
-  return {
-    terms: () => byKey.values(),
-    read(statement, place) {
-      const terms: Term[] = [];
-      const cues = new Set<CueKind>();
-      const meet = (term: Term): void => {
-        if (term.lastStatement === place) return;
-        term.lastStatement = place;
-        if (term.lastTurn !== statement.turn) term.turns++;
-        term.lastTurn = statement.turn;
-        if (term.places.push(place) > placesMax) term.places.shift();
-        terms.push(term);
-      };
-      let isUnspaced = false;
-      for (const [at, spelling] of (statement.text.match(termPattern) ?? []).entries()) {
-        if (spelling.charCodeAt(0) >= 0xe00 && unspacedPattern.test(spelling)) {
-          isUnspaced = true;
-          meetUnspaced(spelling, meet);
-          continue;
-        }
-        const { term, cue } = spelled(spelling);
-        if (cue !== undefined) cues.add(cue);
-        if (term === null) continue;
-        if (at > 0 && term.kind === "word") term[isCapital(spelling) ? "capital" : "plain"]++;
-        meet(term);
-      }
-      if (statement.form === "said") {
-        for (const cue of cueKinds) if (cuePhrases[cue]?.test(statement.text) === true) cues.add(cue);
-        if (isUnspaced || /[\u0590-\u0dff\uac00-\ud7a3]/.test(statement.text))
-          for (const cue of cueKinds) if (cuePatterns[cue].test(statement.text)) cues.add(cue);
-      }
-      return { terms, cues };
-    },
-  };
+  #term(key: string, kind: TermKind, shown: string, weight: number): Term {
+    const known = this.#byKey.get(key);
+    if (known !== undefined) return known;
+    const counts = { turns: 0, lastTurn: -1, lastStatement: -1, capital: 0, plain: 0 };
+    const term = { kind, shown, weight, ...counts, places: [] };
+    this.#byKey.set(key, term);
+    return term;
+  }
 }
 
 const isHiragana = (text: string): boolean => /^\p{sc=Hira}+$/u.test(text);
@@ -327,7 +311,7 @@ function kindOf(spelling: string): TermKind {
   return /[_/@.:~$#]|\p{Ll}\p{Lu}|^\p{Lu}{2}/u.test(spelling) ? "code" : "word";
 }
 
-/** Enough to see that two sentences speak of the same. */
+/** Crude, but enough to match two statements on one subject. */
 const stem = (word: string): string => (word.length > 4 ? word.replace(/(?:ing|ed|es|s|e)$/, "") : word);
 
 function pairsOf(run: string): readonly string[] {

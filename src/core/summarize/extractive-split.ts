@@ -1,26 +1,27 @@
 /**
- * How a text falls apart into statements: sentences, list items, lines of logs, lines of code, calls of tools. Each is
- * one line short enough to quote, knows when and by whom it was said, and what such a thing is worth before anybody
- * looks at its words. Any script, with or without blanks and marks.
+ * Splits source text into statements: sentences, list items, lines of logs and code, tool calls.
+ *
+ * Each is one line short enough to quote, with its time, its speaker and a base value for its form. Works for any
+ * script, with or without spaces and punctuation.
  */
 
 import { outputCues } from "./extractive-cues.ts";
 import { expandFooter } from "../prompts/summary.ts";
 import { estimateTokens } from "../base/tokens.ts";
 
-/** One piece of what is to be summarised: a message, or a summary below. */
+/** One source of a summary: a message, or a summary one depth below. */
 export interface Passage {
-  /** When and who, `[2026-02-17 15:37 UTC] [user]`, or the range of a summary. */
+  /** Time and speaker, `[2026-02-17 15:37 UTC] [user]`, or the time range of a summary. */
   readonly label: string;
   readonly text: string;
   readonly kind: "user" | "assistant" | "tool" | "system" | "summary";
 }
 
-/** When something was said, and by whom; `who` is the whole label if it tells nothing of the sort. */
+/** A parsed label. `who` is the whole label if that has no time. */
 export interface Stamp {
   readonly day: string;
   readonly clock: string;
-  /** The end of a range, ` – 21:14`, or nothing. */
+  /** The end of a range, ` – 21:14`, or empty. */
   readonly until: string;
   readonly zone: string;
   readonly who: string;
@@ -29,20 +30,20 @@ export interface Stamp {
 export interface Statement {
   readonly text: string;
   readonly tokens: number;
-  /** What was said at a time: the passage, or a line of a summary. */
+  /** Statements said together: of one passage, or of one line of a summary. */
   readonly turn: number;
   readonly stamp: Stamp;
   readonly form: "said" | "output" | "code" | "call";
   readonly worth: number;
-  /** A point of a list. */
+  /** A list item. */
   readonly listed: boolean;
-  /** Goes on with the sentence of the statement before it. */
+  /** Continues the sentence of the previous statement. */
   readonly continues: boolean;
 }
 
 export interface Split {
   readonly statements: readonly Statement[];
-  /** What a summary's own last line names. */
+  /** The topics in a summary's footer. */
   readonly topics: readonly string[];
 }
 
@@ -58,49 +59,23 @@ const headingWorth = 0.5;
 const signatureWorth = 0.35;
 const codeWorth = 0.06;
 const callWorth = 0.3;
-/** Of the lines of a tool's output. */
+/** Worth of the lines of a tool's output. */
 const outputWorth = { frame: 0.1, failing: 1.6, exit: 1.6, count: 1.3, warning: 0.7, last: 0.5 } as const;
 
 export function statementsOf(passage: Passage, place: number): Split {
-  const statements: Statement[] = [];
+  const isSummary = passage.kind === "summary";
   const topics: string[] = [];
-  const outputs = new Map<string, { at: number; times: number }>();
-  let stamp = readLabel(passage.label);
-  let turn = place * turnsMax;
-
-  const add = (text: string, form: Statement["form"], worth: number, listed = false): void => {
-    for (const [at, piece] of piecesOf(text.replace(forgedLabel, "\\$&")).entries()) {
-      const tokens = estimateTokens(piece);
-      statements.push({ text: piece, tokens, turn, stamp, form, worth, listed, continues: at > 0 });
-    }
-  };
-  /** Lines that differ only in their figures are one line, told as it was last, with their number. */
-  const addOutput = (line: string, worth: number): void => {
-    const text = line.replace(lineTime, "");
-    const shape = text.replace(/\d+|\b[0-9a-f]{8,}\b/gi, "#");
-    const known = outputs.get(shape);
-    const before = statements[known?.at ?? -1];
-    if (known === undefined || before === undefined || text.length > repeatCharsMax) {
-      outputs.set(shape, { at: statements.length, times: 1 });
-      return add(text, "output", worth);
-    }
-    known.times++;
-    const counted = `${text} (×${known.times})`;
-    const isTrouble = before.worth >= outputWorth.failing;
-    const worthNow = isTrouble ? before.worth : Math.min(before.worth, kindWorth.tool);
-    statements[known.at] = { ...before, text: counted, tokens: estimateTokens(counted), worth: worthNow };
-  };
-
+  const collected = createCollector();
   const lines = passage.text.replace(blanks, " ").split("\n");
   const lastLine = lines.findLastIndex((line) => line.trim() !== "");
   const isListing = passage.kind === "tool" && isMostlyCode(lines);
-  const fences = lines.filter(isFence).length;
-  let fencesMet = 0;
+  const fenced = fencedLines(lines);
+  let stamp = readLabel(passage.label);
+  let turn = place * turnsMax;
   for (const [at, line] of lines.entries()) {
     let text = line.trim();
-    if (isFence(line)) fencesMet++;
     if (isFence(line) || !somethingSaid.test(text) || text === "[no text]") continue;
-    if (passage.kind === "summary") {
+    if (isSummary) {
       if (text.startsWith(expandFooter)) topics.push(...topicsIn(text));
       if (text.startsWith(expandFooter) || truncationMarker.test(text)) continue;
       const labelled = readLine(line, stamp);
@@ -108,24 +83,76 @@ export function statementsOf(passage: Passage, place: number): Split {
       text = labelled.text.trim();
       turn = place * turnsMax + Math.min(at, turnsMax - 1);
     }
-    const kind = passage.kind === "summary" ? kindOfSpeaker(stamp.who) : passage.kind;
-    const worth = kindWorth[kind] * (statements.length === 0 ? openingWorth : 1);
-    const call = kind === "assistant" ? toolCall.exec(text) : null;
-    // A fence that is never closed does not make code of all that follows.
-    const isFenced = fencesMet % 2 === 1 && fencesMet < fences && !sixWords.test(text);
-    if (call !== null) add(toldCall(call), "call", callWorth);
-    else if (passage.kind === "summary" && toldCallMark.test(text)) add(text, "call", callWorth);
-    else if (isFenced || isListing || isCode(text))
-      add(text, "code", kindWorth[kind] * (signature.test(text) ? signatureWorth : codeWorth));
-    else if (kind === "tool" || logLine.test(text)) addOutput(text, worthOfOutput(text, at === lastLine));
-    else {
-      const listed = listMark.test(text);
-      const isHeading = /^#{1,6} /.test(text);
-      for (const sentence of sentencesOf(plain(text)))
-        add(sentence, "said", isHeading ? worth * headingWorth : worth, listed);
-    }
+    const [form, worth, texts] = classify(text, {
+      kind: isSummary ? kindOfSpeaker(stamp.who) : passage.kind,
+      isSummary,
+      isCodeBlock: isListing || (fenced[at] === true && !sixWords.test(text)),
+      isFirst: collected.statements.length === 0,
+      isLast: at === lastLine,
+    });
+    const listed = form === "said" && listMark.test(text);
+    for (const each of texts) collected.add(each, { turn, stamp, form, worth, listed });
   }
-  return { statements, topics };
+  return { statements: collected.statements, topics };
+}
+
+type Traits = Omit<Statement, "text" | "tokens" | "continues">;
+
+function createCollector(): { readonly statements: readonly Statement[]; add(text: string, traits: Traits): void } {
+  const statements: Statement[] = [];
+  const outputs = new Map<string, { at: number; times: number }>();
+  const push = (text: string, traits: Traits): void => {
+    for (const [at, piece] of piecesOf(text.replace(forgedLabel, "\\$&")).entries())
+      statements.push({ ...traits, text: piece, tokens: estimateTokens(piece), continues: at > 0 });
+  };
+  /** Lines that differ only in numbers are merged: the last of them is kept, with a count. */
+  const pushOutput = (text: string, traits: Traits): void => {
+    const shape = text.replace(/\d+|\b[0-9a-f]{8,}\b/gi, "#");
+    const known = outputs.get(shape);
+    const before = statements[known?.at ?? -1];
+    if (known === undefined || before === undefined || text.length > repeatCharsMax) {
+      outputs.set(shape, { at: statements.length, times: 1 });
+      return push(text, traits);
+    }
+    known.times++;
+    const counted = `${text} (×${known.times})`;
+    const isTrouble = before.worth >= outputWorth.failing;
+    const worth = isTrouble ? before.worth : Math.min(before.worth, kindWorth.tool);
+    statements[known.at] = { ...before, text: counted, tokens: estimateTokens(counted), worth };
+  };
+  return { statements, add: (text, traits) => (traits.form === "output" ? pushOutput : push)(text, traits) };
+}
+
+interface LineFacts {
+  readonly kind: Passage["kind"];
+  readonly isSummary: boolean;
+  readonly isCodeBlock: boolean;
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+}
+
+/** The form of a line, what its statements are worth, and these. */
+function classify(text: string, line: LineFacts): readonly [Statement["form"], number, readonly string[]] {
+  const { kind } = line;
+  const call = kind === "assistant" ? toolCall.exec(text) : null;
+  if (call !== null) return ["call", callWorth, [callText(call)]];
+  if (line.isSummary && callMark.test(text)) return ["call", callWorth, [text]];
+  if (line.isCodeBlock || isCode(text))
+    return ["code", kindWorth[kind] * (signature.test(text) ? signatureWorth : codeWorth), [text]];
+  if (kind === "tool" || logLine.test(text))
+    return ["output", worthOfOutput(text, line.isLast), [text.replace(lineTime, "")]];
+  const worth = kindWorth[kind] * (line.isFirst ? openingWorth : 1) * (/^#{1,6} /.test(text) ? headingWorth : 1);
+  return ["said", worth, sentencesOf(plain(text))];
+}
+
+/** Whether each line is inside a fence. An unclosed fence does not turn everything after it into code. */
+function fencedLines(lines: readonly string[]): readonly boolean[] {
+  const fences = lines.filter(isFence).length;
+  let met = 0;
+  return lines.map((line) => {
+    if (isFence(line)) met++;
+    return met % 2 === 1 && met < fences;
+  });
 }
 
 const turnsMax = 1 << 20;
@@ -147,12 +174,12 @@ const day = String.raw`\d{4}-\d\d-\d\d`;
 const until = String.raw` – (?:${day} )?\d\d:\d\d`;
 const time = String.raw`\[(?=\d)(${day})? ?(\d\d:\d\d)?(${until})? ?([^\]\s\d][^\]\s]{0,39})?\]`;
 const passageLabel = new RegExp(String.raw`^${time}(?: \[([^\]\n]{1,${labelCharsMax}})\])?$`);
-/** As extract.ts writes them: what is not said is as in the line before. */
+/** Labels inside an extractive summary, which omit what has not changed since the previous line. */
 const lineLabel = new RegExp(
   String.raw`^(?=\[)(?:${time} ?)?(?:\[((?:user|assistant|tool|system)\b[^\]]{0,${labelCharsMax}})\])?`,
 );
 
-/** Words that begin as labels do. */
+/** Text that looks like a label. */
 const forgedLabel = /^\[(?:\d{4}-\d\d-\d\d|\d\d:\d\d|user|assistant|tool|system)\b/;
 
 function readLabel(label: string): Stamp {
@@ -194,13 +221,13 @@ function worthOfOutput(line: string, isLast: boolean): number {
   return isLast ? outputWorth.last : kindWorth.tool;
 }
 
-/** A call reads `name {arguments}`; told are its name and what it was about, marked so that it is known again. */
+/** A call is `name {arguments}`; it is quoted as `→ name subject`, which later extracts recognise. */
 const toolCall = /^([A-Za-z][\w.:-]{0,60}) (\{".*)$/;
 const subject = /"(?:\w*path|file\w*|command|cmd|url|query|pattern|name|target|title|to|id)":"((?:[^"\\]|\\.){1,90})/i;
 
-const toldCallMark = /^→ \S/;
+const callMark = /^→ \S/;
 
-function toldCall([, name = "", input = ""]: RegExpExecArray): string {
+function callText([, name = "", input = ""]: RegExpExecArray): string {
   const about = subject.exec(input)?.[1] ?? input.slice(0, cutAt(input, 90));
   return `→ ${name} ${about
     .replaceAll(/\\[nt]/g, " ")
@@ -208,7 +235,7 @@ function toldCall([, name = "", input = ""]: RegExpExecArray): string {
     .trim()}`;
 }
 
-/** Words that a line of code may begin with. */
+/** Keywords at the start of a line of code. */
 const keyword = [
   "import|export|const|let|var|def|class|fn|func|function|return|raise|throw|public|private|static|async|await|struct",
   "enum|impl|interface|type|package|using|namespace|elif|else|except|if|for|while|try|with",
@@ -220,7 +247,7 @@ const codeLine = new RegExp(
     String.raw`^(?:${keyword})\b.*(?:[={};]|[):]$)`,
     String.raw`^(?:#include|\/\/|\/\*|\* )|^(?:diff --git|[+-]{3} |@@ )|^</?[a-zA-Z][^>]*>`,
     String.raw`^[\w.]+\(.*\)[;,]?$|=>\s?\S{0,40}$|\bAS \w{1,40},?$`,
-    // The fields of JSON.
+    // JSON fields.
     String.raw`":\s?["\d\{\[tfn]`,
   ].join("|"),
 );
@@ -236,7 +263,7 @@ const isCode = (text: string): boolean => codeLine.test(text) && !sixWords.test(
 
 const listingShare = 0.3;
 
-/** Whether a tool's output shows a file of source text or data: then no line of it tells how a call went. */
+/** Whether a tool's output is a listing of code or data: then no line of it reports an outcome. */
 function isMostlyCode(lines: readonly string[]): boolean {
   const filled = lines.filter((line) => somethingSaid.test(line));
   return filled.length > 3 && filled.filter((line) => isCode(line.trim())).length > listingShare * filled.length;
@@ -244,7 +271,7 @@ function isMostlyCode(lines: readonly string[]): boolean {
 
 const listMark = /^(?:[-*+•·▪◦]|\d{1,3}[.)]|[a-z]\))\s+/;
 
-/** Without the marks of Markdown that only shape it. */
+/** Strips Markdown formatting. */
 function plain(text: string): string {
   if (text.startsWith("|")) return text.replace(/^\|\s*|\s*\|$/g, "").replace(/\s*\|\s*/g, " | ");
   return text
@@ -257,7 +284,7 @@ function plain(text: string): string {
 
 // ── Sentences ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Bounded, so that a line of nothing but dots takes no longer than another. */
+/** Repetition is bounded, so that a line of dots takes no longer than any other. */
 const ending =
   /[。！？।۔؟]+[」』”’"'）)\]]*|[.!?…]{1,6}["'”’)\]*]{0,4}(?=\s)|[!?]{1,6}(?=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])/gu;
 const abbreviation = new RegExp(
@@ -273,7 +300,7 @@ function sentencesOf(text: string): readonly string[] {
     const to = match.index + match[0].length;
     const [before, after] = [text.slice(Math.max(from, to - 12), to), text.slice(to, to + 3)];
     if (match[0].startsWith(".") && abbreviation.test(before)) continue;
-    // Not every sentence begins with a capital, but few of those that do not follow a short word.
+    // A sentence may begin in lower case, but rarely after a short word: that is an abbreviation.
     if (/^ \p{Ll}/u.test(after) && match[0].startsWith(".") && !/\p{L}{4}\.$/u.test(before)) continue;
     if (/^ [^\p{L}\p{N}"'“‘([`@/~#]/u.test(after)) continue;
     sentences.push(text.slice(from, to));
@@ -283,11 +310,11 @@ function sentencesOf(text: string): readonly string[] {
   return sentences.map((sentence) => sentence.trim()).filter((sentence) => somethingSaid.test(sentence));
 }
 
-/** The longest that is quoted in one piece, and the longest piece of a longer one. */
+/** Longest sentence quoted whole, and longest piece of a longer one. */
 const sentenceTokensMax = 64;
 const pieceTokens = 44;
 
-/** The sentence, or its clauses when it is too long to quote, with `…` where they were torn. */
+/** The sentence, or its clauses if it is too long to quote, with `…` at each cut. */
 function piecesOf(sentence: string): readonly string[] {
   const tokens = estimateTokens(sentence);
   if (tokens <= sentenceTokensMax) return [sentence];
@@ -302,7 +329,7 @@ function piecesOf(sentence: string): readonly string[] {
   return pieces;
 }
 
-/** Where to cut for at most so many units: behind a clause, else behind a word, else not inside a character. */
+/** Where to cut to at most `charsMax`: after a clause, else after a word, else between characters. */
 export function cutAt(text: string, charsMax: number): number {
   if (text.length <= charsMax) return text.length;
   const window = text.slice(0, charsMax);

@@ -1,29 +1,26 @@
 /**
- * A summary without a model: the most telling statements of a text, quoted in their order. It is what the product does
- * offline and the last resort of every summary, so it always succeeds, always fits, and claims nothing that was not
- * said.
+ * Summarises without a model: quotes the most informative statements in their original order.
  *
- * A statement is a sentence, a list item, a line of a log or of code, or a clause of a sentence too long to quote. Its
- * value is the weight of the terms that nothing chosen so far has told (names, codes and numbers above words, rare
- * above frequent), plus what its words say it is for (cues.ts), times who said it, how and where. Statements are taken
- * by value for their length until the target is reached. What a later statement repeats or corrects counts little, and
- * a short answer brings along the question that gives it meaning.
+ * Used offline and as the last resort of every summary, so it always succeeds, always fits, and adds nothing that was
+ * not said. The value of a statement is the weight of its terms not covered yet (names, codes and numbers above words,
+ * rare above frequent), plus a bonus for cue words, times a factor for speaker, form and position. Statements are taken
+ * by value per length until the target is reached. Repeated or corrected statements count little, and a short answer
+ * brings its question along.
  */
 
 import { expandFooter } from "../prompts/summary.ts";
 import { cutAt, type Passage, type Stamp, statementsOf } from "./extractive-split.ts";
 import { estimateTokens } from "../base/tokens.ts";
-import { type Term, weigh, type Weighed } from "./extractive-score.ts";
+import { scoreStatements, type ScoredStatement, type Term } from "./extractive-score.ts";
 
 export type { Passage } from "./extractive-split.ts";
 
-/** Below this a text is not worth shortening, and the last line alone may make the result longer than it. */
+/** A shorter text is not worth shortening, and the footer alone may make the result longer. */
 const sourceTokensMin = 40;
 
 /**
- * The most telling statements of the passages, in their order, within `targetTokens` (at least 32) for the whole
- * result. The last line names what was left out. Deterministic; no longer than the texts of the passages, unless these
- * are a few words.
+ * The most informative statements of the passages, in their order; with the footer, which names what was left out, at
+ * most `targetTokens` (at least 32). Deterministic, and no longer than the passages unless these are a few words.
  */
 export function extract(passages: readonly Passage[], options: { readonly targetTokens: number }): string {
   const sourceTokens = estimateTokens(passages.map((passage) => passage.text).join("\n"));
@@ -32,105 +29,107 @@ export function extract(passages: readonly Passage[], options: { readonly target
   const room = target - footerTokens - jointTokens;
 
   const split = passages.map(statementsOf);
-  const statements = weigh(split.flatMap((each) => each.statements));
+  const statements = scoreStatements(split.flatMap((each) => each.statements));
   const grain = target < timedTokensMin ? Infinity : grainOf(statements);
 
-  const picks: Weighed[] = [];
+  const picks: ScoredStatement[] = [];
   const floor = leastShare * statements.reduce((most, statement) => Math.max(most, densityOf(statement)), 0);
   for (let round = 0; round < fittingRounds; round++) {
     choose(statements, picks, room - estimateTokens(render(picks, grain)), floor);
-    giveBack(picks, () => estimateTokens(render(picks, grain)) - room);
+    dropExcess(picks, () => estimateTokens(render(picks, grain)) - room);
   }
-  const told = picks.length > 0 ? render(picks, grain) : cutToFit(statements, room);
+  const quoted = picks.length > 0 ? render(picks, grain) : cutToFit(statements, room);
   const below = split.flatMap((each) => each.topics);
-  return [told, footerOf(statements, picks, below, footerTokens)].filter((line) => line !== "").join("\n");
+  return [quoted, footerOf(statements, picks, below, footerTokens)].filter((line) => line !== "").join("\n");
 }
 
-/** The line break before the last line, and what estimates of parts are short of the estimate of the whole. */
+/** For the line break before the footer, and because estimates of parts add up to less than that of the whole. */
 const jointTokens = 3;
-/** What labels take is only guessed while choosing: what was too much is given back, what is left is used. */
+/** The length of labels is guessed while choosing; a second round uses the room that remains. */
 const fittingRounds = 2;
 
-function giveBack(picks: Weighed[], excess: () => number): void {
+function dropExcess(picks: ScoredStatement[], excess: () => number): void {
   for (let over = excess(); over > 0 && picks.length > 0; over = excess()) {
-    for (let given = 0; given < over; given += (picks.pop()?.tokens ?? Infinity) + labelTokens);
+    for (let freed = 0; freed < over; freed += (picks.pop()?.tokens ?? Infinity) + labelTokens);
   }
 }
 
 // ── Choosing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a label takes, on average. */
+/** Tokens of a label, on average. */
 const labelTokens = 6;
-/** Each further statement of one passage counts less by this much, so that no passage takes the whole room. */
-const crowding = 0.3;
-/** How much length counts against a statement: by this power, and as if it were longer by so many tokens. */
+/** Discount for each further statement of one turn, so that no turn takes all the room. */
+const crowdDiscount = 0.3;
+/** How length counts against a statement: to this power, after adding this many tokens. */
 const costPower = 0.9;
 const costOffset = 7;
-/** How much of a question counts for its answer. */
+/** Share of a question's value that counts for its answer. */
 const askedShare = 0.7;
-/** The threshold falls by this factor from round to round, to this share of the best: less is not worth its room. */
-const fall = 0.88;
+/** The threshold falls by this factor per round, down to this share of the best statement. */
+const thresholdDecay = 0.88;
 const leastShare = 0.05;
-/** With less than this nothing is left to choose. */
+/** Nothing fits into less. */
 const roomMin = 4;
 
-/** What a statement tells for its length, if nothing else has been told and all of it is new. */
-const densityOf = (statement: Weighed): number =>
+/** A statement's value per length while nothing has been chosen. */
+const densityOf = (statement: ScoredStatement): number =>
   valueOf(statement) / (statement.tokens + labelTokens + costOffset) ** costPower;
 
-const valueOf = (statement: Weighed): number => (statement.total + statement.bonus) * statement.factor;
+const valueOf = (statement: ScoredStatement): number => (statement.total + statement.bonus) * statement.factor;
 
-/** Takes statements by value for their length until the room is full. `picks` grows, the least telling last. */
-function choose(statements: readonly Weighed[], picks: Weighed[], room: number, floor: number): void {
+/** Adds statements to `picks` by value per length until the room is full, the least informative last. */
+function choose(statements: readonly ScoredStatement[], picks: ScoredStatement[], room: number, floor: number): void {
   const taken = new Set(picks);
-  const told = new Set(picks.flatMap((pick) => pick.terms));
+  const covered = new Set(picks.flatMap((pick) => pick.terms));
   const crowd = new Map<number, number>();
   for (const { turn } of picks) crowd.set(turn, (crowd.get(turn) ?? 0) + 1);
-  const freshIn = (statement: Weighed): number => {
+  const freshIn = (statement: ScoredStatement): number => {
     let fresh = 0;
-    for (const term of statement.terms) if (!told.has(term)) fresh += term.weight;
+    for (const term of statement.terms) if (!covered.has(term)) fresh += term.weight;
     return fresh;
   };
-  const costOf = (statement: Weighed): number => statement.tokens + (crowd.has(statement.turn) ? 1 : labelTokens);
-  const question = (statement: Weighed): Weighed | null =>
+  const costOf = (statement: ScoredStatement): number =>
+    statement.tokens + (crowd.has(statement.turn) ? 1 : labelTokens);
+  const question = (statement: ScoredStatement): ScoredStatement | null =>
     statement.answers === null || taken.has(statement.answers) ? null : statement.answers;
-  const gainOf = (statement: Weighed): number => {
+  const gainOf = (statement: ScoredStatement): number => {
     const asked = question(statement);
     const fresh = freshIn(statement) + (asked === null ? 0 : freshIn(asked) * askedShare);
     const bonus = statement.bonus * Math.min(1, fresh / (statement.total || 1));
     const cost = costOf(statement) + (asked === null ? 0 : costOf(asked));
     return (
       ((fresh + bonus) * statement.factor) /
-      (1 + crowding * (crowd.get(statement.turn) ?? 0)) /
+      (1 + crowdDiscount * (crowd.get(statement.turn) ?? 0)) /
       (cost + costOffset) ** costPower
     );
   };
-  const take = (statement: Weighed): void => {
+  const take = (statement: ScoredStatement): void => {
     taken.add(statement);
     picks.push(statement);
-    for (const term of statement.terms) told.add(term);
+    for (const term of statement.terms) covered.add(term);
     crowd.set(statement.turn, (crowd.get(statement.turn) ?? 0) + 1);
   };
 
-  /** Two pieces in a row of one torn sentence would make it whole again. */
-  const wouldMend = ({ place, continues }: Weighed): boolean => {
+  /** Adjacent pieces of a cut sentence would quote it whole after all. */
+  const wouldRejoin = ({ place, continues }: ScoredStatement): boolean => {
     const [before, after] = [statements[place - 1], statements[place + 1]];
     return (continues && before !== undefined && taken.has(before)) || (after?.continues === true && taken.has(after));
   };
 
   let left = room;
-  // A gain only falls as others are taken, so the last one known is a bound, and few need to be looked at again.
+  // A gain only falls as others are taken, so the last known one is an upper bound and few are recomputed.
   const bounds = statements.map(gainOf);
   let threshold = bounds.reduce((most, bound) => Math.max(most, bound), 0);
   while (left > roomMin && threshold > floor) {
-    threshold *= fall;
+    threshold *= thresholdDecay;
     for (const statement of statements) {
       if ((bounds[statement.place] ?? 0) <= threshold || taken.has(statement)) continue;
       const gain = gainOf(statement);
       bounds[statement.place] = gain;
       const asked = question(statement);
       const cost = costOf(statement) + (asked === null ? 0 : costOf(asked));
-      if (gain <= threshold || cost > left || wouldMend(statement) || (asked !== null && wouldMend(asked))) continue;
+      if (gain <= threshold || cost > left || wouldRejoin(statement) || (asked !== null && wouldRejoin(asked)))
+        continue;
       left -= cost;
       if (asked !== null) take(asked);
       take(statement);
@@ -138,8 +137,8 @@ function choose(statements: readonly Weighed[], picks: Weighed[], room: number, 
   }
 }
 
-/** The beginning of the most telling statement, where not even one fits whole. */
-function cutToFit(statements: readonly Weighed[], room: number): string {
+/** The beginning of the most informative statement, if not even one fits whole. */
+function cutToFit(statements: readonly ScoredStatement[], room: number): string {
   let best = statements[0];
   for (const statement of statements)
     if (valueOf(statement) > (best === undefined ? 0 : valueOf(best))) best = statement;
@@ -151,30 +150,30 @@ function cutToFit(statements: readonly Weighed[], room: number): string {
   return text === "" ? "" : ` ${text}`;
 }
 
-// ── Telling ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Results shorter than this have no room for times. */
+/** Shorter results have no room for times. */
 const timedTokensMin = 120;
-/** Times are told as finely as the whole span asks for: to about this part of it; above so many minutes days only. */
+/** A time is repeated after 1/24 of the whole span, but at least ten minutes; from six hours on only the day is given. */
 const grainsOfSpan = 24;
 const grainMinutesMin = 10;
 const dayGrainMinutes = 360;
 
 const minutesOf = ({ day, clock }: Stamp): number => Date.parse(`${day}T${clock || "00:00"}Z`) / 60_000;
 
-/** After how many minutes a time is written again. */
-function grainOf(statements: readonly Weighed[]): number {
+/** After how many minutes a new time is written. */
+function grainOf(statements: readonly ScoredStatement[]): number {
   const dated = statements.filter(({ stamp }) => stamp.day !== "");
   const [first, last] = [dated[0], dated.at(-1)];
   const span = first === undefined || last === undefined ? 0 : minutesOf(last.stamp) - minutesOf(first.stamp);
   return Math.max(grainMinutesMin, span / grainsOfSpan);
 }
 
-/** Statements in their order, under labels that say only what has changed since the last: day, time, speaker. */
-function render(picks: readonly Weighed[], grain: number): string {
+/** Statements in order, with labels that give only what has changed: day, time, speaker. */
+function render(picks: readonly ScoredStatement[], grain: number): string {
   const lines: string[] = [];
   let written: Stamp = { day: "", clock: "", until: "", zone: "", who: "" };
-  let last: Weighed | null = null;
+  let last: ScoredStatement | null = null;
   for (const pick of [...picks].sort((one, other) => one.place - other.place)) {
     const { stamp, text } = pick;
     const timed = grain < Infinity && stamp.day !== "" && isNewTime(stamp, written, grain);
@@ -184,7 +183,7 @@ function render(picks: readonly Weighed[], grain: number): string {
       lines.push(`${label} ${text}`);
       written = timed ? stamp : { ...written, who: stamp.who };
     } else if (last !== null && last.turn === pick.turn && sentenceEnd.test(last.text)) lines[line] += ` ${text}`;
-    // The blank in front tells it from a label, also when the text begins like one.
+    // The leading space distinguishes it from a label even if the text begins like one.
     else lines.push(` ${text}`);
     last = pick;
   }
@@ -210,20 +209,20 @@ const footerTokensMin = 14;
 const footerTokensMax = 44;
 const topicsMax = 14;
 
-/** The line that tells a reader what a look at the sources would bring: what the rest speaks of most. */
+/** The footer names the topics that the statements left out mention most. */
 function footerOf(
-  statements: readonly Weighed[],
-  picks: readonly Weighed[],
+  statements: readonly ScoredStatement[],
+  picks: readonly ScoredStatement[],
   below: readonly string[],
   tokensMax: number,
 ): string {
-  const told = new Set(picks.flatMap((pick) => pick.terms));
+  const covered = new Set(picks.flatMap((pick) => pick.terms));
   const taken = new Set(picks);
   const interest = new Map<string, number>();
   const note = (topic: string, weight: number): unknown => interest.set(topic, (interest.get(topic) ?? 0) + weight);
   for (const statement of statements) {
     if (taken.has(statement) || statement.form === "code" || statement.form === "output") continue;
-    const fresh = statement.terms.filter((term) => !told.has(term));
+    const fresh = statement.terms.filter((term) => !covered.has(term));
     for (const term of fresh) if (isTopic(term)) note(term.shown, term.weight * statement.factor);
     const pairs = new Set(fresh.map((term) => term.shown));
     if (fresh.some((term) => term.kind === "pair"))
@@ -250,6 +249,6 @@ const isTopic = ({ kind, shown, places }: Term): boolean =>
   shown.length <= topicCharsMax &&
   (kind === "name" || kind === "code" || (kind === "word" && places.length > 1));
 
-/** Words of scripts without blanks, as far as they can be told without a dictionary. */
+/** Probable words in scripts without spaces; there is no dictionary. */
 const unspacedTopic =
   /[\p{sc=Katakana}ー]{3,12}|(?:(?![的了是在和与我你他她们这那个有不也就都要会能把被给对到从为很说没还])\p{sc=Han}){2,4}/gu;

@@ -1,7 +1,4 @@
-/**
- * The one builder of source text: how messages and summaries read to whoever summarises them, a model or not. It knows
- * who spoke and when, and that reasoning is nobody's word.
- */
+/** Writes messages and summaries as labelled text to summarise: who spoke, when, and what; reasoning is left out. */
 
 import type { Passage } from "./extractive.ts";
 import type { Message, Part, Summary } from "../model/types.ts";
@@ -10,13 +7,13 @@ import type { Json, JsonObject } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
 import { formatRange, formatTimestamp } from "../base/time.ts";
 
-/** Times are told in this zone; with none, no times are. */
+/** Times are in this zone; null leaves them out. */
 export function messagePassages(messages: readonly Message[], zone: string | null): readonly Passage[] {
   const toolOfCall = new Map(
     messages.flatMap(({ parts }) => parts.filter(isCall).map((part) => [part.toolCallId, part.toolName] as const)),
   );
   return messages.map((message) => {
-    // Some hosts hand a tool's answer to the model in the user's name; it is no less a tool's.
+    // Some hosts pass tool results in a user message.
     const kind = message.parts.length > 0 && message.parts.every(isResult) ? "tool" : message.role;
     const told: Json = JSON.parse(message.envelope ?? "{}");
     const fields = isObject(told) ? told : {};
@@ -35,12 +32,12 @@ export function summaryPassages(summaries: readonly Summary[], zone: string | nu
   });
 }
 
-/** `label text`, a blank line between; no line of a text passes for the label of another. */
+/** `label text`, separated by blank lines; a line that looks like a label is escaped. */
 export function sourceText(passages: readonly Passage[]): string {
   return passages.map(({ label, text }) => `${label} ${text.replace(forgedLabel, "$&\\")}`).join("\n\n");
 }
 
-/** Where a line begins as labels do, with a time or without. */
+/** The start of a line that looks like a label. */
 const forgedLabel = /^[^\S\n]*(?=\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|system|user|assistant|tool|summary)\b)/gm;
 
 // ── Who spoke ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -66,7 +63,7 @@ function toolAnswering(
 
 const nameCharsMax = 40;
 
-/** People choose their names, so one must not end its bracket or begin a line. */
+/** People choose their names, so a name must not close its bracket or start a line. */
 function asName(value: Json | undefined): string | null {
   if (typeof value !== "string") return null;
   const name = firstLine(value.replace(/[[\]\s]+/g, " "), nameCharsMax).trim();
@@ -75,7 +72,7 @@ function asName(value: Json | undefined): string | null {
 
 // ── What was said ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The text of a message, with a trace of what has no words, so that no message vanishes. */
+/** The text of a message, with a placeholder for media, so that no message disappears. */
 function saidIn(message: Message): string {
   const said = message.parts.flatMap((part, place) => {
     if (part.type === "reasoning") return [];
@@ -86,7 +83,7 @@ function saidIn(message: Message): string {
   return text === "" ? "[no text]" : text;
 }
 
-/** `[image]`, or `[image file_…]` where its bytes lie in a file that can be asked for. */
+/** `[image]`, or `[image file_…]` if its bytes were moved to a file. */
 function traceOf(part: Part, message: Message, place: number): string {
   const word = /"(?:type|mimeType|mime_type|media_type)":"[^"]*?(image|audio|video)/.exec(part.metadata ?? "")?.[1];
   const moved = message.moved.find(({ path }) => path[0] === "content" && path[1] === place);

@@ -62,8 +62,8 @@ async function sourceOf(store: Store, id: SummaryId, overlay: Overlay = new Map(
 const before = async (...args: Parameters<typeof sourceOf>): Promise<string | null> =>
   (await sourceOf(...args)).previousContext;
 
-describe("the source of a summary that stands", () => {
-  it("is what compaction has asked a model with", async () => {
+describe("the source of a stored summary", () => {
+  it("is what compaction sent to the model", async () => {
     const { store, id } = await talkOf(60);
     const model = createScriptedModel({ behaviour: () => "good" });
     const lcm = createLcm({ store, clock, settings, model });
@@ -77,7 +77,7 @@ describe("the source of a summary that stands", () => {
     await store.close();
   });
 
-  it("is its sources as they are now, or as they are drafted", async () => {
+  it("is its sources as they are now, or as drafted", async () => {
     const { store, id } = await talkOf(8);
     const first = await foldPlaces(store, id, [0, 1], "the first leaf");
     const second = await foldPlaces(store, id, [1, 2], "the second leaf");
@@ -92,7 +92,7 @@ describe("the source of a summary that stands", () => {
     await store.close();
   });
 
-  it("is none for a summary that was carried over", async () => {
+  it("is null for a carried summary", async () => {
     const { store, id } = await talkOf(8);
     await foldPlaces(store, id, [0, 1], "leaf");
     const { id: next } = await store.openSegment({ sessionId: "t", sessionKey: "agent:main:s" }, { carryDepth: 0 });
@@ -106,7 +106,7 @@ describe("the source of a summary that stands", () => {
 });
 
 describe("the text before a summary", () => {
-  it("is of the summary just before it, of its own depth, however deep either was folded", async () => {
+  it("is that of the preceding summary of its depth, however deep either was folded", async () => {
     const { store, id } = await talkOf(12);
     const leaves: SummaryId[] = [];
     for (let at = 0; at < 5; at++) leaves.push(await foldPlaces(store, id, [at, at + 1], `leaf ${at}`));
@@ -134,7 +134,7 @@ describe("the text before a summary", () => {
     await store.close();
   });
 
-  it("is of the nearest where there is none of its depth", async () => {
+  it("is that of the nearest depth if there is none of its own", async () => {
     const { store, id } = await talkOf(12);
     for (let at = 0; at < 3; at++) await foldPlaces(store, id, [at, at + 1], `leaf ${at}`);
     const condensed = await foldPlaces(store, id, [1, 2], "d1 of 1 and 2");

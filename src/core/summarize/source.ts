@@ -1,7 +1,6 @@
 /**
- * What a summary is made from, ready to be summarised: the same for one that compaction is about to fold and for one
- * that stands already and is to be written anew. For the latter everything is read as it is now: its sources, and the
- * summary that a reader of the conversation has just read before it.
+ * Collects what a summary is made from: for a run that compaction is about to fold, or for a stored summary to rewrite.
+ * The latter reads its sources and the summary before it as they are now.
  */
 
 import { fileIdsOf } from "../ingest/large-content.ts";
@@ -11,22 +10,22 @@ import { messagePassages, summaryPassages } from "./source-text.ts";
 import type { Source } from "./summarize.ts";
 import { summaryOverheadTokens } from "../model/prompt-cost.ts";
 
-/** How long summaries should be. */
+/** Target length of summaries. */
 export interface Targets {
   readonly leafTargetTokens: number;
   readonly condensedTargetTokens: number;
 }
 
-/** How long a summary of this depth should be: at most half of what it stands for. */
+/** The target length of a summary of this depth: at most half of its sources. */
 export const targetTokensOf = (targets: Targets, depth: number, sourceTokens: number): number =>
   Math.min(depth === 0 ? targets.leafTargetTokens : targets.condensedTargetTokens, Math.floor(sourceTokens / 2));
 
 export interface SourceFacts {
   readonly conversation: ConversationId;
   readonly targets: Targets;
-  /** In which times are told; null tells none. */
+  /** Time zone of the labels; null leaves times out. */
   readonly zone: string | null;
-  /** What the sources take in the context. */
+  /** Tokens of the sources in the context. */
   readonly tokens: number;
   readonly previousContext: string | null;
 }
@@ -48,14 +47,14 @@ export const condensedSource = (
   ...about,
   depth,
   passages: summaryPassages(summaries, zone),
-  overheadTokens: 0, // The sources' own wrappers go, and they are more than one.
+  overheadTokens: 0, // The wrappers of at least two sources go away.
   targetTokens: targetTokensOf(targets, depth, about.tokens),
   fileIds: [...new Set(summaries.flatMap((summary): readonly FileId[] => summary.fileIds))],
 });
 
-// ── Of a summary that stands ─────────────────────────────────────────────────────────────────────────────────────────
+// ── Of a stored summary ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Texts that are drafted and not applied: whoever reads them sees what would be there. */
+/** Drafts not applied yet, read in place of the stored summaries. */
 export type Overlay = ReadonlyMap<SummaryId, Pick<NewSummary, "text" | "tokens" | "fileIds">>;
 
 export interface SourceReading {
@@ -64,7 +63,7 @@ export interface SourceReading {
   readonly overlay?: Overlay;
 }
 
-/** Null for one without sources: carried over from an earlier segment, or damaged. */
+/** Null for a summary without sources: carried over from an earlier segment, or damaged. */
 export async function sourceOfSummary(
   store: Store,
   summary: Summary,
@@ -89,8 +88,8 @@ export async function sourceOfSummary(
 }
 
 /**
- * The summary just before this one in the order of the conversation: up to where something stands before it, then down
- * the ends of that to this depth, or as near to it as there is one.
+ * The summary just before this one in the conversation: up to the nearest ancestor with a summary before it, then down
+ * that summary's last sources to this depth, or as close to it as there is one.
  */
 export async function summaryBefore(store: Store, { id, conversation, depth }: Summary): Promise<Summary | null> {
   let before: SummaryId | undefined;
@@ -99,25 +98,25 @@ export async function summaryBefore(store: Store, { id, conversation, depth }: S
   );
   for (const step of await pathDown(store, new Set(beside), id)) {
     const previous = beside[beside.indexOf(step) - 1];
-    // Further down is nearer.
+    // A predecessor further down is closer.
     if (previous !== undefined) before = previous;
     beside = [...((await store.sources([step])).get(step)?.summaries ?? [])];
   }
-  let found: Summary | null = null;
+  let nearest: Summary | null = null;
   while (before !== undefined) {
     const [summary] = await store.summaries({ ids: [before] });
-    // Ever less deep, or a damaged database would keep us here.
-    if (summary === undefined || (found !== null && summary.depth >= found.depth)) break;
-    found = summary;
+    // The depth must fall, or a damaged database would loop for ever.
+    if (summary === undefined || (nearest !== null && summary.depth >= nearest.depth)) break;
+    nearest = summary;
     before = summary.depth <= depth ? undefined : (await store.sources([before])).get(before)?.summaries.at(-1);
   }
-  return found;
+  return nearest;
 }
 
-/** From an item of the context down to a summary, both included; empty where the context does not reach it. */
+/** The path from a context item down to a summary, both included; empty if the context does not reach it. */
 async function pathDown(store: Store, inContext: ReadonlySet<SummaryId>, id: SummaryId): Promise<readonly SummaryId[]> {
   const below = new Map<SummaryId, SummaryId | null>([[id, null]]);
-  // A summary that was dissolved still derives from its sources: only one of several ways up may lead there.
+  // A dissolved summary still derives from its sources, so perhaps only one of several ways up reaches the context.
   for (const each of below.keys()) {
     if (inContext.has(each)) {
       const path: SummaryId[] = [];

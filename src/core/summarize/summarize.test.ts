@@ -20,7 +20,7 @@ const settings = resolveSettings({ env: {}, config: {} }).values;
 
 const things = ["boat", "roof", "invoice", "garden", "engine", "letter", "grant", "tooth"];
 
-/** A talk of so many messages, about a hundred tokens each. */
+/** A conversation of this many messages, about a hundred tokens each. */
 const talk = (messages: number): readonly Passage[] =>
   Array.from({ length: messages }, (_, at) => {
     const thing = things[at % things.length];
@@ -49,7 +49,7 @@ function sourceOf(passages: readonly Passage[], more: Partial<Source> = {}): Sou
   };
 }
 
-/** A model that gives these answers, one after the other, the last of them for ever. */
+/** A model that gives these answers in turn, and then repeats the last. */
 function answering(...answers: readonly (string | Completion)[]): Model & { readonly calls: CompletionRequest[] } {
   const calls: CompletionRequest[] = [];
   return {
@@ -81,7 +81,7 @@ async function drafted(...args: Parameters<typeof draft>): Promise<NewSummary> {
 
 const good = `2026-02-17: Mara and Jonas decided to repair and not to replace, for cost.\n\n${expandFooter} sums`;
 
-/** What must hold of every summary that is stored. */
+/** Checks what every stored summary must satisfy. */
 function checkSummary(summary: NewSummary, source: Source): void {
   const { text, tokens, level } = summary;
   const target = source.targetTokens;
@@ -103,7 +103,7 @@ function checkSummary(summary: NewSummary, source: Source): void {
 }
 
 describe("guarantee 18: a summary is shorter than its source, under its cap, free of reasoning, with its level", () => {
-  it("by one token at least, and one token is enough", async () => {
+  it("by at least one token, and one token is enough", async () => {
     const tokens = renderedTokens(good);
     const shorterBy = async (saved: number): Promise<NewSummary> => {
       const source = sourceOf(talk(40), { tokens: tokens + 20 + saved, targetTokens: 1_000 });
@@ -115,7 +115,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
     assert.notEqual((await shorterBy(0)).text, good);
   });
 
-  it("whatever the model does", async () => {
+  it("for any behaviour of the model", async () => {
     for (const behaviour of behaviours) {
       const aborting = new AbortController();
       const model = createScriptedModel({
@@ -133,7 +133,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
     }
   });
 
-  it("whatever it writes", async () => {
+  it("for any answer", async () => {
     const piece = fc.oneof(
       fc.array(fc.nat({ max: 0xffff })).map((units) => String.fromCharCode(...units)),
       fc.lorem({ mode: "sentences" }),
@@ -147,7 +147,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
         const outcome = await draft(answering(first, second), source);
         if (outcome.kind === "drafted") {
           const { text } = outcome.summary;
-          // A text may quote the line or the marker; the promise is about where it ends.
+          // A text may quote the footer or the marker; the promise concerns its ending.
           assert.ok(text.split("\n").at(-1)?.startsWith(expandFooter), text);
           assert.ok(outcome.summary.tokens < source.tokens - source.overheadTokens);
           assert.ok(outcome.summary.tokens <= 1.5 * source.targetTokens);
@@ -161,7 +161,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
     );
   });
 
-  it("a good answer is kept as it is, at level normal", async () => {
+  it("a good answer is kept unchanged, at level normal", async () => {
     const model = answering(good);
     const summary = await drafted(model, sourceOf(talk(40), { previousContext: "Before.", fileIds: ["file_01"] }));
     assert.deepEqual(summary, {
@@ -175,7 +175,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
     assert.equal(model.calls.length, 1);
   });
 
-  it("a bad answer is asked for again, more strictly; then the most telling sentences take its place", async () => {
+  it("after a bad answer the model is asked once more, more strictly; then sentences are extracted", async () => {
     const source = sourceOf(talk(40));
     const long = Array.from({ length: 400 }, (_, at) => `And ${at} more things were said about the boats.`).join("\n");
     const { system, prompt } = promptFor({ settings, templates: builtInTemplates }, source, {}, "normal");
@@ -211,20 +211,20 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
     }
   });
 
-  it("what the record itself holds of lost characters may stand in its summary", async () => {
+  it("replacement characters are allowed if the source has them", async () => {
     const [first, ...others] = talk(40);
     assert.ok(first);
     const source = sourceOf([{ ...first, text: `${first.text} The meter said 4\ufffd7.` }, ...others]);
     assert.equal((await drafted(answering(`The meter said 4\ufffd7. ${good}`), source)).level, "normal");
   });
 
-  it("a table of numbers with rules around every row is words enough", async () => {
+  it("a ruled table of numbers counts as words", async () => {
     const rule = `├${"─".repeat(24)}┼${"─".repeat(24)}┤`;
     const rows = ["north 41", "south 7", "east 980"].flatMap((row) => [rule, `│ ${row.replace(" ", " │ ")} │`]);
     assert.equal((await drafted(answering([...rows, rule].join("\n")), sourceOf(talk(40)))).level, "normal");
   });
 
-  it("an echo of the summary before is no summary", async () => {
+  it("an echo of the preceding summary is rejected", async () => {
     const previousContext = talk(6)
       .map(({ text }) => text)
       .join("\n");
@@ -232,7 +232,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
     assert.equal((await drafted(model, sourceOf(talk(40).slice(10), { previousContext }))).level, "aggressive");
   });
 
-  it("the second attempt asks for half, cooler, and for durable facts", async () => {
+  it("the second attempt asks for half the length and durable facts, at a lower temperature", async () => {
     const model = answering("", good);
     await drafted(model);
     const [first, second] = model.calls;
@@ -245,7 +245,7 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
     assert.equal(first.purpose, "leaf");
   });
 
-  it("without a model the most telling sentences are the summary, at the full target", async () => {
+  it("without a model the summary is extracted, at the full target", async () => {
     const source = sourceOf(talk(120), { previousContext: "Before." });
     const summary = await drafted(null, source);
     checkSummary(summary, source);
@@ -254,14 +254,14 @@ describe("guarantee 18: a summary is shorter than its source, under its cap, fre
     assert.equal(summary.previousContext, null, "no prompt was given one");
   });
 
-  it("the last resort keeps to its room at every size, its marker included", async () => {
+  it("the last resort fits at every size, with its marker", async () => {
     for (let size = 3; size < 60; size++) {
       const source = sourceOf(talk(size));
       checkSummary(await drafted(answering(""), source), source);
     }
   });
 
-  it("what is too small to shorten is left, and no model is asked for it", async () => {
+  it("a source too small to shorten is left alone, without a model call", async () => {
     const model = answering(good);
     for (const tokens of [0, 1, 10, 30]) {
       const source = sourceOf(talk(1), { tokens });
@@ -275,13 +275,13 @@ describe("guarantee 20: overflow rescue always has a path without a model", () =
   const trouble = refusals.filter((refusal) => !["filtered", "too_long", "rejected"].includes(refusal));
   const refusing = (refusal: Refusal): Model => answering({ kind: "refused", refusal, message: "not now" });
 
-  it("trouble of the provider is told, and nothing is drafted, where the caller would rather wait", async () => {
+  it("a provider failure is returned and nothing is drafted if the caller prefers to wait", async () => {
     for (const refusal of trouble) {
       assert.deepEqual(await draft(refusing(refusal)), { kind: "refused", refusal, message: "not now" });
     }
   });
 
-  it("or the summary is made without it", async () => {
+  it("otherwise the summary is made without the model", async () => {
     const source = sourceOf(talk(40));
     for (const refusal of trouble) {
       const summary = await drafted(refusing(refusal), source, { onRefusal: "extract" });
@@ -290,7 +290,7 @@ describe("guarantee 20: overflow rescue always has a path without a model", () =
     }
   });
 
-  it("a model that hangs, deaf to its signal, is left alone when the signal comes", async () => {
+  it("a model that hangs and ignores its signal is abandoned when the signal fires", async () => {
     for (const onRefusal of ["wait", "extract"] as const) {
       const aborting = new AbortController();
       const model = createScriptedModel({ behaviour: () => "hangs" });
@@ -303,25 +303,25 @@ describe("guarantee 20: overflow rescue always has a path without a model", () =
     }
   });
 
-  it("after a signal that has come already the model is not asked at all", async () => {
+  it("with a signal already aborted the model is not called", async () => {
     const model = answering(good);
     const outcome = await draft(model, sourceOf(talk(40)), { signal: AbortSignal.abort() });
     assert.equal(outcome.kind === "refused" && outcome.refusal, "cancelled");
     assert.equal(model.calls.length, 0);
   });
 
-  it("an adapter that throws is a provider that cannot be reached", async () => {
+  it("an adapter that throws counts as an unreachable provider", async () => {
     const outcome = await draft(createScriptedModel({ behaviour: () => "throws" }));
     assert.equal(outcome.kind === "refused" && outcome.refusal, "unreachable");
   });
 
-  it("trouble at the second attempt is trouble too", async () => {
+  it("a failure at the second attempt counts as well", async () => {
     const model = answering("", { kind: "refused", refusal: "overloaded", message: "busy" });
     assert.deepEqual(await draft(model), { kind: "refused", refusal: "overloaded", message: "busy" });
   });
 });
 
-describe("what a model is asked", () => {
+describe("the prompt", () => {
   const asked = async (
     ...[source, options, more]: Parameters<typeof draft> extends [unknown, ...infer R] ? R : never
   ) => {
@@ -332,7 +332,7 @@ describe("what a model is asked", () => {
     return request;
   };
 
-  it("holds the instructions of the settings and of the request, either or both", async () => {
+  it("contains the instructions of the settings, of the request, or of both", async () => {
     const custom = { ...settings, customInstructions: "Keep invoice numbers." };
     const source = sourceOf(talk(40));
     const { prompt } = await asked(source, { customInstructions: "Mind the roof." }, { settings: custom });
@@ -342,7 +342,7 @@ describe("what a model is asked", () => {
     assert.doesNotMatch((await asked(source, { customInstructions: " " })).prompt, /operator_instructions/);
   });
 
-  it("holds what came before up to depth 1, which is recorded; above, neither", async () => {
+  it("contains the preceding summary up to depth 1, and records it; deeper, neither", async () => {
     for (const depth of [0, 1, 2, 3]) {
       const source = sourceOf(talk(40), { depth, previousContext: "Before, the boat sank." });
       const isTold = (await asked(source)).prompt.includes("the boat sank");
@@ -351,7 +351,7 @@ describe("what a model is asked", () => {
     }
   });
 
-  it("names its purpose, its conversation and its deadline", async () => {
+  it("carries its purpose, its conversation and its deadline", async () => {
     const { signal } = new AbortController();
     const request = await asked(sourceOf(talk(40), { depth: 1 }), { signal });
     assert.deepEqual([request.purpose, request.conversation, request.signal], ["condensed", 1, signal]);
@@ -359,7 +359,7 @@ describe("what a model is asked", () => {
   });
 });
 
-describe("a draft of the model alone", () => {
+describe("a draft with the model only", () => {
   const ask = async (
     source: Source,
     levels: readonly ("normal" | "aggressive")[],
@@ -375,33 +375,33 @@ describe("a draft of the model alone", () => {
     return outcome.kind === "unusable" ? outcome.reason : outcome.kind;
   };
 
-  it("is by the first level whose answer is of use", async () => {
+  it("comes from the first level with a usable answer", async () => {
     const first = await ask(long, ["normal", "aggressive"], good);
     assert.ok(first.outcome.kind === "drafted" && first.outcome.summary.level === "normal" && first.calls === 1);
     const second = await ask(long, ["normal", "aggressive"], "", good);
     assert.ok(second.outcome.kind === "drafted" && second.outcome.summary.level === "aggressive");
   });
 
-  it("is not made without the model: there is a reason instead", async () => {
+  it("is not extracted instead: a reason is returned", async () => {
     const cut = { kind: "text", text: good, finish: "length", inputTokens: 1, outputTokens: 1 } as const;
     const filtered = { kind: "refused", refusal: "filtered", message: "not this" } as const;
     assert.equal(await reasonFor(""), "the answer was empty");
-    assert.equal(await reasonFor("<think>hm</think>"), "the answer was nothing but reasoning");
-    assert.match(await reasonFor("Done."), /^the answer was too thin, \d of about \d+ tokens$/);
+    assert.equal(await reasonFor("<think>hm</think>"), "the answer was only reasoning");
+    assert.match(await reasonFor("Done."), /^the answer was too short: \d of about \d+ tokens$/);
     assert.match(
       await reasonFor("More was said. ".repeat(2_000)),
-      /^the answer was too long: \d+ tokens, and the cap is 1800$/,
+      /^the answer was too long: \d+ tokens, the cap is 1800$/,
     );
     assert.equal(await reasonFor(cut), "the answer was cut off before its end");
-    assert.equal(await reasonFor(sourceText(long.passages.slice(0, 9))), "the answer repeats what it was to summarise");
+    assert.equal(await reasonFor(sourceText(long.passages.slice(0, 9))), "the answer repeats its source");
     assert.equal(await reasonFor(filtered), "the model refused it: not this");
     assert.equal(
       await reasonFor(`${expandFooter} the exact sums and the names of all of the people involved`),
-      "the answer was nothing but its last line",
+      "the answer was only its footer",
     );
   });
 
-  it("is not asked for where no answer could be of use", async () => {
+  it("makes no model call if no answer could be usable", async () => {
     const wordless = sourceOf([{ label: "[user]", text: "[image] [image] [image] ".repeat(40), kind: "user" }]);
     const short = sourceOf(talk(1), { tokens: 30, targetTokens: 15, overheadTokens: 20 });
     for (const [source, reason] of [
@@ -414,7 +414,7 @@ describe("a draft of the model alone", () => {
     }
   });
 
-  it("waits for the provider in trouble", async () => {
+  it("returns a provider failure", async () => {
     const { outcome, calls } = await ask(long, ["normal", "aggressive"], {
       kind: "refused",
       refusal: "overloaded",

@@ -1,11 +1,9 @@
 /**
- * Drafting: source text becomes the text of a summary, by one of four levels. A model is asked for it; when its answer
- * is of no use it is asked once more, for less; when that is of no use either, the most telling sentences are taken,
- * which always works. Whatever comes out is shorter than its source, under its cap, free of reasoning, and says by
- * which level it was made.
+ * Drafts a summary, trying one level after the other until a draft is shorter than its source and under its cap.
  *
- * An answer can be bad because of the text or because of the provider. The first is met here, level by level; the
- * second is the caller's to decide: wait for the provider, or go on without it.
+ * The model is asked; if its answer is unusable, it is asked once more, for half the length; if that is unusable too,
+ * the most informative sentences are extracted, which always works. When the provider fails, the caller decides:
+ * wait for it, or continue without it.
  */
 
 import { readAnswer } from "../model-calls/read-answer.ts";
@@ -30,13 +28,13 @@ export interface SummarizeDeps {
 
 export interface Source {
   readonly conversation: ConversationId;
-  /** Of the summary to be made. */
+  /** Depth of the summary to make. */
   readonly depth: number;
   readonly passages: readonly Passage[];
-  /** What the run takes in the context. The summary must be shorter than this, less what is put around a summary. */
+  /** Tokens of the run in the context. The summary plus its overhead must be shorter. */
   readonly tokens: number;
   readonly overheadTokens: number;
-  /** How long the summary should be. */
+  /** Target length of the summary. */
   readonly targetTokens: number;
   readonly previousContext: string | null;
   readonly fileIds: readonly FileId[];
@@ -44,48 +42,48 @@ export interface Source {
 
 export type Drafted =
   | { readonly kind: "drafted"; readonly summary: NewSummary }
-  /** Provider trouble: nothing was drafted. */
+  /** The provider failed; nothing was drafted. */
   | { readonly kind: "refused"; readonly refusal: Refusal; readonly message: string }
   /** No level is shorter than the source. */
   | { readonly kind: "incompressible" };
 
 export interface SummarizeOptions {
   readonly signal?: AbortSignal;
-  /** What comes with this one request; the setting holds besides. */
+  /** Added to the instructions in the settings. */
   readonly customInstructions?: string | null;
-  /** What provider trouble leads to: wait (a refusal), or go on without the model. */
+  /** When the provider fails: return the refusal, or continue without the model. */
   readonly onRefusal: "wait" | "extract";
   readonly purpose?: CallPurpose;
 }
 
-/** Marks a text that was taken from its source because no model could shorten it. */
+/** Marks a text that was extracted because no answer of the model was usable. */
 const truncationMarker = "[Truncated for context management]";
 const truncatedTokensMax = 512;
 
-/** Below this no sentence and its last line fit, so that asking a model would only cost. */
+/** Below this no sentence fits together with the footer, so a model call would be wasted. */
 const askableTokensMin = 16;
 
 export async function summarize(deps: SummarizeDeps, source: Source, options: SummarizeOptions): Promise<Drafted> {
   const target = source.targetTokens;
   const { model } = deps;
-  if (model === null || unaskable(source) !== null) return extracted(source, "extractive", target);
+  if (model === null || reasonNotToAsk(source) !== null) return extracted(source, "extractive", target);
   const outcome = await draftWithModel({ ...deps, model }, source, options);
   if (outcome.kind === "drafted") return outcome;
   if (outcome.kind === "unusable") return extracted(source, "truncated", Math.min(target, truncatedTokensMax));
   return options.onRefusal === "wait" ? outcome : extracted(source, "extractive", target);
 }
 
-/** Why no model is asked about a source; null if one may be. */
-function unaskable(source: Source): string | null {
-  if (capOf(source, source.targetTokens) < askableTokensMin) return "what it stands for is too short to be summarised";
-  return saysAnything(source) ? null : "what it stands for has no words";
+/** Why no model is asked about a source; null if one is. */
+function reasonNotToAsk(source: Source): string | null {
+  if (capOf(source, source.targetTokens) < askableTokensMin) return "its source is too short to summarise";
+  return hasWords(source) ? null : "its source has no words";
 }
 
-/** Tool results without a word, pictures: no model could say what they are about. */
-const saysAnything = ({ passages }: Source): boolean =>
+/** False for pictures and empty tool results: a model could only guess. */
+const hasWords = ({ passages }: Source): boolean =>
   passages.some(({ text }) => /[\p{L}\p{N}]/u.test(text.replaceAll(/\[[^\]]*\]/g, "")));
 
-/** The most tokens a summary with this target may have. */
+/** Most tokens that a summary with this target may have. */
 const capOf = (source: Source, target: number): number =>
   Math.min(Math.floor(1.5 * target), source.tokens - source.overheadTokens - 1);
 
@@ -96,17 +94,17 @@ type AskOptions = Omit<SummarizeOptions, "onRefusal">;
 
 export type ModelDraft =
   | Exclude<Drafted, { readonly kind: "incompressible" }>
-  /** No answer was of use, or none could be: why, as a clause about the last one. */
+  /** No answer was usable, or none could be; `reason` is a clause about the last one. */
   | { readonly kind: "unusable"; readonly reason: string };
 
-/** What the model writes, and nothing else: where its answers are of no use there is no draft, but a reason. */
+/** Drafts with the model only: if no answer is usable, returns the reason instead of extracting. */
 export async function draftWithModel(
   deps: SummarizeDeps & { readonly model: Model },
   source: Source,
   options: AskOptions,
   levels: readonly ModelLevel[] = ["normal", "aggressive"],
 ): Promise<ModelDraft> {
-  let reason = unaskable(source);
+  let reason = reasonNotToAsk(source);
   for (const level of reason === null ? levels : []) {
     const outcome = await attempt(deps, source, options, level);
     if (outcome.kind !== "unusable") return outcome;
@@ -130,7 +128,7 @@ async function attempt(
     conversation: source.conversation,
     ...words,
     temperature: temperatures[level],
-    // Well above the target: an answer that ends there was cut off, and is not merely a little long.
+    // Well above the target: an answer that reaches it was cut off rather than a little too long.
     maxOutputTokens: Math.max(2 * targetTokens, outputTokensMin),
     ...(options.signal && { signal: options.signal }),
   });
@@ -140,19 +138,19 @@ async function attempt(
       ? { kind: "unusable", reason: `the model refused it: ${message}` }
       : completion;
   }
-  // The record in the midst of it would hide that an answer repeats what stands on both sides.
+  // Without the source, so that an answer that repeats the text before and after it is recognised.
   const bare = promptFor(deps, { ...source, passages: [], previousContext: null }, options, level);
-  const asked = { bare: asOne(bare), whole: asOne(words) };
+  const asked = { bare: joined(bare), whole: joined(words) };
   const read = readSummary(completion, source, targetTokens, asked);
   if ("reason" in read) return { kind: "unusable", ...read };
-  return drafted(source, { ...read, level, model: nameOf(model), previousContext });
+  return drafted(source, { ...read, level, model: modelName(model), previousContext });
 }
 
-const asOne = ({ system, prompt }: Prompt): string => `${system}\n${prompt}`;
+const joined = ({ system, prompt }: Prompt): string => `${system}\n${prompt}`;
 
-export const nameOf = ({ provider, name }: Model): string => `${provider}/${name}`;
+export const modelName = ({ provider, name }: Model): string => `${provider}/${name}`;
 
-/** The very words that a model is asked with. */
+/** The exact prompt sent to the model. */
 export function promptFor(
   { settings, templates }: Omit<SummarizeDeps, "model">,
   source: Source,
@@ -160,7 +158,7 @@ export function promptFor(
   level: ModelLevel,
 ): Prompt & Pick<Source, "targetTokens" | "previousContext"> {
   const targetTokens = level === "normal" ? source.targetTokens : Math.floor(source.targetTokens / 2);
-  // Above depth 1 a summary stands alone, so that it can be carried to where nothing comes before it.
+  // Deeper summaries must be self-contained: they may be carried over to a segment where nothing precedes them.
   const previousContext = source.depth <= 1 ? source.previousContext : null;
   const instructions = [settings.customInstructions, options.customInstructions].filter((each) => each?.trim());
   const words = renderPrompt(templates, {
@@ -174,14 +172,14 @@ export function promptFor(
   return { ...words, targetTokens, previousContext };
 }
 
-/** Some models think before they write, and what they think counts. */
+/** Reasoning counts as output. */
 const outputTokensMin = 256;
 
-/** Refusals that another text would not have met; the others are the provider's trouble, whatever was asked. */
+/** Refusals that another text might not meet; the others mean that the provider itself has trouble. */
 const isAboutTheText = (refusal: Refusal): boolean =>
   refusal === "filtered" || refusal === "too_long" || refusal === "rejected";
 
-/** The summary in an answer, or why the answer is of no use. */
+/** The summary in an answer, or why the answer is unusable. */
 function readSummary(
   { text, finish }: Completion & { readonly kind: "text" },
   source: Source,
@@ -189,48 +187,48 @@ function readSummary(
   asked: { readonly bare: string; readonly whole: string },
 ): { readonly text: string } | { readonly reason: string } {
   if (finish === "length") return { reason: "the answer was cut off before its end" };
-  const said = readAnswer(text);
-  if (said === "")
-    return { reason: text.trim() === "" ? "the answer was empty" : "the answer was nothing but reasoning" };
-  const saidTokens = estimateTokens(said);
-  if (saidTokens < Math.min(saidTokensMin, targetTokens / 4))
-    return { reason: `the answer was too thin, ${saidTokens} of about ${targetTokens} tokens` };
-  if (isGarbled(said, source)) return { reason: "the answer is garbled: characters were lost, or it is hardly words" };
+  const answer = readAnswer(text);
+  if (answer === "") return { reason: text.trim() === "" ? "the answer was empty" : "the answer was only reasoning" };
+  const answerTokens = estimateTokens(answer);
+  if (answerTokens < Math.min(answerTokensMin, targetTokens / 4))
+    return { reason: `the answer was too short: ${answerTokens} of about ${targetTokens} tokens` };
+  if (isGarbled(answer, source))
+    return { reason: "the answer is garbled: it lost characters, or has hardly any words" };
   const cap = capOf(source, targetTokens);
-  const closed = closeWithFooter(said, source.passages, cap);
-  const tokens = renderedTokens(closed ?? said);
-  if (closed === null && tokens <= cap) return { reason: "the answer was nothing but its last line" };
+  const closed = closeWithFooter(answer, source.passages, cap);
+  const tokens = renderedTokens(closed ?? answer);
+  if (closed === null && tokens <= cap) return { reason: "the answer was only its footer" };
   if (closed === null || tokens > cap)
-    return { reason: `the answer was too long: ${tokens} tokens, and the cap is ${cap}` };
-  if (isEcho(said, asked.bare)) return { reason: "the answer repeats what the model was asked" };
-  return isEcho(said, asked.whole) ? { reason: "the answer repeats what it was to summarise" } : { text: closed };
+    return { reason: `the answer was too long: ${tokens} tokens, the cap is ${cap}` };
+  if (isEcho(answer, asked.bare)) return { reason: "the answer repeats the prompt" };
+  return isEcho(answer, asked.whole) ? { reason: "the answer repeats its source" } : { text: closed };
 }
 
-/** What stands where a character was lost; a record may hold it, and then a summary may. */
+/** Replaces a lost character; allowed in a summary if its source contains it. */
 const lostCharacter = "\uFFFD";
 
-function isGarbled(said: string, { passages }: Source): boolean {
-  const inWords = said.replace(/[^\p{L}\p{M}\p{N}]+/gu, "").length;
-  // The rules of a table stand for nothing, and can be most of it.
-  if (inWords <= wordShareMin * said.replace(/\s|[-=_\u2500-\u257f]{3,}/g, "").length) return true;
-  return said.includes(lostCharacter) && !passages.some(({ text }) => text.includes(lostCharacter));
+function isGarbled(answer: string, { passages }: Source): boolean {
+  const inWords = answer.replace(/[^\p{L}\p{M}\p{N}]+/gu, "").length;
+  // Ruled lines can be most of a table, so they do not count.
+  if (inWords <= wordShareMin * answer.replace(/\s|[-=_\u2500-\u257f]{3,}/g, "").length) return true;
+  return answer.includes(lostCharacter) && !passages.some(({ text }) => text.includes(lostCharacter));
 }
 
-/** Of the characters of a text: prose has nine tenths, code and tables half. */
+/** Share of letters and digits in a text: about 0.9 in prose, 0.5 in code and tables. */
 const wordShareMin = 0.25;
 
-/** Fewer say nothing of a long source: "Done.", or three dots. */
-const saidTokensMin = 12;
+/** Rejects "Done." and "…" as a summary of a long source. */
+const answerTokensMin = 12;
 
 // ── Without a model ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 function extracted(source: Source, level: "extractive" | "truncated", target: number): Drafted {
   const cap = capOf(source, target);
   const marker = level === "truncated" ? `${truncationMarker}\n` : "";
-  // Signs that are escaped in a prompt make a text longer there: then less of it is taken.
+  // Escaping makes a text longer in a prompt; then extract less.
   for (let targetTokens = Math.min(target, cap) - estimateTokens(marker); targetTokens >= 1;) {
     const text = extract(source.passages, { targetTokens });
-    // With room for nothing but the last line, the source says more in its own words.
+    // If only the footer fits, the source itself is more useful.
     if (text.startsWith(expandFooter)) break;
     const tokens = renderedTokens(marker + text);
     if (tokens <= cap) return drafted(source, { text: marker + text, level, model: null, previousContext: null });
