@@ -1,59 +1,39 @@
-/**
- * Runs the terminal UI on a terminal: keys and answers become events, states become lines, effects are performed. All that
- * is not pure about it is here.
- */
+/** Runs the terminal UI: turns input and answers into events, draws the state, performs effects. All I/O is here. */
 
 import { TuiAltScreen } from "@earendil-works/pi-tui";
-import type { Component, Terminal, TuiMouseEvent, TuiMouseEventResult } from "@earendil-works/pi-tui";
+import type { Terminal, TuiMouseEvent, TuiMouseEventResult } from "@earendil-works/pi-tui";
 import { LcmError, errorText } from "../core/base/errors.ts";
 import type { Clock } from "../core/model/store.ts";
+import type { Page } from "../format/page.ts";
 import { draw, isBusy, start, update } from "./app.ts";
 import type { App, AppEvent, AppStep, Effect } from "./app.ts";
 import { perform } from "./asks.ts";
 import type { Place } from "./contract.ts";
 import { keyOf } from "./keys.ts";
 import type { Failure, Port } from "./port.ts";
-import type { Page } from "../format/page.ts";
 
 export interface Running {
   readonly port: Port;
   readonly terminal: Terminal;
   readonly clock: Clock;
   readonly look: Pick<Page, "paint" | "zone" | "typed">;
-  /** Where it begins; at the conversations if left out. */
+  /** Where to start; the list of conversations by default. */
   readonly place?: Place;
-  /** Ends it, as leaving does. */
+  /** Aborting it quits. */
   readonly signal: AbortSignal;
-  /** Stops this process until it is continued, as Ctrl-Z does elsewhere; left out where that cannot be. */
+  /** Suspends this process, as Ctrl-Z does; absent where that is impossible. */
   readonly suspend?: () => void;
 }
 
 const tickMs = 1_000;
 const beatMs = 120;
 
-/** Until it is left. The terminal is as it was then, whatever happened; throws what it could not go on after. */
-export async function runTui(given: Running): Promise<void> {
-  const { port, clock, look, signal } = given;
+/** Resolves when the user quits. Always restores the terminal; throws the error it could not recover from. */
+export async function runTui(running: Running): Promise<void> {
+  const { port, clock, look, signal } = running;
   const ended = Promise.withResolvers<void>();
-  const underWay = new Map<string, AbortController>();
-  let performing = 0; // Also what nobody waits for any more.
-  const terminal = keysFirst(given.terminal, (data) => {
-    const text = pastedText(data);
-    const key = text === null ? keyOf(data) : null;
-    if (text !== null) happen({ kind: "pasted", text });
-    else if (key !== null) happen({ kind: "key", key });
-  });
-  const screen = new TuiAltScreen(terminal, false);
-  const sizeNow = (): App["size"] => ({ columns: terminal.columns, rows: terminal.rows });
+  let isOver = false;
   let app: App;
-
-  const follow = (step: AppStep): void => {
-    ({ app } = step);
-    for (const effect of step.effects) carryOut(effect);
-    beat();
-    screen.requestRender();
-  };
-  /** What cannot be gone on after ends the program, which restores the terminal and tells. */
   const attempt = (work: () => void): void => {
     if (isOver) return;
     try {
@@ -64,15 +44,24 @@ export async function runTui(given: Running): Promise<void> {
   };
   const happen = (event: AppEvent): void => attempt(() => follow(update(app, event)));
   const tick = (): void => attempt(() => happen({ kind: "tick", now: clock.now(), stamp: port.stamp() }));
+  const asks = createAsks(port, happen);
+  const beat = createBeat(() => happen({ kind: "beat" }));
+  const terminal = keysFirst(running.terminal, createInput(happen));
+  const screen = new TuiAltScreen(terminal, false);
+  const sizeNow = (): App["size"] => ({ columns: terminal.columns, rows: terminal.rows });
+
+  const follow = (step: AppStep): void => {
+    ({ app } = step);
+    for (const effect of step.effects) carryOut(effect);
+    beat.set(isBusy(app));
+    screen.requestRender();
+  };
   const carryOut = (effect: Effect): void => {
     switch (effect.kind) {
       case "ask":
-        return void ask(effect);
+        return void asks.perform(effect);
       case "stop":
-        for (const [name, controller] of underWay)
-          if (name === slotName(effect.layer, effect.slot ?? "") || (effect.slot === null && isOf(name, effect.layer)))
-            controller.abort();
-        return;
+        return asks.stop(effect.layer, effect.slot);
       case "redraw":
         return screen.requestRender(true);
       case "suspend":
@@ -81,83 +70,36 @@ export async function runTui(given: Running): Promise<void> {
         return ended.resolve();
     }
   };
-  const ask = async ({ layer, slot, ask: asked }: Extract<Effect, { readonly kind: "ask" }>): Promise<void> => {
-    const name = slotName(layer, slot);
-    underWay.get(name)?.abort();
-    const controller = new AbortController();
-    underWay.set(name, controller);
-    const isWanted = (): boolean => underWay.get(name) === controller && !controller.signal.aborted;
-    performing += 1;
-    try {
-      const answer = await perform(asked, {
-        port,
-        signal: controller.signal,
-        onProgress: (progress) => isWanted() && happen({ kind: "progress", layer, ask: asked, progress }),
-      });
-      if (isWanted()) happen({ kind: "answer", layer, answer });
-    } catch (error) {
-      const failure = failureOf(error);
-      if (isWanted() && (failure.code === "corrupt" || failure.code === "unavailable")) port.renew();
-      if (isWanted()) happen({ kind: "failed", layer, ask: asked, failure });
-    } finally {
-      if (underWay.get(name) === controller) underWay.delete(name);
-      performing -= 1;
-      if (performing === 0) port.rest();
-    }
-  };
-
-  /** The terminal is the shell's meanwhile, and may be of another size after. */
   const suspend = (): void => {
-    if (given.suspend === undefined) return;
+    if (running.suspend === undefined) return;
     screen.stop({ preserveScreen: true });
-    given.suspend();
+    running.suspend();
     screen.start();
     screen.requestRender(true);
     tick();
   };
-
-  const root: Component = {
-    render: () => [...drawn()],
-    handleMouse: createMouse(happen),
-    invalidate: () => undefined,
-  };
-  const drawn = (): readonly string[] => {
+  const render = (): string[] => {
     const size = sizeNow();
     if (size.columns !== app.size.columns || size.rows !== app.size.rows) happen({ kind: "resized", size });
     try {
-      return draw(app);
+      return [...draw(app)];
     } catch (error) {
       ended.reject(error);
       return [];
     }
   };
 
-  // A spinner turns only while there is something to wait for.
-  let beating: NodeJS.Timeout | null = null;
-  const beat = (): void => {
-    const busy = isBusy(app);
-    if (busy && beating === null) beating = setInterval(() => happen({ kind: "beat" }), beatMs);
-    if (!busy && beating !== null) {
-      clearInterval(beating);
-      beating = null;
-    }
-  };
-  let isOver = false;
   const leave = (): void => ended.resolve();
   signal.addEventListener("abort", leave, { once: true });
   const ticking = setInterval(tick, tickMs);
   try {
-    const begun = {
-      look,
-      path: port.path,
-      readOnly: port.readOnly,
-      size: sizeNow(),
-      now: clock.now(),
-      stamp: port.stamp(),
-    };
-    const first = start(begun, given.place);
+    const { path, readOnly } = port;
+    const first = start(
+      { look, path, readOnly, size: sizeNow(), now: clock.now(), stamp: port.stamp() },
+      running.place,
+    );
     app = first.app;
-    screen.setLayoutRoot(root);
+    screen.setLayoutRoot({ render, handleMouse: createMouse(happen), invalidate: () => undefined });
     screen.start();
     terminal.setTitle("lossless-claw");
     follow(first);
@@ -167,14 +109,66 @@ export async function runTui(given: Running): Promise<void> {
     isOver = true;
     signal.removeEventListener("abort", leave);
     clearInterval(ticking);
-    if (beating !== null) clearInterval(beating);
-    for (const controller of underWay.values()) controller.abort();
+    beat.set(false);
+    asks.stopAll();
     screen.stop({ preserveScreen: true });
   }
 }
 
-const slotName = (layer: number, slot: string): string => `${layer} ${slot}`;
-const isOf = (name: string, layer: number): boolean => name.startsWith(`${layer} `);
+/** Ticks only while it is on: the spinner must not redraw an idle screen. */
+function createBeat(beat: () => void) {
+  let timer: NodeJS.Timeout | null = null;
+  return {
+    set(isOn: boolean): void {
+      if (isOn) timer ??= setInterval(beat, beatMs);
+      else if (timer !== null) {
+        clearInterval(timer);
+        timer = null;
+      }
+    },
+  };
+}
+
+/** Performs asks, one per slot: a new one aborts the one before it, whose answer is dropped. */
+function createAsks(port: Port, happen: (event: AppEvent) => void) {
+  const underWay = new Map<string, AbortController>();
+  let performing = 0; // Includes aborted asks that have not returned yet.
+  const slotName = (layer: number, slot: string): string => `${layer} ${slot}`;
+  return {
+    async perform({ layer, slot, ask }: Extract<Effect, { readonly kind: "ask" }>): Promise<void> {
+      const name = slotName(layer, slot);
+      underWay.get(name)?.abort();
+      const controller = new AbortController();
+      underWay.set(name, controller);
+      const isWanted = (): boolean => underWay.get(name) === controller && !controller.signal.aborted;
+      performing += 1;
+      try {
+        const answer = await perform(ask, {
+          port,
+          signal: controller.signal,
+          onProgress: (progress) => isWanted() && happen({ kind: "progress", layer, ask, progress }),
+        });
+        if (isWanted()) happen({ kind: "answer", layer, answer });
+      } catch (error) {
+        const failure = failureOf(error);
+        if (isWanted() && (failure.code === "corrupt" || failure.code === "unavailable")) port.renew();
+        if (isWanted()) happen({ kind: "failed", layer, ask, failure });
+      } finally {
+        if (underWay.get(name) === controller) underWay.delete(name);
+        performing -= 1;
+        if (performing === 0) port.rest();
+      }
+    },
+    /** `slot` null: all of the layer's asks. */
+    stop(layer: number, slot: string | null): void {
+      for (const [name, controller] of underWay)
+        if (slot === null ? name.startsWith(slotName(layer, "")) : name === slotName(layer, slot)) controller.abort();
+    },
+    stopAll(): void {
+      for (const controller of underWay.values()) controller.abort();
+    },
+  };
+}
 
 const failureOf = (error: unknown): Failure =>
   error instanceof LcmError
@@ -185,10 +179,19 @@ const failureOf = (error: unknown): Failure =>
 
 const pastedText = (data: string): string | null => /^\u001b\[200~([\s\S]*)\u001b\[201~$/.exec(data)?.[1] ?? null;
 
-/** What the mouse and the terminal itself send, which the renderer understands. */
+const createInput =
+  (happen: (event: AppEvent) => void) =>
+  (data: string): void => {
+    const text = pastedText(data);
+    const key = text === null ? keyOf(data) : null;
+    if (text !== null) happen({ kind: "pasted", text });
+    else if (key !== null) happen({ kind: "key", key });
+  };
+
+/** Mouse events and terminal replies, which the renderer handles. */
 const isForRenderer = (data: string): boolean => /^\u001b(?:\[<|\[M|\[[IO]$|\]|\[6;|\[\?|P|_)/.test(data);
 
-/** Keys come to us before the renderer, which would scroll with some of them. */
+/** Keys bypass the renderer, which would scroll on some of them. */
 function keysFirst(terminal: Terminal, onKey: (data: string) => void): Terminal {
   return new Proxy(terminal, {
     get(target, name) {
@@ -202,10 +205,9 @@ function keysFirst(terminal: Terminal, onKey: (data: string) => void): Terminal 
   });
 }
 
-/** A second click that comes no later than this is a double one. */
 const doubleClickMs = 500;
 
-/** Dragging stays with the renderer, which selects and copies text with it; a double click is ours, also on a word. */
+/** Handles clicks, double clicks and the wheel. The renderer keeps dragging, which selects text. */
 function createMouse(happen: (event: AppEvent) => void): (event: TuiMouseEvent) => TuiMouseEventResult | undefined {
   let last = { column: -1, row: -1, at: -Infinity, count: 0 };
   const isAgain = ({ screenX, screenY }: TuiMouseEvent): boolean =>

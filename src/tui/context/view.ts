@@ -128,7 +128,8 @@ export function drawContext(state: ContextScreen, frame: Frame): readonly string
   if (pane === null) return lines;
   const text = windowed(previewLines(state, { ...frame, ...pane }), state.top, { ...frame, ...pane });
   const shown = text.map((line) => ` ${line}`);
-  if (pane.isBeside) return beside(lines, shown, [room.columns, pane.columns + 2], frame.rows, paint);
+  if (pane.isBeside)
+    return beside({ lines, columns: room.columns }, { lines: shown, columns: pane.columns + 2 }, frame.rows, paint);
   return [...fitAll(lines, columns, room.rows), rule("what the model gets", columns, paint), ...shown];
 }
 

@@ -65,19 +65,11 @@ export function drawConversations(state: ConversationsScreen, frame: Frame): rea
   const { columns, paint } = frame;
   const at = selected(state);
   if (hasPane(frame)) {
-    const widths = [columns - paneColumns - 1, paneColumns] as const;
-    const [head = "", ...lines] = listLines(state, { ...frame, columns: widths[0] - 1 });
+    const listColumns = columns - paneColumns - 1;
+    const [head = "", ...lines] = listLines(state, { ...frame, columns: listColumns - 1 });
     const pane = at === null ? [] : paneLines(state, at, { ...frame, columns: paneColumns - 2 });
-    return [
-      head,
-      ...beside(
-        lines,
-        pane.map((line) => ` ${line}`),
-        widths,
-        frame.rows - 1,
-        paint,
-      ),
-    ];
+    const right = { lines: pane.map((line) => ` ${line}`), columns: paneColumns };
+    return [head, ...beside({ lines, columns: listColumns }, right, frame.rows - 1, paint)];
   }
   const lines = listLines(state, frame);
   if (!hasFoot(frame)) return lines;

@@ -257,7 +257,12 @@ export function drawReview(review: Review, frame: Frame, asked: string): readonl
 }
 
 const besides = (panes: readonly Pane[], first: readonly string[], second: readonly string[], paint: Paint) =>
-  beside(first, second, [1 + (panes[0]?.columns ?? 0), 1 + (panes[1]?.columns ?? 0)], first.length, paint);
+  beside(
+    { lines: first, columns: 1 + (panes[0]?.columns ?? 0) },
+    { lines: second, columns: 1 + (panes[1]?.columns ?? 0) },
+    first.length,
+    paint,
+  );
 
 /** `━━━ Rewrite: sum_f8ee4e7a5a7b7090 (d1, 36 children) ━━━`, and of when it is. */
 export function headLines(target: PlannedRewrite, { columns, paint, zone }: Page): readonly string[] {

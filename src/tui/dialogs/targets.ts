@@ -97,6 +97,7 @@ function draw({ targets, found, filter, list }: TargetsDialog, frame: Frame): re
   return [
     ...head,
     ...listTable(
+      { ...list, items: found },
       [
         { title: "id", align: "right" },
         { title: "conversation", flexible: true },
@@ -104,7 +105,6 @@ function draw({ targets, found, filter, list }: TargetsDialog, frame: Frame): re
         { title: "summaries", align: "right", spare: true },
         { title: "last message", spare: true },
       ],
-      found,
       (each) => [
         String(each.id),
         nameOf(each),
@@ -112,7 +112,6 @@ function draw({ targets, found, filter, list }: TargetsDialog, frame: Frame): re
         formatCount(each.totals.summaries),
         each.lastMessageAt === null ? "–" : clockTime(each.lastMessageAt, zone),
       ],
-      list,
       { ...frame, rows: frame.rows - headRows },
     ),
   ];

@@ -296,7 +296,9 @@ function draw(state: FilesScreen, frame: Frame): readonly string[] {
   if (isWide) return pane;
   const list = listLines(state, files, layout, frame);
   if (!layout.isBeside) return [head, ...list, ...pane];
-  return [head, ...beside(list, pane, [layout.listColumns, columns - layout.listColumns - 1], rows - headRows, paint)];
+  const { listColumns } = layout;
+  const right = { lines: pane, columns: columns - listColumns - 1 };
+  return [head, ...beside({ lines: list, columns: listColumns }, right, rows - headRows, paint)];
 }
 
 function listLines(
@@ -306,6 +308,7 @@ function listLines(
   { paint, zone }: Frame,
 ): readonly string[] {
   return listTable(
+    { ...list, items: files },
     [
       { title: "file", flexible: true },
       { title: "type", spare: true },
@@ -313,7 +316,6 @@ function listLines(
       { title: "lines", align: "right", spare: true },
       { title: "when", paint: paint.soft },
     ],
-    files,
     ({ id, name, mimeType, bytes, lines, createdAt }) => [
       oneLine(name ?? id),
       oneLine(mimeType ?? "–"),
@@ -321,7 +323,6 @@ function listLines(
       lines === null ? "–" : formatCount(lines),
       clockTime(createdAt, zone),
     ],
-    list,
     { columns: listColumns, rows: listRows, paint },
   );
 }

@@ -115,7 +115,10 @@ export function draw(state: DagScreen, frame: Frame): readonly string[] {
   const room = { ...frame, columns: detail.columns, rows: detail.rows };
   const right = windowed(linesOf(state, frame, detail.columns), state.detailTop, room);
   if (layout.columns === 0) return [...above, ...right];
-  return [...above, ...beside(left, right, [layout.columns, detail.columns], detail.rows, paint)];
+  return [
+    ...above,
+    ...beside({ lines: left, columns: layout.columns }, { lines: right, columns: detail.columns }, detail.rows, paint),
+  ];
 }
 
 /** What it is about, and what must be said once of all times, as far as there is room. */

@@ -174,7 +174,10 @@ function draw(state: TranscriptsScreen, frame: Frame): readonly string[] {
   if (there === null) return ["", isUnknown ? "  They could not be looked for." : "  looking …"];
   if (there.found.length === 0) return nothing(there.folder, frame);
   const rows = seenRows(frame);
-  const lines = listTable(columnsOf(frame), there.found, (each) => cells(each, frame), list, { ...frame, rows });
+  const lines = listTable({ ...list, items: there.found }, columnsOf(frame), (each) => cells(each, frame), {
+    ...frame,
+    rows,
+  });
   const unstored = missing(state).length;
   const howMuch = unstored === 0 ? "all stored" : `${formatCount(unstored)} not stored, or not all of it`;
   const head = `${plural(there.found.length, "transcript")} · ${howMuch} · in ${oneLine(there.folder)}`;

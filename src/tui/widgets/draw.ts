@@ -38,30 +38,26 @@ export const listRows = (lines: readonly string[], { top, cursor }: List, column
 
 /** A table of those items of a list that are seen. */
 export function listTable<T>(
+  { top, cursor, items }: List & { readonly items: readonly T[] },
   cells: readonly Column[],
-  items: readonly T[],
   cellsOf: (item: T) => readonly string[],
-  list: List,
   { columns, rows, paint }: Pick<Frame, "columns" | "rows" | "paint">,
 ): readonly string[] {
-  const seen = items.slice(list.top, list.top + rows).map(cellsOf);
+  const seen = items.slice(top, top + rows).map(cellsOf);
   const [head = "", ...lines] = table(cells, seen, columns - 2, paint);
-  return [`  ${head}`, ...listRows(lines, list, columns, paint)];
+  return [`  ${head}`, ...listRows(lines, { top, cursor }, columns, paint)];
+}
+
+interface Pane {
+  readonly lines: readonly string[];
+  readonly columns: number;
 }
 
 /** Two panes with a line between them. */
-export function beside(
-  left: readonly string[],
-  right: readonly string[],
-  widths: readonly [number, number],
-  rows: number,
-  paint: Paint,
-): readonly string[] {
-  const [leftColumns, rightColumns] = widths;
-  return Array.from({ length: rows }, (_, at) =>
-    [fit(left[at] ?? "", leftColumns), paint.soft("│"), fit(right[at] ?? "", rightColumns)].join(""),
+export const beside = (left: Pane, right: Pane, rows: number, paint: Paint): readonly string[] =>
+  Array.from({ length: rows }, (_, at) =>
+    [fit(left.lines[at] ?? "", left.columns), paint.soft("│"), fit(right.lines[at] ?? "", right.columns)].join(""),
   );
-}
 
 export function rule(words: string, columns: number, paint: Paint): string {
   const line = words === "" ? "" : `── ${words} `;
