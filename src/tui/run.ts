@@ -30,8 +30,26 @@ const beatMs = 120;
 
 /** Resolves when the user quits. Always restores the terminal; throws the error it could not recover from. */
 export async function runTui(running: Running): Promise<void> {
-  const { port, clock, look, signal } = running;
+  const { signal } = running;
   const ended = Promise.withResolvers<void>();
+  const session = createSession(running, ended.resolve, ended.reject);
+  const leave = (): void => ended.resolve();
+  signal.addEventListener("abort", leave, { once: true });
+  const ticking = setInterval(session.tick, tickMs);
+  try {
+    session.start();
+    if (signal.aborted) leave();
+    await ended.promise;
+  } finally {
+    signal.removeEventListener("abort", leave);
+    clearInterval(ticking);
+    session.stop();
+  }
+}
+
+/** The state and the screen that shows it: every event goes through `happen`. */
+function createSession(running: Running, quit: () => void, fail: (error: unknown) => void) {
+  const { port, clock, look } = running;
   let isOver = false;
   let app: App;
   const attempt = (work: () => void): void => {
@@ -39,7 +57,7 @@ export async function runTui(running: Running): Promise<void> {
     try {
       work();
     } catch (error) {
-      ended.reject(error);
+      fail(error);
     }
   };
   const happen = (event: AppEvent): void => attempt(() => follow(update(app, event)));
@@ -49,26 +67,18 @@ export async function runTui(running: Running): Promise<void> {
   const terminal = keysFirst(running.terminal, createInput(happen));
   const screen = new TuiAltScreen(terminal, false);
   const sizeNow = (): App["size"] => ({ columns: terminal.columns, rows: terminal.rows });
-
   const follow = (step: AppStep): void => {
     ({ app } = step);
-    for (const effect of step.effects) carryOut(effect);
+    step.effects.forEach(carryOut);
     beat.set(isBusy(app));
     screen.requestRender();
   };
   const carryOut = (effect: Effect): void => {
-    switch (effect.kind) {
-      case "ask":
-        return void asks.perform(effect);
-      case "stop":
-        return asks.stop(effect.layer, effect.slot);
-      case "redraw":
-        return screen.requestRender(true);
-      case "suspend":
-        return suspend();
-      case "quit":
-        return ended.resolve();
-    }
+    if (effect.kind === "ask") void asks.perform(effect);
+    else if (effect.kind === "stop") asks.stop(effect.layer, effect.slot);
+    else if (effect.kind === "redraw") screen.requestRender(true);
+    else if (effect.kind === "suspend") suspend();
+    else quit();
   };
   const suspend = (): void => {
     if (running.suspend === undefined) return;
@@ -84,35 +94,29 @@ export async function runTui(running: Running): Promise<void> {
     try {
       return [...draw(app)];
     } catch (error) {
-      ended.reject(error);
+      fail(error);
       return [];
     }
   };
-
-  const leave = (): void => ended.resolve();
-  signal.addEventListener("abort", leave, { once: true });
-  const ticking = setInterval(tick, tickMs);
-  try {
-    const { path, readOnly } = port;
-    const first = start(
-      { look, path, readOnly, size: sizeNow(), now: clock.now(), stamp: port.stamp() },
-      running.place,
-    );
-    app = first.app;
-    screen.setLayoutRoot({ render, handleMouse: createMouse(happen), invalidate: () => undefined });
-    screen.start();
-    terminal.setTitle("lossless-claw");
-    follow(first);
-    if (signal.aborted) leave();
-    await ended.promise;
-  } finally {
-    isOver = true;
-    signal.removeEventListener("abort", leave);
-    clearInterval(ticking);
-    beat.set(false);
-    asks.stopAll();
-    screen.stop({ preserveScreen: true });
-  }
+  return {
+    tick,
+    start(): void {
+      const { path, readOnly } = port;
+      const at = { look, path, readOnly, size: sizeNow(), now: clock.now(), stamp: port.stamp() };
+      const first = start(at, running.place);
+      app = first.app;
+      screen.setLayoutRoot({ render, handleMouse: createMouse(happen), invalidate: () => undefined });
+      screen.start();
+      terminal.setTitle("lossless-claw");
+      follow(first);
+    },
+    stop(): void {
+      isOver = true;
+      beat.set(false);
+      asks.stopAll();
+      screen.stop({ preserveScreen: true });
+    },
+  };
 }
 
 /** Ticks only while it is on: the spinner must not redraw an idle screen. */
