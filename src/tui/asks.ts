@@ -11,7 +11,7 @@ import { searchAsks } from "./search/asks.ts";
 import { statusAsks } from "./status/asks.ts";
 import { transcriptsAsks } from "./transcripts/asks.ts";
 import { changesAsks } from "./dialogs/changes-asks.ts";
-import { rewriteAsks } from "./dialogs/rewrite-asks.ts";
+import { rewriteAsks } from "./dialogs/rewrite/asks.ts";
 import type { Doing } from "./port.ts";
 
 const all = {

@@ -6,6 +6,7 @@
 
 import type { ConversationId, FileId, MessageId, SummaryId } from "../core/model/types.ts";
 import type { Answer, Ask } from "./asks.ts";
+import type { RewriteSelection } from "./dialogs/rewrite/asks.ts";
 import type { Key } from "./keys.ts";
 import type { Failure, OfConversation, Progress } from "./port.ts";
 import type { Timestamp } from "../core/base/time.ts";
@@ -96,9 +97,7 @@ interface Places {
   readonly history: OfAny;
   readonly transcripts: object;
   readonly dissolve: OfConversation & { readonly summary: SummaryId };
-  readonly rewrite: { readonly summary: SummaryId };
-  /** A summary and all below it, or those that are in need of repair where none is named. */
-  readonly rewrites: OfConversation & { readonly summary: SummaryId | null };
+  readonly rewrite: OfConversation & { readonly select: RewriteSelection };
   /** Where the conversation to copy into is picked. */
   readonly targets: { readonly source: ConversationId };
   readonly transplant: { readonly source: ConversationId; readonly target: ConversationId };

@@ -12,8 +12,7 @@ import { messagesModule } from "./messages/screen.ts";
 import { statusModule } from "./status/screen.ts";
 import { transcriptsModule } from "./transcripts/screen.ts";
 import { dissolveModule, fixModule, transplantModule, undoModule } from "./dialogs/changes.ts";
-import { rewriteModule } from "./dialogs/rewrite.ts";
-import { rewritesModule } from "./dialogs/rewrites.ts";
+import { rewriteModule } from "./dialogs/rewrite/dialog.ts";
 import { targetsModule } from "./dialogs/targets.ts";
 import { textModule } from "./dialogs/text.ts";
 
@@ -32,7 +31,6 @@ const all = {
   transcripts: transcriptsModule,
   dissolve: dissolveModule,
   rewrite: rewriteModule,
-  rewrites: rewritesModule,
   targets: targetsModule,
   transplant: transplantModule,
   undo: undoModule,

@@ -21,7 +21,7 @@ import type { Ground, Robot, RobotOptions } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
 import { createScriptedModel } from "../support/scripted-model.ts";
 import type { Behaviour } from "../support/scripted-model.ts";
-import { rewriteAsks } from "../../src/tui/dialogs/rewrite-asks.ts";
+import { rewriteAsks } from "../../src/tui/dialogs/rewrite/asks.ts";
 
 const folder = makeScratch("tui-rewriting");
 const template = join(folder, "template.db");
@@ -161,7 +161,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       ])
         assert.ok(preview.includes(words), `${words}\n${preview}`);
       await robot.press("enter");
-      await robot.sees("Put the new text in its place?");
+      await robot.sees("Replace the old text?");
       assert.match(robot.screen(), /OLD \(48 tokens\) +│ NEW \(34 tokens\)/);
       assert.match(robot.screen(), /This day: +│ 2025-11-03 08:00: 746 characters/);
       assert.match(robot.screen(), /Δ tokens: -14 \(48 → 34\)/);
@@ -170,7 +170,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.press("d");
       await robot.sees("OLD (48 tokens)");
       await robot.press("y");
-      await robot.sees(`Rewrote ${first(1)}: 48t → 34t (-14) · change 1, u takes it back · 1 above from the old text`);
+      await robot.sees(`Rewrote ${first(1)}: 48t → 34t (-14) · change 1, press u to undo · 1 above from the old text`);
       assert.doesNotMatch(robot.screen(), /OLD/, "the dialog is closed");
     });
     assert.deepEqual(await textsIn(path), await textsIn(other));
@@ -183,7 +183,10 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     const doing = { port, signal: new AbortController().signal, onProgress: () => undefined };
     try {
       for (const depth of [0, 1, 2]) {
-        const { plan } = await rewriteAsks.rewritePreview({ summary: first(depth) }, doing);
+        const { plan } = await rewriteAsks.rewritePlan(
+          { conversation: made.deep, select: { summary: first(depth) } },
+          doing,
+        );
         const planned = await onFile(
           template,
           async (lcm) => await lcm.planRewrite({ conversation: made.deep, select: { summary: first(depth) } }),
@@ -223,9 +226,9 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.press("w");
       await robot.sees("Send it to the model?");
       await robot.press("enter");
-      await robot.sees("Put the new text in its place?");
+      await robot.sees("Replace the old text?");
       await robot.press("n");
-      await robot.sees("discarded: the old text stays, and the draft is kept");
+      await robot.sees("nothing was changed; the draft is kept");
       assertNothingChanged(path, "after a draft that was not wanted");
     });
   });
@@ -235,23 +238,23 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.press("w");
       await robot.sees("Send it");
       await robot.press("enter");
-      await robot.sees("Put the new text");
+      await robot.sees("Replace the old text?");
       await robot.press("escape");
       await robot.press("w");
-      await robot.sees("one is kept from before");
+      await robot.sees("stored by an earlier run");
       await robot.press("enter");
-      await robot.sees("a draft of an earlier time");
+      await robot.sees("stored draft");
       assert.equal(calls(), 1);
       await robot.press("f");
-      await robot.misses("a draft of an earlier time");
-      await robot.sees("Put the new text");
+      await robot.misses("stored draft");
+      await robot.sees("Replace the old text?");
       assert.equal(calls(), 2);
       await robot.press("enter");
-      await robot.sees("u takes it back");
+      await robot.sees("press u to undo");
       await robot.press("w");
-      await robot.sees("it says already what this model wrote");
+      await robot.sees("its text is already this model's summary");
       await robot.press("enter");
-      await robot.sees("✗ ↵: it says already");
+      await robot.sees("✗ ↵: its text is already this model's summary");
       assert.equal(calls(), 2);
     });
   });
@@ -267,9 +270,9 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.sees("run it again later, what is applied stays");
       for (const [behaviour, words] of [
         ["unauthorized", "keys are looked for in OpenClaw's login profiles"],
-        ["empty", "the answer is of no use: the answer was empty"],
-        ["echo", "the answer is of no use: the answer"],
-        ["long", "the answer is of no use: the answer was too long"],
+        ["empty", "unusable answer: the answer was empty"],
+        ["echo", "unusable answer: the answer"],
+        ["long", "unusable answer: the answer was too long"],
         ["throws", "cannot read properties of undefined"],
       ] as const) {
         behave(behaviour);
@@ -280,7 +283,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       assertNothingChanged(path, "after answers of no use");
       behave("good");
       await robot.press("enter");
-      await robot.sees("Put the new text");
+      await robot.sees("Replace the old text?");
     });
   });
 
@@ -300,7 +303,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.press("w");
       await robot.sees("Send it");
       await robot.press("enter");
-      await robot.sees("Put the new text");
+      await robot.sees("Replace the old text?");
       await onFile(path, async (lcm) => {
         const plan = await lcm.planRewrite({ conversation: made.deep, select: { summary: first(0) } });
         await lcm.rewriteAll(plan, { mode: "apply" });
@@ -309,9 +312,9 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.sees(/which it was written from, was rewritten in the meantime: nothing was/);
       assert.equal((await changesIn(path)).length, 1, "only that of the others");
       await robot.press("enter");
-      await robot.sees("Put the new text");
+      await robot.sees("Replace the old text?");
       await robot.press("y");
-      await robot.sees("change 2, u takes it back");
+      await robot.sees("change 2, press u to undo");
     });
   });
 
@@ -322,7 +325,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.press("w");
       await robot.sees("Send it");
       await robot.press("enter");
-      await robot.sees("Put the new text");
+      await robot.sees("Replace the old text?");
       await onFile(path, async (lcm) => {
         await lcm.dissolve(await lcm.planDissolve({ conversation: made.deep, summary: newest, purge: true }));
       });
@@ -351,7 +354,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
       await robot.press("enter");
       await robot.sees(/OLD \(56 tokens\) +│ NEW/);
       await robot.resize(80, 24);
-      await robot.sees("Put the new text in its place?");
+      await robot.sees("Replace the old text?");
       assert.doesNotMatch(robot.screen(), /OLD.*NEW/, "below each other where it is narrow");
       assert.match(robot.screen(), /OLD \(56 tokens\)[^]+NEW \(32 tokens\)[^]+Δ tokens/);
       await robot.resize(40, 10);
@@ -376,12 +379,12 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
       await robot.sees("Rewrite 9 summaries (6 leaves, 2 d1, 1 d2)?");
       await robot.sees("9 calls, about 8,385 tokens in, 1,201 out");
       await robot.press("y");
-      await robot.sees("1/9  Apply it?");
+      await robot.sees("1/9  Replace the old text?");
       await robot.sees(`Rewrite: ${first(0)} (d0, 4 messages)`);
       await robot.press("y");
-      await robot.sees("2/9  Apply it?");
+      await robot.sees("2/9  Replace the old text?");
       await robot.press("A");
-      await robot.sees(/✓ Rewrote 9 summaries\. Total: 449t → \d+t \(-\d+\) · change 1, u takes it back/);
+      await robot.sees(/✓ Rewrote 9 summaries\. Total: 449t → \d+t \(-\d+\) · change 1, press u to undo/);
       assert.equal(calls(), 9);
     });
     assert.deepEqual(await textsIn(path), await textsIn(other));
@@ -416,18 +419,18 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
       await robot.press("W");
       await robot.sees("Rewrite 9 summaries");
       await robot.press("y");
-      await robot.sees("1/9  Apply it?");
+      await robot.sees("1/9  Replace the old text?");
       await robot.press("n");
-      await robot.sees("2/9  Apply it?");
+      await robot.sees("2/9  Replace the old text?");
       behave("hangs");
       await robot.press("y");
       await robot.sees("so far 1 summary: 53 → 32 tokens (-21), 1 skipped");
       await robot.press("escape");
-      await robot.sees("7 summaries were not reached; doing it again goes on there");
-      await robot.sees("1 summary was skipped, and the draft is kept");
-      await robot.sees("change 1: u takes it back");
+      await robot.sees("7 summaries were not reached; run it again to continue there");
+      await robot.sees("1 summary was skipped; the draft is kept");
+      await robot.sees("change 1: press u to undo");
       await robot.press("enter");
-      await robot.sees("✓ Rewrote 1 summary. Total: 53t → 32t (-21) · change 1, u takes it back");
+      await robot.sees("✓ Rewrote 1 summary. Total: 53t → 32t (-21) · change 1, press u to undo");
       assert.deepEqual(await changesIn(path), [{ change: 1, operation: "rewrite", steps: 1 }]);
 
       behave("good");
@@ -448,7 +451,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
       await robot.press("W");
       await robot.sees("Rewrite 4 summaries (3 leaves, 1 d1)?");
       await robot.press("y");
-      await robot.sees("1/4  Apply it?");
+      await robot.sees("1/4  Replace the old text?");
       behave("unauthorized");
       await robot.press("A");
       await robot.sees("keys are looked for in OpenClaw's login profiles");
@@ -466,17 +469,17 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
       await robot.press("W");
       await robot.sees("Rewrite 4 summaries");
       await robot.press("y");
-      await robot.sees("1/4  Apply it?");
+      await robot.sees("1/4  Replace the old text?");
       await onFile(path, async (lcm) => {
         const draft = await lcm.draftRewrite(first(0));
         must(draft.kind === "drafted", "the model is good");
         await lcm.applyRewrite({ ...draft, summary: { ...draft.summary, text: "what others wrote of it" } });
       });
       await robot.press("y");
-      await robot.sees("was rewritten in the meantime: it is drafted again");
+      await robot.sees("was rewritten in the meantime: drafting it again");
       await robot.sees("what others wrote of it");
       await robot.press("y");
-      await robot.sees("2/4  Apply it?");
+      await robot.sees("2/4  Replace the old text?");
     });
     assert.deepEqual(
       (await changesIn(path)).map(({ change, steps }) => [change, steps]),

@@ -86,8 +86,8 @@ const first = "The ferry's new booking desk";
 const sql = (path: string, words: string): string => tamper(path, (db) => db.exec(words));
 const rename = (path: string, title: string): string => sql(path, `UPDATE conversations SET title = '${title}'`);
 
-/** Every layer there is, by the name of its module. */
-const places: ReadonlyMap<string, Place> = new Map<string, Place>([
+/** Every layer, by the name of its module; a module may be opened in more than one way. */
+const places: readonly (readonly [name: string, place: Place])[] = [
   ["Conversations", { kind: "conversations" }],
   ["Messages", { kind: "messages", conversation: deep }],
   ["Summaries", { kind: "dag", conversation: deep }],
@@ -98,20 +98,20 @@ const places: ReadonlyMap<string, Place> = new Map<string, Place>([
   ["History", { kind: "history", conversation: deep }],
   ["Transcripts", { kind: "transcripts" }],
   ["Dissolve", { kind: "dissolve", conversation: deep, summary: standing }],
-  ["Rewrite", { kind: "rewrite", summary: truncated }],
-  ["Rewrite many, or repair", { kind: "rewrites", conversation: deep, summary: null }],
+  ["Rewrite or repair", { kind: "rewrite", conversation: deep, select: { summary: truncated } }],
+  ["Rewrite or repair", { kind: "rewrite", conversation: deep, select: { repair: true } }],
   ["Transplant into which", { kind: "targets", source: deep }],
   ["Transplant", { kind: "transplant", source: deep, target: young }],
   ["Undo", { kind: "undo", change: 1 }],
   ["Set right", { kind: "fix", conversation: deep }],
   ["A text", { kind: "text", title: "a text", lines: ["one"] }],
-]);
+];
 
 const keysOfLooking = ["down", "up", "pageDown", "G", "g", "J", "?", "escape"];
 
 async function walkThrough(path: string): Promise<void> {
   const { port, attempts, close } = watchedPort(path);
-  const robots = [...places].map(([name, place]) => ({ name, robot: startRobot(port, { place }) }));
+  const robots = places.map(([name, place]) => ({ name, robot: startRobot(port, { place }) }));
   const walk = async ({ name, robot }: (typeof robots)[number]): Promise<void> => {
     await robot.sees("lossless-claw");
     await settled(robot);
@@ -221,7 +221,7 @@ describe("a terminal UI that was opened read-only", () => {
   }));
 
   it("knows every layer there is", () => {
-    assert.deepEqual(modules.map(({ name }) => name).toSorted(), [...places.keys()].toSorted());
+    assert.deepEqual(modules.map(({ name }) => name).toSorted(), [...new Set(places.map(([name]) => name))].toSorted());
   });
 
   for (const { name, keys } of changing.filter((each) => each.keys.length > 0)) {
@@ -229,21 +229,20 @@ describe("a terminal UI that was opened read-only", () => {
       // Where all is right there is nothing to refuse.
       const path = name === "Set right" ? sql(copy(), "UPDATE conversations SET context_tokens = 5") : copy();
       const before = bytesOf(path);
-      const place = places.get(name);
-      assert.ok(place !== undefined);
       const refused = new Set<string>();
-      await session(
-        path,
-        async (robot) => {
-          await robot.sees("lossless-claw");
-          await settled(robot);
-          for (const key of new Set(keys)) {
-            await robot.press(key);
-            if (robot.screen().includes("--read-only")) refused.add(key);
-          }
-        },
-        { place, readOnly: true },
-      );
+      for (const [, place] of places.filter(([of]) => of === name))
+        await session(
+          path,
+          async (robot) => {
+            await robot.sees("lossless-claw");
+            await settled(robot);
+            for (const key of new Set(keys)) {
+              await robot.press(key);
+              if (robot.screen().includes("--read-only")) refused.add(key);
+            }
+          },
+          { place, readOnly: true },
+        );
       // A dialog has not all of its keys at once.
       if (isScreen(name)) assert.deepEqual([...refused], [...new Set(keys)]);
       else assert.notEqual(refused.size, 0, `${name} refuses none of ${keys.join(" ")}`);

@@ -124,7 +124,7 @@ export const conversationsModule: Module<ConversationsScreen> = {
       keys: ["R"],
       says: says.repair,
       changes: true,
-      ...ofIt((conversation) => ({ kind: "rewrites", conversation, summary: null })),
+      ...ofIt((conversation) => ({ kind: "rewrite", conversation, select: { repair: true } })),
     },
     {
       keys: ["escape"],

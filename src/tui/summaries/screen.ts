@@ -78,7 +78,7 @@ const keys: readonly Binding<DagScreen>[] = [
     keys: ["R"],
     says: says.repair,
     changes: true,
-    does: opens(({ conversation }) => ({ kind: "rewrites", conversation, summary: null })),
+    does: opens(({ conversation }) => ({ kind: "rewrite", conversation, select: { repair: true } })),
   },
   { keys: ["u"], says: says.history, does: opensIts("history") },
   {

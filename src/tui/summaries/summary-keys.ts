@@ -32,11 +32,11 @@ export function summaryKeys<S extends OfConversation>(
     answers,
     rewrite: key(
       { keys: ["w", "r"], short: "rewrite", says: "have the summary's text written anew", changes: true },
-      (_, summary) => goTo({ kind: "rewrite", summary }),
+      ({ conversation }, summary) => goTo({ kind: "rewrite", conversation, select: { summary } }),
     ),
     rewrites: key(
       { keys: ["W"], says: "have it and all below it written anew", changes: true },
-      ({ conversation }, summary) => goTo({ kind: "rewrites", conversation, summary }),
+      ({ conversation }, summary) => goTo({ kind: "rewrite", conversation, select: { subtree: summary } }),
     ),
     dissolve: key(
       { keys: ["d"], short: "dissolve", says: "put what the summary was made from back in its place", changes: true },

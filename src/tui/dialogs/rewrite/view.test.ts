@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { visibleWidth } from "@earendil-works/pi-tui";
 import fc from "fast-check";
-import type { ConversationId, Summary, SummaryId } from "../../core/model/types.ts";
-import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
-import { createPaint } from "../../format/paint.ts";
-import type { Answer, Ask } from "../asks.ts";
-import type { Frame, LayerEvent } from "../contract.ts";
-import { advance, open } from "../layers.ts";
-import type { Drafting, RewritePreview } from "./rewrite-asks.ts";
-import { rewriteModule } from "./rewrite.ts";
-import type { RewriteDialog } from "./rewrite.ts";
-import type { Timestamp } from "../../core/base/time.ts";
+import type { ConversationId, Summary, SummaryId } from "../../../core/model/types.ts";
+import type { PlannedRewrite } from "../../../core/maintenance/rewrite.ts";
+import { createPaint } from "../../../format/paint.ts";
+import type { Answer, Ask } from "../../asks.ts";
+import type { Frame, LayerEvent } from "../../contract.ts";
+import { advance, open } from "../../layers.ts";
+import type { Drafting, PlannedWork } from "./asks.ts";
+import { rewriteModule } from "./dialog.ts";
+import type { RewriteDialog } from "./view.ts";
+import type { Timestamp } from "../../../core/base/time.ts";
 
 const at = "2026-02-17T15:37:00.000Z" as Timestamp;
 const id = "sum_f8ee4e7a5a7b7090" as SummaryId;
@@ -28,9 +28,11 @@ const frameOf = (columns: number, rows: number): Frame => ({
   beat: 0,
 });
 const frame = frameOf(74, 19);
+const conversation = 1 as ConversationId;
+const select = { summary: id };
 
 const target: PlannedRewrite = {
-  conversation: 1 as ConversationId,
+  conversation,
   summary: id,
   depth: 1,
   level: "normal",
@@ -43,7 +45,7 @@ const target: PlannedRewrite = {
   template: "condensed-d1",
 };
 
-const previewOf = (source: string): RewritePreview => ({
+const previewOf = (source: string): PlannedWork => ({
   plan: {
     targets: [target],
     skipped: [],
@@ -59,9 +61,8 @@ const previewOf = (source: string): RewritePreview => ({
     breakers: [],
   },
   timeoutSeconds: 120,
-  source,
-  isWhole: false,
-  above: 1,
+  findings: [],
+  preview: { source, isWhole: false, above: 1 },
 });
 
 const draftOf = (old: string, now: string): Extract<Drafting, { readonly kind: "drafted" }> => {
@@ -96,14 +97,14 @@ const act = (name: string): Event => ({ kind: "pressed", name });
 const answer = (told: Answer): Event => ({ kind: "answer", answer: told });
 const draftAsk: Ask<"rewriteDraft"> = { kind: "rewriteDraft", target, isFresh: false };
 const previewed = (source = "a source"): Event =>
-  answer({ kind: "rewritePreview", ask: { kind: "rewritePreview", summary: id }, told: previewOf(source) });
+  answer({ kind: "rewritePlan", ask: { kind: "rewritePlan", conversation, select }, told: previewOf(source) });
 const drafted = (old = "old", now = "new"): Event =>
   answer({ kind: "rewriteDraft", ask: draftAsk, told: draftOf(old, now) });
 
 const play = (events: readonly Event[], in_: Frame = frame) =>
   events.reduce(
     (step, event) => advance(rewriteModule, step.state, event, in_),
-    open({ kind: "rewrite", summary: id }),
+    open({ kind: "rewrite", conversation, select }),
   );
 const screen = (state: RewriteDialog, in_: Frame = frame): string => rewriteModule.draw(state, in_).join("\n");
 
@@ -134,14 +135,14 @@ describe("the dialog that rewrites one summary", () => {
 
   it("says in one line of a narrow terminal what was done and how to take it back", () => {
     const applying = [...(ways("old", "new")["applying"] ?? [])];
-    const told = { kind: "written", change: 12, above: [id] } as const;
+    const told = { kind: "written", change: 12, above: ["sum_0000000000000001"] } as const;
     const ask: Ask<"rewriteApply"> = { kind: "rewriteApply", draft: draftOf("old", "new"), partOf: {} };
     const notice = (columns: number): string =>
       play([...applying, answer({ kind: "rewriteApply", ask, told })], frameOf(columns, 19)).notice?.text ?? "";
-    assert.equal(notice(74), "Rewrote sum_f8ee4e7a5a7b7090: 1523t → 1401t (-122) · u takes it back");
+    assert.equal(notice(74), "Rewrote sum_f8ee4e7a5a7b7090: 1523t → 1401t (-122) · press u to undo");
     assert.equal(
       notice(194),
-      "Rewrote sum_f8ee4e7a5a7b7090: 1523t → 1401t (-122) · change 12, u takes it back · 1 summary above was written from the old text",
+      "Rewrote sum_f8ee4e7a5a7b7090: 1523t → 1401t (-122) · change 12, press u to undo · 1 summary above was written from the old text",
     );
   });
 
@@ -171,7 +172,7 @@ describe("the dialog that rewrites one summary", () => {
   });
 
   it("is not cancelled where it is written already", () => {
-    const progress = { done: 1, of: null, words: "writing it" };
+    const progress = { done: 1, of: null, words: "writing" };
     const step = play([
       ...(ways("a", "b")["applying"] ?? []),
       { kind: "progress", ask: draftAsk, progress },

@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { visibleWidth } from "@earendil-works/pi-tui";
 import fc from "fast-check";
-import type { ConversationId, Summary, SummaryId } from "../../core/model/types.ts";
-import type { PlannedRewrite } from "../../core/maintenance/rewrite.ts";
-import { createPaint } from "../../format/paint.ts";
-import type { Answer } from "../asks.ts";
-import type { Asking, Frame, LayerEvent, Step } from "../contract.ts";
-import { advance, open } from "../layers.ts";
-import type { AppliedDraft, Drafting, ManyPlanned } from "./rewrite-asks.ts";
-import { rewritesModule } from "./rewrites.ts";
-import type { RewritesDialog } from "./rewrites.ts";
-import type { Timestamp } from "../../core/base/time.ts";
+import type { ConversationId, Summary } from "../../../core/model/types.ts";
+import type { PlannedRewrite } from "../../../core/maintenance/rewrite.ts";
+import { createPaint } from "../../../format/paint.ts";
+import type { Answer } from "../../asks.ts";
+import type { Asking, Frame, LayerEvent, Step } from "../../contract.ts";
+import { advance, open } from "../../layers.ts";
+import type { AppliedDraft, Drafting, PlannedWork, RewriteSelection } from "./asks.ts";
+import { rewriteModule } from "./dialog.ts";
+import type { RewriteDialog } from "./view.ts";
+import type { Timestamp } from "../../../core/base/time.ts";
 
 const at = "2026-02-17T15:37:00.000Z" as Timestamp;
 const conversation = 1 as ConversationId;
@@ -44,7 +44,7 @@ const targetOf = (depth: number, number: number): PlannedRewrite => ({
 });
 
 /** So many of each depth. */
-const plannedOf = (...counts: readonly number[]): ManyPlanned => {
+const plannedOf = (...counts: readonly number[]): PlannedWork => {
   const targets = counts.flatMap((count, depth) =>
     Array.from({ length: count }, (_, place) => targetOf(depth, 100 * depth + place)),
   );
@@ -65,6 +65,7 @@ const plannedOf = (...counts: readonly number[]): ManyPlanned => {
     },
     timeoutSeconds: 120,
     findings: [],
+    preview: null,
   };
 };
 
@@ -83,13 +84,13 @@ type Event = LayerEvent;
 const act = (name: string): Event => ({ kind: "pressed", name });
 const answer = (told: Answer): Event => ({ kind: "answer", answer: told });
 
-type Played = Step<RewritesDialog>;
+type Played = Step<RewriteDialog>;
 const update = (step: Played, event: Event, room: Frame = frame): Played =>
-  advance(rewritesModule, step.state, event, room);
+  advance(rewriteModule, step.state, event, room);
 
-function planned(told: ManyPlanned, summary: SummaryId | null = targetOf(0, 0).summary): Played {
-  const opened = open({ kind: "rewrites", conversation, summary });
-  return update(opened, answer({ kind: "rewritesPlan", ask: { kind: "rewritesPlan", conversation, summary }, told }));
+function planned(told: PlannedWork, select: RewriteSelection = { subtree: targetOf(0, 0).summary }): Played {
+  const opened = open({ kind: "rewrite", conversation, select });
+  return update(opened, answer({ kind: "rewritePlan", ask: { kind: "rewritePlan", conversation, select }, told }));
 }
 
 /** Answers what was asked last: a draft of this text, or whatever is told; an application as told. */
@@ -107,7 +108,7 @@ function answered(step: Played, told: string | Drafting | AppliedDraft): Played 
 
 const written = (change = 12): AppliedDraft => ({ kind: "written", change, above: [] });
 const stale: AppliedDraft = { kind: "stale", reason: "it was rewritten in the meantime" };
-const screen = (step: Played, room: Frame = frame): string => rewritesModule.draw(step.state, room).join("\n");
+const screen = (step: Played, room: Frame = frame): string => rewriteModule.draw(step.state, room).join("\n");
 
 describe("the dialog that rewrites many", () => {
   it("asks as the spec does, and says at the end what it came to", () => {
@@ -116,11 +117,11 @@ describe("the dialog that rewrites many", () => {
     let next = update(step, act("A"));
     for (let left = 38; left > 0; left--) next = answered(answered(next, "new"), written());
     assert.deepEqual(next.go, { kind: "back" });
-    assert.equal(next.notice?.text, "Rewrote 38 summaries. Total: 38,000t → 34,200t (-3,800) · u takes it back");
+    assert.equal(next.notice?.text, "Rewrote 38 summaries. Total: 38,000t → 34,200t (-3,800) · press u to undo");
   });
 
   it("makes one change of all that is applied, and calls a repair a repair", () => {
-    const first = answered(update(planned(plannedOf(2), null), act("y")), "new");
+    const first = answered(update(planned(plannedOf(2), { repair: true }), act("y")), "new");
     const applying = update(first, act("y"));
     const [ask] = applying.asks ?? [];
     assert.deepEqual(ask?.kind === "rewriteApply" && ask.partOf, { operation: "repair" });
@@ -138,9 +139,9 @@ describe("the dialog that rewrites many", () => {
     const shown = screen(step);
     assert.match(shown, /^5\/8 {2}sum_0000000000000004 \(d0\)/);
     assert.match(shown, /asking scripted\/one \(leaf prompt\), 0 s of 120 s/);
-    assert.match(shown, /so far 1 summary: 1,000 → 900 tokens \(-100\), 1 skipped, 1 of no use/);
-    assert.match(shown, /d0 sum_0000000000000002 {2}of no use: the answer was empty/);
-    assert.match(shown, /d0 sum_0000000000000003 {2}says already what it wrote/);
+    assert.match(shown, /so far 1 summary: 1,000 → 900 tokens \(-100\), 1 skipped, 1 unusable/);
+    assert.match(shown, /d0 sum_0000000000000002 {2}unusable: the answer was empty/);
+    assert.match(shown, /d0 sum_0000000000000003 {2}already up to date/);
   });
 
   it("gives one up that others change again and again, and goes on", () => {
@@ -148,7 +149,7 @@ describe("the dialog that rewrites many", () => {
     for (let times = 0; times < 5; times++) step = answered(answered(step, "new"), stale);
     assert.match(screen(step), /2\/2/);
     step = answered(answered(step, "new"), written());
-    assert.match(screen(step), /sum_0000000000000000: it was changed by others again and again/);
+    assert.match(screen(step), /sum_0000000000000000: other processes keep changing it/);
   });
 
   it("shows again what could not be applied, and no longer goes by itself", () => {
@@ -157,9 +158,9 @@ describe("the dialog that rewrites many", () => {
     assert.ok(ask !== undefined);
     const failure = { code: "unavailable", message: "the database is locked", hint: null };
     const failed = update(applying, { kind: "failed", ask, failure });
-    assert.match(screen(failed), /the new text[^]*1\/2 {2}Apply it\?/);
+    assert.match(screen(failed), /the new text[^]*1\/2 {2}Replace the old text\?/);
     const after = answered(answered(update(failed, act("y")), written()), "another");
-    assert.match(screen(after), /2\/2 {2}Apply it\?/);
+    assert.match(screen(after), /2\/2 {2}Replace the old text\?/);
   });
 
   it("stops before something is written, and not while it is", () => {
@@ -167,7 +168,7 @@ describe("the dialog that rewrites many", () => {
     assert.deepEqual(update(applying, act("escape")).go, { kind: "back" });
     const [ask] = applying.asks ?? [];
     assert.ok(ask !== undefined);
-    const writing = update(applying, { kind: "progress", ask, progress: { done: 1, of: null, words: "writing it" } });
+    const writing = update(applying, { kind: "progress", ask, progress: { done: 1, of: null, words: "writing" } });
     assert.equal(update(writing, act("escape")).go, undefined);
   });
 
@@ -189,7 +190,7 @@ describe("the dialog that rewrites many", () => {
         const useless = answered(asking, { kind: "unusable", reason: text });
         const steps = [plan, asking, answered(asking, text), useless];
         for (const step of steps)
-          for (const line of rewritesModule.draw(step.state, room)) assert.ok(visibleWidth(line) <= columns, line);
+          for (const line of rewriteModule.draw(step.state, room)) assert.ok(visibleWidth(line) <= columns, line);
       }),
       { numRuns: 60 },
     );
