@@ -115,7 +115,7 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
         assert.ok(robot.screen().includes(`│ ${line.padEnd(columns)} │`), `${line}\n${robot.screen()}`);
       assert.deepEqual(backupsOf(path), [], "a plan needs no backup");
       await robot.press("y");
-      await robot.sees("✓ dissolved: 4 messages returned · change 1, u takes it back");
+      await robot.sees("✓ dissolved: 4 messages returned · change 1, press u to undo");
       assert.equal(backupsOf(path).length, 1);
       assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)), "as through the façade");
       await robot.press("u");
@@ -123,7 +123,7 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
       await robot.press("u");
       await robot.sees("Take it back?");
       await robot.press("enter");
-      await robot.sees("✓ change 1 is taken back · change 2, u takes it back");
+      await robot.sees("✓ change 1 is taken back · change 2, press u to undo");
       await robot.sees("undone by 2");
     });
     assertSameRows(dumpOfContent(path), before);
@@ -251,7 +251,7 @@ describe("an action that is cancelled half-way changes nothing", () => {
       const { letBackup, letWrite } = await first.promise;
       await dissolve(robot);
       await robot.press("y");
-      await robot.sees("making a backup first, once a session; esc cancels");
+      await robot.sees("making a backup (once per session); esc cancels");
       await robot.press("escape");
       await robot.sees("cancelled: nothing was changed");
       letBackup();
@@ -265,7 +265,7 @@ describe("an action that is cancelled half-way changes nothing", () => {
       await robot.sees("too late to cancel");
       await robot.sees("writing it");
       letWrite();
-      await robot.sees("✓ dissolved: 4 messages returned · change 1, u takes it back");
+      await robot.sees("✓ dissolved: 4 messages returned · change 1, press u to undo");
     });
     assert.ok((dumpOf(path)["journal"] ?? []).length === 1, "once, and not twice");
   });
@@ -427,7 +427,7 @@ describe("a transplant at the terminal", () => {
       await robot.sees("Estimated token overhead in context");
       await robot.press("y");
       await robot.sees(
-        "✓ Copied 2 summaries and 8 messages; 2 items prepended to conversation 3 · change 1, U takes it",
+        "✓ Copied 2 summaries and 8 messages; 2 items prepended to conversation 3 · change 1, press U to",
       );
     });
     assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)));
@@ -491,7 +491,7 @@ describe("the history at the terminal", () => {
       await robot.press("u");
       await robot.sees("take back change 4");
       await robot.press("y");
-      await robot.sees("✓ change 4 is taken back · change 5, u takes it back");
+      await robot.sees("✓ change 4 is taken back · change 5, press u to undo");
     });
     assertSameRows(dumpOfContent(path), held);
   });
@@ -540,7 +540,7 @@ describe("setting right from the list of conversations", () => {
       await robot.sees("Set it right?");
       assert.deepEqual(backupsOf(path), []);
       await robot.press("y");
-      await robot.sees(`✓ conversation ${made.deep} is set right · change 1, u takes it back`);
+      await robot.sees(`✓ conversation ${made.deep} is set right · change 1, press u to undo`);
       assert.equal(backupsOf(path).length, 1);
       await robot.press("H");
       await robot.sees("there is nothing to set right without a decision");

@@ -383,11 +383,11 @@ const sameAsBefore = (path: string, words: string): void =>
 async function onlyAtLast({ robot, path, hold }: Seat, ask: () => Promise<void>): Promise<void> {
   await ask();
   await robot.press("n");
-  await robot.sees(/cancelled: nothing was changed|discarded: the old text stays/);
+  await robot.sees(/cancelled: nothing was changed|nothing was changed; the draft is kept/);
   const letGo = hold();
   await ask();
   await robot.press("y");
-  await robot.sees("making a backup first, once a session");
+  await robot.sees("making a backup (once per session)");
   await robot.press("escape");
   await robot.sees("cancelled: nothing was changed");
   await letGo();
@@ -438,7 +438,7 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
         await robot.sees(/returns +6 summaries of depth 2, 1,099 tokens/);
         await robot.sees("Dissolve it?");
       });
-      await robot.sees("✓ dissolved: 6 summaries of depth 2 returned · change 1, u takes it back");
+      await robot.sees("✓ dissolved: 6 summaries of depth 2 returned · change 1, press u to undo");
       await robot.sees("3,486 summaries; 85 items, 8,456 tokens in context");
       await robot.sees(/▸ \+ d2 condensed +174 {2}In these weeks: - #0/);
       const items = await onFile(path, async ({ store }) => await store.context(long, { limit: 7 }));
@@ -484,9 +484,9 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
       behave("good");
       await onlyAtLast(seat, async () => {
         await robot.press("w");
-        await robot.sees(/Send it to the model\?|Show the draft\?/);
+        await robot.sees(/Send it to the model\?|Show the stored draft\?/);
         await robot.press("enter");
-        await robot.sees("Put the new text in its place?");
+        await robot.sees("Replace the old text?");
         for (const words of ["OLD (157 tokens)", "In these months:", "NEW (32 tokens)", "Δ tokens: -125 (157 → 32)"])
           await robot.sees(words);
         await robot.press("d");
@@ -494,7 +494,7 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
         await robot.press("d");
         await robot.sees("OLD (157 tokens)");
       });
-      await robot.sees(`✓ Rewrote ${id}: 157t → 32t (-125) · change 1, u takes it back`);
+      await robot.sees(`✓ Rewrote ${id}: 157t → 32t (-125) · change 1, press u to undo`);
       assert.equal(seat.calls(), 2, "a draft that was not wanted is kept");
       const [summary] = await onFile(path, async ({ store }) => await store.summaries({ ids: [id] }));
       assert.match(summary?.text ?? "", /3994 characters, noted as/);
@@ -528,25 +528,25 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
       behave("good");
       await plan();
       await robot.press("y");
-      await robot.sees("1/11  Apply it?");
+      await robot.sees("1/11  Replace the old text?");
       await robot.press("y");
-      await robot.sees("2/11  Apply it?");
+      await robot.sees("2/11  Replace the old text?");
       await robot.press("d");
       await robot.sees("+++ new");
       behave("hangs");
       await robot.press("A");
       await robot.sees(/3\/11 [^]+so far 2 summaries: 3\d\d → \d\d tokens/);
       await robot.press("escape");
-      await robot.sees("9 summaries were not reached; doing it again goes on there");
+      await robot.sees("9 summaries were not reached; run it again to continue there");
       await robot.press("enter");
-      await robot.sees(/✓ Rewrote 2 summaries\. Total: 3\d\dt → \d\dt \(-\d+\) · change 1, u takes it back/);
+      await robot.sees(/✓ Rewrote 2 summaries\. Total: 3\d\dt → \d\dt \(-\d+\) · change 1, press u to undo/);
       assert.deepEqual(await changesIn(path), ["1 rewrite 2"]);
 
       behave("good");
       await plan();
       await robot.sees("2 summaries say already what it wrote");
       await robot.press("y");
-      await robot.sees("3/11  Apply it?");
+      await robot.sees("3/11  Replace the old text?");
       await robot.press("A");
       await robot.sees(/✓ Rewrote 9 summaries\. Total: [\d,]+t → \d+t \(-[\d,]+\) · change 2/);
       assert.deepEqual(await changesIn(path), ["2 rewrite 9", "1 rewrite 2"]);
@@ -591,10 +591,10 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
       behave("good");
       await plan();
       await robot.press("y");
-      await robot.sees("1/5  Apply it?");
+      await robot.sees("1/5  Replace the old text?");
       await robot.sees(/Δ tokens: .*, level extractive → normal/);
       await robot.press("A");
-      await robot.sees(/✓ Repaired 5 summaries\. Total: 996t → \d+t \(-\d+\) · change 1, u takes it back/);
+      await robot.sees(/✓ Repaired 5 summaries\. Total: 996t → \d+t \(-\d+\) · change 1, press u to undo/);
       assert.deepEqual(await changesIn(path), ["1 repair 5"]);
       await takeBack(seat, /▸ +1 .* repair/);
     });
@@ -730,9 +730,9 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
       await robot.press("w");
       await robot.sees("Send it to the model?");
       await robot.press("enter");
-      await robot.sees("Put the new text in its place?");
+      await robot.sees("Replace the old text?");
       await robot.press("n");
-      await robot.sees("discarded");
+      await robot.sees("the draft is kept");
       await robot.press("escape", "!");
       await robot.sees(/model calls +1 of 120 in the last hour/);
       await robot.press("escape", "c");
@@ -790,7 +790,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
         ["d", "╭─ dissolve sum_"],
         ["r", "╭─ rewrite ─"],
         ["w", "╭─ rewrite ─"],
-        ["W", "and all below it ─"],
+        ["W", "and everything below it ─"],
         ["R", "╭─ repair conversation 1 ─"],
         ["p", "╭─ previous context of sum_"],
         ["c", "› context of 1"],

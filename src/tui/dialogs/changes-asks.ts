@@ -67,7 +67,7 @@ export const changesAsks = {
       // Before the backup, so that none is made in vain, and after it, which may have taken a while.
       const first = await planned(lcm, request);
       if (!isSameChange(first, shown)) return { kind: "planned again", planned: first };
-      doing.onProgress({ done: 0, of: null, words: "making a backup first, once a session; esc cancels" });
+      doing.onProgress({ done: 0, of: null, words: "making a backup (once per session); esc cancels" });
       await backUp();
       const now = await planned(lcm, request);
       if (!isSameChange(now, shown)) return { kind: "planned again", planned: now };
@@ -181,7 +181,7 @@ async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<str
 }
 
 const withWayBack = (words: string, change: number, key = "u"): string =>
-  `${words} · change ${change}, ${key} takes it back`;
+  `${words} · change ${change}, press ${key} to undo`;
 
 const rowsPerStep = 1_000;
 
