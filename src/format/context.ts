@@ -1,6 +1,7 @@
 /** What the model sees of a conversation, as a person reads it: item by item, or every word. */
 
 import type { Assembly, AssemblyReport, Origin } from "../core/assembly/assemble.ts";
+import { callFieldOf } from "../core/messages/dialects.ts";
 import type { HostMessage } from "../core/messages/codec.ts";
 import { messageName } from "../core/model/types.ts";
 import type { Conversation, Message, MessageId, Summary, SummaryId } from "../core/model/types.ts";
@@ -101,8 +102,8 @@ export function wholeItem(
  * content. Pictures and the like are told by their size.
  */
 function textOf(message: HostMessage): string {
-  const { content, tool_calls: calls } = message;
-  const blocks = [content, calls].flatMap((field): readonly Json[] =>
+  const { content } = message;
+  const blocks = [content, message[callFieldOf(message)?.field ?? ""]].flatMap((field): readonly Json[] =>
     Array.isArray(field) ? field : field === undefined || field === null ? [] : [field],
   );
   return (blocks.length > 0 || content !== undefined ? blocks : [message]).map(blockText).join("\n");

@@ -1,6 +1,7 @@
 /** A message as a person reads it: in one line, or whole. And how a summary begins. */
 
 import { messageFromStore } from "../core/messages/codec.ts";
+import { resultToolIn } from "../core/messages/dialects.ts";
 import type { Message, Part, Summary } from "../core/model/types.ts";
 import type { Json } from "../core/base/json.ts";
 import { isObject } from "../core/base/json.ts";
@@ -18,7 +19,8 @@ export function inShort(message: Message): string {
 }
 
 function toolNameOf(message: Message): string | null {
-  const name = messageFromStore(message)["toolName"] ?? message.parts.find((part) => part.toolName !== null)?.toolName;
+  const name =
+    resultToolIn(messageFromStore(message)) ?? message.parts.find((part) => part.toolName !== null)?.toolName;
   return typeof name === "string" ? oneLine(name) : null;
 }
 

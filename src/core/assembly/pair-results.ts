@@ -3,8 +3,10 @@
 import type { HostMessage } from "../messages/codec.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import { isMadeOf, presentBlocks } from "./present-message.ts";
-import { answerOfBlock, answersOf, callsOf, matchTies } from "../messages/tool-calls.ts";
-import type { Answer, Call, Place } from "../messages/tool-calls.ts";
+import { callsOf, matchTies, resultsOf } from "../messages/tool-calls.ts";
+import type { TiePlace } from "../messages/tool-calls.ts";
+import { blocksOf, isResultBlock, isResultRole, resultOfBlock, resultTo, resultToolIn } from "../messages/dialects.ts";
+import type { ToolCall, ToolResult } from "../messages/dialects.ts";
 import { isObject } from "../base/json.ts";
 import { disarm } from "../base/escape.ts";
 /** A message of the list that a provider takes. */
@@ -62,7 +64,7 @@ export function pair(
   const looseResult = (raw: HostMessage, id: string | null, holder: JsonObject): readonly Json[] => {
     loose += 1;
     const before = id === null ? undefined : called.get(id);
-    const name = before ?? raw["toolName"] ?? raw["name"];
+    const name = before ?? resultToolIn(raw) ?? raw["name"];
     const tool = typeof name === "string" && name !== "" ? `tool ${name}` : "a tool";
     const label =
       before === undefined ? `[result of ${tool}, whose call is not shown here]` : `[another result of ${tool}]`;
@@ -70,8 +72,8 @@ export function pair(
   };
   /** What a message says in its own place: everything but results that are with their calls. */
   const placeRest = (raw: HostMessage, at: number): void => {
-    const [row] = answersOf(raw);
-    if (raw["role"] === "toolResult" || raw["role"] === "tool") {
+    const [row] = resultsOf(raw);
+    if (isResultRole(raw["role"])) {
       if (isTaken({ at, nth: 0 })) return;
       place({ role: "user", content: looseResult(raw, row?.id ?? null, raw), ...timeOf(raw) }, at);
     } else if (row === undefined) {
@@ -79,7 +81,7 @@ export function pair(
     } else {
       let nth = 0;
       const rest = blocksOf(raw["content"]).flatMap((block) => {
-        const answer = answerOfBlock(block);
+        const answer = resultOfBlock(block);
         if (answer === null) return [block];
         return isTaken({ at, nth: nth++ }) ? [] : looseResult(raw, answer.id, answer.holder);
       });
@@ -88,7 +90,7 @@ export function pair(
       else place({ ...raw, content: rest }, at);
     }
   };
-  const placeResult = (call: Call, raw: HostMessage, { at, nth }: Place): void => {
+  const placeResult = (call: ToolCall, raw: HostMessage, { at, nth }: TiePlace): void => {
     const answer = answerTo({ at, nth });
     called.set(call.id, call.name);
     if (answer === undefined) unanswered.push({ at, id: call.id });
@@ -96,8 +98,9 @@ export function pair(
     const time = timeOf(raw);
     const from = answer?.from ?? null;
     const isKept = answer?.dialect === call.dialect;
-    if (call.dialect === "anthropic") carry([isKept ? holder : resultBlock(call, holder)], from, time);
-    else place(isKept ? holder : resultMessage(call, holder, time), from);
+    const result = isKept ? holder : resultTo(call, holder);
+    if (call.dialect.resultBlock !== undefined) carry([result], from, time);
+    else place(isKept ? result : { ...result, ...time }, from);
   };
   messages.forEach((raw, at) => {
     placeRest(raw, at);
@@ -108,14 +111,14 @@ export function pair(
 }
 
 function matchMessages(messages: readonly HostMessage[]): {
-  readonly answerTo: (call: Place) => (Answer & { readonly from: number }) | undefined;
-  readonly isTaken: (answer: Place) => boolean;
+  readonly answerTo: (call: TiePlace) => (ToolResult & { readonly from: number }) | undefined;
+  readonly isTaken: (answer: TiePlace) => boolean;
 } {
-  const answers = messages.map(answersOf);
+  const answers = messages.map(resultsOf);
   const pairs = matchTies(
     messages.map((raw, at) => ({ calls: callsOf(raw), answers: (answers[at] ?? []).map(({ id }) => id) })),
   );
-  const keyOf = ({ at, nth }: Place): string => `${at}.${nth}`;
+  const keyOf = ({ at, nth }: TiePlace): string => `${at}.${nth}`;
   const places = new Map(pairs.map(({ call, answer }) => [keyOf(call), answer]));
   const taken = new Set(pairs.map(({ answer }) => keyOf(answer)));
   return {
@@ -130,10 +133,7 @@ function matchMessages(messages: readonly HostMessage[]): {
 
 /** What a result says; what results inside it say. */
 const saidBy = (holder: JsonObject): readonly Json[] =>
-  blocksOf(holder["content"]).flatMap((block) => {
-    const isResult = isObject(block) && block["type"] === "tool_result";
-    return isResult ? saidBy(block) : [block];
-  });
+  blocksOf(holder["content"]).flatMap((block) => (isObject(block) && isResultBlock(block) ? saidBy(block) : [block]));
 
 /** A tool's words in a user's message must not pass for a summary. */
 const disarmBlock = (block: Json): Json =>
@@ -141,28 +141,9 @@ const disarmBlock = (block: Json): Json =>
 
 export const timeOf = ({ timestamp }: HostMessage): HostMessage => (typeof timestamp === "number" ? { timestamp } : {});
 
-export const blocksOf = (content: Json | undefined): readonly Json[] => {
-  if (Array.isArray(content)) return content;
-  return typeof content === "string" && /\S/.test(content) ? [{ type: "text", text: content }] : [];
-};
-
 export const standIn = (isElsewhere: boolean): JsonObject => ({
   content: isElsewhere
     ? "[the result of this call is not shown here: it is part of what is summarised or left out above]"
     : "[no result of this call was found]",
   isError: true,
-});
-
-function resultMessage({ id, name, dialect }: Call, holder: JsonObject, time: HostMessage): HostMessage {
-  const { content, isError, is_error } = holder;
-  if (dialect === "openai") return { role: "tool", tool_call_id: id, content: content ?? "", ...time };
-  const failed = isError === true || is_error === true;
-  return { role: "toolResult", toolCallId: id, toolName: name, content: blocksOf(content), isError: failed, ...time };
-}
-
-const resultBlock = ({ id }: Call, { content, isError }: JsonObject): Json => ({
-  type: "tool_result",
-  tool_use_id: id,
-  content: content ?? "",
-  is_error: isError === true,
 });

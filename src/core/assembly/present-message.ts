@@ -7,7 +7,16 @@
  * refuse an empty message.
  */
 
-import { isMedia, messageToStore } from "../messages/codec.ts";
+import { messageToStore } from "../messages/codec.ts";
+import {
+  callFieldOf,
+  callOfBlock,
+  isCallBlock,
+  isMedia,
+  isResultBlock,
+  isResultRole,
+  resultOfBlock,
+} from "../messages/dialects.ts";
 import type { HostMessage } from "../messages/codec.ts";
 import type { Json } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
@@ -16,17 +25,11 @@ import { disarm } from "../base/escape.ts";
 
 /** Null for what is not shown; the very object where nothing had to be changed. `text` is what the store has it say. */
 export function presentMessage(raw: HostMessage, text: string): HostMessage | null {
-  switch (raw["role"]) {
-    case "user":
-      return presentUser(raw, text);
-    case "assistant":
-      return presentAssistant(raw, text);
-    case "toolResult":
-    case "tool":
-      return presentResult(raw, text);
-    default:
-      return raw["excludeFromContext"] === true ? null : presentOther(raw, text);
-  }
+  const { role } = raw;
+  if (role === "user") return presentUser(raw, text);
+  if (role === "assistant") return presentAssistant(raw, text);
+  if (isResultRole(role)) return presentResult(raw, text);
+  return raw["excludeFromContext"] === true ? null : presentOther(raw, text);
 }
 
 /** What a message costs in a prompt, counted as the store counts it. */
@@ -45,8 +48,12 @@ const presentResult = (raw: HostMessage, text: string): HostMessage =>
   typeof raw["content"] === "string" || Array.isArray(raw["content"]) ? raw : { ...raw, content: text };
 
 function presentAssistant(raw: HostMessage, text: string): HostMessage | null {
-  const { content, tool_calls: beside } = raw;
+  const { content } = raw;
+  const { field = "", target = "" } = callFieldOf(raw) ?? {};
+  const beside = raw[field];
   const given: readonly Json[] = Array.isArray(beside) ? beside : [];
+  const isCallBeside = (call: Json): boolean =>
+    isObject(call) && typeof call["id"] === "string" && isObject(call[target]);
   const ids = new Set<Json | undefined>();
   const isFirstOfId = (call: Json): boolean => isObject(call) && ids.size < ids.add(call["id"]).size;
   const inside = Array.isArray(content) ? presentBlocks(content, "assistant") : [];
@@ -59,20 +66,14 @@ function presentAssistant(raw: HostMessage, text: string): HostMessage | null {
     ...(isObject(content) || (isNone(content) && given.length === 0) ? textBlocks(text) : []),
     ...given.filter((call) => !calls.has(call)).flatMap(callAsText),
   ];
-  if (beside === undefined) return withBlocks(raw, blocks);
-  const { tool_calls: _, ...rest } = raw;
+  if (field === "") return withBlocks(raw, blocks);
+  const { [field]: _, ...rest } = raw;
   if (calls.size === 0) return withBlocks(rest, blocks);
-  if (blocks.length > 0) return { ...withBlocks(raw, blocks), tool_calls: [...calls] };
-  return isNone(content) && calls.size === given.length ? raw : { ...raw, content: null, tool_calls: [...calls] };
+  if (blocks.length > 0) return { ...withBlocks(raw, blocks), [field]: [...calls] };
+  return isNone(content) && calls.size === given.length ? raw : { ...raw, content: null, [field]: [...calls] };
 }
 
 const isNone = (value: Json | undefined): boolean => value === undefined || value === null;
-
-const isCallBlock = (block: Json): boolean =>
-  isObject(block) && (block["type"] === "toolCall" || block["type"] === "tool_use");
-
-const isCallBeside = (call: Json): boolean =>
-  isObject(call) && typeof call["id"] === "string" && isObject(call["function"]);
 
 /** A call that cannot be shown as one, because no result could be told to be its. */
 const callAsText = (call: Json): readonly Json[] => textBlocks(`[a call, shown as text] ${JSON.stringify(call)}`);
@@ -109,19 +110,13 @@ function presentBlock(block: Json, role: "user" | "assistant"): readonly Json[] 
   if (typeof block === "string") return textBlocks(block);
   if (!isObject(block)) return [];
   const { type, text } = block;
-  switch (type) {
-    case "text":
-      return typeof text === "string" && saysSomething(text) ? [block] : [];
-    case "toolCall":
-    case "tool_use":
-      return role === "assistant" && typeof block["id"] === "string" && typeof block["name"] === "string"
-        ? [block]
-        : callAsText(block);
-    case "tool_result":
-      return role === "user" && typeof block["tool_use_id"] === "string" ? [block] : textBlocks(JSON.stringify(block));
-    default:
-      return typeof type === "string" ? [block] : textBlocks(JSON.stringify(block));
+  if (type === "text") return typeof text === "string" && saysSomething(text) ? [block] : [];
+  if (isCallBlock(block)) {
+    const isWhole = callOfBlock(block) !== null && typeof block["name"] === "string";
+    return role === "assistant" && isWhole ? [block] : callAsText(block);
   }
+  const isShown = isResultBlock(block) ? role === "user" && resultOfBlock(block) !== null : typeof type === "string";
+  return isShown ? [block] : textBlocks(JSON.stringify(block));
 }
 
 const textBlocks = (text: string): readonly Json[] => (saysSomething(text) ? [{ type: "text", text }] : []);

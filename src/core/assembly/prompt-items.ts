@@ -4,12 +4,13 @@ import { messageFromStore } from "../messages/codec.ts";
 import type { HostMessage } from "../messages/codec.ts";
 import { messageForPrompt } from "../ingest/large-content.ts";
 import type { ContextItem, Message, Sources, Summary, SummaryId } from "../model/types.ts";
+import { callFieldOf, isReasoning, isResultBlock } from "../messages/dialects.ts";
 import { tiesOf, untied } from "../messages/tool-calls.ts";
 import type { Ties } from "../messages/tool-calls.ts";
 import type { Store } from "../model/store.ts";
 import { presentMessage, tokensOf } from "./present-message.ts";
 import { renderSummary } from "./summary-xml.ts";
-import type { Json } from "../base/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
 import { summaryOverheadTokens } from "../model/prompt-cost.ts";
 import { shortenMessage } from "./shorten-message.ts";
@@ -66,7 +67,7 @@ async function showMessage(store: Store, source: Message, place: Place): Promise
   const message = presentMessage(raw, source.text);
   if (message === null) return { ...place, source, message, tokens: 0, ties: untied, isShortened: false };
   // What is shown as it was stored, or with its one text in a block, costs what the store has counted.
-  const isPlain = typeof raw["content"] === "string" && raw["tool_calls"] === undefined;
+  const isPlain = typeof raw["content"] === "string" && callFieldOf(raw) === undefined;
   const isCounted = message === raw || (isPlain && message["role"] === raw["role"]);
   const tokens = isCounted ? source.tokens : tokensOf(message);
   return { ...place, source, message, tokens, ties: tiesOf(message), isShortened: false };
@@ -78,17 +79,16 @@ export const isMessage = (source: Message | Summary): source is Message => "role
 export function isUserText({ source, message }: Shown): boolean {
   if (!isMessage(source) || source.role !== "user" || message === null) return false;
   const { content } = message;
-  return !Array.isArray(content) || content.some((block: Json) => !isObject(block) || !isUnsaid(block["type"]));
+  return !Array.isArray(content) || content.some((block: Json) => !isObject(block) || !isUnsaid(block));
 }
 
-const isUnsaid = (type: Json | undefined): boolean =>
-  typeof type === "string" && /^tool_result$|thinking|reasoning/i.test(type);
+const isUnsaid = (block: JsonObject): boolean => isResultBlock(block) || isReasoning(block["type"]);
 
 /** What a user said, without the results beside it: away from their calls, they would pass for those of others. */
 export function wordsOf(shown: Shown): Shown {
   const content = shown.message?.["content"];
   if (shown.ties.answers.length === 0 || !Array.isArray(content) || !isUserText(shown)) return shown;
-  const words = content.filter((block: Json) => !isObject(block) || block["type"] !== "tool_result");
+  const words = content.filter((block: Json) => !isResultBlock(block));
   const message = { ...shown.message, content: words };
   return { ...shown, message, tokens: tokensOf(message), ties: untied };
 }

@@ -1,7 +1,8 @@
 /** A message made shorter, for when even the fresh tail does not fit the budget. */
 
 import type { HostMessage } from "../messages/codec.ts";
-import { imageTokens, isMedia, messageToStore, textOfParts } from "../messages/codec.ts";
+import { imageTokens, messageToStore, textOfParts } from "../messages/codec.ts";
+import { callFieldOf, isBlockLabel, isMedia, isReasoning, isResultBlock } from "../messages/dialects.ts";
 import { presentMessage, tokensOf, unplaced } from "./present-message.ts";
 import type { Json } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
@@ -27,8 +28,7 @@ export function shortenMessage(raw: HostMessage, tokensMax: number, owner: strin
   return presentMessage(shorter, "");
 }
 
-const holdsResults = ({ content }: HostMessage): boolean =>
-  Array.isArray(content) && content.some((block: Json) => isObject(block) && block["type"] === "tool_result");
+const holdsResults = ({ content }: HostMessage): boolean => Array.isArray(content) && content.some(isResultBlock);
 
 /** For what has too many blocks to be cut one by one. */
 function asOneText(raw: HostMessage, owner: string): HostMessage {
@@ -44,11 +44,12 @@ export interface Room {
 }
 
 function shortenWithin(raw: HostMessage, room: Room): HostMessage {
-  const { content, tool_calls: calls } = raw;
+  const { field = "" } = callFieldOf(raw) ?? {};
+  const calls = raw[field];
   return {
     ...raw,
-    content: shortenValue(content ?? null, room),
-    ...(Array.isArray(calls) ? { tool_calls: calls.map((call: Json) => shortenValue(call, room)) } : {}),
+    content: shortenValue(raw["content"] ?? null, room),
+    ...(Array.isArray(calls) ? { [field]: calls.map((call: Json) => shortenValue(call, room)) } : {}),
   };
 }
 
@@ -57,7 +58,7 @@ function shortenValue(value: Json, room: Room): Json {
   if (Array.isArray(value)) return value.flatMap((inner: Json) => shortenBlock(inner, room));
   if (!isObject(value)) return value;
   const fields = Object.entries(value).map(([field, inner = null]): readonly [string, Json] => {
-    if (labels.has(field)) return [field, inner];
+    if (isBlockLabel(field)) return [field, inner];
     // Arguments that are JSON text must stay so.
     if (field === "arguments" && typeof inner === "string" && inner.length > room.characters)
       return [field, JSON.stringify({ shortened: shortenText(inner, room) })];
@@ -66,12 +67,9 @@ function shortenValue(value: Json, room: Room): Json {
   return Object.fromEntries(fields);
 }
 
-/** By these a block is known and tied to others. */
-export const labels: ReadonlySet<string> = new Set("type id name tool_use_id".split(" "));
-
 function shortenBlock(block: Json, room: Room): readonly Json[] {
   const type = isObject(block) && typeof block["type"] === "string" ? block["type"] : "";
-  if (/thinking|reasoning/i.test(type)) return [];
+  if (isReasoning(type)) return [];
   if (!isMedia(block)) return [shortenValue(block, room)];
   return room.withPictures ? [block] : [{ type: "text", text: `[${type} of ${room.owner} left out]` }];
 }

@@ -4,7 +4,8 @@
  * It works on the message as the host has it, so whatever can be stored can be moved.
  */
 
-import { isMedia, mayHoldMedia, messageFromStore, messageToStore, stringAt } from "../messages/codec.ts";
+import { messageFromStore, messageToStore, stringAt } from "../messages/codec.ts";
+import { callFields, isBlockLabel, isMedia, looksLikeCall, mayHoldMedia, resultFields } from "../messages/dialects.ts";
 import type { HostMessage } from "../messages/codec.ts";
 import { LcmError } from "../base/errors.ts";
 import { explore } from "./file-preview.ts";
@@ -201,9 +202,7 @@ interface Piece {
 function piecesToMove(raw: HostMessage, thresholdTokens: number): readonly Piece[] {
   const { content } = raw;
   const isUnderstood = typeof content === "string" || Array.isArray(content);
-  const fields = Object.entries(raw).filter(
-    ([field]) => !isUnderstood || field === "content" || field === "tool_calls",
-  );
+  const fields = Object.entries(raw).filter(([field]) => !isUnderstood || field === "content" || isCallField(field));
   const found = stringsIn(Object.fromEntries(fields), [], { holder: {}, field: "", isInMedia: false, isCall: false });
   const isUsers = raw["role"] === "user";
   return [...found].flatMap((string) =>
@@ -229,23 +228,24 @@ function* stringsIn(value: Json, path: Path, around: Surroundings): Generator<Fo
   if (!isObject(value)) return;
   const type = typeof value["type"] === "string" ? value["type"] : "";
   if (isReasoning(type)) return;
-  const isCall = around.isCall || /call|tool_use/i.test(type);
+  const isCall = around.isCall || looksLikeCall(type);
   const isInMedia = around.isInMedia || (!isCall && isMedia(value));
   for (const [field, inner = null] of Object.entries(value)) {
-    if (labels.has(field) || isReasoning(field)) continue;
+    if (isLabel(field) || isReasoning(field)) continue;
     yield* stringsIn(inner, [...path, field], {
       holder: value,
       field,
       isInMedia,
-      isCall: isCall || field === "tool_calls",
+      isCall: isCall || isCallField(field),
     });
   }
 }
 
 /** By these a message and its blocks are told apart and tied together; nothing is said in them. */
-const labels: ReadonlySet<string> = new Set(
-  "role type id name toolCallId toolName tool_call_id tool_use_id mimeType mime_type media_type".split(" "),
-);
+const isLabel = (field: string): boolean =>
+  isBlockLabel(field) || /^(?:role|mimeType|mime_type|media_type)$/.test(field) || resultFields().includes(field);
+
+const isCallField = (field: string): boolean => callFields().some((beside) => beside.field === field);
 
 /** Reasoning goes back to its provider under a signature, or not at all. */
 const isReasoning = (word: string): boolean => /thinking|reasoning|signature|encrypted/i.test(word);

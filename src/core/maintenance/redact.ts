@@ -4,6 +4,7 @@
  * results, and the order of the conversation is whole.
  */
 
+import { dialectWords, resultFields } from "../messages/dialects.ts";
 import { estimateMessageTokens, messageFromStore, stringAt, textOfParts } from "../messages/codec.ts";
 import type { Message, MovedContent, Part } from "../model/types.ts";
 import { firstLine } from "../base/excerpt.ts";
@@ -72,7 +73,7 @@ function stillMoved(message: Message, left: Redacted, forms: Forms): readonly Mo
 const isShortEntry = (entry: string | null): boolean => entry === null || !entry.startsWith("{");
 
 /** What is left of a message, by which it is tied to others; and of the line around it. */
-const tieFields = "role toolCallId toolName tool_call_id isError timestamp".split(" ");
+const tieFields = ["role", ...resultFields(), "timestamp"];
 const placeFields = "type id parentId timestamp".split(" ");
 
 function keptFields(json: string | null, fields: readonly string[]): JsonObject {
@@ -209,10 +210,9 @@ export const secretLengthMin = 4;
 
 /** With these stored messages are written down; without them a message could not be put together again. */
 const ownWords: readonly string[] = [
-  "toolResult timestamp blocks calls type parentId rest field tool_calls toolCall tool_use tool_result thinking",
-  "arguments input toolCallId tool_call_id toolName isError true false",
+  ..."timestamp blocks calls type parentId rest field true false".split(" "),
+  ...dialectWords(),
 ]
-  .flatMap((words) => words.split(" "))
   .concat(["user", "assistant", "system", "tool"].map((role) => JSON.stringify({ role, content: "text" })))
   .concat('{"message":null}', forgottenMark);
 

@@ -8,8 +8,8 @@ import {
   messageFromStore,
   messageToStore,
   textOfParts,
-  isMedia,
 } from "./codec.ts";
+import { isMedia } from "./dialects.ts";
 import { LcmError } from "../base/errors.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { Timestamp } from "../base/time.ts";

@@ -12,6 +12,19 @@ import type { Message, MovedContent, NewMessage, Part, PartType, Role } from "..
 import { estimateTokens } from "../base/tokens.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import { isObject, parseObject } from "../base/json.ts";
+import {
+  callBeside,
+  callFields,
+  inputFieldOf,
+  isMedia,
+  isResultBlock,
+  isToolRole,
+  mayHoldMedia,
+  pi,
+  reasoningFieldOf,
+  resultOfBlock,
+} from "./dialects.ts";
+import type { CallsBeside } from "./dialects.ts";
 import { isTimestamp, parseTimestamp } from "../base/time.ts";
 import type { Timestamp } from "../base/time.ts";
 
@@ -64,11 +77,14 @@ export function messageFromStore(message: Pick<Message, "role" | "parts" | "enve
   // Spread and not assignment, since a field may be called __proto__.
   const raw: Record<string, Json | undefined> =
     "role" in envelope ? { ...envelope } : { role: message.role, ...envelope };
-  const { content, timestamp, tool_calls: calls } = envelope;
+  const { content, timestamp } = envelope;
   if (content !== undefined) raw["content"] = fillContent(content, blocks);
   if (timestamp !== undefined) raw["timestamp"] = fill(timestamp, hole.time, () => Date.parse(message.at));
-  if (calls !== undefined)
-    raw["tool_calls"] = fill(calls, hole.calls, () => message.parts.filter(isCall).map(partToBlock));
+  for (const { field } of callFields()) {
+    const calls = envelope[field];
+    const listed = (): Json => message.parts.filter((part) => isFrom(field, part)).map(partToBlock);
+    if (calls !== undefined) raw[field] = fill(calls, hole.calls, listed);
+  }
   return raw;
 }
 
@@ -93,7 +109,7 @@ const said = (parts: readonly Part[]): readonly string[] =>
 const hole = { text: "text", blocks: "blocks", calls: "calls", time: 0 } as const;
 
 const roleOf = (role: string): Role =>
-  role === "toolResult" || role === "function" ? "tool" : (roles.find((known) => known === role) ?? "system");
+  isToolRole(role) ? "tool" : (roles.find((known) => known === role) ?? "system");
 
 /** The message without what its row already says: its content, its role where it comes first, its time. */
 function envelopeOf(raw: JsonObject, role: Role, at: Timestamp): string | null {
@@ -108,8 +124,10 @@ function envelopeOf(raw: JsonObject, role: Role, at: Timestamp): string | null {
   }
   if (timestamp === Date.parse(at)) envelope["timestamp"] = hole.time;
   else if (timestamp === hole.time || Array.isArray(timestamp)) envelope["timestamp"] = [timestamp];
-  if (Array.isArray(raw["tool_calls"])) envelope["tool_calls"] = hole.calls;
-  else if (raw["tool_calls"] === hole.calls) envelope["tool_calls"] = [hole.calls];
+  for (const { field } of callFields()) {
+    if (Array.isArray(raw[field])) envelope[field] = hole.calls;
+    else if (raw[field] === hole.calls) envelope[field] = [hole.calls];
+  }
   return JSON.stringify(envelope);
 }
 
@@ -178,7 +196,10 @@ function contentToParts(content: Json | undefined): readonly Part[] {
 
 function partsOf(raw: JsonObject): readonly Part[] {
   const { content } = raw;
-  const parts = [...contentToParts(content), ...callsToParts(raw["tool_calls"])];
+  const parts = [
+    ...contentToParts(content),
+    ...callFields().flatMap((beside) => callsToParts(raw[beside.field], beside)),
+  ];
   if (typeof content === "string" || Array.isArray(content) || said(parts).length > 0) return parts;
   const text = wordsOf(Object.entries(raw).map(([field, value = null]) => (labels.has(field) ? null : value)));
   return text === null ? parts : [...parts, { ...emptyPart, type: "agent", text, metadata: '{"field":"rest"}' }];
@@ -199,28 +220,18 @@ function wordsOf(value: Json): string | null {
 
 function blockToPart(block: Json): Part {
   if (!isObject(block)) return whole("agent", block, typeof block === "string" ? block : null);
-  const { type, text } = block;
-  if (type === "thinking" && typeof block["thinking"] === "string") return thinkingPart(block, block["thinking"]);
-  if (type === "toolCall" || type === "tool_use") return toolCallPart(block);
-  if (type === "tool_result") return toolResultPart(block);
+  const { text } = block;
+  const reasoning = reasoningFieldOf(block);
+  const thought = reasoning === undefined ? undefined : block[reasoning];
+  if (reasoning !== undefined && typeof thought === "string") return reasoningPart(block, reasoning, thought);
+  const input = inputFieldOf(block);
+  if (input !== undefined) return toolCallPart(block, input);
+  if (isResultBlock(block)) return toolResultPart(block);
   if (typeof text === "string") return textPart(text, isPlainText(block) ? null : { ...block, text: null }, block);
   if (isMedia(block)) return whole("file", block, null);
   const { type: _, ...rest } = block;
   return whole("agent", block, wordsOf(rest));
 }
-
-/** A picture or the like: a model sees it, whatever its bytes. */
-export const isMedia = (block: Json): boolean =>
-  isObject(block) &&
-  typeof block["text"] !== "string" &&
-  typeof block["type"] === "string" &&
-  mediaType.test(block["type"]);
-
-const mediaType = /image|file|audio|document/;
-const saysMediaType = new RegExp(`"type":"[^"]*(?:${mediaType.source})`);
-
-/** Quick to answer for a part that holds none, without putting it together. */
-export const mayHoldMedia = ({ metadata }: Part): boolean => metadata !== null && saysMediaType.test(metadata);
 
 const isPlainText = (block: JsonObject): boolean => block["type"] === "text" && Object.keys(block).length === 2;
 
@@ -230,49 +241,50 @@ function textPart(text: string, rest: JsonObject | null, block: Json): Part {
   return { ...emptyPart, type: "text", text, metadata: rest === null ? null : JSON.stringify({ rest }) };
 }
 
-function thinkingPart(block: JsonObject, thinking: string): Part {
-  if (!isStorable(thinking)) return whole("reasoning", block, null);
-  const rest = Object.keys(block).length === 2 ? null : { ...block, thinking: null };
-  return { ...emptyPart, type: "reasoning", kept: thinking, metadata: rest && JSON.stringify({ rest }) };
+function reasoningPart(block: JsonObject, field: string, kept: string): Part {
+  if (!isStorable(kept)) return whole("reasoning", block, null);
+  const isPlain = block["type"] === pi.reasoning.type && Object.keys(block).length === 2;
+  const metadata = isPlain ? null : JSON.stringify({ rest: { ...block, [field]: null } });
+  return { ...emptyPart, type: "reasoning", kept, metadata };
 }
 
 /** A call reads `name {arguments}`: found by search, read by a summariser, and parsed again when the call is rebuilt. */
-function toolCallPart(block: JsonObject): Part {
+function toolCallPart(block: JsonObject, field: string): Part {
   const { id, name } = block;
-  const field = block["type"] === "toolCall" ? "arguments" : "input";
   const input = block[field];
   if (typeof id !== "string" || typeof name !== "string" || !isObject(input)) return whole("tool", block, null);
   const text = `${name} ${JSON.stringify(input)}`;
   const part = { ...emptyPart, type: "tool", toolCallId: id, toolName: name } as const;
   if (!isStorable(text) || !isStorable(id))
     return { ...whole("tool", block, storable(text)), toolName: storable(name) };
-  const plain = field === "arguments" && Object.keys(block).join() === "type,id,name,arguments";
-  return { ...part, text, metadata: plain ? null : JSON.stringify({ rest: { ...block, [field]: null } }) };
+  const isPlain = block["type"] === pi.callBlock.type && Object.keys(block).join() === "type,id,name,arguments";
+  return { ...part, text, metadata: isPlain ? null : JSON.stringify({ rest: { ...block, [field]: null } }) };
 }
 
 function toolResultPart(block: JsonObject): Part {
-  const { tool_use_id: id, content } = block;
+  const { content } = block;
+  const id = resultOfBlock(block)?.id;
   const text =
     typeof content === "string" ? content : Array.isArray(content) ? content.map(blockText).join("\n") : null;
   const part = whole("text", block, text);
-  return typeof id === "string" && isStorable(id) ? { ...part, toolCallId: id } : part;
+  return id !== undefined && isStorable(id) ? { ...part, toolCallId: id } : part;
 }
 
-/** Calls that stand beside the content, in a field of their own. */
-function callsToParts(calls: Json | undefined): readonly Part[] {
+/** Calls listed beside the content. */
+function callsToParts(calls: Json | undefined, beside: CallsBeside): readonly Part[] {
   if (!Array.isArray(calls)) return [];
   return calls.map((call): Part => {
-    const target = isObject(call) && isObject(call["function"]) ? call["function"] : {};
-    const { name, arguments: input } = target;
-    const said = [name, input].filter((value) => typeof value === "string").join(" ");
-    const id = isObject(call) ? call["id"] : undefined;
+    const called = isObject(call) ? call[beside.target] : undefined;
+    const { name, arguments: input } = isObject(called) ? called : {};
+    const text = [name, input].filter((value) => typeof value === "string").join(" ");
+    const id = callBeside(call, beside)?.id;
     return {
       ...emptyPart,
       type: "tool",
-      text: storable(said),
-      toolCallId: typeof id === "string" && isStorable(id) ? id : null,
+      text: storable(text),
+      toolCallId: id !== undefined && isStorable(id) ? id : null,
       toolName: typeof name === "string" ? storable(name) : null,
-      metadata: JSON.stringify({ field: "tool_calls", raw: call }),
+      metadata: JSON.stringify({ field: beside.field, raw: call }),
     };
   });
 }
@@ -295,7 +307,8 @@ const storable = (text: string): string => (isStorable(text) ? text : text.toWel
 
 /** Parts made from other fields than the content: the calls beside it, or whatever else a message without one says. */
 const isBeside = (part: Part): boolean => part.metadata?.startsWith('{"field":') === true;
-const isCall = (part: Part): boolean => part.metadata?.startsWith('{"field":"tool_calls"') === true;
+const isFrom = (field: string, part: Part): boolean =>
+  part.metadata?.startsWith(`{"field":${JSON.stringify(field)}`) === true;
 
 function partToBlock(part: Part): Json {
   const metadata = part.metadata === null ? {} : parseObject(part.metadata);
@@ -305,11 +318,12 @@ function partToBlock(part: Part): Json {
   switch (part.type) {
     case "tool": {
       const input: Json = JSON.parse(text.slice((part.toolName ?? "").length + 1));
-      if (!isObject(rest)) return { type: "toolCall", id: part.toolCallId, name: part.toolName, arguments: input };
-      return { ...rest, [rest["type"] === "toolCall" ? "arguments" : "input"]: input };
+      if (isObject(rest)) return { ...rest, [inputFieldOf(rest) ?? "input"]: input };
+      return { type: pi.callBlock.type, id: part.toolCallId, name: part.toolName, [pi.callBlock.input]: input };
     }
     case "reasoning":
-      return isObject(rest) ? { ...rest, thinking: text } : { type: "thinking", thinking: text };
+      if (isObject(rest)) return { ...rest, [reasoningFieldOf(rest) ?? pi.reasoning.text]: text };
+      return { type: pi.reasoning.type, [pi.reasoning.text]: text };
     default:
       return isObject(rest) ? { ...rest, text } : { type: "text", text };
   }

@@ -11,23 +11,9 @@
  */
 
 import type { HostMessage } from "./codec.ts";
-import type { Json, JsonObject } from "../base/json.ts";
-import { isObject } from "../base/json.ts";
-
-type Dialect = "pi" | "anthropic" | "openai";
-
-export interface Call {
-  readonly id: string;
-  readonly name: string;
-  readonly dialect: Dialect;
-}
-
-export interface Answer {
-  readonly id: string;
-  readonly dialect: Dialect;
-  /** The message or the block that holds the result. */
-  readonly holder: JsonObject;
-}
+import type { Json } from "../base/json.ts";
+import { callBeside, callFields, callOfBlock, resultOfBlock, resultOfMessage } from "./dialects.ts";
+import type { ToolCall, ToolResult } from "./dialects.ts";
 
 /** What ties a message to others. */
 export interface Ties {
@@ -37,7 +23,7 @@ export interface Ties {
 
 export function tiesOf(raw: HostMessage): Ties {
   const calls = callsOf(raw);
-  const answers = answersOf(raw);
+  const answers = resultsOf(raw);
   if (calls.length === 0 && answers.length === 0) return untied;
   return { calls, answers: answers.map(({ id }) => id) };
 }
@@ -45,59 +31,42 @@ export function tiesOf(raw: HostMessage): Ties {
 export const untied: Ties = { calls: [], answers: [] };
 const none: readonly never[] = [];
 
-export function callsOf(raw: HostMessage): readonly Call[] {
+export function callsOf(raw: HostMessage): readonly ToolCall[] {
   if (raw["role"] !== "assistant") return none;
-  const { content, tool_calls: beside } = raw;
-  if (!Array.isArray(content) && !Array.isArray(beside)) return none;
-  const blocks = Array.isArray(content) ? content.flatMap((block: Json) => callOfBlock(block) ?? []) : [];
-  return Array.isArray(beside) ? [...blocks, ...beside.flatMap((call: Json) => callBeside(call) ?? [])] : blocks;
+  const beside = callFields().flatMap((place) => listOf(raw[place.field]).map((call) => callBeside(call, place)));
+  return [...listOf(raw["content"]).map(callOfBlock), ...beside].filter((call) => call !== null);
 }
 
-function callOfBlock(block: Json): Call | null {
-  if (!isObject(block) || typeof block["id"] !== "string") return null;
-  const { id, type, name } = block;
-  const dialect = type === "toolCall" ? "pi" : type === "tool_use" ? "anthropic" : null;
-  return dialect && { id, name: typeof name === "string" ? name : "", dialect };
-}
+const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : none);
 
-function callBeside(call: Json): Call | null {
-  if (!isObject(call) || typeof call["id"] !== "string") return null;
-  const name = isObject(call["function"]) ? call["function"]["name"] : undefined;
-  return { id: call["id"], name: typeof name === "string" ? name : "", dialect: "openai" };
-}
-
-export function answersOf(raw: HostMessage): readonly Answer[] {
-  const { role, content, toolCallId, tool_call_id: besideId } = raw;
-  if (role === "toolResult" && typeof toolCallId === "string") return [{ id: toolCallId, dialect: "pi", holder: raw }];
-  if (role === "tool" && typeof besideId === "string") return [{ id: besideId, dialect: "openai", holder: raw }];
-  if (role !== "user" || !Array.isArray(content)) return none;
-  return content.flatMap((block: Json) => answerOfBlock(block) ?? none);
-}
-
-export function answerOfBlock(block: Json): Answer | null {
-  if (!isObject(block) || block["type"] !== "tool_result" || typeof block["tool_use_id"] !== "string") return null;
-  return { id: block["tool_use_id"], dialect: "anthropic", holder: block };
+export function resultsOf(raw: HostMessage): readonly ToolResult[] {
+  const result = resultOfMessage(raw);
+  if (result !== null) return [result];
+  if (raw["role"] !== "user") return none;
+  return listOf(raw["content"])
+    .map(resultOfBlock)
+    .filter((found) => found !== null);
 }
 
 // ── Matching ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The nth call or answer of the message at a position of the list. */
-export interface Place {
+export interface TiePlace {
   readonly at: number;
   readonly nth: number;
 }
 
 interface Pair {
-  readonly call: Place;
-  readonly answer: Place;
+  readonly call: TiePlace;
+  readonly answer: TiePlace;
 }
 
 export function matchTies(ties: readonly Ties[]): readonly Pair[] {
   const pairs: Pair[] = [];
   const open = new Map<string, OpenCalls[]>();
-  const early: { readonly id: string; readonly answer: Place }[] = [];
+  const early: { readonly id: string; readonly answer: TiePlace }[] = [];
   /** Whether there is a call that it can belong to. */
-  const answerNearest = (id: string, answer: Place): boolean => {
+  const answerNearest = (id: string, answer: TiePlace): boolean => {
     const unanswered = open.get(id);
     const nearest = unanswered?.at(-1);
     const nth = nearest?.nths.shift();
@@ -147,7 +116,3 @@ export function safeCuts(ties: readonly Ties[]): readonly number[] {
   }
   return cuts;
 }
-
-// ── Putting in order ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-// ── Results in the dialect of their call ─────────────────────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@ import type { Message, Part, Summary } from "../model/types.ts";
 import { firstLine } from "../base/excerpt.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
+import { resultIdIn, resultToolIn } from "../messages/dialects.ts";
 import { formatRange, formatTimestamp } from "../base/time.ts";
 
 /** Times are in this zone; null leaves them out. */
@@ -47,7 +48,7 @@ const isResult = (part: Part): boolean => part.type === "text" && part.toolCallI
 
 function speakerOf(told: JsonObject): string | null {
   const host = told["__openclaw"];
-  const names = [told["name"], told["senderName"], isObject(host) ? host["senderName"] : null, told["toolName"]];
+  const names = [told["name"], told["senderName"], isObject(host) ? host["senderName"] : null, resultToolIn(told)];
   return names.map(asName).find((name) => name !== null) ?? null;
 }
 
@@ -56,8 +57,8 @@ function toolAnswering(
   parts: readonly Part[],
   toolOfCall: ReadonlyMap<string | null, string | null>,
 ): string | null {
-  const id = told["toolCallId"] ?? told["tool_call_id"];
-  const ids = typeof id === "string" ? [id] : parts.map((part) => part.toolCallId);
+  const id = resultIdIn(told);
+  const ids = id !== null ? [id] : parts.map((part) => part.toolCallId);
   return asName(ids.map((each) => toolOfCall.get(each)).find((name) => name !== undefined) ?? null);
 }
 

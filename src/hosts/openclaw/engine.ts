@@ -7,6 +7,7 @@
  * because it then brings the turn again.
  */
 
+import { isCallBlock } from "../../core/messages/dialects.ts";
 import { messageToStore } from "../../core/messages/codec.ts";
 import type { HostMessage } from "../../core/messages/codec.ts";
 import { errorText } from "../../core/base/errors.ts";
@@ -46,7 +47,6 @@ import { compactionSecondsOf, placeOf, serviceOf } from "./sessions.ts";
 import { standalonePrefix } from "./align-older.ts";
 import { drain, findActive } from "./read-transcript.ts";
 import type { Json } from "../../core/base/json.ts";
-import { isObject } from "../../core/base/json.ts";
 import { parseTimestamp } from "../../core/base/time.ts";
 import { pair } from "../../core/assembly/pair-results.ts";
 import { recallGuidance } from "../../core/prompts/guidance.ts";
@@ -318,8 +318,7 @@ function endBefore(messages: readonly HostMessage[], isSaidAgain: Live["isSaidAg
   return end;
 }
 
-const hasCalls = (content: Json | undefined): boolean =>
-  Array.isArray(content) && content.some((part) => isObject(part) && part["type"] === "toolCall");
+const hasCalls = (content: Json | undefined): boolean => Array.isArray(content) && content.some(isCallBlock);
 
 const sumOf = (messages: readonly HostMessage[]): number =>
   messages.reduce((sum, message) => sum + tokensOf(message), 0);

@@ -10,6 +10,7 @@ import { asConversation, asMessage, asSummary } from "../rows.ts";
 import { count, int, one, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, Statement } from "../script.ts";
 import { conversationWord } from "./tokenize.ts";
+import { toolNameFields } from "../../core/messages/dialects.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
 export type Corpus = ReturnType<typeof createCorpus>;
@@ -27,7 +28,9 @@ const latest = "~";
 const messageColumns = `message_id AS id, conversation_id, seq, role, content, created_at AS at,
   CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name,
   CASE WHEN role = 'tool' AND json_valid(envelope)
-    THEN coalesce(envelope ->> '$.toolName', envelope ->> '$.name') GLOB '*lcm_[a-z]*' END AS is_recalled`;
+    THEN coalesce(${toolNameFields()
+      .map((field) => `envelope ->> '$.${field}'`)
+      .join(", ")}) GLOB '*lcm_[a-z]*' END AS is_recalled`;
 
 export const messages = createCorpus({
   name: "messages",
