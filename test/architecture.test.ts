@@ -79,6 +79,7 @@ const arrows: Readonly<Record<string, Arrow>> = {
       "journal",
       "maintenance",
       "operations.ts",
+      "stored-files.ts",
       "sqlite",
     ],
     ["core", node],

@@ -18,8 +18,10 @@ import { createHost, toAppendable, user } from "./support/scripted-host.ts";
 import { testStore } from "./store-contract/suite.ts";
 
 const sqlite = {
-  restore: async (from: string, path: string): Promise<void> => {
-    await restore(from, path, join(dirname(path), "lcm-files"), "2026-02-17T07:37:00.000Z");
+  databaseFile: {
+    restore: async (from: string, path: string): Promise<void> => {
+      await restore(from, path, join(dirname(path), "lcm-files"), "2026-02-17T07:37:00.000Z");
+    },
   },
 };
 

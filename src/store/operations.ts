@@ -4,7 +4,7 @@
  * in this thread or in another, goes by this list.
  */
 
-import type { Store } from "../core/model/store.ts";
+import type { DatabaseFile } from "../core/model/database-file.ts";
 import { dissolve } from "./maintenance/dissolve.ts";
 import { forget, planForget } from "./maintenance/forget.ts";
 import { holderOf } from "./search/shared-files.ts";
@@ -15,14 +15,14 @@ import { mend, sweepOrphans } from "./maintenance/fix.ts";
 import * as read from "./conversation/reads.ts";
 import { draft, rewrite, saveDraft } from "./maintenance/rewrite.ts";
 import { extents, remove } from "./maintenance/remove.ts";
-import type { ReadScripts, WriteScripts } from "./script.ts";
+import type { ReadScripts, StoreMethod, WriteScripts } from "./script.ts";
 import { indexBatch } from "./search/indexing.ts";
 import { planTransplant, transplant } from "./maintenance/transplant.ts";
 import { planUndo, undo } from "./journal/undo.ts";
 import { integrity, skeleton, status } from "./maintenance/inspect-facts.ts";
 import * as write from "./conversation/append.ts";
 
-/** What a store does with more than rows: with its files folder, its clock or its own file. */
+/** Methods that need more than rows: content, the clock or the database file. */
 const beyondRows = [
   "search",
   "fileContent",
@@ -33,11 +33,8 @@ const beyondRows = [
   "planForget",
   "forget",
   "remove",
-  "backup",
-  "archive",
-  "merge",
   "close",
-] as const satisfies readonly (keyof Store)[];
+] as const satisfies readonly StoreMethod[];
 
 export const reads = {
   ...read.reads,
@@ -48,7 +45,6 @@ export const reads = {
   planTransplant,
   draft,
   extents,
-  integrity,
 } as const satisfies ReadScripts;
 
 export const writes = {
@@ -73,10 +69,17 @@ export const writes = {
 } as const satisfies Required<Omit<WriteScripts, keyof typeof reads | (typeof beyondRows)[number]>>;
 
 /** The rows' part of what also touches files or the clock. */
-export const beyond = { status, skeleton, planForget, forget, remove, recordFile } as const;
+export const beyond = { status, skeleton, planForget, forget, remove, recordFile, integrity } as const;
 
-export const methods: readonly (keyof Store)[] = [...namesIn(reads), ...namesIn(writes), ...beyondRows];
+export const databaseFileMethods = [
+  "backup",
+  "archive",
+  "merge",
+  "integrity",
+] as const satisfies readonly (keyof DatabaseFile)[];
 
-function namesIn<Name extends keyof Store>(scripts: Readonly<Record<Name, unknown>>): readonly Name[] {
+export const methods: readonly StoreMethod[] = [...namesIn(reads), ...namesIn(writes), ...beyondRows];
+
+function namesIn<Name extends StoreMethod>(scripts: Readonly<Record<Name, unknown>>): readonly Name[] {
   return Object.keys(scripts) as Name[];
 }

@@ -1,24 +1,33 @@
 /**
- * Operations are written once, as scripts: generators that yield statements and receive rows. A runner decides how a
- * statement reaches a database (SQLite answers at once; another would await), and wraps the whole script in one
- * transaction. So an operation cannot leak a transaction, and reads like the prose of what it does.
+ * Scripts: store operations written once, as generators that yield statements and receive rows. A runner sends the
+ * statements to a database and wraps each script in one transaction, so an operation cannot leave one open.
  */
 
-import type { Store } from "../core/model/store.ts";
 import type { Timestamp } from "../core/base/time.ts";
+import type { Store } from "../core/model/store.ts";
 
 export type Value = null | number | string | Uint8Array;
 export type Row = Readonly<Record<string, Value>>;
 
 export interface Statement {
-  /** Identity of the statement: the same call site gives the same object, so runners cache by it. */
+  /** Identifies the statement: a call site always yields the same object, so runners can cache by it. */
   readonly parts: readonly string[];
   readonly values: readonly Value[];
 }
 
-export type Script<T> = Generator<Statement, T, readonly Row[]>;
+/**
+ * A list holds statements that do not need each other's rows, so a database behind a network runs it in one round trip.
+ * They run in order; the script receives all their rows, concatenated.
+ */
+export type Script<T> = Generator<Statement | readonly Statement[], T, readonly Row[]>;
 
-/** What scripts need from outside: the time, and fresh hexadecimal digits for an id. */
+/** Runs each script in a transaction of its own. A write may be retried, and then begins with a new script. */
+export interface Transactions {
+  readonly read: <T>(script: () => Script<T>) => Promise<T>;
+  readonly write: <T>(script: () => Script<T>) => Promise<T>;
+}
+
+/** What scripts need from outside: the time, and random hexadecimal digits for ids. */
 export interface ScriptDeps {
   readonly now: () => Timestamp;
   readonly hex16: () => string;
@@ -28,13 +37,16 @@ type ScriptOf<Method, Given extends readonly unknown[]> = Method extends (...arg
   ? (...args: [...Given, ...Args]) => Script<Result>
   : never;
 
-/** A method of the port as a script, with the port's own arguments and result. */
-export type ReadScript<Name extends keyof Store> = ScriptOf<Store[Name], []>;
-export type WriteScript<Name extends keyof Store> = ScriptOf<Store[Name], [deps: ScriptDeps]>;
-export type ReadScripts = { readonly [Name in keyof Store]?: ReadScript<Name> };
-export type WriteScripts = { readonly [Name in keyof Store]?: WriteScript<Name> };
+/** The methods of the port, without its optional capabilities. */
+export type StoreMethod = Exclude<keyof Store, "databaseFile">;
 
-/** A list goes over as JSON, to be read with `json_each`. */
+/** A method of the port as a script, with the port's own arguments and result. */
+export type ReadScript<Name extends StoreMethod> = ScriptOf<Store[Name], []>;
+export type WriteScript<Name extends StoreMethod> = ScriptOf<Store[Name], [deps: ScriptDeps]>;
+export type ReadScripts = { readonly [Name in StoreMethod]?: ReadScript<Name> };
+export type WriteScripts = { readonly [Name in StoreMethod]?: WriteScript<Name> };
+
+/** A list is passed as JSON and read with `json_each`. */
 type Given = Value | readonly (number | string)[];
 const toValue = (given: Given): Value => (Array.isArray(given) ? JSON.stringify(given) : (given as Value));
 
@@ -45,10 +57,7 @@ export const sql = (parts: TemplateStringsArray, ...given: readonly Given[]): St
 
 const known = new Map<string, readonly string[]>();
 
-/**
- * A statement with names in it that are known only when it is made; the places of its values are question marks. The
- * same words are the same statement to whoever runs it.
- */
+/** A statement whose table or column names are known only at run time, with `?` for each value. */
 export function statement(words: string, given: readonly Given[] = []): Statement {
   const parts = known.get(words) ?? words.split("?");
   known.set(words, parts);
@@ -61,24 +70,22 @@ export function* all<T>(statement: Statement, decode: (row: Row) => T): Script<r
   return rows.map(decode);
 }
 
-/** The first row of a statement, decoded; null when there is none. */
+/** The first row of a statement, decoded; null if there is none. */
 export function* first<T>(statement: Statement, decode: (row: Row) => T): Script<T | null> {
-  const rows = yield statement;
-  const row = rows[0];
+  const [row] = yield statement;
   return row === undefined ? null : decode(row);
 }
 
-/** The row of a statement that always has one, such as a sum or what was just inserted, decoded. */
+/** The row of a statement that always returns one, such as a sum or an INSERT … RETURNING, decoded. */
 export function* one<T>(statement: Statement, decode: (row: Row) => T): Script<T> {
   const [row = {}] = yield statement;
   return decode(row);
 }
 
-/** The one number a statement answers with; 0 when it answers with nothing. */
+/** The number that a statement returns; 0 if it returns nothing. */
 export function* count(statement: Statement): Script<number> {
-  const rows = yield statement;
-  const row = rows[0];
-  return row === undefined ? 0 : Number(Object.values(row)[0] ?? 0);
+  const [row = {}] = yield statement;
+  return Number(Object.values(row)[0] ?? 0);
 }
 
 // ── Reading a row ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,6 +8,7 @@ import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { ConversationId } from "../../src/core/model/types.ts";
+import { databaseFileOf } from "../../src/core/model/database-file.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkLossless } from "../support/lossless.ts";
@@ -75,9 +76,9 @@ async function createWorld(): Promise<World> {
     const other = await fill("other", otherHost, 20);
     const id = await fill("old", host, 250);
     while ((await store.index(1_000)) > 0);
-    await store.archive([id], archive);
+    await databaseFileOf(store).archive([id], archive);
     mkdirSync(join(folder, "without"));
-    await store.backup(join(folder, "without", "lcm.db"));
+    await databaseFileOf(store).backup(join(folder, "without", "lcm.db"));
     cpSync(join(folder, "whole", "lcm-files"), join(folder, "without", "lcm-files"), { recursive: true });
     await withStore(join(folder, "without", "lcm.db"), async (smaller) => {
       const revision = (await smaller.conversation(id))?.revision ?? -1;
@@ -150,7 +151,7 @@ describe("kill -9 in the middle", () => {
           const isThere = await check(store);
           if (ended.said.includes(done)) assert.equal(isThere, what === "merge");
           if (round > 0) count[isThere ? "all" : "nothing"] += 1;
-          if (what === "merge") await store.merge(archive);
+          if (what === "merge") await databaseFileOf(store).merge(archive);
           else if (isThere) {
             const revision = (await store.conversation(id))?.revision ?? -1;
             await store.remove([{ conversation: id, revision }]);

@@ -6,16 +6,17 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe } from "node:test";
 import type { ConversationId } from "../../src/core/model/types.ts";
+import { databaseFileOf } from "../../src/core/model/database-file.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
 import { assertPrivate } from "../support/platform.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
-import { compaction, foldPlaces, isOnDisk, itOn, nowhere, numbered, onFile, refuses, say } from "./ground.ts";
+import { compaction, foldPlaces, isOnDisk, itOnFile, nowhere, numbered, onFile, refuses, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { dump, fileWords, finds, onScene, removeAll, without } from "./old-conversation.ts";
 
 export function testArchive(subject: StoreUnderTest): void {
-  const it = itOn(subject, onScene);
+  const it = itOnFile(subject, onScene);
 
   const opened = async (path: string, work: (store: Store) => Promise<void>): Promise<void> =>
     await onFile(subject, path, work);
@@ -25,7 +26,7 @@ export function testArchive(subject: StoreUnderTest): void {
       const { store, path, folder, old, host } = scene;
       const before = dump(path);
       const to = join(folder, "old.db");
-      const made = await store.archive([old.id], to);
+      const made = await databaseFileOf(store).archive([old.id], to);
       assert.deepEqual(made, { path: to, bytes: statSync(to).size, files: 1 });
       assertPrivate(to);
       assert.deepEqual(dump(path), before, "the source is as it was");
@@ -51,12 +52,12 @@ export function testArchive(subject: StoreUnderTest): void {
 
     it("is never written over what is there, nor where there is no folder", async ({ store, folder, old }) => {
       const to = join(folder, "old.db");
-      await store.archive([old.id], to);
+      await databaseFileOf(store).archive([old.id], to);
       const bytes = readFileSync(to);
-      await refuses("conflict", () => store.archive([old.id], to));
+      await refuses("conflict", () => databaseFileOf(store).archive([old.id], to));
       assert.deepEqual(readFileSync(to), bytes);
-      await refuses("not_found", () => store.archive([old.id], join(folder, "nowhere", "old.db")));
-      assert.equal((await store.archive([old.id], to, true)).files, 1);
+      await refuses("not_found", () => databaseFileOf(store).archive([old.id], join(folder, "nowhere", "old.db")));
+      assert.equal((await databaseFileOf(store).archive([old.id], to, true)).files, 1);
     });
 
     it("shows conversations as they were at one moment, while others write to them", async (scene) => {
@@ -68,7 +69,9 @@ export function testArchive(subject: StoreUnderTest): void {
           await second.append(old.id, [toAppendable(host.says(user(`while archiving ${said}`)))]);
       })();
       const to = join(folder, "old.db");
-      await store.archive([old.id], to).finally(() => isOver.abort());
+      await databaseFileOf(store)
+        .archive([old.id], to)
+        .finally(() => isOver.abort());
       await writer;
       await second.close();
       await opened(to, async (archive) => {
@@ -85,7 +88,7 @@ export function testArchive(subject: StoreUnderTest): void {
       const { store, path, folder, old, host, other, otherHost } = scene;
       const before = dump(path);
       const to = join(folder, "old.db");
-      await store.archive([old.id], to);
+      await databaseFileOf(store).archive([old.id], to);
       const removed = await removeAll(store, old.id);
       assert.ok(removed.bytes >= 0);
       const between = dump(path);
@@ -100,7 +103,7 @@ export function testArchive(subject: StoreUnderTest): void {
       assert.ok(!isOnDisk(join(path, ".."), "harbour question"), "no word of it is left in the file");
       assert.ok(!isOnDisk(join(path, ".."), fileWords));
 
-      const merged = await store.merge(to);
+      const merged = await databaseFileOf(store).merge(to);
       assert.deepEqual(merged, {
         conversations: [{ from: old.id, to: old.id }],
         known: [],
@@ -117,18 +120,18 @@ export function testArchive(subject: StoreUnderTest): void {
       assert.equal(await finds(store, "lighthouse"), 3);
       while ((await store.index(1_000)) > 0);
       assert.equal(await finds(store, "lighthouse"), 3);
-      assert.equal((await store.integrity()).orphanedSearchEntries, 0);
+      assert.equal((await databaseFileOf(store).integrity()).orphanedSearchEntries, 0);
       const [file] = await store.files(old.id);
       assert.equal(await store.fileContent(file?.id ?? "file_"), fileWords);
     });
 
     it("a second merge changes nothing, and tells what is known", async ({ store, path, folder, old, other }) => {
       const to = join(folder, "both.db");
-      await store.archive([old.id, other.id], to);
+      await databaseFileOf(store).archive([old.id, other.id], to);
       await removeAll(store, old.id);
-      assert.deepEqual((await store.merge(to)).known, [other.id]);
+      assert.deepEqual((await databaseFileOf(store).merge(to)).known, [other.id]);
       const after = dump(path);
-      assert.deepEqual(await store.merge(to), {
+      assert.deepEqual(await databaseFileOf(store).merge(to), {
         conversations: [],
         known: [other.id, old.id].toSorted((a, b) => a - b),
         messages: 0,
@@ -138,15 +141,15 @@ export function testArchive(subject: StoreUnderTest): void {
       assert.deepEqual(dump(path), after);
       // The host has gone on with it under another id: it is still the same conversation.
       await store.setSession(old.id, "went on");
-      assert.equal((await store.merge(to)).conversations.length, 0);
+      assert.equal((await databaseFileOf(store).merge(to)).conversations.length, 0);
     });
 
     it("what goes on here stays the active segment of its session", async ({ store, folder, other }) => {
       const to = join(folder, "other.db");
-      await store.archive([other.id], to);
+      await databaseFileOf(store).archive([other.id], to);
       await removeAll(store, other.id);
       const again = await store.open({ sessionId: "other", sessionKey: "agent:main:other" });
-      await store.merge(to);
+      await databaseFileOf(store).merge(to);
       assert.equal((await store.conversation(other.id))?.active, false);
       assert.equal((await store.conversation(again.id))?.active, true);
       await checkSound(store);
@@ -157,7 +160,7 @@ export function testArchive(subject: StoreUnderTest): void {
     it("conversations get numbers that are free there, all of them, and read as before", async (scene) => {
       const { store, folder, old, host, other, otherHost } = scene;
       const to = join(folder, "all.db");
-      await store.archive([old.id, other.id], to);
+      await databaseFileOf(store).archive([old.id, other.id], to);
       const path = join(folder, "elsewhere", "lcm.db");
       await opened(path, async (elsewhere) => {
         const own = await elsewhere.open({ sessionId: "own" });
@@ -168,7 +171,7 @@ export function testArchive(subject: StoreUnderTest): void {
         while ((await elsewhere.index(1_000)) > 0);
         const before = dump(path);
 
-        const { conversations, known } = await elsewhere.merge(to);
+        const { conversations, known } = await databaseFileOf(elsewhere).merge(to);
         assert.deepEqual(known, []);
         assert.ok(conversations.every((each) => each.to !== own.id));
         assert.deepEqual(without(before, dump(path)), Object.fromEntries(Object.keys(before).map((t) => [t, []])));
@@ -186,7 +189,7 @@ export function testArchive(subject: StoreUnderTest): void {
         const [file] = await elsewhere.files(numberOf(old.id));
         assert.equal(await elsewhere.fileContent(file?.id ?? "file_"), fileWords);
         assert.deepEqual(await elsewhere.journal({ limit: 100 }), [], "its changes have other numbers here");
-        assert.deepEqual((await elsewhere.merge(to)).conversations, []);
+        assert.deepEqual((await databaseFileOf(elsewhere).merge(to)).conversations, []);
       });
     });
 
@@ -205,8 +208,8 @@ export function testArchive(subject: StoreUnderTest): void {
         return rows.map((row) => [String(row["content"]), row["origin"] === null ? null : String(row["origin"])]);
       };
       const [both, copies] = [join(folder, "both.db"), join(folder, "copies.db")];
-      await store.archive([old.id, other.id], both);
-      await store.archive([other.id], copies);
+      await databaseFileOf(store).archive([old.id, other.id], both);
+      await databaseFileOf(store).archive([other.id], copies);
       for (const [name, from, isFound] of [
         ["with their originals", both, true],
         ["alone", copies, false],
@@ -215,7 +218,7 @@ export function testArchive(subject: StoreUnderTest): void {
         await opened(path, async (elsewhere) => {
           const strangers = await elsewhere.open({ sessionId: "strangers" });
           await say(elsewhere, strangers, createHost("s"), ...numbered(60, (said) => `a stranger ${said}`));
-          await elsewhere.merge(from);
+          await databaseFileOf(elsewhere).merge(from);
           await checkSound(elsewhere);
         });
         const found = originsIn(path);
@@ -242,9 +245,9 @@ export function testArchive(subject: StoreUnderTest): void {
             ...numbered(messages, (said) => `a stranger ${said}`),
           );
         }
-        await elsewhere.archive([old.id], strangers);
+        await databaseFileOf(elsewhere).archive([old.id], strangers);
       });
-      await store.merge(strangers);
+      await databaseFileOf(store).merge(strangers);
       const db = new DatabaseSync(path, { readOnly: true });
       const tied = db.prepare("SELECT o.content FROM messages c JOIN messages o ON o.message_id = c.copied_from").all();
       db.close();
@@ -255,30 +258,30 @@ export function testArchive(subject: StoreUnderTest): void {
     it("nothing comes where a summary of the same id belongs to something else", async (scene) => {
       const { store, path, folder, old } = scene;
       const to = join(folder, "old.db");
-      await store.archive([old.id], to);
+      await databaseFileOf(store).archive([old.id], to);
       const forged = new DatabaseSync(to);
       forged.exec("UPDATE conversations SET created_at = '2020-01-01T00:00:00.000Z'");
       forged.close();
       const before = dump(path);
-      await refuses("conflict", () => store.merge(to));
+      await refuses("conflict", () => databaseFileOf(store).merge(to));
       assert.deepEqual(dump(path), before);
     });
 
     it("what is no database of ours is refused, and so is the database itself", async ({ store, path, folder }) => {
-      await refuses("invalid", () => store.merge(path));
-      await refuses("not_found", () => store.merge(join(folder, "none.db")));
+      await refuses("invalid", () => databaseFileOf(store).merge(path));
+      await refuses("not_found", () => databaseFileOf(store).merge(join(folder, "none.db")));
       const strange = join(folder, "strange.db");
       const db = new DatabaseSync(strange);
       db.exec("CREATE TABLE t (x)");
       db.close();
-      await refuses("invalid", () => store.merge(strange));
+      await refuses("invalid", () => databaseFileOf(store).merge(strange));
     });
 
     it("the files of a backup come too", async ({ store, folder, old }) => {
       const copy = join(folder, "lcm.backup");
-      await store.backup(copy);
+      await databaseFileOf(store).backup(copy);
       await opened(join(folder, "elsewhere", "lcm.db"), async (elsewhere) => {
-        assert.equal((await elsewhere.merge(copy)).files, 1);
+        assert.equal((await databaseFileOf(elsewhere).merge(copy)).files, 1);
         const [file] = await elsewhere.files(old.id);
         assert.equal(await elsewhere.fileContent(file?.id ?? "file_"), fileWords);
         await checkSound(elsewhere);

@@ -32,8 +32,11 @@ import { connect } from "../../src/store/sqlite/connect.ts";
 export interface StoreUnderTest {
   /** Opens the database at a path, making it if there is none. */
   readonly open: (path: string) => Promise<Store>;
-  /** Puts a backup in the place of the database at a path. */
-  readonly restore: (from: string, path: string) => Promise<void>;
+  /** Present if the store has a database file. */
+  readonly databaseFile?: {
+    /** Replaces the database at a path with a backup. */
+    readonly restore: (from: string, path: string) => Promise<void>;
+  };
 }
 
 export interface Ground {
@@ -56,6 +59,12 @@ export const itOn =
   <Scene>(subject: StoreUnderTest, lay: Lay<Scene>) =>
   (promise: string, test: (scene: Scene) => Promise<void>, expected?: readonly FindingCode[]): void =>
     void it(promise, lay(subject, test, expected));
+
+/** The same for promises about the database file; skipped for a store without one. */
+export const itOnFile = <Scene>(subject: StoreUnderTest, lay: Lay<Scene>): ReturnType<typeof itOn<Scene>> =>
+  subject.databaseFile === undefined
+    ? (promise) => void it(promise, { skip: "the store has no database file" }, () => {})
+    : itOn(subject, lay);
 
 /** With the database at a path open as well, for as long as the work takes. */
 export async function onFile(

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe } from "node:test";
 import type { Conversation, ConversationId, Message } from "../../src/core/model/types.ts";
+import { databaseFileOf } from "../../src/core/model/database-file.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import type { reads } from "../../src/store/operations.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
@@ -16,6 +17,7 @@ import {
   each,
   foldPlaces,
   itOn,
+  itOnFile,
   leafCall,
   newFile,
   onFile,
@@ -81,47 +83,53 @@ export function testKeeping(subject: StoreUnderTest): void {
   });
 
   describe("backup and restore", () => {
-    it("a copy made while others write is whole, and restoring it gives what was there, files included", async (scene) => {
-      const { store, path, folder } = scene;
-      const { picture } = await lived(store);
-      const busy = await store.open({ sessionId: "busy" });
-      const host = createHost("b");
-      const copied = new AbortController();
-      const writer = (async () => {
-        for (let said = 0; !copied.signal.aborted && said < 2_000; said++)
-          await store.append(busy.id, [toAppendable(host.says(user(`while copying ${said}`)))]);
-      })();
-      const copy = join(folder, "lcm.backup");
-      const made = await store.backup(copy).finally(() => copied.abort());
-      await writer;
-      assert.equal(made.path, copy);
-      assert.ok(made.bytes > 0);
-      assert.equal(made.files, 1);
-      await refuses("conflict", () => store.backup(copy));
-      await refuses("not_found", () => store.backup(join(folder, "nowhere", "lcm.backup")));
+    const { restore } = subject.databaseFile ?? {};
+    itOnFile(subject, onStore)(
+      "a copy made while others write is whole, and restoring it gives what was there, files included",
+      async (scene) => {
+        const { store, path, folder } = scene;
+        const { picture } = await lived(store);
+        const busy = await store.open({ sessionId: "busy" });
+        const host = createHost("b");
+        const copied = new AbortController();
+        const writer = (async () => {
+          for (let said = 0; !copied.signal.aborted && said < 2_000; said++)
+            await store.append(busy.id, [toAppendable(host.says(user(`while copying ${said}`)))]);
+        })();
+        const copy = join(folder, "lcm.backup");
+        const made = await databaseFileOf(store)
+          .backup(copy)
+          .finally(() => copied.abort());
+        await writer;
+        assert.equal(made.path, copy);
+        assert.ok(made.bytes > 0);
+        assert.equal(made.files, 1);
+        await refuses("conflict", () => databaseFileOf(store).backup(copy));
+        await refuses("not_found", () => databaseFileOf(store).backup(join(folder, "nowhere", "lcm.backup")));
 
-      const elsewhere = join(folder, "elsewhere", "lcm.db");
-      await subject.restore(copy, elsewhere);
-      await onFile(subject, elsewhere, async (restored) => {
-        await checkSound(restored);
-        const taken = await restored.messages({ conversation: busy.id });
-        assert.deepEqual(
-          each(taken, "key"),
-          host.entries.slice(0, taken.length).map(({ key }) => key),
+        const elsewhere = join(folder, "elsewhere", "lcm.db");
+        await restore?.(copy, elsewhere);
+        await onFile(subject, elsewhere, async (restored) => {
+          await checkSound(restored);
+          const taken = await restored.messages({ conversation: busy.id });
+          assert.deepEqual(
+            each(taken, "key"),
+            host.entries.slice(0, taken.length).map(({ key }) => key),
+          );
+          assert.deepEqual(await pictureOf(restored, busy.id), picture);
+        });
+
+        const { conversations } = await store.status();
+        await store.open({ sessionId: "after the backup" });
+        await restore?.(copy, path);
+        assert.equal(
+          (await store.status()).conversations,
+          conversations,
+          "who has the database open sees what was restored",
         );
-        assert.deepEqual(await pictureOf(restored, busy.id), picture);
-      });
-
-      const { conversations } = await store.status();
-      await store.open({ sessionId: "after the backup" });
-      await subject.restore(copy, path);
-      assert.equal(
-        (await store.status()).conversations,
-        conversations,
-        "who has the database open sees what was restored",
-      );
-      assert.deepEqual(await pictureOf(store, busy.id), picture);
-    });
+        assert.deepEqual(await pictureOf(store, busy.id), picture);
+      },
+    );
   });
 }
 
@@ -162,7 +170,7 @@ function everyWrite(
     },
     sweepOrphans: async (store) => await store.sweepOrphans(),
     saveDraft: async (store) => await store.saveDraft("sum_0000000000000000", "basis", summary("drafted")),
-    merge: async (store) => await store.merge((await store.status()).path).catch(() => undefined),
+    merge: async (store) => await store.databaseFile?.merge((await store.status()).path).catch(() => undefined),
     open: async (store) => await store.open(session),
     openSession: async (store) => await store.openSession(session),
     openSegment: async (store) => await store.openSegment(session),
@@ -192,11 +200,11 @@ function everyWrite(
   };
 }
 
-type BeyondRows = "search" | "fileContent" | "fileLines" | "status" | "skeleton" | "planForget" | "backup" | "archive";
+type BeyondRows = "search" | "fileContent" | "fileLines" | "status" | "skeleton" | "planForget";
 type Reads = keyof typeof reads | BeyondRows | "close";
 /** An operator's own commands are all that deletes, each with a plan to look at first. */
 type Deletes = "forget" | "remove" | "undo";
-type WriteName = Exclude<keyof Store, Reads | Deletes>;
+type WriteName = Exclude<keyof Store, Reads | Deletes | "databaseFile"> | "merge";
 
 async function allMessages(store: Store): Promise<readonly Message[]> {
   const all = await store.conversations({ includeHidden: true });

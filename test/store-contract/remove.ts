@@ -7,16 +7,18 @@ import { DatabaseSync } from "node:sqlite";
 import { describe } from "node:test";
 import { restoreMessage } from "../../src/core/ingest/large-content.ts";
 import type { ConversationId } from "../../src/core/model/types.ts";
+import { databaseFileOf } from "../../src/core/model/database-file.ts";
 import type { Store } from "../../src/core/model/store.ts";
 import { checkSound } from "../support/lossless.ts";
 import { journalIn } from "../support/dump.ts";
 import { createHost, toAppendable, user } from "../support/scripted-host.ts";
-import { foldPlaces, isOnDisk, itOn, nowhere, numbered, onFile, refuses, say } from "./ground.ts";
+import { foldPlaces, isOnDisk, itOn, itOnFile, nowhere, numbered, onFile, refuses, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 import { dump, fileWords, finds, naming, onScene, planFor, removeAll, save } from "./old-conversation.ts";
 
 export function testRemove(subject: StoreUnderTest): void {
   const it = itOn(subject, onScene);
+  const onFileIt = itOnFile(subject, onScene);
 
   describe("removing", () => {
     it("is stale once a conversation was written to, or is gone, and then nothing was removed", async (scene) => {
@@ -44,44 +46,47 @@ export function testRemove(subject: StoreUnderTest): void {
       assert.equal((await store.planUndo(change)).obstacles.length, 1);
     });
 
-    it("leaves a file to the conversation that holds copies naming it", async ({ store, path, folder, old, other }) => {
-      const file = await save(store, old, "shared words");
-      await store.append(old.id, [{ kind: "message", message: naming("with-file", file) }]);
-      const last = (await store.context(old.id)).length - 1;
-      await foldPlaces(store, old.id, [last, last], "a leaf of what names the file");
-      assert.equal((await store.transplant({ source: old.id, target: other.id })).kind, "written");
-      const copies = join(folder, "copies.db");
-      await store.archive([other.id], copies);
-      const originals = join(folder, "old.db");
-      await store.archive([old.id], originals);
+    onFileIt(
+      "leaves a file to the conversation that holds copies naming it",
+      async ({ store, path, folder, old, other }) => {
+        const file = await save(store, old, "shared words");
+        await store.append(old.id, [{ kind: "message", message: naming("with-file", file) }]);
+        const last = (await store.context(old.id)).length - 1;
+        await foldPlaces(store, old.id, [last, last], "a leaf of what names the file");
+        assert.equal((await store.transplant({ source: old.id, target: other.id })).kind, "written");
+        const copies = join(folder, "copies.db");
+        await databaseFileOf(store).archive([other.id], copies);
+        const originals = join(folder, "old.db");
+        await databaseFileOf(store).archive([old.id], originals);
 
-      const readsBack = async (of: Store, id: ConversationId): Promise<void> => {
-        const named = (await of.messages({ conversation: id })).filter(({ moved }) => moved.length > 0);
-        assert.equal(named.length, 1);
-        for (const message of named)
-          assert.deepEqual(await restoreMessage(of, message), {
-            role: "user",
-            content: [{ type: "text", text: "see shared words" }],
-          });
-      };
-      await onFile(subject, copies, async (archive) => await readsBack(archive, other.id));
-      await removeAll(store, old.id);
-      await checkSound(store);
-      await readsBack(store, other.id);
-      assert.equal((await store.file(file.id))?.conversation, other.id);
-      assert.ok(!isOnDisk(join(path, ".."), fileWords), "its other file is gone");
+        const readsBack = async (of: Store, id: ConversationId): Promise<void> => {
+          const named = (await of.messages({ conversation: id })).filter(({ moved }) => moved.length > 0);
+          assert.equal(named.length, 1);
+          for (const message of named)
+            assert.deepEqual(await restoreMessage(of, message), {
+              role: "user",
+              content: [{ type: "text", text: "see shared words" }],
+            });
+        };
+        await onFile(subject, copies, async (archive) => await readsBack(archive, other.id));
+        await removeAll(store, old.id);
+        await checkSound(store);
+        await readsBack(store, other.id);
+        assert.equal((await store.file(file.id))?.conversation, other.id);
+        assert.ok(!isOnDisk(join(path, ".."), fileWords), "its other file is gone");
 
-      await store.merge(originals);
-      await readsBack(store, old.id);
-      await removeAll(store, other.id, old.id);
-      assert.equal(await store.file(file.id), null);
-      assert.ok(!isOnDisk(join(path, ".."), "shared words"));
-      await store.merge(copies);
-      await readsBack(store, other.id);
-      await checkSound(store);
-    });
+        await databaseFileOf(store).merge(originals);
+        await readsBack(store, old.id);
+        await removeAll(store, other.id, old.id);
+        assert.equal(await store.file(file.id), null);
+        assert.ok(!isOnDisk(join(path, ".."), "shared words"));
+        await databaseFileOf(store).merge(copies);
+        await readsBack(store, other.id);
+        await checkSound(store);
+      },
+    );
 
-    it("gives the space back, unless somebody else has the file open: then it is free inside", async (scene) => {
+    onFileIt("gives the space back, unless somebody else has the file open: then it is free inside", async (scene) => {
       const { store, path, old, other, host } = scene;
       await say(store, old, host, ...numbered(400, (said) => `${said} ${"many words ".repeat(40)}`));
       const second = await subject.open(path);

@@ -1,13 +1,14 @@
-/** A process that dies in the middle of its work, for tests: the real store, which at some point answers no more. */
+/** Simulates a process that dies in the middle of its work: the real store, which stops answering at some call. */
 
 import type { Store } from "../../src/core/model/store.ts";
 
 /** Dies at its nth call, before it or just after it. */
 export function dyingStore(store: Store, call: number, when: "before" | "after"): Store {
   let calls = 0;
-  return new Proxy(store, {
+  const handler: ProxyHandler<object> = {
     get(target, name) {
       const method: unknown = Reflect.get(target, name);
+      if (name === "databaseFile" && typeof method === "object" && method !== null) return new Proxy(method, handler);
       if (typeof method !== "function" || name === "close") return method;
       return async (...args: unknown[]): Promise<unknown> => {
         const mine = ++calls;
@@ -17,5 +18,6 @@ export function dyingStore(store: Store, call: number, when: "before" | "after")
         return result;
       };
     },
-  });
+  };
+  return new Proxy(store, handler) as Store;
 }

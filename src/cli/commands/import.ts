@@ -3,6 +3,7 @@
  * and line, and the rest goes on.
  */
 
+import { databaseFileOf } from "../../core/model/database-file.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { ImportReport } from "../../core/ingest/ingest.ts";
 import type { Lcm } from "../../core/lcm.ts";
@@ -116,7 +117,7 @@ async function importDatabase(session: Session, lcm: Lcm, { path, bytes }: Trans
   const { context, json, note, paint } = session;
   if (context.stderr.isTerminal && !json && bytes > noticeableBytes)
     note(paint.soft(`importing ${path}, ${formatBytes(bytes)} in one piece …`));
-  return { kind: "merged", path, ...(await lcm.store.merge(path)) };
+  return { kind: "merged", path, ...(await databaseFileOf(lcm.store).merge(path)) };
 }
 
 const noticeableBytes = 10_000_000;

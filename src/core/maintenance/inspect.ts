@@ -372,7 +372,8 @@ export async function examine(
   only: ConversationId | null,
   onProgress: (progress: InspectProgress) => void = () => undefined,
 ): Promise<Inspection> {
-  const findings: Finding[][] = only === null ? [[...inspectFile(await store.integrity())]] : [];
+  const integrity = only === null ? await store.databaseFile?.integrity() : undefined;
+  const findings: Finding[][] = integrity === undefined ? [] : [[...inspectFile(integrity)]];
   const checked = { conversations: 0, messages: 0, summaries: 0 };
   for await (const id of eachConversation(store, only, onProgress)) {
     const bones = await store.skeleton(id);

@@ -7,6 +7,7 @@ import { createHost, toAppendable, user } from "../../../test/support/scripted-h
 import { createLcm } from "../lcm.ts";
 import type { Lcm } from "../lcm.ts";
 import type { Conversation, ConversationId } from "../model/types.ts";
+import { databaseFileOf } from "../model/database-file.ts";
 import type { Store } from "../model/store.ts";
 import { choose } from "./prune.ts";
 import type { Timestamp } from "../base/time.ts";
@@ -182,7 +183,7 @@ describe("pruning", () => {
       assert.deepEqual(told, ["before"]);
       assert.equal(result?.archive?.path, join(folder, "old.db"));
       assert.equal(await store.conversation(one), null);
-      await store.merge(join(folder, "old.db"));
+      await databaseFileOf(store).merge(join(folder, "old.db"));
       assert.equal((await store.messages({ conversation: one }))[0]?.text, "hello from one");
     }),
   );
@@ -207,15 +208,18 @@ describe("guarantee 28, prune part: it can run while the host is writing", () =>
     (store: Store): Store => {
       let left = times;
       const host = createHost("meddler");
-      return {
-        ...store,
-        [method]: async (...args: never[]) => {
-          const [conversation] = await store.conversations({ sessionId: say });
-          if (left-- > 0 && conversation !== undefined)
-            await store.append(conversation.id, [toAppendable(host.says(user(`meanwhile ${left}`)))]);
-          return await Reflect.apply(store[method], store, args);
-        },
+      const meddle = async (): Promise<void> => {
+        const [conversation] = await store.conversations({ sessionId: say });
+        if (left-- > 0 && conversation !== undefined)
+          await store.append(conversation.id, [toAppendable(host.says(user(`meanwhile ${left}`)))]);
       };
+      const databaseFile = databaseFileOf(store);
+      const archive: typeof databaseFile.archive = async (...args) => (
+        await meddle(),
+        await databaseFile.archive(...args)
+      );
+      const remove: Store["remove"] = async (plan) => (await meddle(), await store.remove(plan));
+      return { ...store, ...(method === "remove" ? { remove } : { databaseFile: { ...databaseFile, archive } }) };
     };
 
   for (const method of ["archive", "remove"] as const) {
@@ -234,7 +238,7 @@ describe("guarantee 28, prune part: it can run while the host is writing", () =>
           assert.deepEqual(plans, [4, 5]);
           assert.equal(result?.plan.totals.messages, 5);
           assert.equal((await store.status()).conversations, 0);
-          assert.equal((await store.merge(join(folder, "old.db"))).messages, 5);
+          assert.equal((await databaseFileOf(store).merge(join(folder, "old.db"))).messages, 5);
         },
         meddling(method, 2, "two"),
       ),

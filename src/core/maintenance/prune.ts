@@ -4,6 +4,7 @@
  */
 
 import type { Archived, Extent, Removed, Written } from "../model/changes.ts";
+import { databaseFileOf } from "../model/database-file.ts";
 import { LcmError } from "../base/errors.ts";
 import type { Conversation, ConversationId, Totals } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
@@ -153,7 +154,7 @@ export async function prune(
     const ids = going.map(({ conversation }) => conversation);
     // What is removed is as it was planned, and so it is in the archive, which was written since. One that was overtaken
     // is this command's own to replace.
-    if (to !== undefined) archive = await store.archive(ids, to, archive !== null);
+    if (to !== undefined) archive = await databaseFileOf(store).archive(ids, to, archive !== null);
     if (plan === planned) await beforeDeleting?.();
     return await store.remove(going);
   };

@@ -4,7 +4,6 @@
  */
 
 import type {
-  Archived,
   Changed,
   Copying,
   DerivedFacts,
@@ -49,10 +48,12 @@ import type {
   Totals,
 } from "./types.ts";
 
+import type { DanglingReference, DatabaseFile } from "./database-file.ts";
 import type { SearchLimits, SearchRequest, SearchResult } from "./search.ts";
 import type { Timestamp } from "../base/time.ts";
 
 export type * from "./changes.ts";
+export type { DanglingReference, DatabaseFile, Integrity, Merged } from "./database-file.ts";
 export type * from "./language-model.ts";
 export type * from "./search.ts";
 
@@ -267,12 +268,6 @@ export interface ManifestRow extends Pick<Summary, "id" | "depth" | "tokens" | "
   readonly messages: Manifest["messages"];
 }
 
-export interface DanglingReference {
-  readonly table: string;
-  readonly from: string;
-  readonly to: string;
-}
-
 export interface StoreStatus {
   readonly path: string;
   readonly schemaVersion: number;
@@ -285,27 +280,6 @@ export interface StoreStatus {
   readonly files: number;
   /** Rows that search reads one by one because they are not indexed yet. */
   readonly unindexed: number;
-}
-
-export interface Merged {
-  readonly conversations: readonly { readonly from: ConversationId; readonly to: ConversationId }[];
-  /** Of the other database: they are here already. */
-  readonly known: readonly ConversationId[];
-  readonly messages: number;
-  readonly summaries: number;
-  readonly files: number;
-}
-
-/** What a look at the whole file finds, beyond any one conversation. */
-export interface Integrity {
-  /** Sentences of the database engine itself; none when the file is sound. */
-  readonly problems: readonly string[];
-  /** Rows that refer to rows which do not exist, beside what is found in a conversation. */
-  readonly dangling: readonly DanglingReference[];
-  /** How many links and parts there are of what does not exist, by table; none of tables where there are none. */
-  readonly orphanedRows: Readonly<Record<string, number>>;
-  /** Search entries whose row is gone. */
-  readonly orphanedSearchEntries: number;
 }
 
 /**
@@ -367,8 +341,6 @@ export interface Store {
   /** What these conversations take. */
   extents(conversations: readonly ConversationId[]): Promise<readonly Extent[]>;
   status(): Promise<StoreStatus>;
-  /** Reads the whole file. */
-  integrity(): Promise<Integrity>;
   skeleton(conversation: ConversationId): Promise<Skeleton>;
   planForget(conversation: ConversationId | null, target: ForgetPlan["target"]): Promise<ForgetPlan>;
 
@@ -443,17 +415,7 @@ export interface Store {
   /** Indexes up to this many rows for search; tells how many remain. */
   index(rowsMax: number): Promise<number>;
 
-  /** A consistent copy of the database and its files, made while others write. The copy's path and size. */
-  backup(to: string): Promise<{ readonly path: string; readonly bytes: number; readonly files: number }>;
-  /**
-   * A database of its own with nothing but these conversations, and their files where such a database has them. It has
-   * been read back when it gets its name. `conflict` where there is something already, unless that may be replaced.
-   */
-  archive(conversations: readonly ConversationId[], to: string, replace?: boolean): Promise<Archived>;
-  /**
-   * Brings in the conversations of another database of ours, as they are there but for the journal; those that are here
-   * already stay. Numbers that are taken here are replaced, and summaries that are here elsewhere are a `conflict`.
-   */
-  merge(from: string): Promise<Merged>;
+  /** Absent from a store that is not a file. */
+  readonly databaseFile?: DatabaseFile;
   close(): Promise<void>;
 }

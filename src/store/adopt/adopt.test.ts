@@ -16,6 +16,7 @@ import { dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
 import { messageFromStore, textOfParts } from "../../core/messages/codec.ts";
+import { databaseFileOf } from "../../core/model/database-file.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { ErrorCode } from "../../core/base/errors.ts";
 import { inspect } from "../../core/maintenance/inspect.ts";
@@ -786,12 +787,12 @@ describe("adopting: pruning afterwards", () => {
       const messages = await store.messages({ conversation: id });
       const summaries = await store.summaries({ conversation: id });
       const archive = join(dirname(path), "old.db");
-      await store.archive([id], archive);
+      await databaseFileOf(store).archive([id], archive);
       const revision = (await store.conversation(id))?.revision ?? -1;
       assert.equal((await store.remove([{ conversation: id, revision }])).kind, "written");
       for (const words of ["only here", "brief words", messages[0]?.text ?? "?"])
         assert.ok(!readFileSync(path).includes(words), `${words} is still in the file`);
-      assert.deepEqual((await store.merge(archive)).conversations, [{ from: id, to: id }]);
+      assert.deepEqual((await databaseFileOf(store).merge(archive)).conversations, [{ from: id, to: id }]);
       assert.deepEqual(await store.messages({ conversation: id }), messages);
       assert.deepEqual(await store.summaries({ conversation: id }), summaries);
       await checkSound(store, [id]);

@@ -5,13 +5,7 @@ import { describe } from "node:test";
 import { at, foldPlaces, isOnDisk, itOn, newFile, onTalk, say } from "../../../test/store-contract/ground.ts";
 import { openSqlite } from "../sqlite/store.ts";
 
-const it = itOn(
-  {
-    open: async (path: string) => await openSqlite({ path, housekeeping: false }),
-    restore: async (): Promise<void> => undefined,
-  },
-  onTalk,
-);
+const it = itOn({ open: async (path: string) => await openSqlite({ path, housekeeping: false }) }, onTalk);
 
 describe("forgetting a message", () => {
   it(

@@ -2,13 +2,13 @@
 
 import type { ContextItem, ConversationId, MessageId, SummaryId, Totals } from "../../core/model/types.ts";
 import { levels } from "../../core/model/types.ts";
-import type { Skeleton, StoreStatus, SummaryFacts } from "../../core/model/store.ts";
+import type { Integrity, Skeleton, StoreStatus, SummaryFacts } from "../../core/model/store.ts";
 import { unindexedRows } from "../search/indexing.ts";
 import { mustHave, reads } from "../conversation/reads.ts";
 import { asMessage, toSummaryId } from "../rows.ts";
 import { schemaVersion, tables } from "../sqlite/schema.ts";
 import { all, count, one, int, sql, statement, text, textOrNull } from "../script.ts";
-import type { ReadScript, Row, Script } from "../script.ts";
+import type { Row, Script } from "../script.ts";
 import { totalsIn } from "../totals.ts";
 import { danglingIn, referencesToNone, toDangling } from "../conversation/missing-rows.ts";
 
@@ -184,7 +184,7 @@ export function* status(): Script<Omit<StoreStatus, "path">> {
   return { ...found, belowNormal, unindexed: yield* unindexedRows() };
 }
 
-export const integrity: ReadScript<"integrity"> = function* () {
+export function* integrity(): Script<Integrity> {
   const checked = yield sql`PRAGMA quick_check(20)`;
   const problems = checked.map((row) => String(Object.values(row)[0])).filter((sentence) => sentence !== "ok");
   const dangling = yield* all(
@@ -199,7 +199,7 @@ export const integrity: ReadScript<"integrity"> = function* () {
   }
   const { messages, summaries } = yield* orphanedEntries();
   return { problems, dangling, orphanedRows: counts, orphanedSearchEntries: messages.length + summaries.length };
-};
+}
 
 /** Rows that are only part of something, or tie things together, and whose owner does not exist. */
 export const orphaned = {

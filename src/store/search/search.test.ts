@@ -6,7 +6,7 @@ import { LcmError } from "../../core/base/errors.ts";
 import type { SearchCaveat, SearchRequest, SearchResult } from "../../core/model/store.ts";
 import { asConversation } from "../rows.ts";
 import { indexes, searchTables, tables } from "../sqlite/schema.ts";
-import type { Row, Script, Value } from "../script.ts";
+import type { Row, Script, Statement, Value } from "../script.ts";
 import { indexBatch, reindexRow } from "./indexing.ts";
 import { search } from "./search.ts";
 import type { Timestamp } from "../../core/base/time.ts";
@@ -24,13 +24,14 @@ function createArchive() {
   for (const statement of [...Object.values(tables), ...searchTables, ...indexes]) db.exec(statement);
   const prepared = new Map<string, StatementSync>();
   const run = <T>(script: Script<T>): T => {
-    let step = script.next();
-    while (!step.done) {
-      const words = step.value.parts.join("?");
+    const execute = ({ parts, values }: Statement): readonly Row[] => {
+      const words = parts.join("?");
       const statement = prepared.get(words) ?? db.prepare(words);
       prepared.set(words, statement);
-      step = script.next(statement.all(...step.value.values).map(toRow));
-    }
+      return statement.all(...values).map(toRow);
+    };
+    let step = script.next();
+    while (!step.done) step = script.next([step.value].flat().flatMap(execute));
     return step.value;
   };
   const open = db.prepare(

@@ -33,6 +33,7 @@ import {
 import { defaultFilesDir, openSqlite } from "./store.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 import { identify } from "./file-kind.ts";
+import { databaseFileOf } from "../../core/model/database-file.ts";
 
 const now = "2026-11-15T08:37:00.000Z" as Timestamp;
 const scratch = makeScratch("backup");
@@ -355,7 +356,7 @@ describe("restoring", () => {
       assertPrivate(replaced!);
       assert.deepEqual(textsIn(path), ["good"]);
       const store = await openSqlite({ path });
-      assert.deepEqual((await store.integrity()).problems, []);
+      assert.deepEqual((await databaseFileOf(store).integrity()).problems, []);
       await store.close();
     }
   });

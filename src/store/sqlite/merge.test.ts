@@ -8,14 +8,9 @@ import { filesBelow, foldPlaces, itOn, newFile, onTalk, say } from "../../../tes
 import { removeAll } from "../../../test/store-contract/old-conversation.ts";
 import { createHost } from "../../../test/support/scripted-host.ts";
 import { openSqlite } from "./store.ts";
+import { databaseFileOf } from "../../core/model/database-file.ts";
 
-const it = itOn(
-  {
-    open: async (path: string) => await openSqlite({ path, housekeeping: false }),
-    restore: async (): Promise<void> => undefined,
-  },
-  onTalk,
-);
+const it = itOn({ open: async (path: string) => await openSqlite({ path, housekeeping: false }) }, onTalk);
 
 describe("a merge", () => {
   it("brings no file of a conversation that is known here, be the file here or not", async (scene) => {
@@ -23,11 +18,11 @@ describe("a merge", () => {
     await say(store, talk, host, "the heron came at dawn");
     const from = join(folder, "copy", "lcm.db");
     mkdirSync(join(folder, "copy"));
-    await store.archive([talk.id], from);
+    await databaseFileOf(store).archive([talk.id], from);
     const there = await openSqlite({ path: from, housekeeping: false });
     await there.saveFile(newFile(talk.id, "a long letter"));
     await there.close();
-    assert.deepEqual(await store.merge(from), {
+    assert.deepEqual(await databaseFileOf(store).merge(from), {
       conversations: [],
       known: [talk.id],
       messages: 0,
@@ -44,10 +39,10 @@ describe("a merge", () => {
     const { store, folder, talk, host } = scene;
     await say(store, talk, host, "one thing that was said");
     const archive = join(folder, "old.db");
-    await store.archive([talk.id], archive);
+    await databaseFileOf(store).archive([talk.id], archive);
     const other = await store.open({ sessionId: "other" });
     await removeAll(store, talk.id);
-    await store.merge(archive);
+    await databaseFileOf(store).merge(archive);
     for (const { active } of await store.conversations()) assert.equal(active, true);
     assert.equal((await store.open({ sessionId: "s" })).id, talk.id);
     assert.equal((await store.open({ sessionId: "other" })).id, other.id);
@@ -62,9 +57,9 @@ describe("a merge", () => {
     assert.equal((await store.transplant({ source: source.id, target: target.id })).kind, "written");
     const before = await store.messages({ conversation: talk.id });
     const archive = join(folder, "old.db");
-    await store.archive([talk.id], archive);
+    await databaseFileOf(store).archive([talk.id], archive);
     await removeAll(store, talk.id);
-    await store.merge(archive);
+    await databaseFileOf(store).merge(archive);
     assert.deepEqual(await store.messages({ conversation: talk.id }), before);
   });
 });

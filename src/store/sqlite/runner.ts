@@ -5,7 +5,8 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import type { Store } from "../../core/model/store.ts";
-import type { Row, Script, Statement } from "../script.ts";
+import type { Row, Script, Statement, StoreMethod, Transactions } from "../script.ts";
+import { retryWhileBusy } from "./errors.ts";
 
 export type Begin = "BEGIN" | "BEGIN IMMEDIATE";
 
@@ -44,7 +45,10 @@ export function createRunner(db: DatabaseSync) {
 
   const run = <T>(script: Script<T>): T => {
     let step = script.next();
-    while (step.done !== true) step = script.next(execute(step.value));
+    while (step.done !== true) {
+      const asked = step.value;
+      step = script.next("parts" in asked ? execute(asked) : asked.flatMap(execute));
+    }
     return step.value;
   };
 
@@ -55,8 +59,33 @@ export function createRunner(db: DatabaseSync) {
   };
 }
 
+export interface ScriptQueue extends Transactions {
+  /** Runs work that is not a script, waiting for the locks of other processes. */
+  readonly retry: <T>(work: () => T) => Promise<T>;
+  /** Resolves once the writes queued so far have ended, with or without success. */
+  readonly settled: () => Promise<unknown>;
+}
+
+/** Waits for the locks of other processes; the writes of this one run one after another. */
+export function createQueue(runner: Runner, busyTimeoutMs: number, onWritten: () => void): ScriptQueue {
+  let writing: Promise<unknown> = Promise.resolve();
+  const retry = <T>(work: () => T): Promise<T> => retryWhileBusy(busyTimeoutMs, work);
+  return {
+    retry,
+    settled: () => writing,
+    read: async (script) => await retry(() => runner.atomically("BEGIN", script())),
+    async write(script) {
+      const result = writing.then(() => retry(() => runner.atomically("BEGIN IMMEDIATE", script())));
+      writing = result.catch(() => undefined); // Its caller gets the error; the next write runs regardless.
+      const written = await result;
+      onWritten();
+      return written;
+    },
+  };
+}
+
 /** Turns scripts into methods of the port. Each script receives `given` before the arguments of the call. */
-export function offer<Name extends keyof Store>(
+export function offer<Name extends StoreMethod>(
   scripts: Readonly<Record<Name, (...args: never[]) => Script<unknown>>>,
   given: readonly unknown[],
   run: <T>(script: () => Script<T>) => Promise<T>,

@@ -1,8 +1,4 @@
-/**
- * The other end of sqlite-worker.ts: a thread that owns one SQLite store and answers calls by name. Two kinds are
- * started from this file: the store itself, and a read-only one that only searches and may be ended at any moment. The
- * store's thread can adopt a database of the older program before it opens it.
- */
+/** The worker thread behind worker.ts: opens one SQLite store, adopting an older database first, and answers calls. */
 
 import { parentPort, workerData } from "node:worker_threads";
 import type { MessagePort } from "node:worker_threads";
@@ -13,31 +9,36 @@ import { openSqlite, systemNow } from "./store.ts";
 import type { SqliteOptions } from "./store.ts";
 import { formatCount } from "../../core/base/format.ts";
 import { retryWhileBusy } from "./errors.ts";
+import { databaseFileOf } from "../../core/model/database-file.ts";
+import type { DatabaseFile } from "../../core/model/database-file.ts";
+import type { StoreMethod } from "../script.ts";
 import { identify } from "./file-kind.ts";
 
 export const threadUrl = new URL(import.meta.url);
 
-/** What crosses between the threads must be cloneable: functions stay at home. */
+/** Functions cannot be cloned to another thread. */
 export type ThreadOptions = Omit<SqliteOptions, "now" | "hex16">;
 
 export interface ThreadStart {
   readonly lcmThread: true;
   readonly options: ThreadOptions;
-  /** A database of the older program is adopted before it is opened. */
+  /** Whether a database of the older program is adopted first. */
   readonly isAdopting: boolean;
 }
 
+export type MethodName = StoreMethod | keyof DatabaseFile;
+
 export interface Call {
   readonly id: number;
-  readonly method: keyof Store;
+  readonly method: MethodName;
   readonly args: readonly unknown[];
 }
 
-export type Answer =
+export type Reply =
   | { readonly id: number; readonly kind: "value"; readonly value: unknown }
   | { readonly id: number; readonly kind: "error"; readonly error: Failure }
-  /** Nobody asked, but somebody may want to know. */
-  | { readonly kind: "told"; readonly message: string };
+  /** Progress of an adoption, which answers no call. */
+  | { readonly kind: "report"; readonly message: string };
 
 export interface Failure {
   readonly code: ErrorCode | null;
@@ -46,7 +47,7 @@ export interface Failure {
   readonly stack: string | undefined;
 }
 
-/** How long to wait for another process that is adopting the same database. */
+/** How long to wait while another process adopts the same database. */
 const adoptionMsMax = 30 * 60_000;
 
 const isThreadStart = (data: unknown): data is ThreadStart =>
@@ -55,32 +56,33 @@ const isThreadStart = (data: unknown): data is ThreadStart =>
 if (parentPort !== null && isThreadStart(workerData)) serve(parentPort, workerData);
 
 function serve(port: MessagePort, { options, isAdopting }: ThreadStart): void {
-  const tell = (message: string): void => port.postMessage({ kind: "told", message } satisfies Answer);
-  const opened = isAdopting ? adoptAndOpen(options, tell) : openSqlite(options);
-  opened.catch(() => undefined); // Told to whoever calls first; here it would only end the thread without a word.
+  const report = (message: string): void => port.postMessage({ kind: "report", message } satisfies Reply);
+  const opened = isAdopting ? adoptAndOpen(options, report) : openSqlite(options);
+  opened.catch(() => undefined); // The first call gets the error; unhandled, it would end the thread without a reply.
   port.on("message", (call: Call) => void answer(call));
 
   const answer = async ({ id, method, args }: Call): Promise<void> => {
     try {
       const store = await opened;
-      const value: unknown = await (store[method] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
-      port.postMessage({ id, kind: "value", value } satisfies Answer);
+      const methods = { ...store, ...databaseFileOf(store) };
+      const value: unknown = await (methods[method] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
+      port.postMessage({ id, kind: "value", value } satisfies Reply);
     } catch (error) {
-      port.postMessage({ id, kind: "error", error: failureOf(error) } satisfies Answer);
+      port.postMessage({ id, kind: "error", error: failureOf(error) } satisfies Reply);
     }
   };
 }
 
-async function adoptAndOpen(options: ThreadOptions, tell: (message: string) => void): Promise<Store> {
+async function adoptAndOpen(options: ThreadOptions, report: (message: string) => void): Promise<Store> {
   const { path } = options;
   if ((await retryWhileBusy(adoptionMsMax, () => identify(path))) === "older_program") {
-    tell(`${path} was made by an older lossless-claw, and is moved over now; this is done once`);
+    report(`${path} was made by an older lossless-claw; converting it now, once`);
     const { adopt } = await import("../adopt/adopt.ts");
     const adopted = await adopt(path, systemNow(), { busyTimeoutMs: adoptionMsMax });
-    tell(
+    report(
       adopted.kind === "unchanged"
-        ? `${path} was moved over by another process meanwhile`
-        : `adopted ${path}: ${formatCount(adopted.messages)} messages and ${formatCount(adopted.summaries)} summaries; what it was is kept as ${adopted.backup}`,
+        ? `another process has converted ${path} in the meantime`
+        : `adopted ${path}: ${formatCount(adopted.messages)} messages and ${formatCount(adopted.summaries)} summaries; the original is kept as ${adopted.backup}`,
     );
   }
   return await openSqlite(options);

@@ -187,7 +187,7 @@ describe("a store whose thread", () => {
     const known = threads.length;
     const killed = await openFilled();
     await threads[known]?.terminate();
-    await assert.rejects(killed.status(), { code: "unavailable", message: /ended before it was told to/ });
+    await assert.rejects(killed.status(), { code: "unavailable", message: /ended unexpectedly/ });
     await killed.close().catch(() => undefined);
   });
 });

@@ -1,36 +1,36 @@
 /**
- * The SQLite store in a thread of its own, behind the same port: a host that shares its thread with a database freezes
- * when the database is slow or locked. Searches go to a second, read-only thread. One that outlives its limit (a runaway
- * regular expression cannot be interrupted) is ended with its thread, and reported as a time limit, never as "no matches".
+ * The SQLite store in a worker thread, so that a slow or locked database cannot freeze the host. Searches use a second,
+ * read-only thread: a runaway regular expression can only be stopped by ending its thread.
  */
 
 import { Worker } from "node:worker_threads";
 import { LcmError } from "../../core/base/errors.ts";
-import type { SearchLimits, SearchRequest, SearchResult, Store } from "../../core/model/store.ts";
-import { methods } from "../operations.ts";
+import type { DatabaseFile, SearchLimits, SearchRequest, SearchResult, Store } from "../../core/model/store.ts";
+import { databaseFileMethods, methods } from "../operations.ts";
 import { searchTimeoutMsDefault, throwIfCancelled, cancelled } from "../search/limits.ts";
 import { threadUrl } from "./thread.ts";
-import type { Answer, Call, Failure, ThreadOptions, ThreadStart } from "./thread.ts";
+import type { Call, Failure, MethodName, Reply, ThreadOptions, ThreadStart } from "./thread.ts";
 
-/** How long past its limit a search may take to come back by itself, with what it has found so far. */
+/** How long past its limit a search may still return what it has found so far. */
 const graceMs = 10;
 
-/** A search that comes this close to its limit has its successor started, so that nobody waits for a thread to start. */
+/** How long before its limit a search has a replacement thread started, so that the next search need not wait for one. */
 const headStartMs = 200;
 
 /**
- * Opens the database, making it and its folder if there is none. With somebody to `tell`, one of the older program is
- * adopted first, in the same thread and with a backup beside it: that takes as long as it takes, while the host goes on
- * with everything else, and is told when it begins and what came of it. If it fails, the file is as it was.
+ * Opens the database, creating it and its folder if there is none. With `report`, a database of the older program is
+ * first adopted in the same thread, with a backup beside it; if that fails, the file is unchanged.
  */
-export async function openSqliteWorker(options: ThreadOptions, tell?: (message: string) => void): Promise<Store> {
-  const thread = startThread(options, tell);
+export async function openSqliteWorker(options: ThreadOptions, report?: (message: string) => void): Promise<Store> {
+  const thread = startThread(options, report);
   const searcher = createSearcher({ ...options, readOnly: true });
-  const forwarded = Object.fromEntries(
-    methods.map((method) => [method, async (...args: readonly unknown[]) => await thread.call(method, args)]),
-  ) as unknown as Store;
+  const forward = (names: readonly MethodName[]): object =>
+    Object.fromEntries(
+      names.map((name) => [name, async (...args: readonly unknown[]) => await thread.call(name, args)]),
+    );
   const store: Store = {
-    ...forwarded,
+    ...(forward(methods) as Omit<Store, "databaseFile">),
+    databaseFile: forward(databaseFileMethods) as DatabaseFile,
     search: searcher.search,
     async close() {
       searcher.stop();
@@ -39,7 +39,7 @@ export async function openSqliteWorker(options: ThreadOptions, tell?: (message: 
     },
   };
   try {
-    // Opening reports its own trouble here, not at the first call.
+    // A database that cannot be opened fails here, not at the first call.
     await store.status();
   } catch (error) {
     await thread.end();
@@ -49,15 +49,15 @@ export async function openSqliteWorker(options: ThreadOptions, tell?: (message: 
 }
 
 interface Thread {
-  call(method: keyof Store, args: readonly unknown[]): Promise<unknown>;
-  /** False once it has failed or ended, of itself or not; a call would only tell why. */
+  call(method: MethodName, args: readonly unknown[]): Promise<unknown>;
+  /** False once the thread has failed or ended; then every call fails. */
   isAlive(): boolean;
-  /** Stops it wherever it is; calls under way fail as unavailable. */
+  /** Stops the thread at once; pending calls fail as `unavailable`. */
   end(): Promise<void>;
 }
 
-function startThread(options: ThreadOptions, tell?: (message: string) => void): Thread {
-  const start: ThreadStart = { lcmThread: true, options, isAdopting: tell !== undefined };
+function startThread(options: ThreadOptions, report?: (message: string) => void): Thread {
+  const start: ThreadStart = { lcmThread: true, options, isAdopting: report !== undefined };
   const worker = new Worker(threadUrl, { workerData: start });
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   let lastId = 0;
@@ -70,35 +70,35 @@ function startThread(options: ThreadOptions, tell?: (message: string) => void): 
     waiting.clear();
     worker.unref();
   };
-  worker.on("message", (answer: Answer) => {
-    if (answer.kind === "told") return tell?.(answer.message);
-    const asked = waiting.get(answer.id);
-    waiting.delete(answer.id);
+  worker.on("message", (reply: Reply) => {
+    if (reply.kind === "report") return report?.(reply.message);
+    const call = waiting.get(reply.id);
+    waiting.delete(reply.id);
     if (waiting.size === 0) worker.unref();
-    if (answer.kind === "value") asked?.resolve(answer.value);
-    else asked?.reject(errorOf(answer.error));
+    if (reply.kind === "value") call?.resolve(reply.value);
+    else call?.reject(errorOf(reply.error));
   });
   worker.on("error", (cause) => failAll(new LcmError("unavailable", "the store's thread failed", { cause })));
   worker.on("exit", () =>
-    failAll(isEnding ? closed() : new LcmError("unavailable", "the store's thread ended before it was told to")),
+    failAll(isEnding ? closed() : new LcmError("unavailable", "the store's thread ended unexpectedly")),
   );
   worker.unref();
 
   return {
     call(method, args) {
       if (fate !== null) return Promise.reject(fate);
-      const asked = Promise.withResolvers<unknown>();
+      const call = Promise.withResolvers<unknown>();
       const id = ++lastId;
-      waiting.set(id, asked);
-      worker.ref(); // A process with a call under way stays alive for the answer.
+      waiting.set(id, call);
+      worker.ref(); // Keeps the process alive until the reply.
       try {
         worker.postMessage({ id, method, args } satisfies Call);
       } catch (cause) {
         waiting.delete(id);
         if (waiting.size === 0) worker.unref();
-        asked.reject(new LcmError("invalid", `what ${method} was given cannot be handed to a thread`, { cause }));
+        call.reject(new LcmError("invalid", `an argument of ${method} cannot be passed to a thread`, { cause }));
       }
-      return asked.promise;
+      return call.promise;
     },
     isAlive: () => fate === null,
     async end() {
@@ -117,7 +117,7 @@ function errorOf({ code, message, hint, stack }: Failure): Error {
 
 // ── Searching ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** One search at a time, so that ending the thread ends only the search that ran too long. */
+/** Runs one search at a time, so that ending the thread ends no other search. */
 function createSearcher(options: ThreadOptions) {
   let thread: Thread | null = null;
   let successor: Thread | null = null;
@@ -127,7 +127,7 @@ function createSearcher(options: ThreadOptions) {
   const prepareSuccessor = (): void => {
     if (!isStopped) successor = living(successor);
   };
-  /** Nobody waits for the old one, which ends when its statement does. */
+  /** Does not wait for the old thread, which ends with its current statement. */
   const replace = (): void => {
     const old = thread;
     prepareSuccessor();
@@ -143,7 +143,7 @@ function createSearcher(options: ThreadOptions) {
     const startedMs = performance.now();
     const outcome = Promise.withResolvers<SearchResult>();
     let state: "queued" | "running" | "over" = "queued";
-    // Waiting for its turn, too, is for its caller to end, and takes of its time.
+    // Also ends a search that is still queued: waiting counts towards its time limit.
     const end = (settle: () => void): void => {
       if (state === "running") replace();
       state = "over";
@@ -166,10 +166,10 @@ function createSearcher(options: ThreadOptions) {
       thread = living(thread);
       thread
         .call("search", [request, { timeoutMs: leftMs }])
-        .then((value) => outcome.resolve(sayLimit(value as SearchResult, timeoutMs)), outcome.reject);
+        .then((value) => outcome.resolve(withTimeout(value as SearchResult, timeoutMs)), outcome.reject);
       await outcome.promise;
     };
-    turn = turn.then(run).catch(() => undefined); // Its caller hears of it; the next search only waits its turn.
+    turn = turn.then(run).catch(() => undefined); // Its caller gets the error; the next search runs regardless.
     try {
       return await outcome.promise;
     } finally {
@@ -189,14 +189,14 @@ function createSearcher(options: ThreadOptions) {
   };
 }
 
-/** What is longer than a timer can wait is no limit; the timer would take it for none of the time. */
+/** Longer waits overflow a timer, which would then fire at once; they count as no limit. */
 const timerMsMax = 2 ** 31 - 1;
 
 const startTimer = (ms: number, act: () => void): NodeJS.Timeout | undefined =>
   ms > timerMsMax ? undefined : setTimeout(act, Math.max(0, ms));
 
-/** A search that waited for its turn had less time, but what was asked for is what its caller knows. */
-const sayLimit = ({ hits, caveats }: SearchResult, timeoutMs: number): SearchResult => ({
+/** A queued search had less time left, but its caveat names the limit that its caller set. */
+const withTimeout = ({ hits, caveats }: SearchResult, timeoutMs: number): SearchResult => ({
   hits,
   caveats: caveats.map((caveat) => (caveat.kind === "time" ? { ...caveat, timeoutMs } : caveat)),
 });

@@ -1,0 +1,58 @@
+/** Forgets in rows and stored files, then rewrites the database file so that no free page or log still has the text. */
+
+import type { DatabaseSync } from "node:sqlite";
+import type { Store } from "../../core/model/store.ts";
+import { forgottenMark } from "../../core/model/types.ts";
+import { filesToForget, isScrubPending, recordScrub, replaceFileRow } from "../maintenance/forget.ts";
+import { beyond } from "../operations.ts";
+import { forgetInFile, holdersOf, removeContents } from "../stored-files.ts";
+import type { StoredFiles } from "../stored-files.ts";
+import type { ScriptQueue } from "./runner.ts";
+import { emptyLog, rewriteFile } from "./vacuum.ts";
+
+export interface ScrubDeps extends StoredFiles {
+  readonly db: DatabaseSync;
+  readonly isReadOnly: boolean;
+  readonly retry: ScriptQueue["retry"];
+}
+
+export function createForgetting(files: ScrubDeps): Pick<Store, "planForget" | "forget"> {
+  return {
+    async planForget(scope, target) {
+      await finishScrub(files);
+      const plan = await files.read(() => beyond.planForget(scope, target));
+      const holders = await holdersOf(files, target, scope);
+      return { ...plan, files: [...holders.files, ...holders.orphans].map(({ id }) => id) };
+    },
+    async forget(scope, plan) {
+      await finishScrub(files);
+      const { target } = plan;
+      const holders = await holdersOf(files, target, scope);
+      if ([...holders.files, ...holders.orphans].map(({ id }) => id).join() !== plan.files.join()) {
+        return { kind: "stale", reason: "other files contain it now than when this was planned" };
+      }
+      const outcome = await files.write(() => beyond.forget(files.deps, scope, plan));
+      if (outcome.kind === "stale") return outcome;
+      if (target.kind === "secret") for (const file of holders.files) await forgetInFile(files, file, target.text);
+      const orphans = holders.orphans.map(({ storageUri }) => storageUri);
+      await removeContents(files, orphans, scope);
+      await scrub(files);
+      return { ...outcome, removed: outcome.removed + holders.files.length + orphans.length };
+    },
+  };
+}
+
+/** Rows keep no trace of a forget that was interrupted after they were written, but pages and files do. */
+async function finishScrub(files: ScrubDeps): Promise<void> {
+  if (!files.isReadOnly && (await files.read(isScrubPending))) await scrub(files);
+}
+
+async function scrub({ db, content, read, write, retry }: ScrubDeps): Promise<void> {
+  for (const file of await read(filesToForget)) {
+    const size = await content.replace(file.storageUri, forgottenMark, "utf8");
+    await write(() => replaceFileRow({ ...file, ...size, encoding: "utf8" }, () => forgottenMark));
+  }
+  await retry(() => rewriteFile(db));
+  await retry(() => emptyLog(db));
+  await write(recordScrub);
+}

@@ -1,0 +1,162 @@
+/** Stored files: the rows that describe large content, together with the content itself. */
+
+import { createHash } from "node:crypto";
+import { LcmError } from "../core/base/errors.ts";
+import { formsOf, redactText } from "../core/maintenance/redact.ts";
+import type { ContentFacts, ContentStore } from "../core/model/content-store.ts";
+import type { ForgetPlan, LineRange, NewFile, Skeleton } from "../core/model/store.ts";
+import type { ConversationId, FileId, StoredFile } from "../core/model/types.ts";
+import { fileWith, mustHave, storedAmong } from "./conversation/reads.ts";
+import { filesIn, filesOnlyOf, replaceFileRow } from "./maintenance/forget.ts";
+import { beyond, reads } from "./operations.ts";
+import { toStoredFile } from "./rows.ts";
+import { first } from "./script.ts";
+import type { ScriptDeps, Transactions } from "./script.ts";
+
+export interface StoredFiles extends Transactions {
+  readonly content: ContentStore;
+  readonly deps: ScriptDeps;
+}
+
+/** Throws for content that was cut or altered: a message put together from it would pass for the original. */
+export async function fileContent(files: StoredFiles, id: FileId): Promise<string> {
+  const file = await mustFindFile(files, id);
+  const facts = await files.content.facts(file.storageUri);
+  if (facts === null || !isAltered(file, facts)) return await files.content.read(file);
+  throw new LcmError(
+    "unavailable",
+    `the content of ${id} was changed: it has ${facts.bytes} bytes, not ${file.bytes}`,
+    {
+      hint: "restore the files folder from a backup",
+    },
+  );
+}
+
+/** Cuts the lines out here, so that a worker thread hands over only these. */
+export async function fileLines(files: StoredFiles, id: FileId, range: LineRange) {
+  const content = await files.content.read(await mustFindFile(files, id));
+  const { fromLine, toLine = Infinity, charactersMax } = range;
+  let [lines, from, to] = [1, fromLine === 1 ? 0 : content.length, content.length];
+  for (let at = content.indexOf("\n"); at !== -1; at = content.indexOf("\n", at + 1)) {
+    if (lines === toLine) to = at;
+    lines += 1;
+    if (lines === fromLine) from = at + 1;
+  }
+  const text = content.slice(from, Math.min(to, from + charactersMax));
+  return { text, lines: content === "" ? 0 : lines };
+}
+
+async function mustFindFile({ read }: StoredFiles, id: FileId): Promise<StoredFile> {
+  const file = await read(() => reads.file(id));
+  if (file === null) throw new LcmError("not_found", `there is no stored file ${id}`);
+  return file;
+}
+
+/** The older program did not always record a size; then any is accepted. */
+const isAltered = ({ bytes }: StoredFile, facts: ContentFacts): boolean => bytes > 0 && bytes !== facts.bytes;
+
+/** Returns the row of the same content in the same conversation if there is one, and restores its content if needed. */
+export async function saveFile({ content, deps, read, write }: StoredFiles, file: NewFile): Promise<StoredFile> {
+  const { content: text, ...described } = file;
+  const contentHash = createHash("sha256").update(`${file.encoding}:`).update(text).digest("hex");
+  await read(() => mustHave(file.conversation)); // First: content of a missing conversation would never be found.
+  const known = await read(() => first(fileWith(file.conversation, contentHash), toStoredFile));
+  if (known !== null) {
+    const facts = await content.facts(known.storageUri);
+    if (facts === null || isAltered(known, facts)) await content.replace(known.storageUri, text, file.encoding);
+    return known;
+  }
+  const id: FileId = `file_${deps.hex16()}`;
+  const { keep, drop, ...saved } = await content.put(id, file);
+  try {
+    return await write(function* () {
+      const stored = yield* beyond.recordFile(deps, { ...described, id, contentHash, ...saved });
+      if (stored.id === id) keep();
+      return stored;
+    });
+  } catch (error) {
+    await content.remove(saved.storageUri); // It may have been kept, but was not recorded.
+    throw error;
+  } finally {
+    await drop();
+  }
+}
+
+/** What is wrong with the content of a conversation's files. */
+export async function inspectContent(
+  files: StoredFiles,
+  conversation: ConversationId,
+): Promise<Pick<Skeleton, "missingFiles" | "alteredFiles" | "orphanedFiles">> {
+  const missingFiles: FileId[] = [];
+  const alteredFiles: Skeleton["alteredFiles"][number][] = [];
+  for (const file of await files.read(() => reads.files(conversation))) {
+    const facts = await files.content.facts(file.storageUri);
+    if (facts === null) missingFiles.push(file.id);
+    else if (isAltered(file, facts)) alteredFiles.push({ id: file.id, stored: file.bytes, found: facts.bytes });
+  }
+  return { missingFiles, alteredFiles, orphanedFiles: (await orphansOf(files, conversation)).length };
+}
+
+// ── Content without a row ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Content or a draft without a row, left by a process that died while storing it. Forgetting must search it too. */
+interface Orphan {
+  readonly id: FileId;
+  readonly storageUri: string;
+  /** So old that the process that stored it must have ended. */
+  readonly isAbandoned: boolean;
+}
+
+const abandonedMs = 60 * 60 * 1_000;
+
+async function orphansOf({ content, read }: StoredFiles, scope: ConversationId | null): Promise<readonly Orphan[]> {
+  const listed = await content.list(scope);
+  // Asked after the listing: a file stored in between has its row by now.
+  const stored = new Set(await read(() => storedAmong(listed.map(({ id }) => id))));
+  const orphans: Orphan[] = [];
+  for (const { id, storageUri, isDraft } of listed) {
+    if (!isDraft && stored.has(id)) continue;
+    const facts = await content.facts(storageUri); // Null for a draft that was kept since.
+    if (facts !== null) orphans.push({ id, storageUri, isAbandoned: Date.now() - facts.writtenAtMs > abandonedMs });
+  }
+  return orphans;
+}
+
+/** Also removes what is abandoned, including the content of a removal that was interrupted. */
+export async function removeContents(
+  files: StoredFiles,
+  storageUris: readonly string[],
+  scope: ConversationId | null,
+): Promise<void> {
+  const abandoned = (await orphansOf(files, scope)).filter(({ isAbandoned }) => isAbandoned);
+  for (const storageUri of [...storageUris, ...abandoned.map((orphan) => orphan.storageUri)])
+    await files.content.remove(storageUri);
+}
+
+// ── Forgetting ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The files and orphans that contain what a plan forgets. */
+export async function holdersOf(files: StoredFiles, target: ForgetPlan["target"], scope: ConversationId | null) {
+  const { content, read } = files;
+  if (target.kind === "message") return { files: await read(() => filesOnlyOf(target.id)), orphans: [] };
+  const forms = formsOf(target.text);
+  const holding: StoredFile[] = [];
+  for (const file of await read(() => filesIn(scope))) {
+    const texts = [(await textOf(files, file)) ?? "", file.exploration ?? "", file.name ?? ""];
+    if (forms.some((form) => texts.some((text) => text.includes(form)))) holding.push(file);
+  }
+  const orphans: Orphan[] = [];
+  for (const orphan of await orphansOf(files, scope))
+    if (await content.contains(orphan.storageUri, forms)) orphans.push(orphan);
+  return { files: holding, orphans };
+}
+
+export async function forgetInFile(files: StoredFiles, file: StoredFile, secret: string): Promise<void> {
+  const text = await textOf(files, file);
+  const size = text === null ? {} : await files.content.replace(file.storageUri, redactText(text, secret), "utf8");
+  await files.write(() => replaceFileRow({ ...file, ...size }, (words) => redactText(words, secret)));
+}
+
+/** Null if it is not text, or the content is missing. */
+const textOf = async ({ content }: StoredFiles, file: StoredFile): Promise<string | null> =>
+  file.encoding === "utf8" && (await content.facts(file.storageUri)) !== null ? await content.read(file) : null;
