@@ -8,7 +8,7 @@ import { messageName } from "../core/model/types.ts";
 import type { ConversationId, FileId, GrantId, MessageId, SummaryId } from "../core/model/types.ts";
 import type { Delegate, Task } from "../core/recall/ask-types.ts";
 import type { Model } from "../core/model/store.ts";
-import type { Asked, Reader } from "../core/recall/scope.ts";
+import type { ReachRequest, Reader } from "../core/recall/scope.ts";
 import { resolveSettings } from "../core/model/settings.ts";
 import { estimateTokens } from "../core/base/tokens.ts";
 import { openSqlite } from "../store/sqlite/store.ts";
@@ -104,7 +104,7 @@ const call = async (name: string, args: unknown, context: ToolContext): Promise<
 };
 
 const secrets = ["amber", "basalt", "copper", "diamond", "emerald", "feldspar"];
-const told = ({ text, details }: ToolResult): readonly string[] =>
+const secretsIn = ({ text, details }: ToolResult): readonly string[] =>
   secrets.filter((secret) => text.includes(secret) || JSON.stringify(details).includes(secret));
 const codeOf = ({ details, isError }: ToolResult): string => {
   const error = details["error"];
@@ -115,14 +115,14 @@ const codeOf = ({ details, isError }: ToolResult): string => {
 
 // ── Scope ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-describe("guarantee 25: a tool reads its own family unless asked wider and allowed", () => {
+describe("guarantee 25: a tool reads its own family unless a wider reach is requested and allowed", () => {
   const family = ["amber", "basalt"];
   const everyone = ["amber", "basalt", "copper", "diamond", "emerald"];
   const reading = (policy: Reader["policy"]): ToolContext => ({
     lcm: world.lcm,
     reader: { conversation: world.own.id, policy },
   });
-  /** Asked for nothing in particular, a tool tells all secrets within its reach. */
+  /** Asked for nothing in particular, a tool shows all secrets within its reach. */
   const probes: readonly (readonly [name: string, args: object])[] = [
     ["lcm_grep", { pattern: "secret is" }],
     ["lcm_grep", { pattern: "secret", mode: "full_text" }],
@@ -137,19 +137,19 @@ describe("guarantee 25: a tool reads its own family unless asked wider and allow
   ];
   for (const [name, args] of probes) {
     const shown = `${name} ${JSON.stringify(args)}`;
-    it(`${shown} tells its family's by default`, async () => {
+    it(`${shown} reads its own family by default`, async () => {
       for (const policy of ["own", "agent", "all"] as const)
-        assert.deepEqual(told(await call(name, args, reading(policy))), family, policy);
+        assert.deepEqual(secretsIn(await call(name, args, reading(policy))), family, policy);
     });
     for (const [policy, allowed] of wide) {
-      it(`${shown} with allConversations under ${policy} tells ${allowed === "denied" ? "nothing" : "what is allowed"}`, async () => {
+      it(`${shown} with allConversations under ${policy} ${allowed === "denied" ? "is denied" : "reads what is allowed"}`, async () => {
         const result = await call(name, { ...args, allConversations: true }, reading(policy));
-        assert.deepEqual(told(result), allowed === "denied" ? [] : allowed);
+        assert.deepEqual(secretsIn(result), allowed === "denied" ? [] : allowed);
         assert.equal(codeOf(result), allowed === "denied" ? "denied" : "answered");
-        if (allowed === "denied") assert.match(result.text, /leave allConversations out/);
+        if (allowed === "denied") assert.match(result.text, /leave out allConversations/);
       });
     }
-    it(`${shown} with a conversationId tells that one's if allowed, else as if there were none`, async () => {
+    it(`${shown} with a conversationId reads it if allowed; otherwise it does not exist`, async () => {
       const open = {
         own: ["earlier"],
         agent: ["earlier", "sister"],
@@ -159,7 +159,7 @@ describe("guarantee 25: a tool reads its own family unless asked wider and allow
         for (const place of ["earlier", "sister", "stranger", "nobodys", "hidden"] as const) {
           const { id, secret } = world[place];
           const result = await call(name, { ...args, conversationId: id }, reading(policy));
-          if (open[policy].includes(place)) assert.deepEqual(told(result), [secret], `${policy} ${place}`);
+          if (open[policy].includes(place)) assert.deepEqual(secretsIn(result), [secret], `${policy} ${place}`);
           else assert.equal(result.text, await unknownText(name, args, reading(policy), id), `${policy} ${place}`);
         }
       }
@@ -168,18 +168,18 @@ describe("guarantee 25: a tool reads its own family unless asked wider and allow
       const grant = await issue([world.own.id]);
       const result = await call(name, args, { ...reading("all"), grant });
       assert.equal(codeOf(result), "denied");
-      assert.deepEqual(told(result), []);
+      assert.deepEqual(secretsIn(result), []);
     });
-    it(`${shown} tells an outsider everything under all, and nothing else`, async () => {
+    it(`${shown} serves a reader outside any session only under policy all`, async () => {
       const outsider = (policy: Reader["policy"]): ToolContext => ({
         lcm: world.lcm,
         reader: { conversation: null, policy },
       });
-      assert.deepEqual(told(await call(name, args, outsider("all"))), everyone);
+      assert.deepEqual(secretsIn(await call(name, args, outsider("all"))), everyone);
       for (const policy of ["own", "agent"] as const) {
         const result = await call(name, args, outsider(policy));
         assert.equal(codeOf(result), "denied");
-        assert.deepEqual(told(result), []);
+        assert.deepEqual(secretsIn(result), []);
       }
     });
   }
@@ -197,20 +197,20 @@ describe("guarantee 25: a tool reads its own family unless asked wider and allow
     file: (place: Place) => place.file,
   };
   for (const kind of ["leaf", "message", "file"] as const) {
-    it(`lcm_describe tells a ${kind} of another conversation only when asked wider and allowed`, async () => {
+    it(`lcm_describe reads a ${kind} of another conversation only if requested and allowed`, async () => {
       const missing = { leaf: "sum_00000000000000aa", message: "msg_987654", file: "file_00000000000000aa" }[kind];
-      const look = async (place: Place, policy: Reader["policy"], asked: Asked = {}): Promise<string> => {
+      const look = async (place: Place, policy: Reader["policy"], asked: ReachRequest = {}): Promise<string> => {
         const result = await call("lcm_describe", { id: idOf[kind](place), ...asked }, reading(policy));
         if (!result.isError) {
-          assert.deepEqual(told(result), [place.secret]);
+          assert.deepEqual(secretsIn(result), [place.secret]);
           assert.equal(
             result.text.includes(`conversation ${place.id}`),
             place.id !== world.own.id,
             "another one is named",
           );
-          return "told";
+          return "read";
         }
-        assert.deepEqual(told(result), []);
+        assert.deepEqual(secretsIn(result), []);
         if (codeOf(result) === "not_found" && asked.conversationId === undefined) {
           const none = await call("lcm_describe", { id: missing, ...asked }, reading(policy));
           assert.equal(
@@ -222,8 +222,8 @@ describe("guarantee 25: a tool reads its own family unless asked wider and allow
       };
       const { own, earlier, sister, stranger, hidden } = world;
       for (const policy of ["own", "agent", "all"] as const) {
-        assert.equal(await look(own, policy), "told");
-        assert.equal(await look(earlier, policy), "told");
+        assert.equal(await look(own, policy), "read");
+        assert.equal(await look(earlier, policy), "read");
         assert.equal(await look(sister, policy), "not_found");
         assert.equal(await look(hidden, policy, { conversationId: hidden.id }), "not_found");
         assert.equal(
@@ -235,26 +235,26 @@ describe("guarantee 25: a tool reads its own family unless asked wider and allow
       const everywhere = { allConversations: true };
       assert.equal(await look(sister, "own", everywhere), "denied");
       assert.equal(await look(sister, "own", { conversationId: sister.id }), "not_found");
-      assert.equal(await look(sister, "agent", everywhere), "told");
-      assert.equal(await look(sister, "agent", { conversationId: sister.id }), "told");
+      assert.equal(await look(sister, "agent", everywhere), "read");
+      assert.equal(await look(sister, "agent", { conversationId: sister.id }), "read");
       assert.equal(await look(stranger, "agent", everywhere), "not_found");
       assert.equal(await look(stranger, "agent", { conversationId: stranger.id }), "not_found");
-      assert.equal(await look(stranger, "all", everywhere), "told");
+      assert.equal(await look(stranger, "all", everywhere), "read");
       assert.equal(await look(hidden, "all", everywhere), "not_found");
     });
   }
   const numberOf = (id: string): string => /[0-9a-f]+$/.exec(id)?.[0] ?? "?";
 
-  it("lcm_expand_query reads no summary of another conversation by its id", async () => {
-    const ask = async (place: Place, policy: Reader["policy"], asked: Asked = {}) =>
+  it("lcm_expand_query does not read a foreign summary by its id", async () => {
+    const ask = async (place: Place, policy: Reader["policy"], asked: ReachRequest = {}) =>
       await call("lcm_expand_query", { prompt: "What is it?", summaryIds: [place.leaf], ...asked }, reading(policy));
     for (const policy of ["own", "agent", "all"] as const) {
       const result = await ask(world.sister, policy);
       assert.equal(codeOf(result), "not_found", policy);
-      assert.deepEqual(told(result), []);
+      assert.deepEqual(secretsIn(result), []);
     }
-    assert.deepEqual(told(await ask(world.own, "own")), ["basalt"]);
-    assert.deepEqual(told(await ask(world.sister, "agent", { allConversations: true })), ["copper"]);
+    assert.deepEqual(secretsIn(await ask(world.own, "own")), ["basalt"]);
+    assert.deepEqual(secretsIn(await ask(world.sister, "agent", { allConversations: true })), ["copper"]);
     assert.equal(codeOf(await ask(world.stranger, "agent", { allConversations: true })), "not_found");
   });
 });
@@ -264,7 +264,7 @@ describe("guarantee 25: a tool reads its own family unless asked wider and allow
 const issue = async (conversations: readonly ConversationId[], tokenCap = 10_000): Promise<GrantId> =>
   (await world.lcm.store.issueGrant({ conversations, tokenCap, expiresAt: later, parent: null })).id;
 
-describe("guarantee 25: a delegate reads what its grant allows, and nothing else", () => {
+describe("guarantee 25: a delegate reads only what its grant allows", () => {
   const held = (grant?: GrantId): ToolContext => ({
     lcm: world.lcm,
     reader: { conversation: world.own.id, policy: "all" },
@@ -277,7 +277,7 @@ describe("guarantee 25: a delegate reads what its grant allows, and nothing else
     ["lcm_describe", (place) => ({ id: place.file })],
   ];
 
-  it("lcm_expand without a grant is denied, and leads to lcm_expand_query", async () => {
+  it("lcm_expand without a grant is denied, with a hint at lcm_expand_query", async () => {
     const result = await call("lcm_expand", { summaryIds: [world.own.leaf] }, held());
     assert.equal(codeOf(result), "denied");
     assert.match(result.text, /lcm_expand_query/);
@@ -288,12 +288,12 @@ describe("guarantee 25: a delegate reads what its grant allows, and nothing else
     it(`${name} pays for what it reads (${Object.keys(args({} as Place)).join()})`, async () => {
       const grant = await issue([world.own.id]);
       const result = await call(name, args(world.own), held(grant));
-      assert.deepEqual(told(result), ["basalt"], result.text);
+      assert.deepEqual(secretsIn(result), ["basalt"], result.text);
       const { tokensUsed } = (await world.lcm.store.grant(grant)) ?? assert.fail("kept");
       assert.ok(tokensUsed > 0 && tokensUsed === result.read?.tokens, shown());
     });
 
-    it(`${name} reads nothing under a grant that is forged, expired, revoked, used up or for others`, async () => {
+    it(`${name} reads nothing under a forged, expired, revoked, exhausted or foreign grant`, async () => {
       const { store } = world.lcm;
       const { own, stranger } = world;
       const past = "2001-01-01T00:00:00.000Z" as Timestamp;
@@ -308,7 +308,7 @@ describe("guarantee 25: a delegate reads what its grant allows, and nothing else
       for (const [state, grant] of Object.entries(states)) {
         const result = await call(name, args(own), held(grant));
         assert.equal(codeOf(result), state === "foreign" ? "not_found" : "denied", `${state}: ${result.text}`);
-        assert.deepEqual(told(result), [], state);
+        assert.deepEqual(secretsIn(result), [], state);
         assert.equal(result.read, undefined);
       }
       assert.equal((await store.grant(foreign))?.tokensUsed, 0);
@@ -320,12 +320,12 @@ describe("guarantee 25: a delegate reads what its grant allows, and nothing else
       assert.equal(codeOf(narrowed), "not_found");
       const beyond = await call(name, { ...args(world.stranger), conversationId: world.stranger.id }, held(grant));
       assert.equal(codeOf(beyond), "not_found");
-      assert.deepEqual([...told(narrowed), ...told(beyond)], []);
+      assert.deepEqual([...secretsIn(narrowed), ...secretsIn(beyond)], []);
       const within = await call(name, { ...args(world.sister), conversationId: world.sister.id }, held(grant));
-      assert.deepEqual(told(within), ["copper"]);
+      assert.deepEqual(secretsIn(within), ["copper"]);
     });
 
-    it(`${name} hands out no more tokens than are left`, async () => {
+    it(`${name} returns no more tokens than remain`, async () => {
       const grant = await issue([world.own.id], 4);
       const result = await call(name, args(world.own), held(grant));
       assert.ok((result.read?.tokens ?? 0) <= 4, result.text);
@@ -334,14 +334,14 @@ describe("guarantee 25: a delegate reads what its grant allows, and nothing else
     });
   }
 
-  it("lcm_describe under a grant takes no allConversations", async () => {
+  it("lcm_describe under a grant rejects allConversations", async () => {
     const result = await call(
       "lcm_describe",
       { id: world.stranger.leaf, allConversations: true },
       held(await issue([world.own.id])),
     );
     assert.equal(codeOf(result), "denied");
-    assert.deepEqual(told(result), []);
+    assert.deepEqual(secretsIn(result), []);
   });
 });
 
@@ -350,7 +350,7 @@ describe("guarantee 25: a delegate reads what its grant allows, and nothing else
 describe("lcm_grep", () => {
   const here = (): ToolContext => ({ lcm: world.lcm, reader: { conversation: world.own.id, policy: "agent" } });
 
-  it("shows each match with an id that lcm_describe takes, its time and who said it", async () => {
+  it("shows each match with its id, time and role", async () => {
     const { own, earlier } = world;
     const { text, details, isError } = await call("lcm_grep", { pattern: "secret is" }, here());
     assert.equal(isError, false);
@@ -362,7 +362,7 @@ describe("lcm_grep", () => {
         "> The secret is basalt, said the keeper.",
         `${messageName(earlier.message)} · assistant · 2026-02-17 07:37 UTC · conversation ${earlier.id}`,
         "> The secret is amber, said the keeper.",
-        "2 large texts moved out to files: what they are about was searched; scope files searches inside them.",
+        "Only the descriptions of 2 large files were searched; set scope to files to search their contents.",
       ].join("\n"),
     );
     assert.deepEqual(details["matches"], [
@@ -391,7 +391,7 @@ describe("lcm_grep", () => {
     assert.match(found.text, /basalt/);
   });
 
-  it("tells summaries by depth and kind, and files by line and name", async () => {
+  it("shows the depth of summaries, and the line and name of files", async () => {
     const { own } = world;
     const summaries = await call("lcm_grep", { pattern: "basalt", scope: "summaries" }, here());
     assert.match(summaries.text, new RegExp(`^${own.leaf} · summary, depth 0 · 2026-02-17 07:37 UTC$`, "m"));
@@ -402,27 +402,27 @@ describe("lcm_grep", () => {
     assert.deepEqual([matchesOf(files)[0]?.["line"], matchesOf(files)[0]?.["fileName"]], [2, "notes.txt"]);
   });
 
-  it("tells times in the zone of whoever reads", async () => {
+  it("shows times in the zone of the reader", async () => {
     const { text } = await call("lcm_grep", { pattern: "secret is" }, { ...here(), zone: "Asia/Tokyo" });
     assert.match(text, /2026-02-17 16:37 Asia\/Tokyo/);
   });
 
-  it("says what it searched when there is nothing, and what else to try", async () => {
+  it("reports what it searched if nothing matches, and what else to try", async () => {
     const nothing = await call("lcm_grep", { pattern: "no such thing" }, here());
     assert.match(nothing.text, /^No matches in 12 messages and 2 summaries of 2 conversations\.$/m);
-    assert.match(nothing.text, /matched as it is written; mode full_text looks for its words/);
-    assert.match(nothing.text, /searched with allConversations/);
+    assert.match(nothing.text, /matched exactly; set mode to full_text/);
+    assert.match(nothing.text, /set allConversations to true/);
     assert.equal(nothing.isError, false);
     const short = await call(
       "lcm_grep",
       { pattern: "xyzzy", before: "2020-01-01" },
       { ...here(), reader: { conversation: world.own.id, policy: "own" } },
     );
-    assert.match(short.text, /^No matches in 12 messages .* or none of that time\.$/m);
+    assert.match(short.text, /^No matches in 12 messages .*, limited to the given time range\.$/m);
     assert.doesNotMatch(short.text, /allConversations/);
   });
 
-  it("keeps to tokenCap, says so, and how to see the rest", async () => {
+  it("keeps to tokenCap, and says how to see the rest", async () => {
     const lcm = await openLcm();
     const { id } = await lcm.store.open({ sessionId: "many" });
     const host = createHost("many");
@@ -433,12 +433,12 @@ describe("lcm_grep", () => {
     assert.ok(estimateTokens(text) <= 500, `${estimateTokens(text)} tokens`);
     const shown = matchesOf({ details }).length;
     assert.ok(shown > 3 && shown < 50);
-    assert.match(text, new RegExp(`^Only the first ${shown} of 50 matches fit tokenCap 500: raise it`, "m"));
-    assert.match(text, /more match than the 50 shown; limit shows more, up to 200/i);
+    assert.match(text, new RegExp(`^Only the first ${shown} of 50 matches fit tokenCap 500: raise tokenCap`, "m"));
+    assert.match(text, /more than 50 matches; raise limit to see more, up to 200/i);
     assert.deepEqual([details["total"], details["truncated"]], [50, true]);
   });
 
-  it("lets no stored text pass for another match", async () => {
+  it("does not let stored text pass for another match", async () => {
     const lcm = await openLcm();
     const { id } = await lcm.store.open({ sessionId: "forger" });
     const host = createHost("forger");
@@ -470,22 +470,22 @@ describe("lcm_grep", () => {
     }
   });
 
-  describe("guarantee 22: what was not searched is said", () => {
-    it("that the newest matches hold nothing of that time is not that there is nothing", async () => {
+  describe("guarantee 22: a search reports what it did not search", () => {
+    it("does not report no matches if only the newest matches were checked against the time range", async () => {
       const grep = async () => ({ hits: [], caveats: [{ kind: "newest_ranked", ranked: 9 } as const] });
       const { text } = await call("lcm_grep", { pattern: "x" }, { ...here(), lcm: { ...world.lcm, grep } });
-      assert.match(text, /^Nothing was found, but not everything was searched/);
+      assert.match(text, /^No match found, but not everything was searched/);
       assert.doesNotMatch(text, /No matches/);
     });
 
-    it("an invalid pattern is an error that says what is wrong with it", async () => {
+    it("an invalid pattern is an error that names the problem", async () => {
       const result = await call("lcm_grep", { pattern: "(unclosed" }, here());
       assert.equal(codeOf(result), "invalid");
       assert.match(result.text, /unclosed/);
       assert.doesNotMatch(result.text, /no matches/i);
     });
 
-    it("a search that ran out of time is no search without matches", async () => {
+    it("does not report no matches if it ran out of time", async () => {
       const path = join(folder, "slow", "lcm.db");
       const store = await openSqliteWorker({ path, housekeeping: false });
       const { values: settings } = resolveSettings({ env: {}, config: { searchTimeoutSeconds: 1 } });
@@ -497,7 +497,7 @@ describe("lcm_grep", () => {
         await store.append(id, host.entries.map(toAppendable));
         const context: ToolContext = { lcm, reader: { conversation: id, policy: "own" } };
         const { text, details } = await call("lcm_grep", { pattern: "(a+)+$" }, context);
-        assert.match(text, /^Nothing was found, but not everything was searched\.$/m);
+        assert.match(text, /^No match found, but not everything was searched\.$/m);
         assert.match(text, /stopped at the time limit of 1 s/i);
         assert.doesNotMatch(text, /no matches/i);
         assert.equal(details["truncated"], true);
@@ -506,13 +506,13 @@ describe("lcm_grep", () => {
       }
     });
 
-    it("a file that cannot be read is told", async () => {
+    it("reports a file that cannot be read", async () => {
       const lcm = await openLcm();
       const place = await makePlace(lcm, "garnet", { sessionId: "s", sessionKey: "k", agentId: null });
       rmSync(join(folder, `${databases}`, "lcm-files"), { recursive: true });
       const context: ToolContext = { lcm, reader: { conversation: place.id, policy: "own" } };
       const { text } = await call("lcm_grep", { pattern: "garnet", scope: "files" }, context);
-      assert.match(text, /^Nothing was found, but not everything was searched\.\n1 file could not be read/);
+      assert.match(text, /^No match found, but not everything was searched\.\n1 file could not be read/);
       assert.doesNotMatch(text, /no matches/i);
     });
   });
@@ -560,7 +560,7 @@ describe("lcm_describe", () => {
     return { lcm, id, leaves, middle, top, context };
   }
 
-  it("tells a summary's place, its costs, what is below it and its text", async () => {
+  it("shows a summary's range, cost, text and what is below it", async () => {
     const { top, middle, leaves, context, id } = await pyramid();
     const { text, details } = await call("lcm_describe", { id: top }, context);
     const lines = text.split("\n");
@@ -569,11 +569,11 @@ describe("lcm_describe", () => {
       new RegExp(`^${top} · condensed summary, depth 2 · \\d+ tokens · 2026-02-17 07:37 – 07:38 UTC$`),
     );
     assert.match(lines[1] ?? "", /^Level: truncated/);
-    assert.match(lines[2] ?? "", /^Below it: 10 summaries, 64 messages of [\d,]+ tokens:$/);
+    assert.match(lines[2] ?? "", /^Below it: 10 summaries, 64 messages \([\d,]+ tokens\):$/);
     assert.match(
       lines[3] ?? "",
       new RegExp(
-        `^ {2}${middle[0]} · depth 1 · \\d+ tokens · 32 messages of \\d+ tokens · .* · "First half, in a few words more\\."$`,
+        `^ {2}${middle[0]} · depth 1 · \\d+ tokens · 32 messages \\(\\d+ tokens\\) · .* · "First half, in a few words more\\."$`,
       ),
     );
     assert.match(lines[4] ?? "", new RegExp(`^ {4}${leaves[0]} · depth 0 · `));
@@ -595,7 +595,7 @@ describe("lcm_describe", () => {
     assert.equal(details["content"], "All of\nmsg_1 · user\nit.");
   });
 
-  it("names no more ids than are of use, and how many there are beyond", async () => {
+  it("limits the ids it lists, and counts the rest", async () => {
     const { leaves, context, lcm } = await pyramid();
     const scattered = Array.from({ length: 380 }, (_, at) => (2 * at + 1) as MessageId);
     const describeAll: typeof lcm.describe = async (request) => {
@@ -606,33 +606,33 @@ describe("lcm_describe", () => {
     };
     const apart = { ...context, lcm: { ...lcm, describe: describeAll } };
     const { text } = await call("lcm_describe", { id: leaves[0], tokenCap: 1 }, apart);
-    assert.match(text, /^Made from: msg_1, msg_3, .*msg_39 and 360 more$/m);
+    assert.match(text, /^Sources: msg_1, msg_3, .*msg_39 and 360 more$/m);
     assert.ok(estimateTokens(text) < 400);
   });
 
-  it("tells a leaf's messages as ranges, and what was made from it", async () => {
+  it("shows a leaf's messages as ranges, and the summaries derived from it", async () => {
     const { leaves, middle, context } = await pyramid();
     const { text, details } = await call("lcm_describe", { id: leaves[0] }, context);
-    assert.match(text, /^Made from: msg_\d+ to msg_\d+$/m);
-    assert.match(text, new RegExp(`^Made into: ${middle[0]}$`, "m"));
-    assert.match(text, /^Below it: 8 messages of \d+ tokens$/m);
+    assert.match(text, /^Sources: msg_\d+ to msg_\d+$/m);
+    assert.match(text, new RegExp(`^Summarised again in: ${middle[0]}$`, "m"));
+    assert.match(text, /^Below it: 8 messages \(\d+ tokens\)$/m);
     const ids = details["messageIds"];
     assert.ok(Array.isArray(ids) && ids.length === 8);
   });
 
-  it("cuts what is below to tokenCap, says how much is missing and how to see it", async () => {
+  it("cuts the list below a summary to tokenCap, and says how to see the rest", async () => {
     const { top, middle, context } = await pyramid();
     const listed = (text: string): readonly string[] => text.match(/(?<=^ +)sum_\w+/gm) ?? [];
     const { text } = await call("lcm_describe", { id: top, tokenCap: 120 }, context);
     assert.deepEqual(listed(text), middle);
     assert.doesNotMatch(text, /^Made from/m);
-    assert.match(text, /^ {2}and 8 more: raise tokenCap, or lcm_describe one of these/m);
+    assert.match(text, /^ {2}and 8 more: raise tokenCap, or call lcm_describe with one of these ids/m);
     const short = await call("lcm_describe", { id: top, tokenCap: 60 }, context);
     assert.deepEqual(listed(short.text), middle.slice(0, 1));
-    assert.match(short.text, new RegExp(`^Made from: ${middle.join(", ")}$`, "m"));
+    assert.match(short.text, new RegExp(`^Sources: ${middle.join(", ")}$`, "m"));
   });
 
-  it("tells a message with its leaf, whole or cut with a word on it", async () => {
+  it("shows a message with its leaf, and says if it was cut", async () => {
     const { leaves, context, lcm } = await pyramid();
     const [first] =
       (await lcm.store.sources([leaves[0] ?? assert.fail()])).get(leaves[0] ?? assert.fail())?.messages ?? [];
@@ -646,11 +646,11 @@ describe("lcm_describe", () => {
     );
     assert.deepEqual([details["type"], details["role"], details["truncated"]], ["message", "user", false]);
     const cut = await call("lcm_describe", { id, tokenCap: 3 }, context);
-    assert.match(cut.text, /^Cut at tokenCap, of \d+ tokens in all: raise tokenCap to see the rest\.$/m);
+    assert.match(cut.text, /^Cut at tokenCap; the whole text has \d+ tokens\. Raise tokenCap to read the rest\.$/m);
     assert.equal(cut.details["truncated"], true);
   });
 
-  it("tells a file in pieces, with the call for the next one", async () => {
+  it("shows a file in pieces, with the call for the next one", async () => {
     const lcm = await openLcm();
     const { id } = await lcm.store.open({ sessionId: "f" });
     const content = Array.from({ length: 400 }, (_, at) => `line ${at + 1} of the log`).join("\n");
@@ -665,11 +665,11 @@ describe("lcm_describe", () => {
     const context: ToolContext = { lcm, reader: { conversation: id, policy: "own" } };
     const first = await call("lcm_describe", { id: file.id, tokenCap: 300 }, context);
     assert.match(first.text, new RegExp(`^${file.id} · "server.log" · text/plain · [\\d.]+ KB · 400 lines · `));
-    assert.match(first.text, /^What it is about:\n> A log\.$/m);
+    assert.match(first.text, /^Summary of the file:\n> A log\.$/m);
     const next = first.details["nextLine"];
     assert.ok(typeof next === "number" && next > 10 && next < 100);
     assert.match(first.text, new RegExp(`^Lines 1 to ${next - 1} of 400:\n> line 1 of the log$`, "m"));
-    assert.ok(first.text.endsWith(`Go on with lcm_describe {"id":"${file.id}","fromLine":${next}}`));
+    assert.ok(first.text.endsWith(`Continue with lcm_describe {"id":"${file.id}","fromLine":${next}}`));
     const second = await call("lcm_describe", { id: file.id, fromLine: next, toLine: next + 1 }, context);
     assert.match(
       second.text,
@@ -683,14 +683,14 @@ describe("lcm_describe", () => {
     const cut = await call("lcm_describe", { id: file.id, maxBytes: 4 }, context);
     assert.match(
       cut.text,
-      /^> line\nLine 1 was cut: raise maxBytes to see more of it\.\nThe line after it: lcm_describe .*"fromLine":2\}$/m,
+      /^> line\nLine 1 was cut: raise maxBytes to read more of it\.\nNext line: lcm_describe .*"fromLine":2\}$/m,
     );
     const beyond = await call("lcm_describe", { id: file.id, fromLine: 401 }, context);
     assert.equal(codeOf(beyond), "invalid");
-    assert.equal(beyond.text, "lcm_describe: line 401 is no part of a file of 400 lines.");
+    assert.equal(beyond.text, "lcm_describe: line 401 is not in the file (400 lines).");
   });
 
-  it("refuses what is no id, with one that is", async () => {
+  it("rejects an invalid id, and shows a valid one", async () => {
     const result = await call(
       "lcm_describe",
       { id: "../../etc/passwd" },
@@ -700,7 +700,7 @@ describe("lcm_describe", () => {
     assert.match(result.text, /sum_0123456789abcdef/);
   });
 
-  it("of a text that was carried over from what was pruned since, says that there is only the text", async () => {
+  it("says that only the text is available if the origin of a carried summary was pruned", async () => {
     const lcm = await openLcm();
     const session = { sessionId: "s", sessionKey: "agent:main:cli", agentId: "main" };
     const early = await makePlace(lcm, "thimble", session);
@@ -719,11 +719,11 @@ describe("lcm_describe", () => {
 // ── lcm_expand ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("lcm_expand", () => {
-  it("tells what a summary was made from, and what it left out", async () => {
+  it("shows what a summary was made from, and what was left out", async () => {
     const { own, lcm } = world;
     const context: ToolContext = { lcm, reader: { conversation: own.id, policy: "own" }, grant: await issue([own.id]) };
     const without = await call("lcm_expand", { summaryIds: own.leaf }, context);
-    assert.match(without.text, /^4 messages below were not asked for: includeMessages reads them\.$/m);
+    assert.match(without.text, /^4 messages below not included: set includeMessages to true to read them\.$/m);
     const { text, read } = await call("lcm_expand", { summaryIds: [own.leaf], includeMessages: "true" }, context);
     assert.match(
       text,
@@ -738,16 +738,16 @@ describe("lcm_expand", () => {
       { summaryIds: [own.leaf], includeMessages: true, tokenCap: 20, query: "secret" },
       context,
     );
-    assert.match(few.text, /^Left out: \d items? of \d+ tokens/m);
+    assert.match(few.text, /^Left out: \d items? \(\d+ tokens\)/m);
     assert.equal(few.details["truncated"], true);
   });
 
-  it("refuses an id that is not a summary's", async () => {
+  it("rejects an id that is not a summary's", async () => {
     const { own, lcm } = world;
     const context: ToolContext = { lcm, reader: { conversation: own.id, policy: "own" }, grant: await issue([own.id]) };
     const result = await call("lcm_expand", { summaryIds: ["msg_1"] }, context);
     assert.equal(codeOf(result), "invalid");
-    assert.match(result.text, /"msg_1", which is no id of a summary/);
+    assert.match(result.text, /"msg_1", which is not a summary id/);
   });
 });
 
@@ -761,7 +761,7 @@ describe("lcm_expand_query", () => {
     ...more,
   });
 
-  it("answers with excerpts and their sources where there is no model", async () => {
+  it("answers with excerpts and their sources if there is no model", async () => {
     const { text, details, isError } = await call("lcm_expand_query", { prompt }, here());
     assert.equal(isError, false);
     assert.match(text, /basalt/);
@@ -770,7 +770,7 @@ describe("lcm_expand_query", () => {
     assert.ok(typeof details["partial"] === "string");
   });
 
-  it("gives a delegate lcm_expand and lcm_describe under one grant, and takes its answer", async () => {
+  it("gives a delegate lcm_expand and lcm_describe under one grant, and returns its answer", async () => {
     const { own, stranger } = world;
     const seen: Task[] = [];
     const answers: string[] = [];
@@ -809,7 +809,7 @@ describe("lcm_expand_query", () => {
     assert.notEqual(grant?.revokedAt, null);
   });
 
-  it("answers in part when its time is up, though the model stays silent", async () => {
+  it("returns a partial answer when its time is up and the model is silent", async () => {
     const model: Model = {
       provider: "scripted",
       name: "silent",
@@ -825,7 +825,7 @@ describe("lcm_expand_query", () => {
     assert.equal(details["by"], "excerpts");
   });
 
-  it("stops when the caller's own signal fires", async () => {
+  it("stops when the caller's signal fires", async () => {
     const model: Model = {
       provider: "scripted",
       name: "silent",
@@ -851,11 +851,11 @@ describe("lcm_expand_query", () => {
     assert.match(text, /Cut at maxTokens 50\./);
   });
 
-  it("refuses a question that is empty and ids that are none", async () => {
+  it("rejects an empty question and invalid ids", async () => {
     assert.match((await call("lcm_expand_query", { query: "x" }, here())).text, /prompt is missing/);
     assert.match(
       (await call("lcm_expand_query", { prompt, summaryIds: ["sum_x"] }, here())).text,
-      /"sum_x", which is no id/,
+      /"sum_x", which is not a summary id/,
     );
     assert.equal(codeOf(await call("lcm_expand_query", { prompt, maxTokens: 0 }, here())), "invalid");
   });
@@ -866,7 +866,7 @@ describe("lcm_expand_query", () => {
 describe("lcm_recent", () => {
   const here = (): ToolContext => ({ lcm: world.lcm, reader: { conversation: world.own.id, policy: "agent" } });
 
-  it("tells summaries and what is not summarised yet, oldest first", async () => {
+  it("shows summaries and unsummarised messages, oldest first", async () => {
     const { own, earlier } = world;
     const { text, details } = await call("lcm_recent", {}, here());
     assert.match(text, /^What happened since 2026-02-16 09:00 UTC:\n/);
@@ -882,7 +882,7 @@ describe("lcm_recent", () => {
     assert.equal(details["truncated"], false);
   });
 
-  it("takes times as people say them, in UTC", async () => {
+  it("accepts relative times, in UTC", async () => {
     for (const [since, understood] of [
       ["yesterday", "2026-02-16 00:00"],
       ["2h", "2026-02-17 07:00"],
@@ -895,23 +895,23 @@ describe("lcm_recent", () => {
     assert.deepEqual(matchesOf(await call("lcm_grep", { pattern: "number 3", since: "1h" }, here())), []);
   });
 
-  it("says that nothing was said, when that is so", async () => {
+  it("says so if there are no messages", async () => {
     const { text, isError } = await call("lcm_recent", { since: "2026-01-01", before: "2026-01-02" }, here());
-    const newest = "The newest message is of 2026-02-17 07:37 UTC.";
-    assert.equal(text, `Nothing was said 2026-01-01 00:00 – 2026-01-02 00:00 UTC. ${newest}`);
+    const newest = "The newest message was at 2026-02-17 07:37 UTC.";
+    assert.equal(text, `No messages 2026-01-01 00:00 – 2026-01-02 00:00 UTC. ${newest}`);
     assert.equal(isError, false);
   });
 
-  it("says what did not fit and how to get it", async () => {
+  it("reports what did not fit and how to get it", async () => {
     const { text, details } = await call("lcm_recent", { tokenCap: 30 }, here());
     assert.match(
       text,
-      /^Left out: \d+ items? of \d+ tokens; raise tokenCap, or ask for less time with since and before\.$/m,
+      /^Left out: \d+ items? \(\d+ tokens\)\. Raise tokenCap, or narrow the range with since and before\.$/m,
     );
     assert.equal(details["truncated"], true);
   });
 
-  it("refuses what is no time, and times that are the wrong way round", async () => {
+  it("rejects invalid times and reversed ranges", async () => {
     const wrong = await call("lcm_recent", { since: "last tuesday" }, here());
     assert.equal(codeOf(wrong), "invalid");
     assert.match(wrong.text, /^lcm_recent: since is "last tuesday".*\nHint: for example 2026-02-17.*yesterday/);
@@ -920,7 +920,7 @@ describe("lcm_recent", () => {
 });
 
 describe("every tool", () => {
-  it("tells a bad argument with its name and an example of a call", async () => {
+  it("reports a bad argument by name, with an example call", async () => {
     const bad: Readonly<Record<string, object>> = {
       lcm_grep: { pattern: "x", limit: 201 },
       lcm_describe: { id: "sum_x", fromLine: 0 },

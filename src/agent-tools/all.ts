@@ -1,4 +1,4 @@
-/** All tools, in the order in which one reaches for them. */
+/** Lists the tools for agents, most used first. */
 
 import { describeTool } from "./describe.ts";
 import { expandQueryTool } from "./expand-query.ts";

@@ -26,8 +26,8 @@ const refusal = async (given: unknown): Promise<string> => {
   }
 };
 
-describe("arguments whose meaning is clear", () => {
-  it("are taken as they are meant", async () => {
+describe("arguments with harmless slips", () => {
+  it("are corrected", async () => {
     const cases: readonly (readonly [given: object, meant: object])[] = [
       [{ limit: "50" }, { limit: 50 }],
       [{ limit: " 50.0 " }, { limit: 50 }],
@@ -44,19 +44,19 @@ describe("arguments whose meaning is clear", () => {
       assert.deepEqual(await understood({ pattern: "x", ...given }), { pattern: "x", ...meant });
   });
 
-  it("are absent when they are null or filled with nothing", async () => {
+  it("are absent if null or empty", async () => {
     const given = { pattern: "x", limit: null, mode: "", summaryIds: [], allConversations: undefined };
     assert.deepEqual(await understood(given), { pattern: "x" });
   });
 });
 
-describe("arguments that cannot be meant", () => {
-  it("are named, each with what it must be", async () => {
+describe("invalid arguments", () => {
+  it("are reported by name, with what each must be", async () => {
     const cases: readonly (readonly [given: unknown, message: string])[] = [
-      [{}, "pattern is missing: it must be a text that is not empty"],
-      [undefined, "pattern is missing: it must be a text that is not empty"],
-      [{ pattern: null }, "pattern is missing: it must be a text that is not empty"],
-      [{ pattern: "" }, 'pattern is "", but must be a text that is not empty'],
+      [{}, "pattern is missing: it must be a non-empty string"],
+      [undefined, "pattern is missing: it must be a non-empty string"],
+      [{ pattern: null }, "pattern is missing: it must be a non-empty string"],
+      [{ pattern: "" }, 'pattern is "", but must be a non-empty string'],
       [{ pattern: "x", limit: 0 }, "limit is 0, but must be a whole number from 1 to 200"],
       [{ pattern: "x", limit: 201 }, "limit is 201, but must be a whole number from 1 to 200"],
       [{ pattern: "x", limit: 1.5 }, "limit is 1.5, but must be a whole number from 1 to 200"],
@@ -64,18 +64,18 @@ describe("arguments that cannot be meant", () => {
       [{ pattern: "x", mode: "fuzzy" }, 'mode is "fuzzy", but must be one of regex, full_text'],
       [{ pattern: "x", allConversations: "maybe" }, 'allConversations is "maybe", but must be true or false'],
       [{ pattern: "x", summaryIds: [7] }, "summaryIds is [7], but must be a list of summary ids"],
-      [{ pattern: ["x"] }, 'pattern is ["x"], but must be a text that is not empty'],
+      [{ pattern: ["x"] }, 'pattern is ["x"], but must be a non-empty string'],
       ["x", 'the arguments are "x", but must be an object'],
       [["x"], 'the arguments are ["x"], but must be an object'],
     ];
     for (const [given, message] of cases) assert.equal(await refusal(given), message);
   });
 
-  it("are all told at once", async () => {
+  it("are all reported at once", async () => {
     assert.match(await refusal({ limit: 0, mode: "fuzzy" }), /pattern is missing.*mode is "fuzzy".*limit is 0/);
   });
 
-  it("are told with the name that was meant, where that can be guessed", async () => {
+  it("suggest the intended name where it can be guessed", async () => {
     for (const [given, meant] of [
       [
         { pattern: "x", patern: "y" },
@@ -91,14 +91,14 @@ describe("arguments that cannot be meant", () => {
       assert.match(await refusal(given), meant);
   });
 
-  it("are shown short, however long they are", async () => {
+  it("are shortened in the message", async () => {
     assert.ok((await refusal({ pattern: "x", mode: "y".repeat(10_000) })).length < 200);
     assert.ok((await refusal({ pattern: "x", ["y".repeat(10_000)]: 1 })).length < 300);
   });
 });
 
 describe("every tool", () => {
-  it("has an example that its own schema takes, and words for each argument", async () => {
+  it("has a valid example and a description of each argument", async () => {
     for (const { name, parameters, example, description, label } of tools) {
       assert.deepEqual(await checkArguments(parameters, example), example, name);
       for (const key of parameters.required) assert.ok(key in parameters.properties, `${name} knows ${key}`);

@@ -1,8 +1,6 @@
 /**
- * What a model passes to a tool, against what the tool takes. Models err in harmless ways (a number as a string, one id
- * where a list is wanted, null for nothing), and where the meaning is clear they get what they meant; everything else
- * is told with the argument's name, what is wrong and a call that works. The schemas are plain JSON Schema, so that
- * every host and provider takes them; typebox, which checks them, is loaded with the first call.
+ * Checks the arguments of a tool call, and corrects harmless slips of a model: a number as a string, null for nothing.
+ * Schemas are plain JSON Schema, which every host and provider accepts; typebox, which checks them, loads on first use.
  */
 
 import { LcmError } from "../core/base/errors.ts";
@@ -27,7 +25,7 @@ export type Parameters = {
   readonly properties: Readonly<Record<string, Parameter>>;
 };
 
-/** What a call holds that fits the schema. */
+/** The arguments of a call that fits the schema. */
 export type ArgumentsOf<P extends Parameters> = {
   readonly [K in keyof P["properties"] & P["required"][number]]: ValueOf<P["properties"][K]>;
 } & {
@@ -43,12 +41,12 @@ type ValueOf<Q extends Parameter> = Q extends { readonly enum: readonly (infer C
       readonly array: string[];
     }[Q["type"]];
 
-/** What the tool takes, as its types say; throws `invalid` for what cannot be meant. */
+/** Throws `invalid` with every problem at once. */
 export async function checkArguments<const P extends Parameters>(
   parameters: P,
   given: unknown,
 ): Promise<ArgumentsOf<P>> {
-  const { args, unknown } = mend(parameters, given);
+  const { args, unknown } = correct(parameters, given);
   const { Check, Errors } = await import("typebox/schema");
   const fits = (values: unknown): values is ArgumentsOf<P> => Check(parameters, values);
   if (unknown.length === 0 && fits(args)) return args;
@@ -57,7 +55,7 @@ export async function checkArguments<const P extends Parameters>(
   );
   const { properties, required } = parameters;
   const missing = required.filter((name) => args[name] === undefined);
-  // Another name for the one thing that is missing means that.
+  // An unknown name probably means the one argument that is missing.
   const meant = unknown.length === 1 && missing.length === 1 ? missing[0] : undefined;
   const problems = [
     ...unknown.map((name) => unknownArgument(Object.keys(properties), name, meant)),
@@ -66,9 +64,9 @@ export async function checkArguments<const P extends Parameters>(
   throw new LcmError("invalid", problems.join("; "));
 }
 
-// ── What was meant ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Correcting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function mend({ properties, required }: Parameters, given: unknown) {
+function correct({ properties, required }: Parameters, given: unknown) {
   if (given !== undefined && given !== null && (typeof given !== "object" || Array.isArray(given))) {
     throw new LcmError("invalid", `the arguments are ${show(given)}, but must be an object`);
   }
@@ -83,7 +81,7 @@ function mend({ properties, required }: Parameters, given: unknown) {
   return { args, unknown };
 }
 
-/** Models fill in what they do not use. */
+/** Models fill in arguments that they do not use. */
 const isAbsent = (value: unknown, isRequired: boolean): boolean =>
   value === null ||
   value === undefined ||
@@ -96,7 +94,7 @@ function meant(parameter: Parameter, value: unknown): unknown {
     case "boolean":
       return typeof value === "string" ? (booleans.get(plain(value)) ?? value) : value;
     case "array":
-      // Ids hold neither blanks nor commas, so one, several and a list written as text all say which they are.
+      // Ids contain neither spaces nor commas, so a string can be split into ids.
       return typeof value === "string" ? (value.match(/[^\s,;[\]"']+/g) ?? []) : value;
     case "string": {
       const text = typeof value === "number" ? String(value) : value;
@@ -111,10 +109,10 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ["false", false],
 ]);
 
-/** `all_conversations`, `allconversations` and `allConversations` are one name. */
+/** `all_conversations`, `allconversations` and `allConversations` are the same name. */
 const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
 
-// ── What is wrong ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Reporting ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function problem(name: string, parameter: Parameter | undefined, value: unknown): string {
   const expected = parameter === undefined ? "something else" : expectation(parameter);
@@ -122,19 +120,18 @@ function problem(name: string, parameter: Parameter | undefined, value: unknown)
   return `${name} is ${show(value)}, but must be ${expected}`;
 }
 
-/** What a value may be, in words. */
 export function expectation(parameter: Parameter): string {
   switch (parameter.type) {
     case "integer":
       return parameter.maximum === undefined
-        ? `a whole number from ${parameter.minimum} on`
+        ? `a whole number, at least ${parameter.minimum}`
         : `a whole number from ${parameter.minimum} to ${parameter.maximum}`;
     case "boolean":
       return "true or false";
     case "array":
       return "a list of summary ids";
     case "string":
-      return parameter.enum === undefined ? "a text that is not empty" : `one of ${parameter.enum.join(", ")}`;
+      return parameter.enum === undefined ? "a non-empty string" : `one of ${parameter.enum.join(", ")}`;
   }
 }
 
@@ -145,7 +142,7 @@ function unknownArgument(known: readonly string[], name: string, meant: string |
   return `there is no argument ${show(name)}${words} (known: ${known.join(", ")})`;
 }
 
-/** How many letters must change to make one word of the other. */
+/** Edit distance, ignoring case. */
 function distance(a: string, b: string): number {
   const letters = b.toLowerCase().slice(0, shownCharsMax).split("");
   let above = [0, ...letters.keys().map((at) => at + 1)];
@@ -167,37 +164,36 @@ function show(value: unknown): string {
   return text.length <= shownCharsMax ? text : `${text.slice(0, shownCharsMax)}…`;
 }
 
-// ── What several tools take ──────────────────────────────────────────────────────────────────────────────────────────
+// ── Shared parameters ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** At most more than any answer is worth, and what a host's thread can still take in without a pause. */
+/** The maximum is more than any answer needs, and still does not block a host's thread. */
 export const tokenCapOf = (description: string) =>
   ({ type: "integer", minimum: 1, maximum: 50_000, description }) as const satisfies Parameter;
 
 export const shownTokenCap = tokenCapOf(
-  "How many tokens of stored text to show at most; the setting maxExpandTokens (4000) if left out.",
+  "Return at most this many tokens of stored text. Default: the setting maxExpandTokens (4000).",
 );
 
 export const conversationId = {
   type: "integer",
   minimum: 1,
-  description: "Only this conversation, by its number as lcm_grep shows it; your whole session if left out.",
+  description: "Read only this conversation, by its number in lcm_grep results. Default: your whole session.",
 } as const satisfies Parameter;
 
 export const allConversations = {
   type: "boolean",
   default: false,
-  description: "Also other sessions than your own, as far as you are allowed to read.",
+  description: "Set to true to include other sessions, as far as you are allowed to read them.",
 } as const satisfies Parameter;
 
-/** A text that is not empty. */
 export const textOf = (description: string) =>
   ({ type: "string", minLength: 1, description }) as const satisfies Parameter;
 
 export const since = textOf(
-  "Only from this time on, in UTC: 2026-02-17, 2026-02-17T15:30 (or with an offset), yesterday, or ago: 2h, 7d.",
+  "Include only what was said at or after this time: 2026-02-17, 2026-02-17T15:30 (UTC, or with an offset), yesterday, 2h or 7d (ago).",
 );
 
-export const before = textOf("Only before this time, written like since.");
+export const before = textOf("Include only what was said before this time, in the same formats as since.");
 
 export const spanOf = (args: { readonly since?: string; readonly before?: string }, { clock }: Lcm) =>
   parseSpan(args, "UTC", clock.now(), "");

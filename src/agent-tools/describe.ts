@@ -1,4 +1,4 @@
-/** `lcm_describe`: one thing by its id, with what it was made from and what it would take to read that. */
+/** The tool `lcm_describe`: reads one summary, message or file by its id. */
 
 import { conversationOf } from "../core/recall/describe.ts";
 import type { Described, DescribeRequest, FilePiece } from "../core/recall/describe.ts";
@@ -7,7 +7,7 @@ import { messageName } from "../core/model/types.ts";
 import type { FileId, MessageId, SummaryId } from "../core/model/types.ts";
 import type { Manifest, ManifestRow } from "../core/model/store.ts";
 import { reachOf } from "../core/recall/scope.ts";
-import type { Asked } from "../core/recall/scope.ts";
+import type { ReachRequest } from "../core/recall/scope.ts";
 import { firstLine, quote } from "../core/base/excerpt.ts";
 import { allConversations, conversationId, shownTokenCap, textOf } from "./arguments.ts";
 import { count, heading, quoteName } from "./text.ts";
@@ -18,23 +18,23 @@ import { formatBytes, formatCount } from "../core/base/format.ts";
 
 export const describeTool = defineTool({
   name: "lcm_describe",
-  label: "Look at a summary, message or file",
+  label: "Read a summary, message or file",
   description:
-    "Read one thing whole by its id: a summary (sum_…), a message (msg_…) or a stored file (file_…), as lcm_grep and " +
-    "the summaries in your context name them. A summary comes with what lies below it and how many tokens each part " +
-    "takes; a file comes in pieces, by lines. Cheap: nothing is asked of a model.",
+    "Read one item by its id: a summary (sum_…), a message (msg_…) or a stored file (file_…). Take ids from lcm_grep " +
+    "or from the summaries in your context. A summary is returned with a list of what lies below it and the tokens each " +
+    "part takes; a file is returned in pieces, by line. Fast and cheap: it never calls a model.",
   audience: "both",
   example: { id: "sum_0123456789abcdef" },
   parameters: {
     type: "object",
     required: ["id"],
     properties: {
-      id: textOf("sum_…, msg_… or file_…, as another answer gave it."),
+      id: textOf("The id of the item to read: sum_…, msg_… or file_…."),
       conversationId,
       allConversations,
-      fromLine: { type: "integer", minimum: 1, description: "Of a file: the first line to show, counted from 1." },
-      toLine: { type: "integer", minimum: 1, description: "Of a file: the last line to show." },
-      maxBytes: { type: "integer", minimum: 1, description: "Of a file: how many bytes to show at most." },
+      fromLine: { type: "integer", minimum: 1, description: "For a file: start at this line, counted from 1." },
+      toLine: { type: "integer", minimum: 1, description: "For a file: stop after this line." },
+      maxBytes: { type: "integer", minimum: 1, description: "For a file: return at most this many bytes." },
       tokenCap: shownTokenCap,
     },
   },
@@ -56,7 +56,7 @@ export const describeTool = defineTool({
   },
 });
 
-async function look(request: Omit<DescribeRequest, "reach"> & Asked, { lcm, reader, grant }: ToolContext) {
+async function look(request: Omit<DescribeRequest, "reach"> & ReachRequest, { lcm, reader, grant }: ToolContext) {
   const { store } = lcm;
   if (grant === undefined) return await lcm.describe({ ...request, reach: await reachOf(store, reader, request) });
   return await readGranted(store, grant, request.tokenCap, async (reach, tokensMax) => {
@@ -74,9 +74,8 @@ const named = (what: string, ids: readonly string[]): string | false => {
   const others = ids.length > idsShown ? ` and ${formatCount(ids.length - idsShown)} more` : "";
   return ids.length > 0 && `${what}: ${ids.slice(0, idsShown).join(", ")}${others}`;
 };
-/** What was cut at tokenCap, and how to see the rest. */
 const more = (isWhole: boolean, tokens: number): string | false =>
-  !isWhole && `Cut at tokenCap, of ${formatCount(tokens)} tokens in all: raise tokenCap to see the rest.`;
+  !isWhole && `Cut at tokenCap; the whole text has ${formatCount(tokens)} tokens. Raise tokenCap to read the rest.`;
 
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -88,17 +87,18 @@ function summaryResult(
   const kind = depth === 0 ? "leaf" : "condensed";
   const isAlone = summary.carriedFrom !== null && origin === null;
   const what = [`${kind} summary, depth ${depth}`, `${formatCount(tokens)} tokens`];
-  // What is shown below it, it was made from.
+  // Sources listed in the manifest are not listed again.
   const isShown = (source: SummaryId): boolean => manifest.rows.some((row) => row.id === source);
   const unshown = sources.summaries.every(isShown) ? [] : sources.summaries;
   return {
     text: lines(
       heading(context, { id, what, from: earliestAt, to: latestAt, conversation }),
-      level !== "normal" && `Level: ${level}, so its text says less than it could; what it was made from says all.`,
-      origin !== null && `Carried over from ${origin.id} of an earlier segment, whose sources these are.`,
-      isAlone && "Carried over from an earlier conversation that cannot be read from here: there is only this text.",
-      named("Made from", [...unshown, ...messageRuns(sources.messages)]),
-      named("Made into", derived),
+      level !== "normal" && `Level: ${level}. The text omits details; its sources have them all.`,
+      origin !== null && `Carried over from ${origin.id} of an earlier segment; the sources listed here belong to it.`,
+      isAlone &&
+        "Carried over from an earlier conversation that cannot be read from here: only this text is available.",
+      named("Sources", [...unshown, ...messageRuns(sources.messages)]),
+      named("Summarised again in", derived),
       named("Files", fileIds),
       manifestText(manifest, (origin ?? summary).descendants, context),
       "Text:",
@@ -131,7 +131,7 @@ function summaryResult(
   };
 }
 
-/** `msg_4 to msg_9, msg_12`: messages that follow each other are told by the first and the last. */
+/** `msg_4 to msg_9, msg_12`: consecutive messages as ranges. */
 function messageRuns(ids: readonly MessageId[]): readonly string[] {
   const runs: [first: MessageId, last: MessageId][] = [];
   for (const id of ids) {
@@ -164,12 +164,12 @@ function manifestText(manifest: Manifest, descendants: number, { zone }: ToolCon
     `Below it: ${count(descendants, "summary", "summaries")}${amount}:`,
     ...rows.map(row),
     missing > 0 &&
-      `  and ${formatCount(missing)} more: raise tokenCap, or lcm_describe one of these for what is below it`,
+      `  and ${formatCount(missing)} more: raise tokenCap, or call lcm_describe with one of these ids to see what is below it`,
   );
 }
 
 const messageAmount = ({ count: messages, tokens }: { readonly count: number; readonly tokens: number }): string =>
-  `${count(messages, "message")} of ${formatCount(tokens)} tokens`;
+  `${count(messages, "message")} (${formatCount(tokens)} tokens)`;
 const quoteOpening = (text: string): string => JSON.stringify(firstLine(text, openingCharsMax));
 
 // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -219,11 +219,11 @@ function fileResult({ file, message, content, tokens: read }: Of<"file">, contex
     text: lines(
       heading(context, { id, what, from: createdAt, conversation }),
       message !== null && `Moved out of ${messageName(message)}`,
-      exploration !== null && `What it is about:\n${quote(exploration)}`,
+      exploration !== null && `Summary of the file:\n${quote(exploration)}`,
       content === null
-        ? "Its content is bytes, not text."
+        ? "The content is binary and cannot be shown as text."
         : `Lines ${content.fromLine} to ${content.toLine} of ${content.lines}:\n${quote(content.text)}`,
-      ...wayOn(id, content),
+      ...nextCalls(id, content),
     ),
     details: {
       id,
@@ -251,11 +251,11 @@ function fileResult({ file, message, content, tokens: read }: Of<"file">, contex
   };
 }
 
-function wayOn(id: FileId, content: FilePiece | null): readonly (string | false)[] {
+function nextCalls(id: FileId, content: FilePiece | null): readonly (string | false)[] {
   if (content === null) return [];
   const { toLine, nextLine, lineCutBy } = content;
   const next = nextLine !== null && `lcm_describe ${JSON.stringify({ id, fromLine: nextLine })}`;
-  if (lineCutBy === null) return [next && `Go on with ${next}`];
+  if (lineCutBy === null) return [next && `Continue with ${next}`];
   const raised = lineCutBy === "bytes" ? "maxBytes" : "tokenCap";
-  return [`Line ${toLine} was cut: raise ${raised} to see more of it.`, next && `The line after it: ${next}`];
+  return [`Line ${toLine} was cut: raise ${raised} to read more of it.`, next && `Next line: ${next}`];
 }

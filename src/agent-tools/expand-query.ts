@@ -1,4 +1,4 @@
-/** `lcm_expand_query`: a question, answered from what was said, with its sources, before a deadline. */
+/** The tool `lcm_expand_query`: answers a question from stored conversations, with sources, before a deadline. */
 
 import type { Answer, AskRequest, DelegateTool } from "../core/recall/ask-types.ts";
 import { messageName } from "../core/model/types.ts";
@@ -22,26 +22,31 @@ export const expandQueryTool = defineTool({
   name: "lcm_expand_query",
   label: "Ask about the conversation",
   description:
-    "Ask a question about what was said, and get a short answer with the ids it is taken from. Use it when a summary " +
-    "leaves out what you need (exact commands, values, errors, reasons, quotes) or when an answer is spread over many " +
-    "messages: a delegate reads below the summaries, so that your own context stays small. Takes up to two minutes; " +
-    "for one word or id, lcm_grep and lcm_describe are quicker.",
+    "Ask a question about past conversations and get a short answer with the ids of its sources. Use it when a summary " +
+    "omits a detail you need (exact commands, values, errors, reasons, quotes), or when the answer is spread over many " +
+    "messages: a delegate reads them for you, which keeps your own context small. Takes up to two minutes; to look up " +
+    "a single word or id, lcm_grep and lcm_describe are faster.",
   audience: "agent",
   example: { query: "OAuth login failure", prompt: "What was the cause, and which change fixed it?" },
   parameters: {
     type: "object",
     required: ["prompt"],
     properties: {
-      prompt: textOf("The question to answer, as a whole sentence."),
-      query: textOf("Words to find the right passages by; the prompt's own words if left out."),
-      summaryIds: { ...summaryIds, description: "Summaries to read instead of searching, when you know which." },
+      prompt: textOf("The question to answer, as a full sentence."),
+      query: textOf("Keywords to search for the relevant passages. Default: the words of the prompt."),
+      summaryIds: {
+        ...summaryIds,
+        description: "The ids of summaries to read instead of searching, if you know which ones.",
+      },
       maxTokens: {
         type: "integer",
         minimum: 1,
         default: maxTokensDefault,
-        description: "How many tokens the answer may take.",
+        description: "Limit the answer to this many tokens.",
       },
-      tokenCap: tokenCapOf("How many tokens may be read for it; the setting maxExpandTokens (4000) if left out."),
+      tokenCap: tokenCapOf(
+        "Read at most this many tokens to find the answer. Default: the setting maxExpandTokens (4000).",
+      ),
       conversationId,
       allConversations,
     },
@@ -52,7 +57,7 @@ export const expandQueryTool = defineTool({
     const given = ids === undefined ? { query: query ?? args.prompt } : { summaryIds: summaryIdsOf(ids) };
     const answer = await askWithin({ ...args, ...given, ...(query && { query }), reach }, context);
     return {
-      // Excerpts are quoted already; a model may repeat whatever it has read.
+      // Excerpts are already quoted; a model may repeat any stored text.
       text: `${answer.by === "excerpts" ? answer.answer : quote(answer.answer)}\n${sourcesLine(answer, args.maxTokens)}`,
       details: detailsOf(answer),
     };
@@ -61,7 +66,7 @@ export const expandQueryTool = defineTool({
 
 type Question = Pick<AskRequest, "prompt" | "query" | "summaryIds" | "maxTokens" | "tokenCap" | "reach">;
 
-/** Asks with the tools that a delegate may use, and answers before the time that the settings give it. */
+/** Answers within `expandTimeoutSeconds`, offering the delegate its tools. */
 export async function askWithin(question: Question, context: Omit<ToolContext, "grant">): Promise<Answer> {
   const { lcm, delegate, model, onProgress, zone } = context;
   const wholeMs = lcm.settings.expandTimeoutSeconds * 1_000;
@@ -80,17 +85,15 @@ export async function askWithin(question: Question, context: Omit<ToolContext, "
   );
 }
 
-/** An answer for a program. */
 const detailsOf = ({ citedMessages, caveats, ...answer }: Answer): JsonObject => ({
   ...answer,
   citedMessages: citedMessages.map(messageName),
   caveats: caveats.map((caveat) => caveatSentence(caveat, "arguments")),
 });
 
-/** What is kept back of the time, so that the answer is out before whoever waits for it gives up. */
+/** Time kept in reserve, so the answer arrives before the caller times out. */
 const reserveMs = (timeoutMs: number): number => Math.min(2_000, timeoutMs / 20);
 
-/** The same tool, for one who reads under a grant. */
 function forDelegate(tool: Tool, { lcm, reader, zone }: ToolContext): DelegateTool {
   const { name, description, parameters } = tool;
   return {
@@ -112,11 +115,11 @@ function sourcesLine(answer: Answer, maxTokens = maxTokensDefault): string {
   const read = `${formatCount(totalSourceTokens)} tokens read, ${count(expandedSummaryCount, "summary", "summaries")} expanded`;
   return [
     `Sources: ${cited.length === 0 ? "none cited" : cited.join(", ")} (${read}).`,
-    ...(by === "excerpts" ? ["These are excerpts, no model has read them."] : []),
+    ...(by === "excerpts" ? ["These are excerpts; no model has read them."] : []),
     ...(partial === null ? [] : [`Partial: ${partial}.`]),
     ...(truncated ? [`Cut at maxTokens ${maxTokens}.`] : []),
     ...answer.caveats
       .filter(isUnfinished)
-      .map((caveat) => `Of the search, as lcm_grep says it: ${caveatSentence(caveat, "arguments")}.`),
+      .map((caveat) => `Search note (arguments of lcm_grep): ${caveatSentence(caveat, "arguments")}.`),
   ].join(" ");
 }

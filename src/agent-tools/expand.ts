@@ -1,4 +1,4 @@
-/** `lcm_expand`: the walk down, for the delegate that answers a question. It reads under a grant and pays for it. */
+/** The tool `lcm_expand`: lets a delegate read the sources of summaries, charged to its grant. */
 
 import type { Expansion } from "../core/recall/expand.ts";
 import { chargesOf, readGranted } from "../core/recall/grants.ts";
@@ -14,16 +14,16 @@ export const summaryIds = {
   type: "array",
   items: { type: "string" },
   minItems: 1,
-  description: "Ids of summaries, as lcm_grep, lcm_describe and the summaries in the context name them.",
+  description: "The ids of the summaries to expand, from lcm_grep, lcm_describe or the summaries in the context.",
 } as const;
 
 export const expandTool = defineTool({
   name: "lcm_expand",
-  label: "Walk down a summary",
+  label: "Expand summaries",
   description:
-    "Read what summaries were made from: finer summaries one level below, or with includeMessages the messages " +
-    "themselves. With a query, what speaks of it comes first when not all of it fits. What is read is paid from the " +
-    "grant under which you answer, so ask for what you need.",
+    "Read what summaries were made from: the more detailed summaries one level below, and with includeMessages the " +
+    "original messages. If not everything fits, a query selects the most relevant items. Everything you read is " +
+    "charged to your grant, so request only what you need.",
   audience: "delegate",
   example: { summaryIds: ["sum_0123456789abcdef"], query: "why the rollback", includeMessages: true },
   parameters: {
@@ -31,27 +31,25 @@ export const expandTool = defineTool({
     required: ["summaryIds"],
     properties: {
       summaryIds,
-      query: textOf("What you look for: it is preferred when not all of it fits."),
+      query: textOf("What you are looking for. The most relevant items are returned if not everything fits."),
       maxDepth: {
         type: "integer",
         minimum: 0,
         default: 1,
-        description: "How many levels of summaries below the named ones to read.",
+        description: "Read this many levels of summaries below the given ones.",
       },
       includeMessages: {
         type: "boolean",
         default: false,
-        description: "Also the messages below the leaves that are reached.",
+        description: "Set to true to also read the messages below the leaves that are reached.",
       },
-      tokenCap: tokenCapOf(
-        "How many tokens of stored text to read at most; all that is left of the grant if left out.",
-      ),
+      tokenCap: tokenCapOf("Read at most this many tokens of stored text. Default: all that remain in the grant."),
       conversationId,
     },
   },
   async run({ tokenCap, ...args }, context) {
     const { lcm, grant } = context;
-    if (grant === undefined) throw new LcmError("denied", "there is no grant");
+    if (grant === undefined) throw new LcmError("denied", "lcm_expand needs a grant");
     const asked = { ...args, summaryIds: summaryIdsOf(args.summaryIds) };
     const expansion = await readGranted(lcm.store, grant, tokenCap, async (reach, tokensMax) => {
       const value = await lcm.expand({ ...asked, reach: withinGrant(reach, args), tokenCap: tokensMax });
@@ -70,23 +68,22 @@ export const expandTool = defineTool({
   },
 });
 
-/** Throws `invalid` for what is no id of a summary, naming it. */
 export function summaryIdsOf(given: readonly string[]): readonly SummaryId[] {
   const wrong = given.find((id) => !isSummaryId(id));
   if (wrong === undefined) return given.filter(isSummaryId);
-  throw new LcmError("invalid", `summaryIds holds ${JSON.stringify(wrong)}, which is no id of a summary`, {
-    hint: "they look like sum_0123456789abcdef; lcm_describe reads messages and files",
+  throw new LcmError("invalid", `summaryIds contains ${JSON.stringify(wrong)}, which is not a summary id`, {
+    hint: "pass ids like sum_0123456789abcdef; to read messages and files, call lcm_describe",
   });
 }
 
 function remarks({ items, leftOut, isBounded, messagesBelow }: Expansion, maxDepth: number): readonly string[] {
   return [
-    ...(items.length === 0 && leftOut.items === 0 ? [`Nothing lies within maxDepth ${maxDepth}.`] : []),
-    ...leftOutLine(leftOut, "name fewer summaries or a query"),
+    ...(items.length === 0 && leftOut.items === 0 ? [`There is nothing below within maxDepth ${maxDepth}.`] : []),
+    ...leftOutLine(leftOut, "Pass fewer summaryIds or a query"),
     ...(messagesBelow > 0
-      ? [`${count(messagesBelow, "message")} below were not asked for: includeMessages reads them.`]
+      ? [`${count(messagesBelow, "message")} below not included: set includeMessages to true to read them.`]
       : []),
-    ...(isBounded ? ["There is more below than one call reads: expand a summary further down."] : []),
+    ...(isBounded ? ["There is more below than one call can read: expand a summary further down."] : []),
   ];
 }
 

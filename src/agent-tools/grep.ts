@@ -1,4 +1,4 @@
-/** `lcm_grep`: where something was said. "No matches" is said only when there are none in what was searched. */
+/** The tool `lcm_grep`: searches everything stored. "No matches" means that everything was searched. */
 
 import type { Lcm } from "../core/lcm.ts";
 import { messageName } from "../core/model/types.ts";
@@ -20,9 +20,9 @@ export const grepTool = defineTool({
   name: "lcm_grep",
   label: "Search the conversation",
   description:
-    "Search everything that was said, also what is no longer in your context: messages, summaries and stored files. " +
-    "Start here when you know a word, name, error or path. Each match has an id: pass it to lcm_describe to read it " +
-    "whole. For a question that needs more than one passage, use lcm_expand_query.",
+    "Search all stored messages, summaries and files, including those no longer in your context. Start here when you " +
+    "know a word, name, error or path. Each match has an id: pass it to lcm_describe to read the full text. For a " +
+    "question whose answer spans several passages, use lcm_expand_query.",
   audience: "agent",
   example: { pattern: "database migration", mode: "full_text", limit: 10 },
   parameters: {
@@ -30,32 +30,40 @@ export const grepTool = defineTool({
     required: ["pattern"],
     properties: {
       pattern: textOf(
-        'What to look for: a regular expression (small letters match capitals too), or with mode full_text words and "quoted phrases".',
+        'The pattern to search for: a regular expression (case-insensitive unless it contains capitals), or with mode full_text words and "quoted phrases".',
       ),
       mode: {
         type: "string",
         enum: ["regex", "full_text"],
         default: "regex",
-        description: "regex matches the pattern as it is; full_text finds words in all their forms and ranks them.",
+        description:
+          "Use regex to match the pattern exactly, or full_text to find words in any of their forms, ranked.",
       },
       scope: {
         type: "string",
         enum: ["messages", "summaries", "both", "files"],
         default: "both",
         description:
-          "Where to look; both is messages and summaries, files are large texts that were moved out of them.",
+          "Where to search: messages, summaries, both of these, or files (large texts moved out of messages).",
       },
       conversationId,
       allConversations,
       since,
       before,
-      limit: { type: "integer", minimum: 1, maximum: 200, default: 50, description: "How many matches at most." },
+      limit: {
+        type: "integer",
+        minimum: 1,
+        maximum: 200,
+        default: 50,
+        description: "Return at most this many matches.",
+      },
       sort: {
         type: "string",
         enum: ["recency", "relevance", "hybrid"],
-        description: "The order; recency if left out for regex, hybrid (relevance, newer ones first) for full_text.",
+        description:
+          "How to order matches. Default: recency for regex, hybrid (relevance, favouring newer ones) for full_text.",
       },
-      tokenCap: { ...tokenCapOf("How many tokens the answer may take."), minimum: 200, default: tokenCapDefault },
+      tokenCap: { ...tokenCapOf("Limit the result to this many tokens."), minimum: 200, default: tokenCapDefault },
     },
   },
   async run(args, context) {
@@ -80,7 +88,7 @@ export const grepTool = defineTool({
     const found = count(blocks.length, "match", "matches");
     const order = orders[args.sort ?? (args.mode === "full_text" ? "hybrid" : "recency")];
     const cutLine = (shown: number): string =>
-      `Only the first ${shown} of ${found} fit tokenCap ${tokenCap}: raise it, or narrow the search`;
+      `Only the first ${shown} of ${found} fit tokenCap ${tokenCap}: raise tokenCap or narrow the search`;
     const frame = sentences([`${found}, ${order}`, cutLine(blocks.length), ...caveats]);
     const shown = fitting(blocks, tokenCap - estimateTokens(frame));
     const cut = shown < blocks.length ? [cutLine(shown)] : [];
@@ -95,7 +103,6 @@ export const grepTool = defineTool({
 
 const orders = { recency: "newest first", relevance: "most relevant first", hybrid: "best first" } as const;
 
-/** How many of the first blocks fit. */
 function fitting(blocks: readonly string[], tokens: number): number {
   let left = tokens;
   const cut = blocks.findIndex((block) => (left -= estimateTokens(block) + 1) < 0);
@@ -137,7 +144,7 @@ interface Searched {
   readonly before?: string;
 }
 
-/** What keeps us from knowing that there is nothing. */
+/** Whether part of the data was not searched, so an empty result proves nothing. */
 export const isUnfinished = ({ kind }: SearchCaveat): boolean =>
   kind === "time" || kind === "unindexed" || kind === "unreadable";
 
@@ -148,7 +155,7 @@ async function nothingFound(
   caveats: readonly SearchCaveat[],
 ): Promise<string> {
   if (caveats.some((caveat) => isUnfinished(caveat) || caveat.kind === "newest_ranked"))
-    return "Nothing was found, but not everything was searched";
+    return "No match found, but not everything was searched";
   const searched = await store.conversations({ includeHidden: conversations !== null });
   const within = conversations === null ? searched : searched.filter(({ id }) => conversations.includes(id));
   const sum = (of: "messages" | "summaries"): number => within.reduce((total, { totals }) => total + totals[of], 0);
@@ -158,29 +165,29 @@ async function nothingFound(
     both: `${count(sum("messages"), "message")} and ${count(sum("summaries"), "summary", "summaries")}`,
     files: "the stored files",
   } as const;
-  const time = since === undefined && before === undefined ? "" : " of that time";
-  return `No matches in ${kinds[scope]} of ${count(conversations?.length ?? within.length, "conversation")}${time && `, or none${time}`}`;
+  const time = since === undefined && before === undefined ? "" : ", limited to the given time range";
+  return `No matches in ${kinds[scope]} of ${count(conversations?.length ?? within.length, "conversation")}${time}`;
 }
 
 function otherWays({ mode = "regex" }: Searched, { kind }: Reach, { reader }: ToolContext): readonly string[] {
   return [
     ...(mode === "regex"
-      ? ["The pattern was matched as it is written; mode full_text looks for its words, wherever they stand"]
+      ? ["The pattern was matched exactly; set mode to full_text to search for its words in any order"]
       : []),
     ...(kind === "family" && reader.policy !== "own"
-      ? ["What is beyond this session is searched with allConversations"]
+      ? ["Only this session was searched; set allConversations to true to search other sessions"]
       : []),
   ];
 }
 
-// ── For programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Details ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function detailsOf({ hits, caveats }: SearchResult, shown: number, said: readonly string[]): JsonObject {
+function detailsOf({ hits, caveats }: SearchResult, shown: number, sentences: readonly string[]): JsonObject {
   const isCut = caveats.some((caveat) => caveat.kind === "limit" || isUnfinished(caveat));
   return {
     matches: hits.slice(0, shown).map(matchOf),
     total: hits.length,
-    caveats: said,
+    caveats: sentences,
     truncated: isCut || shown < hits.length,
   };
 }

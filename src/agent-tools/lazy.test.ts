@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { registerHooks } from "node:module";
 import { describe, it } from "node:test";
 
-describe("what checks arguments", () => {
-  it("is loaded with the first call, so that it slows down nobody's start", async () => {
+describe("the argument checker", () => {
+  it("is loaded on the first call, not at start", async () => {
     const loaded: string[] = [];
     registerHooks({
       resolve(specifier, context, next) {

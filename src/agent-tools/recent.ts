@@ -1,4 +1,4 @@
-/** `lcm_recent`: what happened between two times, told by summaries. */
+/** The tool `lcm_recent`: shows what happened between two times, mostly through summaries. */
 
 import { messageName } from "../core/model/types.ts";
 import { lastSaidAt } from "../core/recall/grep.ts";
@@ -11,17 +11,18 @@ import { formatRange, formatTimestamp } from "../core/base/time.ts";
 
 export const recentTool = defineTool({
   name: "lcm_recent",
-  label: "What happened lately",
+  label: "Show recent activity",
   description:
-    "What happened between two times, oldest first: summaries, and messages where nothing is summarised yet. Use it to " +
-    "catch up, or when a question names a day and no words to search for. lcm_describe reads any of its ids whole.",
+    "Show what happened between two times, oldest first: summaries, and messages that are not summarised yet. Use it " +
+    "to catch up, or when a question names a day rather than words to search for. Pass any id of the result to " +
+    "lcm_describe to read the full text.",
   audience: "agent",
   example: { since: "2026-02-17", before: "2026-02-18" },
   parameters: {
     type: "object",
     required: [],
     properties: {
-      since: { ...since, description: `${since.description} If left out: 24 hours before the end.` },
+      since: { ...since, description: `${since.description} Default: 24 hours before the end.` },
       before,
       conversationId,
       allConversations,
@@ -32,27 +33,29 @@ export const recentTool = defineTool({
     const { lcm, zone } = context;
     const reach = await reachOf(lcm.store, context.reader, args);
     const tokenCap = args.tokenCap ?? lcm.settings.maxExpandTokens;
-    const told = await lcm.recent({ ...spanOf(args, lcm), reach, tokenCap });
+    const recent = await lcm.recent({ ...spanOf(args, lcm), reach, tokenCap });
     const span =
-      told.before === null ? `since ${formatTimestamp(told.since, zone)}` : formatRange(told.since, told.before, zone);
-    const blocks = told.items.map((item) => block(context, item));
-    const isNothing = told.items.length === 0 && told.leftOut.items === 0 && !told.isBounded;
+      recent.before === null
+        ? `since ${formatTimestamp(recent.since, zone)}`
+        : formatRange(recent.since, recent.before, zone);
+    const blocks = recent.items.map((item) => block(context, item));
+    const isNothing = recent.items.length === 0 && recent.leftOut.items === 0 && !recent.isBounded;
     const last = isNothing ? await lastSaidAt(lcm.store, reach) : null;
-    const newest = last === null ? "" : ` The newest message is of ${formatTimestamp(last, zone)}.`;
-    const first = isNothing ? `Nothing was said ${span}.${newest}` : `What happened ${span}:`;
+    const newest = last === null ? "" : ` The newest message was at ${formatTimestamp(last, zone)}.`;
+    const first = isNothing ? `No messages ${span}.${newest}` : `What happened ${span}:`;
     return {
-      text: [first, ...blocks, ...remarks(told)].join("\n"),
+      text: [first, ...blocks, ...remarks(recent)].join("\n"),
       details: {
-        since: told.since,
-        before: told.before,
-        items: told.items.map(({ id, conversation, ...item }) => ({
+        since: recent.since,
+        before: recent.before,
+        items: recent.items.map(({ id, conversation, ...item }) => ({
           ...item,
           id: typeof id === "number" ? messageName(id) : id,
           conversationId: conversation,
         })),
-        tokens: told.tokens,
-        leftOut: told.leftOut,
-        truncated: told.leftOut.items > 0 || told.isBounded,
+        tokens: recent.tokens,
+        leftOut: recent.leftOut,
+        truncated: recent.leftOut.items > 0 || recent.isBounded,
       },
     };
   },
@@ -60,7 +63,7 @@ export const recentTool = defineTool({
 
 function remarks({ leftOut, isBounded }: Recent): readonly string[] {
   return [
-    ...leftOutLine(leftOut, "raise tokenCap, or ask for less time with since and before"),
-    ...(isBounded ? ["There is more in that time than was counted: ask for less of it with since and before."] : []),
+    ...leftOutLine(leftOut, "Raise tokenCap, or narrow the range with since and before"),
+    ...(isBounded ? ["There is more in this range than was counted: narrow it with since and before."] : []),
   ];
 }

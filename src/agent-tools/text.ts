@@ -1,6 +1,6 @@
 /**
- * How a tool's answer reads. Our own lines begin at the margin; stored text was written by anybody, so every line of it
- * is quoted, and none can pass for a line of ours or for another hit.
+ * Formats tool results as text: headings, quoted blocks, and notes on what was left out.
+ * Every line of stored text is quoted, so none can pass for one of our own lines or for another hit.
  */
 
 import type { Expanded } from "../core/recall/expand.ts";
@@ -16,10 +16,10 @@ import type { Timestamp } from "../core/base/time.ts";
 
 const nameCharsMax = 80;
 
-/** A name that somebody chose, in quotes and on one line. */
+/** A stored name, in quotes and on one line. */
 export const quoteName = (name: string): string => JSON.stringify(firstLine(name, nameCharsMax));
 
-/** `id · what · when`, and the conversation where it is not the reader's own. */
+/** `id · what · when`, and the conversation unless it is the reader's own. */
 export function heading(
   { reader, zone }: ToolContext,
   item: {
@@ -39,10 +39,10 @@ export function heading(
 export const count = (amount: number, one: string, many = `${one}s`): string =>
   `${formatCount(amount)} ${amount === 1 ? one : many}`;
 
-/** A summary or a message under its heading, with as much of its text as was read. */
+/** A summary or message under its heading, with as much of its text as was read. */
 export function block(context: ToolContext, item: Expanded | RecentItem): string {
   const { conversation, isWhole } = item;
-  const part = isWhole ? [] : ["in part"];
+  const part = isWhole ? [] : ["partial"];
   const from = "at" in item ? item.at : item.earliestAt;
   const head =
     item.kind === "message"
@@ -51,14 +51,12 @@ export function block(context: ToolContext, item: Expanded | RecentItem): string
   return `${heading(context, head)}\n${quote(item.text)}`;
 }
 
-/** What did not fit, and what to do about it; nothing if all of it did. */
 export const leftOutLine = (
   { items, tokens }: { readonly items: number; readonly tokens: number },
   advice: string,
 ): readonly string[] =>
-  items === 0 ? [] : [`Left out: ${count(items, "item")} of ${formatCount(tokens)} tokens; ${advice}.`];
+  items === 0 ? [] : [`Left out: ${count(items, "item")} (${formatCount(tokens)} tokens). ${advice}.`];
 
-/** What a question is at, for whoever waits for its answer. */
 export function progressWords(progress: AskProgress): string {
   switch (progress.kind) {
     case "searching":

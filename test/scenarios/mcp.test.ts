@@ -154,7 +154,7 @@ describe("lcm mcp", () => {
         ["lcm_grep", {}, /pattern is missing.*\nFor example: lcm_grep/s],
         ["lcm_grep", { query: "x" }, /no argument "query", did you mean pattern\?/],
         ["lcm_grep", { pattern: "(", mode: "regex" }, /lcm_grep: .*Hint: /s],
-        ["lcm_describe", { id: "nonsense" }, /"nonsense" is no id/],
+        ["lcm_describe", { id: "nonsense" }, /"nonsense" is not an id/],
         ["lcm_describe", { id: "sum_0000000000000000" }, /there is no summary sum_0000000000000000/],
         ["lcm_expand_query", { question: "?" }, /prompt is missing/],
         ["lcm_recent", { since: "soon" }, /since is "soon", which is no time/],
@@ -169,7 +169,7 @@ describe("lcm mcp", () => {
   it("has no other tools, also not the one that needs a grant", async () => {
     await connected({}, async ({ call }) => {
       for (const name of ["lcm_expand", "lcm_forget", ""])
-        await assert.rejects(call(name, {}), /there is no tool .*; there are lcm_grep, /, name);
+        await assert.rejects(call(name, {}), /there is no tool .*; available: lcm_grep, /, name);
     });
   });
 

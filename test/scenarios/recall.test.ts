@@ -101,11 +101,11 @@ describe("lcm describe", () => {
 
   it("refuses what is no id, and what is not there", () => {
     for (const [id, status, words] of [
-      ["nonsense", 2, /"nonsense" is no id hint: ids look like sum_/],
+      ["nonsense", 2, /"nonsense" is not an id hint: ids look like sum_/],
       ["sum_0000000000000000", 3, /there is no summary sum_0000000000000000/],
       ["file_0000000000000000", 3, /there is no file/],
       ["msg_999999", 3, /there is no message 999999/],
-      ["../../etc/passwd", 2, /is no id/],
+      ["../../etc/passwd", 2, /is not an id/],
     ] as const) {
       const run = lcm(place, "describe", id);
       assert.equal(run.status, status, id);
@@ -113,7 +113,7 @@ describe("lcm describe", () => {
       assert.equal(lcm(place, "describe", id, "--json").json.error.code, status === 2 ? "invalid" : "not_found");
     }
     const beyond = lcm(place, "describe", file, "--from-line", "9999");
-    assert.deepEqual([beyond.status, beyond.stderr], [2, "error: line 9,999 is no part of a file of 763 lines\n"]);
+    assert.deepEqual([beyond.status, beyond.stderr], [2, "error: line 9,999 is not in the file (763 lines)\n"]);
   });
 
   it("shows the operator what is hidden from everybody else", async () => {

@@ -1,4 +1,4 @@
-/** What can be asked of what was said, who may answer, what they are told meanwhile, and what an answer tells. */
+/** Types for asking a question: the request, the delegate and its task, progress, and the answer. */
 
 import type { GrantId, MessageId, SummaryId } from "../model/types.ts";
 import type { Model, SearchCaveat, ToolOffer } from "../model/store.ts";
@@ -9,33 +9,33 @@ import type { Json } from "../base/json.ts";
 export interface AskRequest {
   /** The question. */
   readonly prompt: string;
-  /** Words to find what speaks of it by; or the summaries to look into, which are then ranked by it. */
+  /** Search words; with `summaryIds`, they rank what lies below those summaries instead. */
   readonly query?: string;
   readonly summaryIds?: readonly SummaryId[];
-  /** How long the answer may be. */
+  /** Limit of the answer. */
   readonly maxTokens?: number;
-  /** How much may be read for it; `maxExpandTokens` if left out. */
+  /** Limit of what may be read; `maxExpandTokens` by default. */
   readonly tokenCap?: number;
-  /** Found out within the deadline, if it has to be found out. */
+  /** A function is called within the deadline. */
   readonly reach: Reach | (() => Promise<Reach>);
-  /** The deadline of all of it. */
+  /** The deadline of the whole request. */
   readonly signal?: AbortSignal;
-  /** How long the signal leaves: the grant outlives it by little. */
+  /** Time until the signal fires: the grant expires shortly after. */
   readonly timeoutMs: number;
-  /** Who answers: a host's sub-agent; null for nobody, so that excerpts are the answer; the model if left out. */
+  /** A host's sub-agent; null for excerpts without an answer; the model by default. */
   readonly delegate?: Delegate | null;
-  /** The model that answers instead of the usual one. Its calls should be counted and bounded already. */
+  /** Replaces the default model. Its calls must already be metered and bounded. */
   readonly model?: Model;
-  /** What a delegate may call. */
+  /** Offered to the delegate. */
   readonly tools?: readonly DelegateTool[];
   readonly onProgress?: (progress: AskProgress) => void;
-  /** Of the times in excerpts; UTC if left out. */
+  /** Time zone of excerpts; UTC by default. */
   readonly zone?: string;
 }
 
 export interface DelegateTool extends ToolOffer {
-  /** Reads under the grant and nothing else. What goes wrong is a result that says so. */
-  run(args: Json, held: { readonly grant: GrantId; readonly signal?: AbortSignal }): Promise<ToolReading>;
+  /** Reads only under the grant. Errors are results. */
+  run(args: Json, access: { readonly grant: GrantId; readonly signal?: AbortSignal }): Promise<ToolReading>;
 }
 
 export interface ToolReading {
@@ -44,7 +44,7 @@ export interface ToolReading {
   readonly read: Read;
 }
 
-/** What was handed out, and so may be cited. */
+/** What was returned, and may therefore be cited. */
 export interface Read {
   readonly summaries: readonly SummaryId[];
   readonly messages: readonly MessageId[];
@@ -53,17 +53,17 @@ export interface Read {
 
 export interface Task {
   readonly system: string;
-  /** The question, with what was found so far. */
+  /** The question and the excerpts found so far. */
   readonly prompt: string;
   readonly grant: GrantId;
-  /** Summaries to read on from. */
+  /** Summaries to start from. */
   readonly summaryIds: readonly SummaryId[];
   readonly maxTokens: number;
   readonly signal: AbortSignal | undefined;
   readonly tools: readonly DelegateTool[];
 }
 
-/** Answers a task. It may fail, throw or hang: then it is done without. */
+/** Answers a task. It may fail, throw or hang: the answer is then made of excerpts. */
 export type Delegate = (task: Task) => Promise<LoopOutcome>;
 
 export type AskProgress =
@@ -74,16 +74,16 @@ export type AskProgress =
 
 export interface Answer {
   readonly answer: string;
-  /** Summaries that were read, or that stand for messages that were, and that the answer names. */
+  /** Summaries that the answer cites, and that were read or cover messages that were. */
   readonly citedIds: readonly SummaryId[];
   readonly citedMessages: readonly MessageId[];
   readonly expandedSummaryCount: number;
-  /** Tokens of stored text that were read for it. */
+  /** Tokens of stored text read for the answer. */
   readonly totalSourceTokens: number;
-  /** Whether there is more of it than `maxTokens` allow. */
+  /** Whether the answer was cut at `maxTokens`. */
   readonly truncated: boolean;
   readonly by: "model" | "delegate" | "excerpts";
-  /** Why it is less than was asked for; null if it is not. */
+  /** Why the answer is incomplete; null if it is complete. */
   readonly partial: string | null;
   readonly caveats: readonly SearchCaveat[];
 }

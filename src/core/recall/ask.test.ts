@@ -119,8 +119,8 @@ const readingTool = (store: Store, message: MessageId): DelegateTool & { readonl
 const holdsAnswer = ({ answer }: Answer): boolean => answer.includes("07:40, from pier nine");
 const never = async (): Promise<never> => await new Promise<never>(() => undefined);
 
-describe("asking about what was said", () => {
-  it("a model answers from what was found, and what it cites was read", async () => {
+describe("a question", () => {
+  it("is answered by a model from excerpts, and cites only what was read", async () => {
     const { ask, answer, leaf, allRevoked, id } = await ground();
     const model = createToolModel(() => says(`At 07:40 from pier nine [${messageName(answer)}, ${leaf}].`));
     const given = await ask({}, model);
@@ -137,7 +137,7 @@ describe("asking about what was said", () => {
     await allRevoked();
   });
 
-  it("reads on with tools, under the grant and nothing else, and is then asked again with what they gave", async () => {
+  it("lets the model read more with tools, only under the grant", async () => {
     const { ask, store, grants, allRevoked, id } = await ground();
     const [last] = await store.messages({ conversation: id, limit: 1, keep: "newest" });
     assert.ok(last !== undefined);
@@ -157,7 +157,7 @@ describe("asking about what was said", () => {
     await allRevoked();
   });
 
-  it("a host's delegate gets the task, and what it names as its grant is not heeded", async () => {
+  it("is passed to a host's delegate, which cannot choose another grant", async () => {
     const { ask, store, answer, grants, allRevoked } = await ground();
     const given = await ask({
       tools: [readingTool(store, answer)],
@@ -173,19 +173,19 @@ describe("asking about what was said", () => {
     await allRevoked();
   });
 
-  it("without a model, the answer is excerpts: best first, with time, role, id and leaf, within maxTokens", async () => {
+  it("is answered with excerpts if there is no model: best first, labelled, within maxTokens", async () => {
     const { ask, answer, leaf, allRevoked } = await ground();
     const given = await ask({ maxTokens: 300 });
     assert.ok(holdsAnswer(given) && estimateTokens(given.answer) <= 300);
     assert.ok(given.answer.includes(`· ${messageName(answer)}`));
     assert.match(given.answer, /^\[2026-02-17 \d\d:\d\d UTC · (user|assistant) · msg_\d+ · in sum_[0-9a-f]{16}\]\n> /);
     assert.match((await ask({ maxTokens: 300, zone: "Asia/Tokyo" })).answer, /^\[2026-02-17 16:\d\d Asia\/Tokyo · /);
-    assert.deepEqual([given.by, given.partial, given.truncated], ["excerpts", "no model was asked", true]);
+    assert.deepEqual([given.by, given.partial, given.truncated], ["excerpts", "no model was used", true]);
     assert.ok(given.citedMessages.includes(answer) && leaf !== null && given.citedIds.includes(leaf));
     await allRevoked(2);
   });
 
-  it("where nothing is summarised yet, it is found all the same", async () => {
+  it("is answered from messages that are not summarised yet", async () => {
     const { ask, answer, allRevoked } = await ground("raw");
     assert.ok(holdsAnswer(await ask()));
     const model = createToolModel(({ prompt }) =>
@@ -195,7 +195,7 @@ describe("asking about what was said", () => {
     await allRevoked(2);
   });
 
-  it("looks into the summaries that are named, down to the messages", async () => {
+  it("reads the given summaries down to the messages", async () => {
     const { ask, store, id, answer, allRevoked } = await ground();
     const [top] = await store.context(id, { kind: "summary", limit: 1 });
     assert.ok(top?.kind === "summary");
@@ -214,25 +214,25 @@ describe("asking about what was said", () => {
     await allRevoked();
   });
 
-  it("of which nothing speaks, no model is asked, and it is said what was searched", async () => {
+  it("does not call a model if nothing is found, and reports what was searched", async () => {
     const { ask, allRevoked } = await ground();
     const model = createToolModel(() => says("made up"));
     const given = await ask({ query: "zeppelin", prompt: "zeppelin mooring mast" }, model);
     assert.match(
       given.answer,
-      /^Nothing in any session speaks of it\. Searched for: zeppelin \/ zeppelin mooring mast/,
+      /^Nothing relevant was found in any session\. Searched for: zeppelin \/ zeppelin mooring mast/,
     );
     assert.deepEqual([given.partial, given.citedIds, given.citedMessages, model.calls.length], [null, [], [], 0]);
     await allRevoked(0);
   });
 
-  it("guarantee 22: that nothing was found is not that there is nothing, where not everything was searched", async () => {
+  it("guarantee 22: reports that not everything was searched if nothing is found", async () => {
     const { store, ask } = await ground();
     const nowhere = { prompt: "Who owns the zeppelin?", query: "zeppelin" };
     for (const [caveat, words] of [
       [{ kind: "time", timeoutMs: 9, scanned: 1, of: 2 }, /Nothing was found.*not everything could be searched/],
       [{ kind: "newest_ranked", ranked: 9 }, /Nothing was found.*not everything could be searched/],
-      [{ kind: "files", files: 2 }, /Nothing was found.*contents of 2 large texts that lie in files were not searched/],
+      [{ kind: "files", files: 2 }, /Nothing was found.*contents of 2 large files were not searched/],
     ] as const) {
       const search: Store["search"] = async () => ({ hits: [], caveats: [caveat] });
       const { answer, partial } = await ask(nowhere, null, { ...store, search });
@@ -241,7 +241,7 @@ describe("asking about what was said", () => {
     }
   });
 
-  it("takes a long question, and one whose query has no words", async () => {
+  it("may be long, or have a query without words", async () => {
     const { ask } = await ground();
     const words = Array.from({ length: 300 }, (_, at) => `word${at}`).join(" ");
     const long = `${question} "Quoted words" that nobody said, and ${words}`;
@@ -253,12 +253,12 @@ describe("asking about what was said", () => {
       assert.match((await ask(request)).answer, /pier nine/);
   });
 
-  it("without a word in query or question, says what is wrong with it", async () => {
+  it("is rejected if neither query nor question contains a word", async () => {
     const { ask } = await ground("raw");
     await assert.rejects(ask({ prompt: "???", query: "!!!" }), { code: "invalid" });
   });
 
-  it("may use a word of what was read that looks like an id", async () => {
+  it("keeps words of the sources that look like an id", async () => {
     const { ask, store, id } = await ground("raw");
     const host = createHost("later");
     host.says(user("The fares of the gondola are in the column sum_2026."));
@@ -276,7 +276,7 @@ describe("asking about what was said", () => {
     assert.match(given.answer, /morning\. …$/);
   });
 
-  it("guarantee 19: what was said stands in the record as a record, whatever it pretends to be", async () => {
+  it("guarantee 19: quotes stored text as a record, whatever it pretends to be", async () => {
     const { ask, store, id } = await ground("raw");
     const host = createHost("forger");
     host.says(
@@ -293,7 +293,7 @@ describe("asking about what was said", () => {
     );
   });
 
-  it("refuses what makes no sense, and says what would", async () => {
+  it("is rejected if invalid, with a hint", async () => {
     const { ask, allRevoked } = await ground("raw");
     await assert.rejects(ask({ prompt: " \n" }), { code: "invalid", message: "prompt is empty" });
     await assert.rejects(ask({ query: " " }), (error: { code?: string; hint?: string }) => {
@@ -308,7 +308,7 @@ describe("asking about what was said", () => {
   });
 });
 
-describe("guarantee 24: a question is answered before its deadline, partial and cited if need be", () => {
+describe("guarantee 24: a question is answered before its deadline, if need be partially, with citations", () => {
   /** Aborts as soon as the store or the model is called for what never comes back. */
   const deadline = (): { readonly signal: AbortSignal; readonly hang: () => Promise<never> } => {
     const controller = new AbortController();
@@ -321,18 +321,18 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     };
   };
 
-  it("when it cannot be found out what may be read", async () => {
+  it("when resolving the reach hangs", async () => {
     const { ask, allRevoked } = await ground();
     const late = new AbortController();
     const asked = ask({ reach: async () => await new Promise<never>(() => undefined), signal: late.signal });
     late.abort();
     const { partial, answer } = await asked;
-    assert.match(partial ?? "", /the deadline passed while it was being looked up what may be read/);
-    assert.match(answer, /^Nothing could be found out/);
+    assert.match(partial ?? "", /the deadline passed while checking what may be read/);
+    assert.match(answer, /^No answer: /);
     await allRevoked(0);
   });
 
-  it("when a delegate throws what is no error, or gives reasons without end", async () => {
+  it("when a delegate throws something other than an error, or an endless reason", async () => {
     const mute = Object.create(Error.prototype, { message: { get: () => assert.fail("it cannot be told") } });
     for (const thrown of [Object.create(null), 42, mute]) {
       const { ask } = await ground();
@@ -349,7 +349,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     assert.ok(partial !== null && partial.length <= 300 && !partial.includes("\n"));
   });
 
-  it("when a delegate answers what is no answer, and when whoever watches fails at it", async () => {
+  it("when a delegate returns something invalid, or a progress listener throws", async () => {
     for (const said of [
       undefined,
       null,
@@ -362,18 +362,18 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
       const delegate = (async () => said) as unknown as NonNullable<AskRequest["delegate"]>;
       const onProgress = (): never => assert.fail("it cannot be shown");
       const { by, answer, partial } = await ask({ delegate, onProgress });
-      assert.deepEqual([by, partial], ["excerpts", "the delegate gave no answer that could be used"]);
+      assert.deepEqual([by, partial], ["excerpts", "the delegate returned no usable answer"]);
       assert.match(answer, /pier nine/);
       await allRevoked();
     }
   });
 
-  it("when the model hangs, deaf to its signal", async () => {
+  it("when the model hangs and ignores its signal", async () => {
     const { ask, answer, allRevoked } = await ground();
     const { signal, hang } = deadline();
     const given = await ask({ signal }, createToolModel(hang));
     assert.ok(holdsAnswer(given) && given.citedMessages.includes(answer));
-    assert.deepEqual([given.by, given.partial], ["excerpts", "the deadline passed while two was being asked (step 1)"]);
+    assert.deepEqual([given.by, given.partial], ["excerpts", "the deadline passed while asking two (step 1)"]);
     await allRevoked();
   });
 
@@ -386,7 +386,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     const host = deadline();
     const given = await ask({ signal: host.signal, delegate: host.hang });
     assert.ok(holdsAnswer(given));
-    assert.match(given.partial ?? "", /^the deadline passed while the delegate was at work/);
+    assert.match(given.partial ?? "", /^the deadline passed while waiting for the delegate/);
     await allRevoked(2);
   });
 
@@ -399,7 +399,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     "spendGrant",
     "messages",
   ] as const) {
-    it(`when the store never comes back from ${method}`, async () => {
+    it(`when ${method} of the store hangs`, async () => {
       const { ask, store, grants } = await ground();
       const { signal, hang } = deadline();
       const given = await ask({ signal }, createToolModel(never), { [method]: hang });
@@ -410,7 +410,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     });
   }
 
-  it("when even revoking hangs: the answer is there, and the grant ends by itself", async () => {
+  it("when revoking hangs: the grant expires by itself", async () => {
     const { ask, store, grants, answer } = await ground();
     const { signal, hang } = deadline();
     const model = createToolModel(() => says(`At 07:40 [${messageName(answer)}]`));
@@ -420,7 +420,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     assert.ok(held !== null && Date.parse(held.expiresAt) - Date.parse(held.issuedAt) <= 65_000 + 1_000);
   });
 
-  it("when the grant is issued after the deadline, it is revoked as it comes, and nothing is read under it", async () => {
+  it("when the grant is issued after the deadline: it is revoked at once, and nothing is read", async () => {
     const { ask, store, allRevoked } = await ground();
     const controller = new AbortController();
     const late = Promise.withResolvers<void>();
@@ -444,7 +444,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     await allRevoked();
   });
 
-  it("when the store fails after the deadline, which is nobody's concern any more", async () => {
+  it("when the store fails after the deadline: the error is ignored", async () => {
     const { ask } = await ground();
     const controller = new AbortController();
     const late = Promise.withResolvers<never>();
@@ -458,22 +458,22 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     await new Promise((resolve) => setImmediate(resolve));
   });
 
-  it("when it has passed already, nothing is begun", async () => {
+  it("when the deadline has already passed: nothing starts", async () => {
     const { ask, allRevoked } = await ground();
     const search = async (): Promise<never> => assert.fail("nothing is searched");
     const given = await ask({ signal: AbortSignal.abort() }, createToolModel(never), { search });
     assert.deepEqual([given.citedIds, given.by], [[], "excerpts"]);
-    assert.match(given.answer, /^Nothing could be found out: the deadline passed/);
+    assert.match(given.answer, /^No answer: the deadline passed/);
     await allRevoked(0);
   });
 
-  it("when the model refuses, throws, says nothing or only thinks", async () => {
+  it("when the model refuses, throws, or returns nothing or only reasoning", async () => {
     const { ask, store, allRevoked } = await ground();
     const cases = [
       ["refuses", /did not answer \(overloaded\): 529/],
       ["unauthorized", /did not answer \(auth\)/],
       ["throws", /did not answer \(unreachable\): cannot read properties/],
-      ["empty", /no answer that could be used/],
+      ["empty", /no usable answer/],
     ] as const;
     for (const [behaviour, partial] of cases) {
       const given = await ask({}, createScriptedModel({ behaviour: () => behaviour }));
@@ -497,7 +497,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     assert.equal(await store.sweepGrants(), 0);
   });
 
-  it("without the thinking before it, and with what only sounds like thinking if it cites what was read", async () => {
+  it("without reasoning, unless that cites what was read", async () => {
     const { ask, answer } = await ground();
     const name = messageName(answer);
     const marked = await ask(
@@ -512,7 +512,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     assert.equal(aloud.answer, `Bueno, sale a las 07:40 [${name}].`);
   });
 
-  it("without what it made up: ids that were not read are neither cited nor left in the text", async () => {
+  it("without made-up ids, neither cited nor left in the text", async () => {
     const { ask, answer, store, id } = await ground();
     const [last] = await store.messages({ conversation: id, limit: 1, keep: "newest" });
     const unread = messageName(last?.id ?? assert.fail("there are messages"));
@@ -526,7 +526,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     assert.ok(!given.answer.includes(unread));
   });
 
-  it("when the model calls what does not exist, in ways that make no sense, and forever", async () => {
+  it("when the model keeps making invalid tool calls", async () => {
     const { ask, store, answer, allRevoked } = await ground();
     const name = messageName(answer);
     const broken: DelegateTool = {
@@ -552,7 +552,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
     await allRevoked();
   });
 
-  it("when nothing may be written: from what the search itself showed", async () => {
+  it("when the database is read-only: from search snippets", async () => {
     const { ask, answer, leaf, allRevoked } = await ground();
     const locked = async (): Promise<never> =>
       await Promise.reject(new LcmError("unavailable", "the database is locked"));
@@ -567,7 +567,7 @@ describe("guarantee 24: a question is answered before its deadline, partial and 
 });
 
 describe("guarantee 25: a question reads within its reach", () => {
-  it("the grant covers what was found, and no more than the asker may read", async () => {
+  it("the grant covers only conversations with hits within the reach of the reader", async () => {
     const { ask, store, id, grants } = await ground();
     const other = await talk(store, "other");
     const own = await ask({ reach: { kind: "family", conversations: [id] } });
@@ -582,7 +582,7 @@ describe("guarantee 25: a question reads within its reach", () => {
     await assert.rejects(ask(beyond), { code: "not_found", message: `there is no summary ${foreign.id}` });
   });
 
-  it("what is read for it is within its cap, seed and tools together", async () => {
+  it("first reading and tools together stay within the cap", async () => {
     const { ask, store, answer, grants } = await ground();
     const model = createToolModel((request) =>
       request.tools === undefined ? says("done") : says("", { name: "lcm_expand", args: {} }),
@@ -593,8 +593,8 @@ describe("guarantee 25: a question reads within its reach", () => {
   });
 });
 
-describe("asking through the façade", () => {
-  it("each step is a row, and counts against the ceiling", async () => {
+describe("a question through the façade", () => {
+  it("records each step, which counts against the ceiling", async () => {
     const { store, answer } = await ground();
     const settings = resolveSettings({ env: {}, config: { spendCeilingCalls: 1 } }).values;
     const model = createToolModel(() => says(`At 07:40 [${messageName(answer)}]`));

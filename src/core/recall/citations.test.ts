@@ -13,8 +13,8 @@ const handedOut = {
 };
 const textOf = (answer: string): string => readCitations(answer, handedOut).text;
 
-describe("what an answer cites", () => {
-  it("is what was handed out, each once, in order", () => {
+describe("citations", () => {
+  it("list what was read, each once, in order", () => {
     const { text, summaries, messages } = readCitations(
       "At nine [msg_42]. So says the plan [sum_0123456789abcdef, msg_42, msg_4].",
       handedOut,
@@ -23,7 +23,7 @@ describe("what an answer cites", () => {
     assert.deepEqual([summaries, messages], [[leaf], [42, 4]]);
   });
 
-  it("is not what was made up, which leaves the text without a trace", () => {
+  it("omit made-up ids, which are removed from the text", () => {
     const { summaries, messages } = readCitations("[sum_ffffffffffffffff] [msg_424] [sum_abc123]", handedOut);
     assert.deepEqual([summaries, messages], [[], []]);
     assert.equal(textOf("At nine [sum_ffffffffffffffff]."), "At nine.");
@@ -34,7 +34,7 @@ describe("what an answer cites", () => {
     assert.equal(textOf("msg_7 says nine"), "says nine");
   });
 
-  it("is taken out with nothing else: the rest may be code", () => {
+  it("are removed without touching the rest, which may be code", () => {
     for (const [said, read] of [
       [
         "The call `parse()` gave `[]` [msg_42] and `main()` too [msg_999].",
@@ -50,18 +50,18 @@ describe("what an answer cites", () => {
       assert.equal(textOf(said), read);
   });
 
-  it("is no other word, though it looks like an id", () => {
+  it("do not include other words that look like an id", () => {
     assert.equal(textOf("The column sum_2026 of sum_total"), "The column sum_2026 of sum_total");
     assert.equal(textOf("sum_2027 is not in it"), "is not in it");
   });
 });
 
 describe("cutting an answer", () => {
-  it("leaves what fits as it is", () => {
+  it("does not change an answer that fits", () => {
     assert.deepEqual(cutToTokens("Short.", 10), { text: "Short.", isCut: false });
   });
 
-  it("ends with a sentence or a line, where one is near", () => {
+  it("ends with a sentence or line if one is near", () => {
     const sentences = "The first thing was said. The second thing was said. The third thing was said.";
     assert.deepEqual(cutToTokens(sentences, 15), {
       text: "The first thing was said. The second thing was said. …",
@@ -74,7 +74,7 @@ describe("cutting an answer", () => {
     assert.equal(cutToTokens("第一件事已经说过了。第二件事也已经说过了。第三件事还没有说。", 16).text.at(-3), "。");
   });
 
-  it("keeps every sentence that fits, the last one to its last sign", () => {
+  it("keeps every sentence that fits, with its punctuation", () => {
     const sentences = Array.from({ length: 12 }, (_, at) => `Then ${"word ".repeat(at)}was said.`);
     const whole = sentences.join(" ");
     for (let maxTokens = 12; maxTokens < estimateTokens(whole); maxTokens++) {
@@ -86,7 +86,7 @@ describe("cutting an answer", () => {
     }
   });
 
-  it("is within the tokens, never in the middle of a character or an id", () => {
+  it("stays within the limit, and never splits a character or an id", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "grapheme", maxLength: 400 }),

@@ -1,6 +1,6 @@
 /**
- * What an answer rests on. A delegate names what it read by id; whatever it did not read, it cannot have known, so such
- * an id is taken out of the answer and counts for nothing. Also how an answer is cut to the length it may have.
+ * Extracts the citations of an answer, removes made-up ids, and cuts an answer to its token limit.
+ * An id that was never returned to the delegate cannot be a source, so it counts as made up.
  */
 
 import { isSummaryId, messageName } from "../model/types.ts";
@@ -8,8 +8,8 @@ import type { MessageId, SummaryId } from "../model/types.ts";
 import { lengthWithin } from "../base/excerpt.ts";
 import { estimateTokens } from "../base/tokens.ts";
 
-/** What may be cited: the ids of what was handed out, and its text. */
-export interface HandedOut {
+/** What may be cited: the ids that were returned, and their texts. */
+export interface Citable {
   readonly summaries: ReadonlySet<SummaryId>;
   readonly messages: ReadonlySet<MessageId>;
   readonly texts: readonly string[];
@@ -23,8 +23,8 @@ export interface Cited {
 
 const idLike = /\b(?:sum_\w*\d\w*|sum_[0-9a-f]{8,}|file_[0-9a-f]{16}|msg_\d+)\b/gi;
 
-/** The answer without ids that were made up, and what it cites, in the order in which it does. */
-export function readCitations(answer: string, { summaries, messages, texts }: HandedOut): Cited {
+/** The answer without made-up ids, and its citations in order. */
+export function readCitations(answer: string, { summaries, messages, texts }: Citable): Cited {
   const names = new Map<string, MessageId>([...messages].map((id) => [messageName(id), id]));
   const cited = { summaries: new Set<SummaryId>(), messages: new Set<MessageId>() };
   const isKept = (written: string): boolean => {
@@ -33,20 +33,20 @@ export function readCitations(answer: string, { summaries, messages, texts }: Ha
     if (message !== undefined) cited.messages.add(message);
     if (isSummaryId(id) && summaries.has(id)) cited.summaries.add(id);
     const isCited = message !== undefined || (isSummaryId(id) && summaries.has(id));
-    // A column may be called sum_2026: what is none of our ids, and stands in what was read, is a word like any other.
+    // A column may be called sum_2026: a word from a text that was read stays if it cannot be one of our ids.
     return isCited || (!isSummaryId(id) && !id.startsWith("msg_") && texts.some((text) => text.includes(written)));
   };
   const text = answer.replace(idLike, (id) => (isKept(id) ? id : madeUp));
   return { text: withoutMadeUp(text), summaries: [...cited.summaries], messages: [...cited.messages] };
 }
 
-/** In the place of an id until what stood around it is tidied. Answers are read without controls, so none holds one. */
+/** Placeholder for a removed id. Answers contain no control characters, so it cannot clash. */
 const madeUp = "\0";
 
 const separator = /[ \t]*(?:[,;·/&]|\band\b)[ \t]*/;
 const separatorBefore = new RegExp(`(?:${separator.source})?[ \\t]*\\0`, "g");
 
-/** Nothing but the id, what marked it, and what joined it to others is taken out: the rest may be code. */
+/** Removes only the placeholder, its markup and its separators: the rest may be code. */
 function withoutMadeUp(text: string): string {
   if (!text.includes(madeUp)) return text;
   return text
@@ -66,13 +66,13 @@ function withoutMadeUp(text: string): string {
 
 const sentenceEnd = /(?<=[.!?…][)\]"'”’*_]{0,3})\s|(?<=[。！？])|\n/gu;
 
-/** At most so many tokens, up to the end of a sentence or a line if one is near, and a mark where it ends early. */
+/** Cuts at the end of a sentence or line if one is near, and marks the cut with an ellipsis. */
 export function cutToTokens(text: string, maxTokens: number): { readonly text: string; readonly isCut: boolean } {
   if (estimateTokens(text) <= maxTokens) return { text, isCut: false };
   const { fitting: fits } = lengthWithin(text, maxTokens, (begun) => estimateTokens(begun + mark) > maxTokens);
   const room = text.slice(0, fits).toWellFormed();
   const end = [...text.slice(0, fits + 1).matchAll(sentenceEnd)].findLast(({ index }) => index >= fits / 2)?.index;
-  // In the middle of a word, the word goes; in the middle of an id above all.
+  // Drop a word that was cut in half: half an id would be wrong.
   const whole = /^\w/.test(text.slice(fits)) ? room.replace(/\w{1,40}$/, "") : room.replace(/\ufffd$/, "");
   const kept = end === undefined ? whole : room.slice(0, end);
   return { text: `${kept.trimEnd()}${mark}`, isCut: true };

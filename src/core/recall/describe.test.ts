@@ -84,7 +84,7 @@ const isRefused = async (work: Promise<unknown>): Promise<{ readonly code: strin
 };
 
 describe("describing a summary", () => {
-  it("tells its text, what it was made from, what was made from it, and what reading below it takes", async () => {
+  it("returns its text, its sources, what was derived from it, and the cost of reading below it", async () => {
     const { store, own, reach } = await ground();
     const [top, leaf] = await pyramid(store, own);
     const above = await look("summary", store, { id: top, reach, tokenCap: 4_000 });
@@ -105,7 +105,7 @@ describe("describing a summary", () => {
     assert.ok(below.tokens > 0 && above.tokens > below.tokens);
   });
 
-  it("hands out no more than it may, and says so", async () => {
+  it("returns no more than the token cap, and reports the cut", async () => {
     const { store, own, reach } = await ground();
     const [top] = await pyramid(store, own);
     for (const tokenCap of [1, 2, 3, 10, 40, 80, 130]) {
@@ -117,7 +117,7 @@ describe("describing a summary", () => {
     }
   });
 
-  it("lists what it was made from before what that was made from, where not all of it fits", async () => {
+  it("lists direct sources first if not everything fits", async () => {
     const { store, own, reach } = await ground();
     await say(store, own, 8);
     for (const place of [0, 1, 2, 3]) await foldPlaces(store, own.id, [place, place + 1], `two, ${place}`);
@@ -135,7 +135,7 @@ describe("describing a summary", () => {
     );
   });
 
-  it("follows one that was carried over to its origin, within the family", async () => {
+  it("follows a carried summary to its origin, within the family", async () => {
     const { store, path, own } = await ground();
     const [top] = await pyramid(store, own);
     const next = await store.openSegment({ sessionId: "s2", sessionKey: "main", agentId: "one" });
@@ -184,7 +184,7 @@ describe("describing a file", () => {
     return shown;
   };
 
-  it("shows all of a short one", async () => {
+  it("returns a short file in full", async () => {
     const shown = await piece(lines.join("\n"), {});
     assert.deepEqual(shown, {
       text: lines.join("\n"),
@@ -196,14 +196,14 @@ describe("describing a file", () => {
     });
   });
 
-  it("shows the lines that are asked for, and says where to go on", async () => {
+  it("returns the requested lines, and where to continue", async () => {
     const shown = await piece(lines.join("\n"), { fromLine: 11, toLine: 13 });
     assert.deepEqual([shown.text, shown.toLine, shown.nextLine], [lines.slice(10, 13).join("\n"), 13, 14]);
     const rest = await piece(lines.join("\n"), { fromLine: 39, toLine: 99 });
     assert.deepEqual([rest.text, rest.toLine, rest.nextLine], [lines.slice(38).join("\n"), 40, null]);
   });
 
-  it("cuts at the end of a line, so that going on from there shows all of it, once", async () => {
+  it("cuts at line ends, so that continuing returns everything once", async () => {
     const { store, own, reach } = await ground();
     const { id } = await save(store, own, `${lines.join("\n")}\n\n`);
     for (const limit of [{ tokenCap: 37 }, { tokenCap: 4_000, bytesMax: 100 }]) {
@@ -220,7 +220,7 @@ describe("describing a file", () => {
     }
   });
 
-  it("cuts a line that is longer than what may be shown, and says so", async () => {
+  it("cuts a line that is too long, and reports it", async () => {
     const shown = await piece(`${"a crate ".repeat(5_000)}\nthe end`, { tokenCap: 50 });
     assert.ok(shown.lineCutBy === "tokens" && shown.text.startsWith("a crate a crate"));
     assert.deepEqual([shown.fromLine, shown.toLine, shown.nextLine], [1, 1, 2]);
@@ -231,12 +231,12 @@ describe("describing a file", () => {
     assert.equal((await piece("🦉🦉🦉🦉", { bytesMax: 16 })).lineCutBy, null);
   });
 
-  it("shows an empty one", async () => {
+  it("returns an empty file", async () => {
     const shown = await piece("", {});
     assert.deepEqual([shown.text, shown.lines, shown.nextLine, shown.lineCutBy], ["", 0, null, null]);
   });
 
-  it("refuses a range that is none, and says how many lines there are", async () => {
+  it("rejects an invalid range, with the number of lines", async () => {
     for (const range of [
       { fromLine: 41 },
       { fromLine: 0 },
@@ -246,14 +246,14 @@ describe("describing a file", () => {
     ]) {
       const { code, words } = await isRefused(piece(lines.join("\n"), range));
       assert.equal(code, "invalid");
-      assert.match(words, /a file of 40 lines/);
+      assert.match(words, /not in the file \(40 lines\)/);
     }
     for (const more of [{ bytesMax: 0 }, { tokenCap: 0 }, { tokenCap: 2.5 }]) {
       await refuses("invalid", async () => await piece("text", more));
     }
   });
 
-  it("says what it is about first, within what may be handed out", async () => {
+  it("returns the description first, within the token cap", async () => {
     const { store, own, reach } = await ground();
     const { id } = await save(store, own, lines.join("\n"), "Text, 40 lines, about cranes and crates of the harbour.");
     for (const tokenCap of [1, 2, 5, 20, 100, 4_000]) {
@@ -265,7 +265,7 @@ describe("describing a file", () => {
     assert.match(file.exploration ?? "", /about cranes and crates/);
   });
 
-  it("shows what bytes are, and not the bytes", async () => {
+  it("describes binary content without returning it", async () => {
     const { store, own, reach } = await ground();
     const content = Buffer.from("not a picture").toString("base64");
     const picture = { name: "a.png", mimeType: "image/png", content, encoding: "base64", exploration: null } as const;
@@ -274,7 +274,7 @@ describe("describing a file", () => {
     assert.deepEqual([file.mimeType, file.bytes, shown, tokens], ["image/png", 13, null, 0]);
   });
 
-  it("never hands out more than it may, whatever the text", async () => {
+  it("never exceeds the token cap, whatever the text", async () => {
     const { store, own, reach } = await ground();
     const random = createRandom(7);
     const pieces = ["word ", "\n", "東京", "🦉", '{"a":1}', "      ", "========", "0xdeadbeef", "\t", "naïve "];
@@ -290,7 +290,7 @@ describe("describing a file", () => {
 });
 
 describe("describing a message", () => {
-  it("tells what it says and the summaries that stand for it, by any of its names", async () => {
+  it("returns its text and the summaries that cover it, by any form of its id", async () => {
     const { store, own, reach } = await ground();
     const [top, leaf] = await pyramid(store, own);
     const [first] = await store.messages({ conversation: own.id, limit: 1 });
@@ -304,7 +304,7 @@ describe("describing a message", () => {
     assert.ok(!short.isWhole && short.tokens <= 3 && first?.text.startsWith(short.text));
   });
 
-  it("names the file in which its large content lies", async () => {
+  it("names the file of its moved content", async () => {
     const { store, own, reach } = await ground();
     const host = createHost("large");
     host.says(user(`see this:\n${"a long log line of the crane\n".repeat(400)}`));
@@ -318,8 +318,8 @@ describe("describing a message", () => {
   });
 });
 
-describe("guarantee 25: what is beyond the reach is not there", () => {
-  it("refuses foreign summaries, files and messages in the words for those that do not exist", async () => {
+describe("guarantee 25: anything beyond the reach does not exist", () => {
+  it("reports foreign summaries, files and messages as not existing", async () => {
     const { store, own, reach } = await ground();
     const others = [
       await store.openSegment({ sessionId: "x", sessionKey: "side", agentId: "one" }),
@@ -353,7 +353,7 @@ describe("guarantee 25: what is beyond the reach is not there", () => {
     }
   });
 
-  it("takes nothing for an id that is none, a path least of all", async () => {
+  it("rejects anything that is not an id, such as a path", async () => {
     const { store, reach } = await ground();
     for (const id of ["", "sum_", "sum_xyz", "file_../../etc/passwd", "../lcm.db", "msg_-1", "msg_1.5", "grant_1"]) {
       const { code, words } = await isRefused(lookAt(store, { id, reach, tokenCap: 100 }));

@@ -1,7 +1,4 @@
-/**
- * Looking at one thing by its id: a summary with what it was made from and what reading that would take, a stored file
- * by lines, or a message. It hands out no more tokens than it may, and says what it left out.
- */
+/** Describes one summary, message or stored file by its id, within a token limit, and reports what was cut. */
 
 import { checkWhole, LcmError } from "../base/errors.ts";
 import { fileIdsOf } from "../ingest/large-content.ts";
@@ -28,26 +25,24 @@ export interface DescribeRequest {
   readonly id: string;
   readonly reach: Reach;
   readonly tokenCap: number;
-  /** Of a file: its first and last line, counted from 1, both included; and how many bytes of it at most. */
+  /** For a file: the first and last line, from 1 and inclusive, and the most bytes to return. */
   readonly fromLine?: number;
   readonly toLine?: number;
   readonly bytesMax?: number;
 }
 
-/** What is handed out of a text stands beside these, and nowhere else. */
+/** Without texts, which are returned beside these and may be cut. */
 type SummaryFacts = Omit<Summary, "text" | "previousContext">;
 type MessageFacts = Pick<Message, "id" | "conversation" | "seq" | "key" | "role" | "tokens" | "at" | "aside">;
 
-/** `tokens` is what the texts handed out take: what a grant pays for. */
+/** `tokens` counts the returned texts; a grant is charged for them. */
 export type Described = { readonly tokens: number } & (
   | {
       readonly kind: "summary";
       readonly summary: SummaryFacts;
-      /** What it was made from. */
       readonly sources: Sources;
-      /** What was made from it. */
       readonly derived: readonly SummaryId[];
-      /** The summary of an earlier segment whose sources these are, for one that was carried over. */
+      /** For a carried summary: the summary of an earlier segment that the sources belong to. */
       readonly origin: SummaryFacts | null;
       readonly manifest: Manifest;
       readonly text: string;
@@ -56,18 +51,18 @@ export type Described = { readonly tokens: number } & (
   | {
       readonly kind: "file";
       readonly file: StoredFile;
-      /** What it was moved out of, if that is known. */
+      /** The message it was moved out of, if known. */
       readonly message: MessageId | null;
-      /** Null for bytes. */
+      /** Null for binary content. */
       readonly content: FilePiece | null;
     }
   | {
       readonly kind: "message";
       readonly message: MessageFacts;
-      /** Its leaf first, then what was made from it. */
+      /** The leaf first, then the summaries above it. */
       readonly coveredBy: readonly SummaryId[];
       readonly files: readonly FileId[];
-      /** What its parts say: for content that was moved out, the reference. */
+      /** With references in place of moved content. */
       readonly text: string;
       readonly isWhole: boolean;
     }
@@ -77,11 +72,11 @@ export interface FilePiece {
   readonly text: string;
   readonly fromLine: number;
   readonly toLine: number;
-  /** How many the file has. */
+  /** In the whole file. */
   readonly lines: number;
-  /** Where to go on; null at the end. */
+  /** Where to continue; null at the end. */
   readonly nextLine: number | null;
-  /** What its one line was too long for, and was cut at; null for whole lines. */
+  /** The limit at which a single long line was cut; null for whole lines. */
   readonly lineCutBy: Bound | null;
 }
 
@@ -92,12 +87,11 @@ export async function describe(store: Store, request: DescribeRequest): Promise<
   if (isFileId(id)) return await describeFile(store, request, id);
   const number = /^(?:msg_|message )?(\d{1,15})$/.exec(id)?.[1];
   if (number !== undefined) return await describeMessage(store, request, Number(number) as MessageId);
-  throw new LcmError("invalid", `${JSON.stringify(request.id)} is no id`, {
-    hint: "ids look like sum_0123456789abcdef, file_0123456789abcdef or msg_42; a search shows them",
+  throw new LcmError("invalid", `${JSON.stringify(request.id)} is not an id`, {
+    hint: "ids look like sum_0123456789abcdef, file_0123456789abcdef or msg_42; search to find them",
   });
 }
 
-/** The conversation that it is of. */
 export function conversationOf(described: Described): ConversationId {
   switch (described.kind) {
     case "summary":
@@ -111,14 +105,14 @@ export function conversationOf(described: Described): ConversationId {
 
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Summaries below one that are looked at. */
+/** Summaries to list below one. */
 const manifestMax = 500;
-/** What id, times and figures of a summary below take beside its opening. */
+/** Tokens of a manifest row without its opening. */
 const rowTokens = 30;
 
 async function describeSummary(store: Store, request: DescribeRequest, id: SummaryId): Promise<Described> {
-  const [found] = await store.summaries({ ids: [id] });
-  const summary = await mustReach(store, request.reach, found, `summary ${id}`);
+  const [stored] = await store.summaries({ ids: [id] });
+  const summary = await mustReach(store, request.reach, stored, `summary ${id}`);
   const origin = await originOf(store, request.reach, summary);
   const root = origin?.id ?? id;
   const [sources, derived, below] = await Promise.all([
@@ -144,7 +138,7 @@ async function describeSummary(store: Store, request: DescribeRequest, id: Summa
 
 const factsOf = ({ text: _text, previousContext: _previous, ...facts }: Summary): SummaryFacts => facts;
 
-/** What is nearest to the summary is kept first: a caller chooses among its sources, and describes the chosen one. */
+/** Keeps the rows nearest to the summary: a caller picks one of its sources and describes that next. */
 function shortenManifest(
   manifest: Manifest,
   tokensMax: number,
@@ -164,28 +158,28 @@ function shortenManifest(
 // ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function describeFile(store: Store, request: DescribeRequest, id: FileId): Promise<Described> {
-  const { file: found, message } = await reachFile(store, request.reach, id);
-  // What it is about comes first, but must leave most of the room to what it says.
-  const told = opening(found.exploration ?? "", Math.ceil(request.tokenCap / 4)).text;
-  const file = found.exploration === null ? found : { ...found, exploration: told };
-  const aboutTokens = estimateTokens(told);
+  const { file: stored, message } = await reachFile(store, request.reach, id);
+  // The description comes first, but must leave most of the room to the content.
+  const about = opening(stored.exploration ?? "", Math.ceil(request.tokenCap / 4)).text;
+  const file = stored.exploration === null ? stored : { ...stored, exploration: about };
+  const aboutTokens = estimateTokens(about);
   if (file.encoding === "base64") return { kind: "file", file, message, content: null, tokens: aboutTokens };
   const piece = await pieceOf(store, id, request, request.tokenCap - aboutTokens);
   return { kind: "file", file, message, content: piece, tokens: aboutTokens + estimateTokens(piece.text) };
 }
 
-/** One that a copy brought along is read where the copy is: there its reader may, and there it pays. */
+/** A file shared by a copied conversation is read, and charged, through the copy. */
 async function reachFile(
   store: Store,
   reach: Reach,
   id: FileId,
 ): Promise<{ readonly file: StoredFile; readonly message: MessageId | null }> {
-  const found = (await store.file(id)) ?? undefined;
-  const isOwn = found !== undefined && (await isWithin(store, reach, found.conversation));
-  const holder = found === undefined || isOwn ? null : await store.holderOf(id, reach.conversations);
-  if (found !== undefined && holder !== null)
-    return { file: { ...found, conversation: holder.conversation }, message: holder.message };
-  const file = await mustReach(store, reach, found, `file ${id}`);
+  const stored = (await store.file(id)) ?? undefined;
+  const isOwn = stored !== undefined && (await isWithin(store, reach, stored.conversation));
+  const holder = stored === undefined || isOwn ? null : await store.holderOf(id, reach.conversations);
+  if (stored !== undefined && holder !== null)
+    return { file: { ...stored, conversation: holder.conversation }, message: holder.message };
+  const file = await mustReach(store, reach, stored, `file ${id}`);
   const keys = file.messageKey === null ? [] : [file.messageKey];
   const [message] = await store.messages({ conversation: file.conversation, keys });
   return { file, message: message?.id ?? null };
@@ -202,7 +196,7 @@ async function pieceOf(store: Store, id: FileId, request: DescribeRequest, token
   if (!isWhole || fromLine < 1 || fromLine > Math.max(1, lines) || until < Math.min(fromLine, lines)) {
     const [from, to] = [fromLine, until].map(formatCount);
     const asked = toLine === undefined ? `line ${from} is` : `lines ${from} to ${to} are`;
-    throw new LcmError("invalid", `${asked} no part of a file of ${plural(lines, "line")}`);
+    throw new LcmError("invalid", `${asked} not in the file (${plural(lines, "line")})`);
   }
   const piece = opening(text, tokensMax, bytesMax);
   const last = piece.isWhole ? Math.min(until, lines) : fromLine + piece.text.split("\n").length - 1;
@@ -213,8 +207,8 @@ async function pieceOf(store: Store, id: FileId, request: DescribeRequest, token
 // ── Messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function describeMessage(store: Store, request: DescribeRequest, id: MessageId): Promise<Described> {
-  const [found] = await store.messages({ ids: [id] });
-  const message = await mustReach(store, request.reach, found, `message ${id}`);
+  const [stored] = await store.messages({ ids: [id] });
+  const message = await mustReach(store, request.reach, stored, `message ${id}`);
   const coveredBy = await store.coveredBy(id);
   const { text, isWhole } = opening(message.text, request.tokenCap);
   const files = fileIdsOf([message]);
@@ -223,21 +217,21 @@ async function describeMessage(store: Store, request: DescribeRequest, id: Messa
   return { kind: "message", message: facts, coveredBy, files, text, isWhole, tokens: estimateTokens(text) };
 }
 
-// ── What all of them share ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Shared ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What there is and what lies beyond the reach are refused in the same words. */
+/** The same error for what does not exist and for what is beyond the reach. */
 async function mustReach<T extends { readonly conversation: ConversationId }>(
   store: Store,
   reach: Reach,
-  found: T | undefined,
+  stored: T | undefined,
   name: string,
 ): Promise<T> {
-  if (found !== undefined && (await isWithin(store, reach, found.conversation))) return found;
+  if (stored !== undefined && (await isWithin(store, reach, stored.conversation))) return stored;
   const isNarrow = reach.kind === "family" || reach.kind === "conversation";
   throw new LcmError("not_found", `there is no ${name}`, {
     hint: isNarrow
-      ? "if it is of another session, allConversations looks there too, where that is allowed"
-      : "a search shows the ids of what it finds",
+      ? "if it belongs to another session, set allConversations to true, if that is allowed"
+      : "search to find ids",
   });
 }
 
@@ -249,7 +243,7 @@ interface Opening {
   readonly lineCutBy: Bound | null;
 }
 
-/** How a text begins: as many of its lines as fit, or as much as fits of the first. Looks no further than that. */
+/** The start of a text: as many lines as fit, or part of the first. Does not read beyond that. */
 function opening(text: string, tokensMax: number, bytesMax?: number): Opening {
   const passedBy = (begun: string): Bound | null => {
     if (estimateTokens(begun) > tokensMax) return "tokens";
@@ -259,7 +253,7 @@ function opening(text: string, tokensMax: number, bytesMax?: number): Opening {
   if (tooLong === null) return { text, isWhole: true, lineCutBy: null };
   const lineEnd = text.lastIndexOf("\n", fitting);
   const lineCutBy = lineEnd < 0 ? (passedBy(text.slice(0, tooLong)) ?? "tokens") : null;
-  // Half a character is none.
+  // Do not end in half a surrogate pair.
   const begun = text.slice(0, lineEnd < 0 ? fitting : lineEnd).replace(/[\uD800-\uDBFF]$/, "");
   return { text: begun, isWhole: false, lineCutBy };
 }

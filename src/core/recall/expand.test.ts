@@ -52,7 +52,7 @@ async function ground(
 }
 
 describe("expanding a summary", () => {
-  it("shows the summaries below it, in order, and what did not fit", async () => {
+  it("returns the summaries below it, in order, and counts what did not fit", async () => {
     const { lcm, top } = await ground();
     const all = await lcm.expand({ reach, summaryIds: [top], tokenCap: 100_000 });
     assert.ok(all.items.length >= 3 && all.items.every((item) => item.kind === "summary" && item.depth === 0));
@@ -72,7 +72,7 @@ describe("expanding a summary", () => {
     }
   });
 
-  it("reaches the messages when asked to, and only as deep as asked", async () => {
+  it("includes messages on request, only as deep as requested", async () => {
     const { lcm, top } = await ground();
     const shallow = await lcm.expand({
       reach,
@@ -104,7 +104,7 @@ describe("expanding a summary", () => {
     );
   });
 
-  it("shows a part of a message that is longer than what is left, around what was asked for", async () => {
+  it("cuts a message that does not fit to the passage about the query", async () => {
     const { lcm } = await ground();
     const { id } = await lcm.store.open({ sessionId: "long" });
     const host = createHost("l");
@@ -128,7 +128,7 @@ describe("expanding a summary", () => {
     assert.ok(item?.kind === "message" && !item.isWhole && item.text.includes("vault opens at dusk"));
   });
 
-  it("leaves out what neither speaks of what is asked for nor stands beside it, and counts it", async () => {
+  it("leaves out irrelevant items, and counts them", async () => {
     const { lcm, top } = await ground();
     const request = { reach, summaryIds: [top], tokenCap: 100_000, includeMessages: true, maxDepth: 5 };
     const all = await lcm.expand(request);
@@ -140,7 +140,7 @@ describe("expanding a summary", () => {
     assert.deepEqual(nothing.items, all.items);
   });
 
-  it("shows no small things instead of a part of what answers", async () => {
+  it("prefers part of a relevant item over small irrelevant ones", async () => {
     const { lcm } = await ground();
     const { id } = await lcm.store.open({ sessionId: "small" });
     const host = createHost("v");
@@ -164,13 +164,13 @@ describe("expanding a summary", () => {
     }
   });
 
-  it("shows a part of a summary, rather than nothing, where not even the first fits", async () => {
+  it("returns part of a summary if not even the first fits", async () => {
     const { lcm, top } = await ground();
     const { items, tokens } = await lcm.expand({ reach, summaryIds: [top], tokenCap: 20 });
     assert.ok(items.length === 1 && tokens <= 20 && items[0]?.isWhole === false);
   });
 
-  it("takes the summaries first that speak of what is asked for", async () => {
+  it("prefers summaries relevant to the query", async () => {
     const { lcm, top } = await ground();
     const all = await lcm.expand({ reach, summaryIds: [top], tokenCap: 100_000 });
     const last = all.items.at(-1) ?? assert.fail("there are several");
@@ -182,7 +182,7 @@ describe("expanding a summary", () => {
     assert.equal(some.items.find(({ rank }) => rank === 0)?.id, last.id);
   });
 
-  it("finds an answer below it however often the same is said elsewhere, indexed or not", async () => {
+  it("finds an answer below it even if the same words are common elsewhere, indexed or not", async () => {
     const { lcm, id, top } = await ground();
     const host = createHost("later");
     for (let turn = 0; turn < 300; turn++) host.says(user(`Which ferry goes to the island on day ${turn}?`));
@@ -198,7 +198,7 @@ describe("expanding a summary", () => {
     );
   });
 
-  it("says whose sources it read, and how many messages lie below that nobody asked for", async () => {
+  it("reports which summaries it expanded, and how many messages below were not requested", async () => {
     const { lcm, id, top } = await ground();
     const { items, expanded, messagesBelow } = await lcm.expand({ reach, summaryIds: [top], tokenCap: 100_000 });
     assert.deepEqual(new Set(expanded), new Set([top, ...items.map((item) => item.id)]));
@@ -209,7 +209,7 @@ describe("expanding a summary", () => {
     assert.ok(messages.every(({ conversation, seq }, at) => conversation === id && seq === at + 1));
   });
 
-  it("follows what was carried over to where it came from, within the family and the grant", async () => {
+  it("follows a carried summary to its origin, within the family and the grant", async () => {
     const { lcm, id, top, path } = await ground("key");
     const segment = await lcm.store.openSegment({ sessionId: "s", sessionKey: "key" });
     const host = createHost("c");
@@ -236,7 +236,7 @@ describe("expanding a summary", () => {
     assert.deepEqual(granted.items, []);
   });
 
-  it("guarantee 25: a foreign summary is one that does not exist", async () => {
+  it("guarantee 25: reports a foreign summary as not existing", async () => {
     const { lcm, id, top } = await ground();
     const other = await lcm.store.open({ sessionId: "other" });
     const elsewhere = { kind: "family", conversations: [other.id] } as const;
@@ -246,14 +246,14 @@ describe("expanding a summary", () => {
     await assert.rejects(lcm.expand({ reach, summaryIds: [top], tokenCap: 1_000 }), error);
   });
 
-  it("refuses a number of tokens or levels that is none", async () => {
+  it("rejects an invalid token cap or depth", async () => {
     const { lcm, top } = await ground();
     for (const tokenCap of [0, -1, 1.5, Number.NaN])
       await assert.rejects(lcm.expand({ reach, summaryIds: [top], tokenCap }), { code: "invalid" });
     await assert.rejects(lcm.expand({ reach, summaryIds: [top], tokenCap: 1, maxDepth: -1 }), { code: "invalid" });
   });
 
-  it("refuses a summary that does not exist", async () => {
+  it("rejects a summary that does not exist", async () => {
     const { lcm } = await ground();
     await assert.rejects(lcm.expand({ reach, summaryIds: ["sum_0000000000000000"], tokenCap: 10 }), {
       code: "not_found",

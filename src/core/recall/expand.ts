@@ -1,7 +1,6 @@
 /**
- * Walking down from summaries to what they were made from, within a number of tokens. Asked for something, it takes what
- * speaks of it, best first, and nothing else; asked for nothing, it takes everything in order until the tokens are used
- * up. Either way it says what it left out, and reads nothing beyond the reach of whoever asks.
+ * Expands summaries: reads the summaries and messages below them, within a token limit.
+ * With a query it returns only what is relevant, best first; without one, everything in order until the limit.
  */
 
 import { everydayWords } from "../base/stop-words.ts";
@@ -17,11 +16,9 @@ import type { Timestamp } from "../base/time.ts";
 
 export interface ExpandRequest {
   readonly summaryIds: readonly SummaryId[];
-  /** How far whoever asks may read. */
   readonly reach: Reach;
-  /** What is looked for. */
   readonly query?: string;
-  /** How many levels of summaries below the named ones are read; messages lie below the leaves. */
+  /** Levels of summaries to read below the given ones; messages are below the leaves. */
   readonly maxDepth?: number;
   readonly includeMessages?: boolean;
   readonly tokenCap: number;
@@ -30,34 +27,33 @@ export interface ExpandRequest {
 export type Expanded = {
   readonly conversation: ConversationId;
   readonly text: string;
-  /** Of the text as it is here. */
+  /** Of `text`, which may be cut. */
   readonly tokens: number;
   readonly isWhole: boolean;
+  /** The start of what a summary covers; `latestAt` is its end. */
   readonly at: Timestamp;
-  /** Its place among all of them by relevance, from 0; their order if nothing was asked for. */
+  /** Position by relevance, from 0; by order without a query. */
   readonly rank: number;
-} &
-  /** It is of the time from `at` to `latestAt`. */
-  (
-    | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number; readonly latestAt: Timestamp | null }
-    | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
-  );
+} & (
+  | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number; readonly latestAt: Timestamp | null }
+  | { readonly kind: "message"; readonly id: MessageId; readonly role: Role; readonly seq: number }
+);
 
 export interface Expansion {
-  /** In the order of the conversation, a level of summaries before the one below it, messages last. */
+  /** In the order of the conversation: summaries level by level, then messages. */
   readonly items: readonly Expanded[];
   readonly tokens: number;
   /** Summaries whose sources were read. */
   readonly expanded: readonly SummaryId[];
-  /** Messages right below these that were not asked for. */
+  /** Messages directly below `expanded` that were not requested. */
   readonly messagesBelow: number;
-  /** What was read and did not fit, or does not speak of what was asked for. */
+  /** What did not fit or is not relevant to the query. */
   readonly leftOut: { readonly items: number; readonly tokens: number };
-  /** Whether there was more below than one expansion reads. */
+  /** Whether there was more below than one expansion can read. */
   readonly isBounded: boolean;
 }
 
-/** Summaries and messages that one expansion reads at most, and how many at once: a host's thread takes them in. */
+/** Limits of one expansion, and rows per page: a page must not block a host's thread. */
 const summariesMax = 500;
 const messagesMax = 1_000;
 const pageRows = 100;
@@ -80,13 +76,13 @@ export async function expand(store: Store, request: ExpandRequest): Promise<Expa
   const inOrder = [...below.summaries.map(summaryToItem), ...messages.map(messageToItem)];
   const ranked = scores === null ? inOrder : byRelevance(inOrder, scores);
   const taken = new Map<Expanded, Expanded>();
-  // Asked for something, one long text may take half of what is left: the next best should be seen too.
+  // With a query, one long text may take only half of what is left: the next best should fit too.
   const roomFor = (left: number): number =>
     scores === null ? left : Math.min(left, Math.max(2 * partTokensMin, Math.ceil(left / 2)));
   let tokens = 0;
   for (const [rank, item] of ranked.entries()) {
     const part = partAbout(item.text, query, roomFor(tokenCap - tokens), taken.size === 0 ? 1 : partTokensMin);
-    // What comes next is worth less: to take it because it is short would be to pass over what answers.
+    // The rest is less relevant; taking a shorter item would skip a better one.
     if (part === null) break;
     taken.set(item, { ...item, ...part, rank });
     tokens += part.tokens;
@@ -102,7 +98,7 @@ export async function expand(store: Store, request: ExpandRequest): Promise<Expa
   };
 }
 
-/** A foreign id is told from one that does not exist by nothing. */
+/** Throws `not_found` for ids that do not exist and, just the same, for those beyond the reach. */
 export async function namedSummaries(
   store: Store,
   ids: readonly SummaryId[],
@@ -115,18 +111,18 @@ export async function namedSummaries(
   const missing = ids.filter((id) => !named.has(id));
   if (missing.length > 0)
     throw new LcmError("not_found", `there is no summary ${missing.join(", ")}`, {
-      hint: "a search by words finds ids of summaries; they look like sum_0123456789abcdef",
+      hint: "search to find summary ids; they look like sum_0123456789abcdef",
     });
   return [...named.values()];
 }
 
-// ── What lies below ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Walking down ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Below {
   readonly summaries: readonly Summary[];
   readonly messages: readonly MessageId[];
   readonly expanded: readonly SummaryId[];
-  /** Nothing crosses from one conversation into another, except in a damaged database. */
+  /** Sources never cross conversations, except in a damaged database. */
   readonly conversations: ReadonlySet<ConversationId>;
   readonly isBounded: boolean;
 }
@@ -147,11 +143,11 @@ async function walkDown(store: Store, roots: readonly Summary[], maxDepth: numbe
     );
     const read = depth === maxDepth ? [] : next.slice(0, summariesMax - summaries.length);
     isBounded ||= depth < maxDepth && read.length < next.length;
-    const found = (await inPages(read, async (ids) => await store.summaries({ ids }))).filter(({ conversation }) =>
+    const here = (await inPages(read, async (ids) => await store.summaries({ ids }))).filter(({ conversation }) =>
       conversations.has(conversation),
     );
-    summaries.push(...found);
-    level = found.map(({ id }) => id);
+    summaries.push(...here);
+    level = here.map(({ id }) => id);
   }
   return { summaries, messages: [...messages], expanded: [...expanded], conversations, isBounded };
 }
@@ -165,12 +161,12 @@ async function inPages<Id, Row>(
   return rows;
 }
 
-/** All of them, if they are not too many; else those that answer, with what stands beside them; else the first. */
+/** All messages if they are not too many; otherwise the relevant ones and their neighbours, or the first ones. */
 function worthReading(messages: readonly MessageId[], scores: Scores | null): readonly MessageId[] {
   if (messages.length <= messagesMax) return messages;
-  const answers = (id: MessageId | undefined): boolean => id !== undefined && scores?.has(id) === true;
-  const answering = messages.filter((id, at) => answers(id) || answers(messages[at - 1]) || answers(messages[at + 1]));
-  return (answering.length === 0 ? messages : answering).slice(0, messagesMax);
+  const isHit = (id: MessageId | undefined): boolean => id !== undefined && scores?.has(id) === true;
+  const relevant = messages.filter((id, at) => isHit(id) || isHit(messages[at - 1]) || isHit(messages[at + 1]));
+  return (relevant.length === 0 ? messages : relevant).slice(0, messagesMax);
 }
 
 export const summaryToItem = (summary: Summary): Expanded => ({
@@ -199,11 +195,11 @@ export const messageToItem = ({ id, conversation, seq, role, text, tokens, at }:
   rank: 0,
 });
 
-// ── What of it answers ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Relevance ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Scores = ReadonlyMap<MessageId | SummaryId, number>;
 
-/** How well what was said in the time of the roots answers, by the store's own ranking. */
+/** Relevance by the store's own ranking, within the time that the roots cover. */
 async function scoresOf(store: Store, roots: readonly Summary[], query: string): Promise<Scores> {
   const conversations = [...new Set(roots.map(({ conversation }) => conversation))];
   const since = roots.map(({ earliestAt }) => earliestAt ?? "").toSorted()[0];
@@ -225,36 +221,36 @@ async function scoresOf(store: Store, roots: readonly Summary[], query: string):
   return new Map(hits.flatMap((hit) => (hit.kind === "file" ? [] : [[hit.id, hit.score]])));
 }
 
-/** Best first, without what neither speaks of the query nor stands beside what does; all, in order, if nothing does. */
+/** Best first, without irrelevant items; all items in order if none is relevant. */
 function byRelevance(items: readonly Expanded[], scores: Scores): readonly Expanded[] {
   const own = (item: Expanded | undefined): number => (item === undefined ? 0 : (scores.get(item.id) ?? 0));
   const worth = items.map((item, at) => {
     if (item.kind === "summary") return summaryShare * own(item);
-    const [before, behind] = [items[at - 1], items[at + 1]].map((beside) =>
+    const [before, after] = [items[at - 1], items[at + 1]].map((beside) =>
       beside?.kind === "message" ? beside : undefined,
     );
-    // An answer often shares no word with its question, but stands right behind what does.
-    const speaks = own(item) + replyShare * own(before) + leadShare * own(behind);
-    return speaks > 0 && saysLittle(item.text) && !asks(before) ? 0 : speaks;
+    // An answer often shares no word with its question, but directly follows it.
+    const score = own(item) + replyShare * own(before) + leadShare * own(after);
+    return score > 0 && saysLittle(item.text) && !asks(before) ? 0 : score;
   });
-  const speaking = items.flatMap((item, at) => ((worth[at] ?? 0) > 0 ? [{ item, worth: worth[at] ?? 0 }] : []));
-  return speaking.length === 0 ? items : speaking.toSorted((a, b) => b.worth - a.worth).map(({ item }) => item);
+  const relevant = items.flatMap((item, at) => ((worth[at] ?? 0) > 0 ? [{ item, worth: worth[at] ?? 0 }] : []));
+  return relevant.length === 0 ? items : relevant.toSorted((a, b) => b.worth - a.worth).map(({ item }) => item);
 }
 
-/** A summary says again what the messages below it say, and takes as many tokens as several of them. */
+/** A summary repeats the messages below it, and takes as many tokens as several of them. */
 const summaryShare = 0.5;
 const replyShare = 0.2;
 const leadShare = 0.05;
 
-/** Too little to tell anything by itself: "continue", "/", "(no output)". Where somebody asked, it is an answer. */
+/** Whether a text means little by itself, like "continue" or "(no output)"; after a question it may be the answer. */
 export const saysLittle = (text: string): boolean =>
   !/^[^\p{L}\p{N}]*(?:[\p{L}\p{N}]+[^\p{L}\p{N}]+){2}[\p{L}\p{N}]/u.test(text) && !/[\p{N}\p{Lo}]/u.test(text);
 
 export const asks = (item: Pick<Expanded, "text"> | undefined): boolean => /[?？]\s*$/u.test(item?.text ?? "");
 
-// ── Parts of texts ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Passages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A text longer than what is left is shown in part, if at least this much of it is. */
+/** A text that does not fit is cut, unless less than this is left. */
 const partTokensMin = 40;
 
 export interface PartOfText {
@@ -263,7 +259,7 @@ export interface PartOfText {
   readonly isWhole: boolean;
 }
 
-/** A text if it fits, else a passage of it around what speaks of the query; null if that would be too little. */
+/** The text if it fits, otherwise the passage most relevant to the query; null if that would be too short. */
 export function partAbout(
   text: string,
   query: string,
@@ -277,9 +273,9 @@ export function partAbout(
   if (tokensMax < tokensMin) return null;
   const sample = text.slice(0, sampleCharacters);
   let width = (tokensMax * sample.length) / Math.max(1, estimateTokens(sample));
-  const found = telling(text, queryTerms(query), (width * 2) / 3);
-  // Who reads a part understands it best from its beginning.
-  const place = found.to < width * 0.9 ? { from: 0, to: 0 } : found;
+  const densest = densestPart(text, queryTerms(query), (width * 2) / 3);
+  // A passage is easiest to understand from the start of its text.
+  const place = densest.to < width * 0.9 ? { from: 0, to: 0 } : densest;
   for (let attempt = 0; attempt < 8 && width > 1; attempt++) {
     const part = passage(text, place, Math.floor(width));
     const tokens = estimateTokens(part);
@@ -289,13 +285,13 @@ export function partAbout(
   return null;
 }
 
-/** Far more than in any language: a longer text is not worth counting. */
+/** More than in any language: a longer text cannot fit, so it is not counted. */
 const charactersPerTokenMax = 8;
 const sampleCharacters = 4_000;
 const placesMax = 100;
 
-/** The stretch, at most so wide, with the most different words; a word counts less the more often it is in the text. */
-function telling(
+/** The part of at most `width` characters with the most different words; frequent words count less. */
+function densestPart(
   text: string,
   words: readonly string[],
   width: number,
@@ -303,10 +299,10 @@ function telling(
   const lower = text.toLowerCase();
   const places = words
     .flatMap((word) => {
-      const found: number[] = [];
-      for (let at = lower.indexOf(word); at !== -1 && found.length < placesMax; at = lower.indexOf(word, at + 1))
-        found.push(at);
-      return found.map((from) => ({ word, from, to: from + word.length, worth: 1 / found.length }));
+      const starts: number[] = [];
+      for (let at = lower.indexOf(word); at !== -1 && starts.length < placesMax; at = lower.indexOf(word, at + 1))
+        starts.push(at);
+      return starts.map((from) => ({ word, from, to: from + word.length, worth: 1 / starts.length }));
     })
     .toSorted((one, other) => one.from - other.from);
   let best = { from: 0, to: 0, worth: 0 };
@@ -322,7 +318,7 @@ function telling(
   return best;
 }
 
-/** Words as they are matched: beginnings of longer ones, so that forms of a word meet; pairs of characters in CJK. */
+/** Words cut to a stem, so that their forms match; pairs of characters in CJK. */
 export function queryTerms(text: string): readonly string[] {
   const words = [...new Set(text.toLowerCase().match(/[\p{L}\p{N}_]+/gu))];
   const telling = words.filter((word) => !everydayWords.has(word));

@@ -70,8 +70,8 @@ async function readsNothing(store: Store, grant: GrantId, words: RegExp): Promis
   await assert.rejects(readGranted(store, grant, undefined, read), { code: "denied", message: words });
 }
 
-describe("guarantee 25: what is read under a grant", () => {
-  it("is what it names, is paid for, and is no more than what is left", async () => {
+describe("guarantee 25: reading under a grant", () => {
+  it("is limited to its conversations and its remaining tokens, and is charged", async () => {
     const { store, own, leaf } = await ground();
     const { id } = await store.issueGrant(grantOf(own, 200));
     const first = await open(store, id, leaf, 150);
@@ -83,9 +83,9 @@ describe("guarantee 25: what is read under a grant", () => {
       await assert.rejects(open(store, id, leaf, tokenCap), { code: "invalid" });
   });
 
-  it("is nothing under one that is forged, expired, revoked or used up", async () => {
+  it("is denied if the grant is forged, expired, revoked or used up", async () => {
     const { store, own } = await ground();
-    await readsNothing(store, "grant_0123456789abcdef", /is not known/);
+    await readsNothing(store, "grant_0123456789abcdef", /does not exist/);
     const expired = await store.issueGrant({ ...grantOf(own), expiresAt: "2026-01-01T00:00:00.000Z" as Timestamp });
     await readsNothing(store, expired.id, /has expired/);
     const revoked = await store.issueGrant(grantOf(own));
@@ -95,18 +95,18 @@ describe("guarantee 25: what is read under a grant", () => {
     await store.spendGrant(spent.id, own, 10);
     await readsNothing(store, spent.id, /is used up/);
     const empty = await store.issueGrant({ ...grantOf(own), conversations: [] });
-    await readsNothing(store, empty.id, /is not known/);
+    await readsNothing(store, empty.id, /does not exist/);
   });
 
-  it("is nothing of another conversation, whatever the reader claims", async () => {
+  it("is denied for another conversation, whatever the reader claims", async () => {
     const { store, own, foreign, foreignLeaf } = await ground();
     const { id } = await store.issueGrant(grantOf(own));
     await assert.rejects(open(store, id, foreignLeaf), { code: "not_found", message: /^there is no summary/ });
     const careless = async () => ({ value: "a secret", charges: new Map([[foreign, 1]]) });
-    await assert.rejects(readGranted(store, id, undefined, careless), { code: "denied", message: /does not reach/ });
+    await assert.rejects(readGranted(store, id, undefined, careless), { code: "denied", message: /does not cover/ });
   });
 
-  it("is nothing under a child whose parent is over or used up, and never wider than the parent", async () => {
+  it("is denied if a parent grant is over or used up, and never wider than the parent", async () => {
     const { store, own, foreign, leaf } = await ground();
     const parent = await store.issueGrant(grantOf(own, 100));
     await assert.rejects(store.issueGrant({ ...grantOf(foreign), parent: parent.id }), { code: "denied" });
@@ -121,7 +121,7 @@ describe("guarantee 25: what is read under a grant", () => {
     await readsNothing(store, sibling.id, /was revoked/);
   });
 
-  it("is not handed out when the grant was revoked while it was read, also if it was nothing", async () => {
+  it("returns nothing if the grant is revoked during the read, even if nothing was read", async () => {
     const { store, own, leaf } = await ground();
     for (const tokens of [5, 0]) {
       const { id } = await store.issueGrant(grantOf(own));
@@ -134,7 +134,7 @@ describe("guarantee 25: what is read under a grant", () => {
     }
   });
 
-  it("never adds up to more than its cap, in whatever order and at the same time", async () => {
+  it("never exceeds the cap in total, in any order and concurrently", async () => {
     const { store, own, leaf } = await ground();
     const reads = fc.array(fc.record({ cap: fc.integer({ min: 1, max: 300 }), together: fc.boolean() }), {
       maxLength: 8,

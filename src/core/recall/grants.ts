@@ -1,6 +1,6 @@
 /**
- * Reading under a grant: nothing is handed out that was not paid for. Whoever holds a grant reads the conversations it
- * names and no others, until its tokens or its time are used up, or until it is revoked, even while it is reading.
+ * Reads under a grant, and charges what was read to it.
+ * Nothing is returned before it is paid for, so a grant that expires or is revoked during a read yields nothing.
  */
 
 import { assert, checkWhole, LcmError } from "../base/errors.ts";
@@ -8,13 +8,13 @@ import type { ConversationId, GrantId } from "../model/types.ts";
 import type { Spent, Store } from "../model/store.ts";
 import type { Reach } from "./scope.ts";
 
-/** What was read, and the tokens of it that each conversation gave. */
+/** What was read, and the tokens read from each conversation. */
 export interface GrantedRead<T> {
   readonly value: T;
   readonly charges: ReadonlyMap<ConversationId, number>;
 }
 
-/** Reads within the grant, at most `tokenCap` tokens; `denied` if it allows none, or is over when it is paid. */
+/** Reads at most `tokenCap` tokens; `denied` if the grant is not valid before or after the read. */
 export async function readGranted<T>(
   store: Store,
   grant: GrantId,
@@ -25,12 +25,12 @@ export async function readGranted<T>(
   const conversations = (await store.grant(grant))?.conversations ?? [];
   const [first] = conversations;
   if (first === undefined) throw denied(grant, "unknown");
-  // Paying nothing asks whether it holds, and every grant that it was made from.
+  // Spending 0 tokens checks the grant and all its parents.
   const remaining = await pay(store, grant, first, 0);
   const tokensMax = Math.min(tokenCap ?? remaining, remaining);
   const { value, charges } = await read({ kind: "grant", conversations }, tokensMax);
   const total = [...charges.values()].reduce((sum, tokens) => sum + tokens, 0);
-  assert(total <= tokensMax, `${total} tokens were read where ${tokensMax} were allowed`);
+  assert(total <= tokensMax, `${total} tokens were read, but only ${tokensMax} were allowed`);
   for (const [conversation, tokens] of charges.size === 0 ? [[first, 0] as const] : charges)
     await pay(store, grant, conversation, tokens);
   return value;
@@ -43,19 +43,18 @@ async function pay(store: Store, grant: GrantId, conversation: ConversationId, t
 }
 
 const reasons: Readonly<Record<Extract<Spent, { readonly kind: "refused" }>["reason"], string>> = {
-  unknown: "is not known",
+  unknown: "does not exist",
   expired: "has expired",
   revoked: "was revoked",
   exhausted: "is used up",
-  foreign: "does not reach that conversation",
+  foreign: "does not cover that conversation",
 };
 
 const denied = (grant: GrantId, reason: keyof typeof reasons): LcmError =>
-  new LcmError("denied", `grant ${grant} ${reasons[reason]}: nothing is read`, {
-    hint: reason === "exhausted" ? "answer from what was read so far" : "lcm_expand_query opens a new one",
+  new LcmError("denied", `grant ${grant} ${reasons[reason]}`, {
+    hint: reason === "exhausted" ? "answer from what you have read so far" : "call lcm_expand_query to open a new one",
   });
 
-/** What each conversation's part of a reading costs. */
 export function chargesOf(
   read: readonly { readonly conversation: ConversationId; readonly tokens: number }[],
 ): ReadonlyMap<ConversationId, number> {

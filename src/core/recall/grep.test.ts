@@ -17,29 +17,37 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("guarantee 22: whatever a search left out is said in words", () => {
+describe("guarantee 22: a search reports what it left out", () => {
   const caveats: readonly (readonly [SearchCaveat, RegExp, RegExp?])[] = [
-    [{ kind: "limit", limit: 20 }, /more match than the 20 shown; --limit shows more/, /shown; limit shows more/],
-    [{ kind: "limit", limit: 200 }, /than the 200 shown; --since, --before .* narrow it/, /shown; since, before/],
+    [
+      { kind: "limit", limit: 20 },
+      /more than 20 matches; raise --limit to see more, up to 200/,
+      /; raise limit to see more, up to 200/,
+    ],
+    [
+      { kind: "limit", limit: 200 },
+      /than 200 matches; narrow the search with --since, --before/,
+      /; narrow .* since, before/,
+    ],
     [
       { kind: "time", timeoutMs: 500, scanned: 12_000, of: 90_000 },
-      /time limit of 0\.5 s after 12,000 of 90,000 rows.*may be matches.*--timeout/,
-      /may be matches.*since, before/,
+      /time limit of 0\.5 s after 12,000 of 90,000 rows.*matches may be missing; raise --timeout/,
+      /matches may be missing; narrow .* since, before/,
     ],
     [
       { kind: "time", timeoutMs: 10_000, scanned: 0, of: 0 },
-      /time limit of 10 s; how far it got is not known.*may be matches/,
+      /time limit of 10 s after an unknown number of rows, so matches may be missing/,
     ],
     [{ kind: "newest_ranked", ranked: 200_000 }, /newest 200,000/],
-    [{ kind: "partial_match", missing: [] }, /shown holds some of them$/],
-    [{ kind: "partial_match", missing: ["red"] }, /shown lacks "red"$/],
-    [{ kind: "partial_match", missing: ["red", "fox"] }, /lacks some of "red", "fox"/],
-    [{ kind: "files", files: 2 }, /2 large texts .* --scope files searches inside/, /; scope files searches inside/],
-    [{ kind: "unreadable", files: 1 }, /1 file could not be read: there may be matches/],
-    [{ kind: "unindexed", rows: 1 }, /1 row not in it yet/],
+    [{ kind: "partial_match", missing: [] }, /shown contain some of them$/],
+    [{ kind: "partial_match", missing: ["red"] }, /shown do not contain "red"$/],
+    [{ kind: "partial_match", missing: ["red", "fox"] }, /lack some of "red", "fox"/],
+    [{ kind: "files", files: 2 }, /2 large files .*; pass --scope files to search/, /; set scope to files to search/],
+    [{ kind: "unreadable", files: 1 }, /1 file could not be read, so matches may be missing/],
+    [{ kind: "unindexed", rows: 1 }, /1 row not indexed yet/],
   ];
   for (const [caveat, sentence, toModel = sentence] of caveats) {
-    it(`says ${JSON.stringify(caveat)} to people and to models`, () => {
+    it(`describes ${JSON.stringify(caveat)} to people and to models`, () => {
       assert.match(caveatSentence(caveat, "flags"), sentence);
       assert.match(caveatSentence(caveat, "arguments"), toModel);
       assert.doesNotMatch(caveatSentence(caveat, "arguments"), /--/);
@@ -48,7 +56,7 @@ describe("guarantee 22: whatever a search left out is said in words", () => {
 });
 
 describe("guarantee 25: a search stays within its reach", () => {
-  it("finds in the family what it does not find in others, unless asked wider", async () => {
+  it("finds only what is in the family, unless a wider reach is requested", async () => {
     for (const agentId of ["one", "two"]) {
       const { id } = await store.open({ sessionId: agentId, sessionKey: `agent:${agentId}:main`, agentId });
       const host = createHost(agentId);
@@ -65,7 +73,7 @@ describe("guarantee 25: a search stays within its reach", () => {
     assert.equal((await found({ allConversations: true })).length, 2);
   });
 
-  it("finds nothing where nothing may be read", async () => {
+  it("finds nothing if nothing may be read", async () => {
     const reach = { kind: "grant", conversations: [] } as const;
     for (const scope of ["messages", "summaries", "both", "files"] as const) {
       assert.deepEqual((await grep(store, { pattern: "heron", reach, scope })).hits, []);
@@ -73,8 +81,8 @@ describe("guarantee 25: a search stays within its reach", () => {
   });
 });
 
-describe("guarantee 22: what lies in files and was not looked at", () => {
-  it("is counted where it is text, and a picture is none", async () => {
+describe("guarantee 22: files that were not searched", () => {
+  it("are counted if they are text, but not if they are images", async () => {
     const { id } = await store.open({ sessionId: "filed" });
     const file = { conversation: id, name: null, mimeType: null, exploration: null } as const;
     await store.saveFile({ ...file, content: "a long text", encoding: "utf8" });
@@ -85,8 +93,8 @@ describe("guarantee 22: what lies in files and was not looked at", () => {
   });
 });
 
-describe("what matches a pattern", () => {
-  it("is told once each, newest first, however many rows are read for it", async () => {
+describe("matches of a pattern", () => {
+  it("are returned once each, newest first, however many rows are read", async () => {
     const { id } = await store.open({ sessionId: "many" });
     const host = createHost("many");
     for (let at = 0; at < 70; at++) host.says(user(`curlew ${at}`));
@@ -102,8 +110,8 @@ describe("what matches a pattern", () => {
   });
 });
 
-describe("how many hits may be asked for", () => {
-  it("is a whole number from 1 to 200; anything else is refused, with a way to see more", async () => {
+describe("the limit", () => {
+  it("must be a whole number from 1 to 200", async () => {
     const reach = { kind: "grant", conversations: [] } as const;
     for (const limit of [1, 200]) assert.deepEqual((await grep(store, { pattern: "heron", reach, limit })).hits, []);
     for (const limit of [0, 201, 1.5, NaN])
@@ -111,14 +119,14 @@ describe("how many hits may be asked for", () => {
   });
 });
 
-describe("a conversation is found by what people call it", () => {
-  it("its number, its session key, its session id; of several segments the one that goes on", async () => {
+describe("a conversation is found", () => {
+  it("by its number, session key or session id; of several segments, the newest", async () => {
     const session = { sessionId: "777", sessionKey: "agent:main:called" };
     const before = await store.open(session);
     const { id } = await store.openSegment(session);
     assert.equal((await findConversation(store, String(before.id))).id, before.id);
     assert.equal((await findConversation(store, "agent:main:called")).id, id);
-    assert.equal((await findConversation(store, "777")).id, id, "a number that is none of ours may be a session id");
+    assert.equal((await findConversation(store, "777")).id, id, "an unknown number may be a session id");
     await assert.rejects(findConversation(store, "999"), { code: "not_found" });
   });
 });

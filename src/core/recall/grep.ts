@@ -1,4 +1,4 @@
-/** Finding again: what a surface asks for in its user's words, checked and turned into a search of the store. */
+/** Searches stored messages, summaries and files: checks the request and describes what the search left out. */
 
 import { LcmError } from "../base/errors.ts";
 import type { SearchCaveat, SearchLimits, SearchRequest, SearchResult, Store } from "../model/store.ts";
@@ -28,10 +28,10 @@ export async function grep(store: Store, request: GrepRequest, limits?: SearchLi
   const limit = request.limit ?? limitDefault;
   if (!Number.isInteger(limit) || limit < 1 || limit > limitMax) {
     throw new LcmError("invalid", `limit is ${limit}, but must be a whole number from 1 to ${limitMax}`, {
-      hint: "narrow the search with since, before or a longer pattern to see what is beyond",
+      hint: "to see more, narrow the search with since, before or a longer pattern",
     });
   }
-  if (request.pattern === "") throw new LcmError("invalid", "the pattern is empty", { hint: "name at least one word" });
+  if (request.pattern === "") throw new LcmError("invalid", "the pattern is empty", { hint: "pass at least one word" });
   const since = timeBound("since", request.since);
   const before = timeBound("before", request.before);
   const { conversations } = request.reach;
@@ -52,51 +52,51 @@ export function timeBound(name: string, given: string | undefined): Timestamp | 
   if (given === undefined) return null;
   const time = parseTimestamp(given);
   if (time === null) {
-    throw new LcmError("invalid", `${name} is ${JSON.stringify(given)}, which is no time`, {
+    throw new LcmError("invalid", `${name} is ${JSON.stringify(given)}, which is not a time`, {
       hint: "for example 2026-02-17, 2026-02-17T15:30:00Z or 2026-02-17 15:30:00",
     });
   }
   return time;
 }
 
-/** What a search left out and how to get it, in the words of whoever asked: a person by flags, a model by arguments. */
+/** What a search left out, and how to get it with the flags of the command line or the arguments of a tool. */
 export function caveatSentence(caveat: SearchCaveat, surface: "flags" | "arguments"): string {
   const option = (name: string): string => (surface === "flags" ? `--${name}` : name);
-  const narrower = `${option("since")}, ${option("before")} or rarer words`;
+  const narrower = `narrow the search with ${option("since")}, ${option("before")} or rarer words`;
   switch (caveat.kind) {
     case "limit": {
-      const rest =
-        caveat.limit < limitMax ? `${option("limit")} shows more, up to ${limitMax}` : `${narrower} narrow it`;
-      return `more match than the ${caveat.limit} shown; ${rest}`;
+      const rest = caveat.limit < limitMax ? `raise ${option("limit")} to see more, up to ${limitMax}` : narrower;
+      return `more than ${plural(caveat.limit, "match", "matches")}; ${rest}`;
     }
     case "time": {
       const limit = `stopped at the time limit of ${caveat.timeoutMs / 1_000} s`;
-      const reach =
+      const rows =
         caveat.of === 0
-          ? "; how far it got is not known"
-          : ` after ${formatCount(caveat.scanned)} of ${formatCount(caveat.of)} rows, newest first`;
-      const remedy = surface === "flags" ? "--timeout gives it longer" : `${narrower} make it quicker`;
-      return `${limit}${reach}: there may be matches that are not shown; ${remedy}`;
+          ? "an unknown number of rows"
+          : `${formatCount(caveat.scanned)} of ${formatCount(caveat.of)} rows, newest first`;
+      const remedy = surface === "flags" ? "raise --timeout" : narrower;
+      return `${limit} after ${rows}, so matches may be missing; ${remedy}`;
     }
     case "newest_ranked":
-      return `these words are frequent: only the newest ${formatCount(caveat.ranked)} matches were ranked`;
+      return `these words are common: only the newest ${formatCount(caveat.ranked)} matches were ranked`;
     case "partial_match": {
       const missing = caveat.missing.map((word) => `"${word}"`).join(", ");
-      const lacking = ["holds some of them", `lacks ${missing}`][caveat.missing.length] ?? `lacks some of ${missing}`;
-      return `nothing holds all of these words; what is shown ${lacking}`;
+      const lacking =
+        ["contain some of them", `do not contain ${missing}`][caveat.missing.length] ?? `lack some of ${missing}`;
+      return `nothing contains all of these words; the matches shown ${lacking}`;
     }
     case "files": {
-      const inside = `${option("scope")} files searches inside them`;
-      return `${plural(caveat.files, "large text")} moved out to files: what they are about was searched; ${inside}`;
+      const inside = surface === "flags" ? "pass --scope files" : "set scope to files";
+      return `only the descriptions of ${plural(caveat.files, "large file")} were searched; ${inside} to search their contents`;
     }
     case "unreadable":
-      return `${plural(caveat.files, "file")} could not be read: there may be matches in them that are not shown`;
+      return `${plural(caveat.files, "file")} could not be read, so matches may be missing`;
     case "unindexed":
-      return `search is still being built: ${plural(caveat.rows, "row")} not in it yet`;
+      return `the search index is still being built: ${plural(caveat.rows, "row")} not indexed yet`;
   }
 }
 
-/** When the newest message within the reach was said; null if there is none. */
+/** The time of the newest message within the reach; null if there is none. */
 export async function lastSaidAt(store: Store, reach: Reach): Promise<Timestamp | null> {
   const times = (await conversationsWithin(store, reach)).flatMap(({ lastMessageAt }) => lastMessageAt ?? []);
   return times.toSorted().at(-1) ?? null;

@@ -79,8 +79,8 @@ async function aDay(store: Store): Promise<Conversation> {
 const leaves = range(0, 6).map((leaf) => `leaf of ${-27 + leaf * 4} to ${-24 + leaf * 4}`);
 const raw = ["heard at -3", "heard at -2", "heard at -1"];
 
-describe("what happened lately", () => {
-  it("is told by the finest summaries when they fit, and by raw messages where there are none", async () => {
+describe("recent activity", () => {
+  it("uses the finest summaries that fit, and messages that are not summarised", async () => {
     const { store, tell } = await ground();
     await aDay(store);
     const told = await tell({ since: at(-27) });
@@ -92,7 +92,7 @@ describe("what happened lately", () => {
     );
   });
 
-  it("is told by coarser ones when the finer do not fit, the newest in finer ones first", async () => {
+  it("uses coarser summaries if the finer ones do not fit, and refines the newest first", async () => {
     const { store, tell } = await ground();
     await aDay(store);
     const halves = ["the first half day", "the second half day"];
@@ -106,7 +106,7 @@ describe("what happened lately", () => {
     ]);
   });
 
-  it("of messages alone, keeps the newest without gaps when not all fits, and says how much is missing", async () => {
+  it("keeps the newest messages without gaps if not all fit, and counts the rest", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "raw" });
     await say(store, id, range(-3, 0));
@@ -119,7 +119,7 @@ describe("what happened lately", () => {
     assert.deepEqual(texts(await tell({ tokenCap: two })), raw.slice(2));
   });
 
-  it("is first of all an overview: with little room, summaries before the messages of the last minutes", async () => {
+  it("with little room, prefers summaries over the latest messages", async () => {
     const { store, tell } = await ground();
     await aDay(store);
     const least = estimateTokens("the second half day");
@@ -129,7 +129,7 @@ describe("what happened lately", () => {
     assert.equal(one.leftOut.items, 3);
   });
 
-  it("shows something of every time that a long summary tells of, when it must be cut", async () => {
+  it("shows part of every section if it must cut a long summary", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "long" });
     await say(store, id, range(-9, 0));
@@ -143,7 +143,7 @@ describe("what happened lately", () => {
     assert.deepEqual([told.items.length, told.items[0]?.isWhole], [1, false]);
   });
 
-  it("of a summary that names times, tells only what is of the time asked for", async () => {
+  it("cuts a summary with times to the requested span", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "stamped" });
     await say(store, id, [-14, -13.5, -13, -12, -11, -10.5, -10]);
@@ -156,7 +156,7 @@ describe("what happened lately", () => {
     assert.deepEqual(texts(early), ["[2026-02-16 22:00 UTC] [user] two before\n more of two\n[23:00] one before"]);
   });
 
-  it("does not take times for those of a summary that lie before it or after it, as in another zone", async () => {
+  it("ignores times in a summary that are outside its range, as in another zone", async () => {
     for (const hours of [1, 3]) {
       const { store, tell } = await ground();
       const { id } = await store.open({ sessionId: `zone ${hours}` });
@@ -171,7 +171,7 @@ describe("what happened lately", () => {
     }
   });
 
-  it("of a summary that does not, tells what it was made from, or names it if that does not fit", async () => {
+  it("replaces a summary without times by its sources, or only names it if they do not fit", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "vague" });
     await say(store, id, range(-12, 0), `${"a long way ".repeat(8)}on`);
@@ -189,7 +189,7 @@ describe("what happened lately", () => {
     assert.deepEqual([named?.text, named?.isWhole, named?.earliestAt], ["…", false, at(-12)]);
   });
 
-  it("goes down to where summaries are of the time, also where those take more room, and cuts them", async () => {
+  it("descends to summaries within the span, even if they take more room, and cuts them", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "coarse" });
     await say(store, id, range(-24, 0));
@@ -206,7 +206,7 @@ describe("what happened lately", () => {
     );
   });
 
-  it("leaves out what says nothing", async () => {
+  it("leaves out empty texts", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "silent" });
     await say(store, id, [-3]);
@@ -215,7 +215,7 @@ describe("what happened lately", () => {
     assert.deepEqual(texts(await tell()), ["heard at -3"]);
   });
 
-  it("tells what was said at the same instant in the order in which it was said, the last if not all fits", async () => {
+  it("keeps the order of messages with the same time, and the last ones if not all fit", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "instant" });
     const messages = ["first", "second", "third"].map((content) => {
@@ -227,7 +227,7 @@ describe("what happened lately", () => {
     assert.deepEqual(texts(await tell({ tokenCap: estimateTokens("third") })), ["third"]);
   });
 
-  it("is all of the time and nothing else, but for what is left out, and more of it with more room", async () => {
+  it("covers the span and nothing else, apart from what it reports as left out, and grows with the token cap", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "long" });
     const hours = range(-96, 0);
@@ -273,7 +273,7 @@ describe("what happened lately", () => {
     }
   });
 
-  it("is that of the last 24 hours unless told otherwise, and only what is of the time", async () => {
+  it("covers the last 24 hours by default, and nothing outside the span", async () => {
     const { store, tell } = await ground();
     await aDay(store);
     const told = await tell();
@@ -288,7 +288,7 @@ describe("what happened lately", () => {
     assert.deepEqual(texts(await tell({ since: at(-99), before: at(-40) })), []);
   });
 
-  it("finds a short time inside a long summary that would not fit as a whole", async () => {
+  it("finds a short span inside a long summary that would not fit", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "long" });
     await say(store, id, range(-100, 0));
@@ -316,7 +316,7 @@ describe("what happened lately", () => {
     assert.deepEqual(texts(await tell({ reach: { kind: "grant", conversations: [] } })), []);
   });
 
-  it("tells what a segment carried over from another once, where it happened", async () => {
+  it("shows a carried summary once, at its origin", async () => {
     const { store, path, tell } = await ground();
     const session = { sessionKey: "main", agentId: "one" };
     const first = await store.openSegment({ sessionId: "s1", ...session });
@@ -332,7 +332,7 @@ describe("what happened lately", () => {
     assert.deepEqual(texts(alone), ["all four", "again at -2"]);
   });
 
-  it("tells long messages in an excerpt, and the newest at least in part", async () => {
+  it("shows long messages as excerpts, and at least part of the newest", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "long" });
     const content = `it began ${"and went on and on ".repeat(200)}`;
@@ -346,7 +346,7 @@ describe("what happened lately", () => {
     }
   });
 
-  it("refuses times that are none, and a time that ends before it begins", async () => {
+  it("rejects invalid times and reversed spans", async () => {
     const { tell } = await ground();
     await refuses("invalid", async () => await tell({ since: "some day" }));
     await refuses("invalid", async () => await tell({ before: "later" }));
@@ -354,7 +354,7 @@ describe("what happened lately", () => {
     await refuses("invalid", async () => await tell({ tokenCap: 0 }));
   });
 
-  it("guarantee 25: follows no link into another conversation, though the database is damaged", async () => {
+  it("guarantee 25: follows no link into another conversation, even in a damaged database", async () => {
     const { store, path, tell } = await ground();
     const { id } = await aDay(store);
     const foreign = await store.open({ sessionId: "foreign" });
@@ -370,7 +370,7 @@ describe("what happened lately", () => {
     }
   });
 
-  it("guarantee 22: finds what was said although clocks were wrong", async () => {
+  it("guarantee 22: finds messages despite wrong clocks", async () => {
     for (const [times, since, before, expected] of [
       [[-10, -11, -9], -10, -9.5, [-10]],
       [[-12, -11, -10, -9, 8, -7, -6, -5], -7, -4, [-7, -6, -5]],
@@ -388,7 +388,7 @@ describe("what happened lately", () => {
     }
   });
 
-  it("guarantee 22: one conversation hides nothing of another, and what is beyond its bound is said", async () => {
+  it("guarantee 22: one conversation does not crowd out another, and reaching a bound is reported", async () => {
     const { store, tell } = await ground();
     const skewed = await store.open({ sessionId: "skewed" });
     await say(
@@ -412,7 +412,7 @@ describe("what happened lately", () => {
     }
   });
 
-  it("reads what it tells and a few places more, however long the conversation is", async () => {
+  it("reads little more than it shows, however long the conversation is", async () => {
     const read = { rows: 0, calls: 0 };
     const costs: { readonly rows: number; readonly calls: number }[] = [];
     for (const length of [200, 6_400]) {
@@ -437,7 +437,7 @@ describe("what happened lately", () => {
     assert.ok(long.calls - short.calls <= 30, JSON.stringify(costs));
   });
 
-  it("counts no further than it may, and says so", async () => {
+  it("reports that it reached its counting limit", async () => {
     const { store, tell } = await ground();
     const { id } = await store.open({ sessionId: "long" });
     await say(store, id, range(-2_500, 0));

@@ -1,8 +1,7 @@
 /**
- * What happened between two times, told by summaries: what stands in each conversation's context for that time, and raw
- * messages where nothing is summarised yet. First comes an overview of the whole time, cut where it must be; with room to
- * spare it is told by finer summaries. Of what reaches beyond the time, as little is told as can be. Work follows from
- * how much may be told, never from how long a conversation is.
+ * Reports what happened between two times: summaries of that span, and messages that are not summarised yet.
+ * It starts with an overview of the whole span and refines it with finer summaries while they fit. The work depends on
+ * the token limit, never on the length of a conversation.
  */
 
 import { cutToTokens } from "./citations.ts";
@@ -30,7 +29,7 @@ import type { Timestamp } from "../base/time.ts";
 
 export interface RecentRequest {
   readonly reach: Reach;
-  /** Any time that `parseTimestamp` reads; `since` is inclusive, `before` exclusive. Left out: the last 24 hours. */
+  /** Any time that `parseTimestamp` reads; `since` is inclusive, `before` exclusive. Default: the last 24 hours. */
   readonly since?: string;
   readonly before?: string;
   readonly tokenCap: number;
@@ -42,7 +41,7 @@ export interface Recent {
   /** Oldest first. */
   readonly items: readonly RecentItem[];
   readonly tokens: number;
-  /** What stands for that time and did not fit. */
+  /** Items of that span that did not fit. */
   readonly leftOut: { readonly items: number; readonly tokens: number };
   /** Whether there was more than was counted. */
   readonly isBounded: boolean;
@@ -54,23 +53,23 @@ export type RecentItem = {
   readonly latestAt: Timestamp;
   readonly text: string;
   readonly tokens: number;
-  /** False where only a part is told; `…` of a summary that reaches beyond the time and cannot be cut to it. */
+  /** False for a part; the text is `…` for a summary that reaches beyond the span and cannot be cut to it. */
   readonly isWhole: boolean;
 } & (
   | { readonly kind: "summary"; readonly id: SummaryId; readonly depth: number }
   | { readonly kind: "message"; readonly id: MessageId; readonly role: Role }
 );
 
-/** Conversations that are looked at, the newest ones. */
+/** Conversations to read, newest first. */
 const conversationsMax = 50;
-/** Items of one context that are counted, the newest ones; and rows that are read at a time. */
+/** Items to count in one context, newest first. */
 const refsMax = 2_000;
-/** Items on each side of a time that are looked at for strays, and how many decide where it is. */
+/** Items to check for strays on each side of a span, and how many vote on where it starts. */
 const strayMax = 32;
 const strayRowsMax = 200;
 const votersMax = 3;
 const rowsAtOnce = 50;
-/** A raw message with more to say is told in an excerpt. */
+/** A longer message is shown as an excerpt. */
 const messageCharactersMax = 400;
 
 export async function recent(
@@ -82,45 +81,46 @@ export async function recent(
   const before = timeBound("before", request.before);
   const since = timeBound("since", request.since) ?? timeAfter(before ?? clock.now(), -dayMs);
   if (before !== null && before <= since) {
-    throw new LcmError("invalid", `since is ${since}, which is not earlier than before, ${before}`);
+    throw new LcmError("invalid", `since (${since}) is not earlier than before (${before})`);
   }
-  const telling = { store, reach, since, before, tokenCap };
-  const lived = (await conversationsWithin(store, reach)).filter(({ lastMessageAt }) => (lastMessageAt ?? "") >= since);
-  const standing: Standing[] = [];
-  for (const { id } of lived.slice(0, conversationsMax)) {
-    const found = await standingIn(telling, id);
-    standing.push(found.items.length + found.unread.length > 0 ? found : await strayIn(telling, id));
+  const query = { store, reach, since, before, tokenCap };
+  const active = (await conversationsWithin(store, reach)).filter(
+    ({ lastMessageAt }) => (lastMessageAt ?? "") >= since,
+  );
+  const readings: Reading[] = [];
+  for (const { id } of active.slice(0, conversationsMax)) {
+    const reading = await readContext(query, id);
+    readings.push(reading.items.length + reading.unread.length > 0 ? reading : await readByTime(query, id));
   }
-  const found = standing.flatMap(({ items }) => items).toSorted((a, b) => compare(b.latestAt, a.latestAt));
-  const fitting = fit(telling, found);
-  const items = sumTokens(found) > tokenCap ? fitting : await refine(telling, found);
+  const found = readings.flatMap(({ items }) => items).toSorted((a, b) => compare(b.latestAt, a.latestAt));
+  const fitting = fit(query, found);
+  const items = sumTokens(found) > tokenCap ? fitting : await refine(query, found);
   const ids = new Set(fitting.map(({ id }) => id));
-  const leftOut = [...standing.flatMap(({ unread }) => unread), ...found.filter(({ id }) => !ids.has(id))];
+  const leftOut = [...readings.flatMap(({ unread }) => unread), ...found.filter(({ id }) => !ids.has(id))];
   return {
     since,
     before,
     items: items.toReversed().toSorted((a, b) => compare(a.earliestAt, b.earliestAt)),
     tokens: sumTokens(items),
     leftOut: { items: leftOut.length, tokens: sumTokens(leftOut) },
-    isBounded: lived.length > conversationsMax || standing.some((each) => each.isBounded),
+    isBounded: active.length > conversationsMax || readings.some((each) => each.isBounded),
   };
 }
 
-// ── What stands there for that time ──────────────────────────────────────────────────────────────────────────────────
+// ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Span = Pick<Recent, "since" | "before">;
 
-/** What is told from, of which time, and how much of it. */
-interface Telling extends Span {
+interface RecentQuery extends Span {
   readonly store: Store;
   readonly reach: Reach;
   readonly tokenCap: number;
 }
 
-interface Standing {
-  /** Newest first of each kind, as many as may be told. */
+interface Reading {
+  /** Newest first of each kind, as many as may fit. */
   readonly items: readonly RecentItem[];
-  /** Items of that time beyond these. */
+  /** More items of that span. */
   readonly unread: readonly ContextItem[];
   readonly isBounded: boolean;
 }
@@ -128,8 +128,8 @@ interface Standing {
 const isInSpan = (item: RecentItem, { since, before }: Span): boolean =>
   item.latestAt >= since && (before === null || item.earliestAt < before);
 
-async function standingIn(telling: Telling, conversation: ConversationId): Promise<Standing> {
-  const { store, reach, since, before } = telling;
+async function readContext(query: RecentQuery, conversation: ConversationId): Promise<Reading> {
+  const { store, reach, since, before } = query;
   const from = await firstPlace(store, conversation, ({ latestAt }) => latestAt >= since);
   const to = before === null ? null : await firstPlace(store, conversation, ({ earliestAt }) => earliestAt >= before);
   const window = { after: from - 1, keep: "newest", limit: refsMax } as const;
@@ -137,12 +137,12 @@ async function standingIn(telling: Telling, conversation: ConversationId): Promi
   const early = await store.context(conversation, { before: from, keep: "newest", limit: strayMax });
   const late = to === null ? [] : await store.context(conversation, { after: to - 1, limit: strayMax });
   const stray = await itemsOf(store, [...early, ...late], reach);
-  const ids = new Set(stray.filter((item) => isInSpan(item, telling)).map(({ id }) => id));
+  const ids = new Set(stray.filter((item) => isInSpan(item, query)).map(({ id }) => id));
   const refs = [...early.filter(({ id }) => ids.has(id)), ...within, ...late.filter(({ id }) => ids.has(id))];
-  // Strays as far away as was looked: there may be more beyond.
+  // Strays at the edge of the search: there may be more beyond.
   const isUnsure = [early[0], late.at(-1)].some((ref) => ref !== undefined && ids.has(ref.id) && ids.size >= strayMax);
-  const summaries = await readNewest(telling, refs, "summary");
-  const messages = await readNewest(telling, refs, "message");
+  const summaries = await readNewest(query, refs, "summary");
+  const messages = await readNewest(query, refs, "message");
   return {
     items: [...summaries.items, ...messages.items],
     unread: [...summaries.unread, ...messages.unread],
@@ -150,19 +150,19 @@ async function standingIn(telling: Telling, conversation: ConversationId): Promi
   };
 }
 
-/** One more than may be told is read, so that what is missing is known to be. */
+/** Reads past the limit by at least one item, to know whether something is left out. */
 async function readNewest(
-  telling: Telling,
+  query: RecentQuery,
   refs: readonly ContextItem[],
   kind: Ref["kind"],
-): Promise<Pick<Standing, "items" | "unread">> {
+): Promise<Pick<Reading, "items" | "unread">> {
   const items: RecentItem[] = [];
   let unread = refs.filter((ref) => ref.kind === kind);
-  for (let tokens = 0; unread.length > 0 && tokens <= telling.tokenCap;) {
-    const rows = await itemsOf(telling.store, unread.slice(-rowsAtOnce), telling.reach);
-    const inSpan = rows.filter((item) => isInSpan(item, telling));
-    const clipped = inSpan.map((item) => clip(item, telling));
-    const read = await narrow(telling, clipped);
+  for (let tokens = 0; unread.length > 0 && tokens <= query.tokenCap;) {
+    const rows = await itemsOf(query.store, unread.slice(-rowsAtOnce), query.reach);
+    const inSpan = rows.filter((item) => isInSpan(item, query));
+    const clipped = inSpan.map((item) => clip(item, query));
+    const read = await narrow(query, clipped);
     items.push(...read.toReversed());
     tokens += read.reduce((sum, item) => sum + leastOf(item), 0);
     unread = unread.slice(0, -rowsAtOnce);
@@ -170,8 +170,8 @@ async function readNewest(
   return { items, unread };
 }
 
-/** Where times do not rise at all, what was said in the span is looked for by its time alone. */
-async function strayIn({ store, since, before }: Telling, conversation: ConversationId): Promise<Standing> {
+/** Looks for messages by time alone, for a context whose times are not in order. */
+async function readByTime({ store, since, before }: RecentQuery, conversation: ConversationId): Promise<Reading> {
   const within = { conversation, since, limit: strayRowsMax, keep: "newest" } as const;
   const messages = await store.messages(before === null ? within : { ...within, before });
   const said = messages.filter(({ text, aside }) => text.trim() !== "" && aside === null);
@@ -180,8 +180,8 @@ async function strayIn({ store, since, before }: Telling, conversation: Conversa
 }
 
 /**
- * The ordinal at which a context turns to being of a time, found by halving: times rise along a context, but for a few
- * messages that came late or from a clock that was wrong. So the majority of a few decides, and those around are looked at.
+ * The ordinal at which a context reaches a time, by bisection. Times rise along a context except for a few messages that
+ * came late or from a wrong clock, so a majority of several items decides.
  */
 async function firstPlace(
   store: Store,
@@ -204,7 +204,7 @@ async function firstPlace(
   return low;
 }
 
-/** In order; what says nothing is left out, and so is what a summary carried over while its origin is told itself. */
+/** In order, without empty texts and without carried summaries whose origin is also read. */
 async function itemsOf(store: Store, refs: readonly Ref[], reach: Reach | null): Promise<readonly RecentItem[]> {
   const messageIds = refs.flatMap((ref) => (ref.kind === "message" ? [ref.id] : []));
   const summaryIds = refs.flatMap((ref) => (ref.kind === "summary" ? [ref.id] : []));
@@ -216,17 +216,17 @@ async function itemsOf(store: Store, refs: readonly Ref[], reach: Reach | null):
   for (const message of messages) itemOf.set(message.id, messageToItem(message));
   for (const summary of summaries) {
     const origin = reach === null ? null : await originOf(store, reach, summary);
-    const isToldElsewhere = reach !== null && origin !== null && (await isWithin(store, reach, origin.conversation));
-    if (!isToldElsewhere) itemOf.set(summary.id, summaryToItem(summary));
+    const isDuplicate = reach !== null && origin !== null && (await isWithin(store, reach, origin.conversation));
+    if (!isDuplicate) itemOf.set(summary.id, summaryToItem(summary));
   }
   return refs.flatMap(({ id }) => itemOf.get(id) ?? []).filter(({ text }) => reach === null || text.trim() !== "");
 }
 
 function messageToItem({ id, conversation, role, text, at }: Message): RecentItem {
   const isWhole = text.length <= messageCharactersMax;
-  const told = isWhole ? text.trim() : passage(text, { from: 0, to: 0 }, messageCharactersMax);
-  const tokens = estimateTokens(told);
-  return { kind: "message", id, conversation, role, earliestAt: at, latestAt: at, text: told, tokens, isWhole };
+  const shown = isWhole ? text.trim() : passage(text, { from: 0, to: 0 }, messageCharactersMax);
+  const tokens = estimateTokens(shown);
+  return { kind: "message", id, conversation, role, earliestAt: at, latestAt: at, text: shown, tokens, isWhole };
 }
 
 function summaryToItem({ id, conversation, depth, text, ...summary }: Summary): RecentItem {
@@ -235,29 +235,29 @@ function summaryToItem({ id, conversation, depth, text, ...summary }: Summary): 
   return { kind: "summary", id, conversation, depth, ...times, text, tokens: estimateTokens(text), isWhole: true };
 }
 
-// ── What fits ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Fitting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What is worth telling of a summary; and the part of all that is sure for messages, which no summary tells of. */
+/** The least to show of a summary, and the share reserved for messages, which no summary covers. */
 const leastTokens = 60;
 const messagesShare = 1 / 4;
 
 const leastOf = ({ kind, tokens }: RecentItem): number => (kind === "summary" ? Math.min(tokens, leastTokens) : tokens);
 
 /**
- * The overview: every summary, at least in part, and the newest messages. If there are too many, the newest; but never
- * messages alone, if there is a summary. What is left goes to the summaries that are cut most, then to messages.
+ * The overview: at least part of every summary, and the newest messages. If there are too many summaries, the newest
+ * ones, but at least one. Tokens to spare go to the summaries that are cut most, then to messages.
  */
-function fit(telling: Telling, newestFirst: readonly RecentItem[]): readonly RecentItem[] {
+function fit(query: RecentQuery, newestFirst: readonly RecentItem[]): readonly RecentItem[] {
   const summaries = newestFirst.filter(({ kind }) => kind === "summary");
   const messages = newestFirst.filter(({ kind }) => kind === "message");
-  let left = telling.tokenCap;
+  let left = query.tokenCap;
   const grant = (tokens: number): number => {
     const granted = Math.min(tokens, left);
     left -= granted;
     return granted;
   };
   const granted = new Map<RecentItem, number>(summaries.slice(0, 1).map((item) => [item, grant(leastOf(item))]));
-  const sure = Math.max(leastTokens, Math.floor(messagesShare * telling.tokenCap));
+  const sure = Math.max(leastTokens, Math.floor(messagesShare * query.tokenCap));
   let forMessages = grant(Math.min(sumTokens(messages), sure));
   for (const item of summaries.slice(1)) {
     if (leastOf(item) > left) break;
@@ -270,12 +270,12 @@ function fit(telling: Telling, newestFirst: readonly RecentItem[]): readonly Rec
     forMessages += left;
   }
   return [
-    ...[...granted].map(([item, tokens]) => partOf(item, telling, tokens)),
-    ...newestOf(messages, telling, forMessages),
+    ...[...granted].map(([item, tokens]) => partOf(item, query, tokens)),
+    ...newestOf(messages, query, forMessages),
   ];
 }
 
-/** Without gaps, and the newest at least in part. */
+/** The newest without gaps; at least part of the newest one. */
 function newestOf(newestFirst: readonly RecentItem[], span: Span, tokensMax: number): readonly RecentItem[] {
   const kept: RecentItem[] = [];
   let left = tokensMax;
@@ -295,59 +295,57 @@ function partOf(item: RecentItem, span: Span, tokensMax: number): RecentItem {
   return { ...item, text, tokens: estimateTokens(text), isWhole: false };
 }
 
-/** By finer summaries, the coarsest and the newest first, as far as that fits. */
-async function refine(telling: Telling, newestFirst: readonly RecentItem[]): Promise<readonly RecentItem[]> {
-  let left = telling.tokenCap - sumTokens(newestFirst);
+/** Replaces coarse summaries by finer ones while they fit, deepest and newest first. */
+async function refine(query: RecentQuery, newestFirst: readonly RecentItem[]): Promise<readonly RecentItem[]> {
+  let left = query.tokenCap - sumTokens(newestFirst);
   const fits = (item: RecentItem, sources: readonly RecentItem[]): boolean => {
     const more = sumTokens(sources) - item.tokens;
     if (more > left) return false;
     left -= more;
     return true;
   };
-  // The messages of a leaf are told only where the leaf tells of another time too.
-  const isCoarse = (item: RecentItem): boolean => depthOf(item) > 0 || isVague(item, telling);
-  return (await byFiner(telling, newestFirst.toReversed(), isCoarse, fits)).toReversed();
+  // A leaf is replaced by its messages only if it also covers another time.
+  const isCoarse = (item: RecentItem): boolean => depthOf(item) > 0 || isVague(item, query);
+  return (await byFiner(query, newestFirst.toReversed(), isCoarse, fits)).toReversed();
 }
 
-/** Of what reaches beyond the span, what is of the span. Of a leaf, that is its messages, if they take less. */
-async function narrow(telling: Telling, items: readonly RecentItem[]): Promise<readonly RecentItem[]> {
-  const isWide = (item: RecentItem): boolean => (depthOf(item) > 0 ? isBeyond : isVague)(item, telling);
+/** Replaces items that reach beyond the span by their sources within it; a leaf only if that takes fewer tokens. */
+async function narrow(query: RecentQuery, items: readonly RecentItem[]): Promise<readonly RecentItem[]> {
+  const isWide = (item: RecentItem): boolean => (depthOf(item) > 0 ? isBeyond : isVague)(item, query);
   const isBetter = (item: RecentItem, sources: readonly RecentItem[]): boolean =>
-    (isVague(item, telling) && (depthOf(item) > 0 || item.tokens > telling.tokenCap)) ||
-    sumTokens(sources) < item.tokens;
-  return await byFiner(telling, items, isWide, isBetter);
+    (isVague(item, query) && (depthOf(item) > 0 || item.tokens > query.tokenCap)) || sumTokens(sources) < item.tokens;
+  return await byFiner(query, items, isWide, isBetter);
 }
 
-/** What is coarse, told by what it was made from wherever that is better: the deepest first, of a depth the newest. */
+/** Replaces coarse items by their sources where that is better: deepest first, newest first within a depth. */
 async function byFiner(
-  telling: Telling,
+  query: RecentQuery,
   oldestFirst: readonly RecentItem[],
   isCoarse: (item: RecentItem) => boolean,
   isBetter: (item: RecentItem, sources: readonly RecentItem[]) => boolean,
 ): Promise<readonly RecentItem[]> {
-  let told = oldestFirst;
-  for (let depth = Math.max(-1, ...told.map(depthOf)); depth >= 0; depth--) {
-    const coarse = told.filter((item) => depthOf(item) === depth && isCoarse(item));
-    const finer = new Map(await finerOf(telling, coarse));
+  let items = oldestFirst;
+  for (let depth = Math.max(-1, ...items.map(depthOf)); depth >= 0; depth--) {
+    const coarse = items.filter((item) => depthOf(item) === depth && isCoarse(item));
+    const finer = new Map(await finerOf(query, coarse));
     for (const [item, sources] of [...finer].toReversed()) if (!isBetter(item, sources)) finer.delete(item);
-    told = told.flatMap((item) => finer.get(item) ?? [item]);
+    items = items.flatMap((item) => finer.get(item) ?? [item]);
   }
-  return told;
+  return items;
 }
 
 const isBeyond = ({ earliestAt, latestAt }: RecentItem, { since, before }: Span): boolean =>
   earliestAt < since || (before !== null && latestAt >= before);
 
-/** Whether it tells of another time too, and nobody knows which part of it does. */
+/** Whether it also covers another time, and cannot be cut to the span. */
 const isVague = (item: RecentItem, span: Span): boolean =>
   item.isWhole && isBeyond(item, span) && sectionsOf(item) === null;
 
-/** How many times a summary can be told by finer ones; -1 for a message. */
 const depthOf = (item: RecentItem): number => (item.kind === "summary" ? item.depth : -1);
 
-/** What each was made from, of the span alone; without those of which there is nothing. */
+/** The sources of each item within the span; items without any are omitted. */
 async function finerOf(
-  { store, ...span }: Telling,
+  { store, ...span }: RecentQuery,
   coarse: readonly RecentItem[],
 ): Promise<ReadonlyMap<RecentItem, readonly RecentItem[]>> {
   const ids = coarse.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
@@ -372,7 +370,7 @@ async function finerOf(
 
 // ── Parts of summaries ───────────────────────────────────────────────────────────────────────────────────────────────
 //
-// Lines of a summary may begin with the time of what they tell, as the summaries of this machine do.
+// Lines of a summary may start with a time, as those of our own summaries do.
 
 interface Section {
   readonly from: Timestamp;
@@ -381,7 +379,7 @@ interface Section {
 
 const lineTime = /^\W{0,4}(?:(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d))?|(?<=\[)(\d\d:\d\d))\b/;
 
-/** Null where lines begin with no times, or with times that cannot be those of this summary in UTC. */
+/** Null if no lines start with times, or with times that cannot be UTC times of this summary. */
 function sectionsOf({ text, earliestAt, latestAt }: RecentItem): readonly Section[] | null {
   const sections: { readonly from: Timestamp; readonly lines: string[] }[] = [{ from: earliestAt, lines: [] }];
   let day = earliestAt.slice(0, "2026-02-17".length);
@@ -397,11 +395,11 @@ function sectionsOf({ text, earliestAt, latestAt }: RecentItem): readonly Sectio
     }
     sections.at(-1)?.lines.push(line);
   }
-  const told = sections.filter(({ lines }) => lines.length > 0);
-  return told.length > 1 ? told : null;
+  const filled = sections.filter(({ lines }) => lines.length > 0);
+  return filled.length > 1 ? filled : null;
 }
 
-/** A summary that reaches beyond the span, without what it tells of other times, if that can be known. */
+/** Cuts a summary to the sections within the span, if its lines have times. */
 function clip(item: RecentItem, span: Span): RecentItem {
   const sections = item.kind === "summary" && isBeyond(item, span) ? sectionsOf(item) : null;
   const isOf = ({ from }: Section, next: Section | undefined): boolean =>
@@ -411,7 +409,7 @@ function clip(item: RecentItem, span: Span): RecentItem {
   return text.trim() === "" ? item : { ...item, text, tokens: estimateTokens(text), isWhole: text === item.text };
 }
 
-/** Something of every time that it tells of: the first lines of all, then the second; from the beginning if of none. */
+/** Thins a text evenly: the first lines of all sections, then the second ones; without sections, its start. */
 function thin(text: string, tokensMax: number): string {
   let place = -1;
   const lines = text.split("\n").map((line) => ({ line, place: (place = lineTime.test(line) ? 0 : place + 1) }));

@@ -9,7 +9,7 @@ import { LcmError } from "../base/errors.ts";
 import type { Conversation, ConversationId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { isWithin, reachOf } from "./scope.ts";
-import type { Asked, Reach, Reader } from "./scope.ts";
+import type { ReachRequest, Reach, Reader } from "./scope.ts";
 
 const folder = makeScratch("scope");
 let databases = 0;
@@ -75,7 +75,7 @@ describe("guarantee 25: scope holds", () => {
   const mayRead: Readonly<Record<Reader["policy"], readonly Whose[]>> = { own: family, agent, all: visible };
 
   for (const policy of ["own", "agent", "all"] as const) {
-    it(`reads the reader's own segments and nothing else when nothing is asked (${policy})`, async () => {
+    it(`reads only the reader's own segments by default (${policy})`, async () => {
       const { store, ids } = await ground();
       const reach = await reachOf(store, { conversation: ids.own, policy }, {});
       assert.equal(reach.kind, "family");
@@ -89,7 +89,7 @@ describe("guarantee 25: scope holds", () => {
 
     for (const whose of everyone) {
       const isAllowed = mayRead[policy].includes(whose);
-      it(`${isAllowed ? "reads" : "does not know"} "${whose}" when asked for it (${policy})`, async () => {
+      it(`${isAllowed ? "reads" : "does not know"} "${whose}" when requested (${policy})`, async () => {
         const { store, ids } = await ground();
         const reader = { conversation: ids.own, policy };
         const asking = reachOf(store, reader, { conversationId: ids[whose] });
@@ -106,13 +106,13 @@ describe("guarantee 25: scope holds", () => {
       });
     }
 
-    it(`widens to what ${policy} allows when asked for all conversations`, async () => {
+    it(`widens to what ${policy} allows when all conversations are requested`, async () => {
       const { store, ids } = await ground();
       const asking = reachOf(store, { conversation: ids.own, policy }, { allConversations: true });
       if (policy === "own") {
         const refusal = await isRefused(asking);
         assert.equal(refusal.code, "denied");
-        assert.match(refusal.hint ?? "", /leave allConversations out/);
+        assert.match(refusal.hint ?? "", /leave out allConversations/);
       } else {
         assert.equal((await asking).kind, policy);
         await readsExactly(
@@ -125,7 +125,7 @@ describe("guarantee 25: scope holds", () => {
     });
   }
 
-  it("takes a conversation of no known agent for nobody's, also for its own kind", async () => {
+  it("counts a conversation without a known agent into no agent's reach", async () => {
     const { store, ids } = await ground();
     for (const whose of ["no agent", "no agent, same key"] as const) {
       const reader = { conversation: ids[whose], policy: "agent" } as const;
@@ -138,7 +138,7 @@ describe("guarantee 25: scope holds", () => {
     }
   });
 
-  it("lets a reader outside any session read everything that is not hidden, if the policy is all", async () => {
+  it("lets a reader outside any session read everything not hidden under policy all", async () => {
     const { store, ids } = await ground();
     const reader = { conversation: null, policy: "all" } as const;
     for (const asked of [{}, { allConversations: true }]) {
@@ -156,18 +156,18 @@ describe("guarantee 25: scope holds", () => {
     assert.equal(hidden.code, "not_found");
   });
 
-  it("lets a reader outside any session read nothing under another policy", async () => {
+  it("denies a reader outside any session under other policies", async () => {
     const { store, ids } = await ground();
     for (const policy of ["own", "agent"] as const) {
       for (const asked of [{}, { conversationId: ids.own }, { allConversations: true }]) {
         const refusal = await isRefused(reachOf(store, { conversation: null, policy }, asked));
         assert.equal(refusal.code, "denied");
-        assert.match(refusal.hint ?? "", /scopePolicy all/);
+        assert.match(refusal.hint ?? "", /set scopePolicy to all/);
       }
     }
   });
 
-  it("lets a reader outside any session whose agent is known read what is that agent's", async () => {
+  it("lets a reader outside any session, but with a known agent, read that agent's conversations", async () => {
     const { store, ids } = await ground();
     const reader = { conversation: null, agentId: "one", policy: "agent" } as const;
     for (const whose of everyone) {
@@ -177,7 +177,7 @@ describe("guarantee 25: scope holds", () => {
     }
   });
 
-  it("shows a hidden conversation to whoever speaks in it, and to nobody else", async () => {
+  it("shows a hidden conversation only to readers in it", async () => {
     const { store, ids } = await ground();
     const reach = await reachOf(store, { conversation: ids["hidden segment"], policy: "own" }, {});
     const expected = [...family, "hidden segment"] as const;
@@ -189,7 +189,7 @@ describe("guarantee 25: scope holds", () => {
     );
   });
 
-  it("refuses one conversation and all of them at once", async () => {
+  it("rejects one conversation together with all of them", async () => {
     const { store, ids } = await ground();
     const both = { conversationId: ids.own, allConversations: true };
     const refusal = await isRefused(reachOf(store, { conversation: ids.own, policy: "all" }, both));
@@ -198,7 +198,7 @@ describe("guarantee 25: scope holds", () => {
     assert.equal((await reachOf(store, { conversation: ids.own, policy: "own" }, one)).kind, "conversation");
   });
 
-  it("reads nothing through what is no conversation", async () => {
+  it("rejects ids that are not a conversation", async () => {
     const { store, ids } = await ground();
     for (const conversationId of [0, -1, 1.5, NaN, Infinity, 987_654]) {
       const asking = reachOf(store, { conversation: ids.own, policy: "all" }, { conversationId });
@@ -208,7 +208,7 @@ describe("guarantee 25: scope holds", () => {
     assert.equal(await isWithin(store, all, 987_654 as ConversationId), false);
   });
 
-  it("never widens without being asked and allowed, whoever shares a database", async () => {
+  it("never widens unless requested and allowed, whoever shares the database", async () => {
     const random = createRandom(25);
     for (let round = 0; round < 12; round++) {
       const store = await open();
@@ -226,7 +226,11 @@ describe("guarantee 25: scope holds", () => {
       }
       for (const own of made) {
         const policy = random.pick(["own", "agent", "all"] as const);
-        const asked: Asked = random.pick([{}, { allConversations: true }, { conversationId: random.pick(made).id }]);
+        const asked: ReachRequest = random.pick([
+          {},
+          { allConversations: true },
+          { conversationId: random.pick(made).id },
+        ]);
         const reach = await reachOf(store, { conversation: own.id, policy }, asked).catch((error: unknown) => {
           assert.ok(error instanceof LcmError);
           return { kind: "family", conversations: [] } as const;

@@ -1,6 +1,6 @@
 /**
- * Who asks, and how far it may read: its own session unless it asks for more and the policy allows it. What lies beyond
- * is told apart from what does not exist by nothing, so that asking teaches nothing about it.
+ * Decides which conversations a reader may read: its own session, or more if requested and the policy allows it.
+ * Anything beyond that reach is indistinguishable from something that does not exist.
  */
 
 import { LcmError } from "../base/errors.ts";
@@ -8,15 +8,15 @@ import type { Conversation, ConversationId, Summary } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 
 export interface Reader {
-  /** The conversation that the reader is in; null for one outside, such as an operator. */
+  /** The conversation that the reader is in; null for a reader outside any session, such as an operator. */
   readonly conversation: ConversationId | null;
   readonly policy: "own" | "agent" | "all";
-  /** The agent that a reader is, whose own session is not stored, or not yet; its family is empty. */
+  /** The agent of a reader whose own session is not stored (yet); its family is empty. */
   readonly agentId?: string;
 }
 
-/** What a reader asks for beyond its own session, in the words of the tools. */
-export interface Asked {
+/** What a reader requests beyond its own session, named like the tool arguments. */
+export interface ReachRequest {
   readonly conversationId?: number;
   readonly allConversations?: boolean;
 }
@@ -29,16 +29,16 @@ export interface Reach {
 
 const everything: Reach = { kind: "all", conversations: null };
 
-export async function reachOf(store: Store, reader: Reader, asked: Asked): Promise<Reach> {
+export async function reachOf(store: Store, reader: Reader, asked: ReachRequest): Promise<Reach> {
   const { conversationId, allConversations = false } = asked;
   if (conversationId !== undefined && allConversations) {
-    throw new LcmError("invalid", "conversationId and allConversations were both given", {
-      hint: "name one conversation, or ask for all of them",
+    throw new LcmError("invalid", "conversationId and allConversations exclude each other", {
+      hint: "pass only one of them",
     });
   }
   if (reader.conversation === null && reader.policy !== "all" && reader.agentId === undefined) {
-    throw new LcmError("denied", `a reader outside any session reads nothing (scopePolicy ${reader.policy})`, {
-      hint: "scopePolicy all lets it read every session",
+    throw new LcmError("denied", `a reader outside any session cannot read anything (scopePolicy ${reader.policy})`, {
+      hint: "set scopePolicy to all to let it read every session",
     });
   }
   if (allConversations) return await widest(store, reader);
@@ -47,7 +47,7 @@ export async function reachOf(store: Store, reader: Reader, asked: Asked): Promi
   return { kind: "family", conversations: idsOf(await familyOf(store, reader.conversation)) };
 }
 
-/** Hidden conversations are outside, unless the reach names them. */
+/** Hidden conversations are outside unless the reach names them. */
 export async function isWithin(store: Store, reach: Reach, conversation: ConversationId): Promise<boolean> {
   if (reach.conversations !== null) return reach.conversations.includes(conversation);
   return (await store.conversation(conversation))?.hidden === false;
@@ -60,12 +60,12 @@ export async function conversationsWithin(store: Store, { conversations }: Reach
   return (await store.conversations({ includeHidden: true })).filter(({ id }) => named.has(id));
 }
 
-/** So many segments back a summary can have been carried from, one at a time. */
+/** Segments to follow back along a carried summary. */
 const carriesMax = 100;
 
 /**
- * The summary of an earlier segment whose text this one carries over, and whose sources stand for it. Null if it was
- * not carried, or if the origin is gone, hidden, of another family, or beyond a grant.
+ * The summary of an earlier segment whose text this one carries over, and which has the sources. Null if it was not
+ * carried, or if the origin is gone, hidden, of another family, or beyond a grant.
  */
 export async function originOf(store: Store, reach: Reach, carried: Summary): Promise<Summary | null> {
   if (carried.carriedFrom === null) return null;
@@ -76,32 +76,32 @@ export async function originOf(store: Store, reach: Reach, carried: Summary): Pr
     if (earlier === undefined || !family.includes(earlier.conversation)) return null;
     origin = earlier;
   }
-  // Whoever may read a conversation may read its family; only a grant names each one that it opens.
+  // The right to read a conversation includes its family, except under a grant, which lists each conversation.
   return reach.kind === "grant" && !(await isWithin(store, reach, origin.conversation)) ? null : origin;
 }
 
 async function widest(store: Store, reader: Reader): Promise<Reach> {
   if (reader.policy === "all") return everything;
   if (reader.policy === "own") {
-    throw new LcmError("denied", "recall is kept to this session (scopePolicy own)", {
-      hint: "leave allConversations out",
+    throw new LcmError("denied", "only this session can be read (scopePolicy own)", {
+      hint: "leave out allConversations",
     });
   }
   const family = await familyOf(store, reader.conversation);
   const agentId = agentOf(reader, family);
-  // A conversation of which no agent is known is nobody's, so it widens nobody's reach.
+  // A conversation without a known agent does not widen any reach.
   const others = agentId === null ? [] : await store.conversations({ agentId });
   return { kind: "agent", conversations: [...new Set([...idsOf(family), ...idsOf(others)])] };
 }
 
 async function one(store: Store, reader: Reader, asked: number): Promise<Reach> {
-  const found = await store.conversation(asked as ConversationId);
-  if (found === null || !(await mayRead(store, reader, found))) {
+  const conversation = await store.conversation(asked as ConversationId);
+  if (conversation === null || !(await mayRead(store, reader, conversation))) {
     throw new LcmError("not_found", `there is no conversation ${asked}`, {
-      hint: "leave conversationId out to read what is open to you",
+      hint: "leave out conversationId to read what is open to you",
     });
   }
-  return { kind: "conversation", conversations: [found.id] };
+  return { kind: "conversation", conversations: [conversation.id] };
 }
 
 async function mayRead(store: Store, reader: Reader, asked: Conversation): Promise<boolean> {
@@ -115,12 +115,12 @@ async function mayRead(store: Store, reader: Reader, asked: Conversation): Promi
 const agentOf = ({ conversation, agentId }: Reader, family: readonly Conversation[]): string | null =>
   family.find(({ id }) => id === conversation)?.agentId ?? (conversation === null ? (agentId ?? null) : null);
 
-/** The segments that are not hidden, and in any case the conversation itself: who speaks in it sees it anyway. */
+/** The segments that are not hidden, plus the conversation itself: whoever speaks in it sees it anyway. */
 async function familyOf(store: Store, conversation: ConversationId | null): Promise<readonly Conversation[]> {
   if (conversation === null) return [];
   const segments = await store.conversations({ familyOf: conversation, includeHidden: true });
   const agentId = segments.find(({ id }) => id === conversation)?.agentId;
-  // The store takes a conversation of no known agent for a relative of everybody's; here it is nobody's.
+  // The store counts a conversation without a known agent into every family; here it belongs to none.
   return segments.filter((each) => each.id === conversation || (!each.hidden && each.agentId === agentId));
 }
 

@@ -88,7 +88,7 @@ describe("a question in a host", () => {
     assert.deepEqual(offered, ["lcm_describe", "lcm_expand"]);
     assert.match(said[0] ?? "", /The secret is (basalt|amber)/);
     assert.deepEqual(said.slice(1, 3), ["Tool lcm_grep not found", "Tool lcm_expand_query not found"]);
-    assert.match(said[3] ?? "", /a delegate reads only the conversations of its grant/);
+    assert.match(said[3] ?? "", /a delegate can read only the conversations of its grant/);
     assert.equal(world.runs.length, 1);
   });
 
@@ -105,7 +105,7 @@ describe("a question in a host", () => {
     for (const subagent of [{ getSessionMessages }, { waitForRun }])
       assert.match((await asking({ child, subagent })).answer.text, /It is basalt/);
     const { answer } = await asking({ child, subagent: { getSessionMessages, waitForRun } });
-    assert.equal(answer.details["partial"], "the delegate gave no answer that could be used");
+    assert.equal(answer.details["partial"], "the delegate returned no usable answer");
   });
 
   it("guarantee 20: asks no sub-agent beyond the ceiling", async () => {
@@ -220,7 +220,7 @@ describe("guarantee 24: a question is answered, whatever the host does", () => {
       },
     });
     assert.match(answer.text, /basalt/);
-    assert.equal(answer.details["partial"], "the deadline passed while the delegate was at work");
+    assert.equal(answer.details["partial"], "the deadline passed while waiting for the delegate");
     await settled();
     const [run = assert.fail("it ran")] = runs;
     assert.deepEqual(world.deleted, [run.request.sessionKey]);

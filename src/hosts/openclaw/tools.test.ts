@@ -218,7 +218,7 @@ describe("guarantee 25: the tools of a host read for the session that calls them
     const expand = world.toolsFor(child).find(({ name }) => name === "lcm_expand") ?? assert.fail("offered");
     world.runtime.grants.delete(child.sessionKey);
     const output = await expand.execute("1", { summaryIds: [world.own.leaf], includeMessages: true });
-    assert.match(textOf(output), /^lcm_expand: lcm_expand reads under a grant, and there is none/);
+    assert.match(textOf(output), /^lcm_expand: lcm_expand needs a grant, and there is none/);
   });
 });
 
