@@ -130,7 +130,7 @@ const purposes: Readonly<Record<keyof typeof tables, string>> = {
   journal:
     "Every step of every change an operator applied, with its rows before and after, so that it can be shown and undone. All steps of one command share a `change_id`.",
   drafts: "Texts a model wrote for a rewrite that is not applied yet; `basis` is a digest of the request.",
-  search_progress: "How far the search index is built.",
+  search_progress: "The version of the search index.",
 };
 
 const searchPurpose =

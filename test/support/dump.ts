@@ -12,7 +12,7 @@ export const afterUndo: Readonly<Record<string, readonly string[] | "all">> = {
   drafts: "all",
   model_usage: "all",
   search_progress: "all",
-  conversations: ["revision", "next_seq"],
+  conversations: ["revision", "next_seq", "last_summary", "indexed_seq", "indexed_summary"],
 };
 
 /** All tables, but for how search keeps its index. */

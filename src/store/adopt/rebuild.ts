@@ -199,7 +199,8 @@ function copySummaries(db: DatabaseSync, older: string | null): void {
       file_ids: has.has("file_ids") ? "CASE WHEN json_valid(o.file_ids) THEN o.file_ids ELSE '[]' END" : "'[]'",
       model: `nullif(${column("model")}, 'unknown')`,
       level: "lcm_level(o.content)",
-      search_id: `row_number() OVER (ORDER BY ${createdAt}, o.rowid)`,
+      search_id: `o.conversation_id * 16777216
+        + row_number() OVER (PARTITION BY o.conversation_id ORDER BY ${createdAt}, o.rowid)`,
     }),
   );
 }
@@ -228,10 +229,12 @@ function deriveFacts(db: DatabaseSync): number {
 
 function totalConversations(db: DatabaseSync): void {
   db.exec(`UPDATE conversations SET
-    (message_count, message_tokens, last_message_at, next_seq) = (
-      SELECT count(*), coalesce(sum(token_count), 0), max(created_at), max(0, coalesce(max(seq), 0)) + 1
+    (message_count, message_tokens, last_message_at, next_seq, indexed_seq) = (
+      SELECT count(*), coalesce(sum(token_count), 0), max(created_at), max(0, coalesce(max(seq), 0)) + 1,
+             min(1, coalesce(min(seq), 1)) - 1
       FROM messages m WHERE m.conversation_id = conversations.conversation_id),
-    summary_count = (SELECT count(*) FROM summaries s WHERE s.conversation_id = conversations.conversation_id),
+    (summary_count, last_summary) = (
+      SELECT count(*), count(*) FROM summaries s WHERE s.conversation_id = conversations.conversation_id),
     (context_items, context_tokens, context_messages, context_message_tokens) = (
       SELECT count(*), coalesce(sum(coalesce(m.token_count, s.token_count)), 0), count(c.message_id),
              coalesce(sum(m.token_count), 0)

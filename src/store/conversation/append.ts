@@ -126,7 +126,7 @@ export function* copySummary(
             SELECT ${copy}, ${to}, kind, depth, content, token_count, earliest_at, latest_at, descendant_count,
               created_at, ${deps.now()}, file_ids, model, level, iif(${isCarried}, NULL, previous_context),
               iif(${isCarried}, coalesce(carried_from, summary_id), carried_from), rewrite_reason,
-              (SELECT coalesce(max(search_id), 0) + 1 FROM summaries)
+              ${yield* freshSearchId(to)}
             FROM summaries WHERE summary_id = ${id}`;
   return copy;
 }
@@ -400,7 +400,7 @@ function* insertSummary(
             VALUES (${summaryId}, ${id}, ${isLeaf ? "leaf" : "condensed"}, ${depth}, ${summary.text}, ${summary.tokens},
                     ${facts?.["earliest"] ?? null}, ${facts?.["latest"] ?? null}, ${facts?.["below"] ?? 0}, ${now}, ${now},
                     ${JSON.stringify(summary.fileIds)}, ${summary.model}, ${summary.level}, ${summary.previousContext},
-                    (SELECT coalesce(max(search_id), 0) + 1 FROM summaries))`;
+                    ${yield* freshSearchId(id)})`;
   if (isLeaf) {
     yield sql`INSERT INTO summary_messages (summary_id, message_id, ordinal)
               SELECT ${summaryId}, value, key FROM json_each(${sourceIds})`;
@@ -410,6 +410,11 @@ function* insertSummary(
   }
   return summaryId;
 }
+
+/** Numbers of a conversation's summaries rise in the order in which they are made, and are never used twice. */
+const freshSearchId = (id: ConversationId): Script<number> =>
+  count(sql`UPDATE conversations SET last_summary = last_summary + 1 WHERE conversation_id = ${id}
+            RETURNING conversation_id * 16777216 + last_summary`);
 
 /** Sixteen digits collide once in a great while; then the next sixteen are taken. */
 function* freshSummaryId(deps: ScriptDeps): Script<SummaryId> {

@@ -7,8 +7,7 @@
 import type { PartOf } from "../../core/model/changes.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { ConversationId, Operation, SummaryId, Totals } from "../../core/model/types.ts";
-import { summaries as summaryIndex } from "../search/sources.ts";
-import { reindexRow, takeUpFreed } from "../search/indexing.ts";
+import { reindexRow } from "../search/indexing.ts";
 import { all, count, first, int, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, ScriptDeps, Value } from "../script.ts";
 import { adjustTotals, totalsIn } from "../totals.ts";
@@ -203,20 +202,19 @@ export function* removeEntity({ table, key }: Pick<Image, "table" | "key">): Scr
     const id = Number(key["message_id"]);
     yield sql`DELETE FROM message_parts WHERE message_id = ${id}`;
     yield* remove(table, key);
-    yield* reindexRow("messages", id, null, 0);
+    yield* reindexRow("messages", id, null);
     return;
   }
   const number = yield* count(sql`SELECT search_id FROM summaries WHERE summary_id = ${key["summary_id"] ?? null}`);
   yield sql`DELETE FROM drafts WHERE summary_id = ${key["summary_id"] ?? null}`;
   yield* remove(table, key);
-  yield* reindexRow("summaries", number, null, 0);
-  yield* takeUpFreed(summaryIndex);
+  yield* reindexRow("summaries", number, null);
 }
 
 function* store({ table, key, columns }: Image, was: Columns | null): Script<void> {
   if (columns === null) return;
   if (was === null) {
-    yield* insert(table, key, table === "summaries" ? yield* withFreeNumber(columns) : columns);
+    yield* insert(table, key, columns);
   } else if (Object.keys(columns).length > 0) {
     const names = Object.keys(columns).map(plain);
     yield statement(`UPDATE ${table} SET ${names.map((name) => `${name} = ?`).join(", ")} WHERE ${conditions(table)}`, [
@@ -224,14 +222,6 @@ function* store({ table, key, columns }: Image, was: Columns | null): Script<voi
       ...keyValues(table, key),
     ]);
   }
-}
-
-/** Its number in the search index may have gone to another meanwhile. */
-function* withFreeNumber(columns: Columns): Script<Columns> {
-  const number = columns["search_id"] ?? null;
-  const taken = yield* count(sql`SELECT count(*) FROM summaries WHERE search_id = ${number}`);
-  if (taken === 0) return columns;
-  return { ...columns, search_id: yield* count(sql`SELECT max(search_id) + 1 FROM summaries`) };
 }
 
 function* insert(table: Table, key: Columns, columns: Columns): Script<void> {
@@ -248,11 +238,10 @@ export function* reindex({ table, key }: Pick<Image, "table" | "key">): Script<v
   if (table !== "summaries" && table !== "messages") return;
   const number = table === "summaries" ? "search_id" : "message_id";
   const [row] = yield statement(
-    `SELECT ${number} AS number, content, conversation_id FROM ${table} WHERE ${conditions(table)}`,
+    `SELECT ${number} AS number, content FROM ${table} WHERE ${conditions(table)}`,
     keyValues(table, key),
   );
-  if (row !== undefined)
-    yield* reindexRow(table, int(row, "number"), text(row, "content"), int(row, "conversation_id"));
+  if (row !== undefined) yield* reindexRow(table, int(row, "number"), text(row, "content"));
 }
 
 /** What the rows that are about to change add to the totals of their conversation. */

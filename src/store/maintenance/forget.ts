@@ -256,7 +256,7 @@ function* replaceMessage(deps: ScriptDeps, old: Message, left: Redacted): Script
               entry = ${left.entry}, moved = ${movedToText(left.moved)} WHERE message_id = ${old.id}`;
   yield sql`DELETE FROM message_parts WHERE message_id = ${old.id}`;
   yield* insertParts(old.id, left.parts);
-  yield* reindexRow("messages", old.id, left.text, old.conversation);
+  yield* reindexRow("messages", old.id, left.text);
   const change = left.tokens - old.tokens;
   const shown = yield* count(
     sql`SELECT count(*) FROM context_items WHERE conversation_id = ${old.conversation} AND message_id = ${old.id}`,

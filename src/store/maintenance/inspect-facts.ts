@@ -144,18 +144,18 @@ function* sourcesLeft(ids: readonly SummaryId[], gone: ReadonlySet<number>): Scr
 
 function* searchFacts(id: ConversationId): Script<Skeleton["search"]> {
   const missing = yield* all(
-    sql`SELECT m.message_id, NULL AS summary_id FROM messages m LEFT JOIN messages_fts_docsize d ON d.id = m.message_id
-          WHERE m.conversation_id = ${id} AND d.id IS NULL
-            AND m.message_id <= (SELECT indexed_upto FROM search_progress WHERE source = 'messages')
+    sql`SELECT m.message_id, NULL AS summary_id FROM conversations c JOIN messages m USING (conversation_id)
+          LEFT JOIN messages_fts_docsize d ON d.id = m.message_id
+          WHERE c.conversation_id = ${id} AND m.seq <= c.indexed_seq AND d.id IS NULL
         UNION ALL
-        SELECT NULL, s.summary_id FROM summaries s LEFT JOIN summaries_fts_docsize d ON d.id = s.search_id
-          WHERE s.conversation_id = ${id} AND d.id IS NULL
-            AND s.search_id <= (SELECT indexed_upto FROM search_progress WHERE source = 'summaries')`,
+        SELECT NULL, s.summary_id FROM conversations c JOIN summaries s USING (conversation_id)
+          LEFT JOIN summaries_fts_docsize d ON d.id = s.search_id
+          WHERE c.conversation_id = ${id} AND s.search_id <= ${id} * 16777216 + c.indexed_summary AND d.id IS NULL`,
     (row) => (row["message_id"] === null ? toSummaryId(row) : asMessage(int(row, "message_id"))),
   );
   const pending = yield* count(
-    sql`SELECT count(*) FROM messages WHERE conversation_id = ${id}
-          AND message_id > (SELECT indexed_upto FROM search_progress WHERE source = 'messages')`,
+    sql`SELECT count(*) FROM conversations c JOIN messages m USING (conversation_id)
+        WHERE c.conversation_id = ${id} AND m.seq > c.indexed_seq`,
   );
   return { missing, pending };
 }

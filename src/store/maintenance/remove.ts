@@ -5,8 +5,6 @@ import type { ConversationId } from "../../core/model/types.ts";
 import type { Changed, Extent, RemovePlan, Written } from "../../core/model/changes.ts";
 import { belongings, giveFilesToHeirs } from "../ownership.ts";
 import { journalled } from "../journal/record.ts";
-import { messages, summaries } from "../search/sources.ts";
-import { takeUpFreed } from "../search/indexing.ts";
 import { removeOlderValues } from "../adopt/leftovers.ts";
 import { reads } from "../conversation/reads.ts";
 import { asConversation } from "../rows.ts";
@@ -149,6 +147,5 @@ export function* remove(
   for (const { table, isOwn } of belongings.toReversed())
     yield statement(`DELETE FROM ${table} WHERE ${isOwn("main")}`, [ids]);
   yield sql`DROP INDEX context_items_message_idx`;
-  for (const corpus of [messages, summaries]) yield* takeUpFreed(corpus);
   return { kind: "written", change, contents };
 }

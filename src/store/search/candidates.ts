@@ -38,7 +38,7 @@ export const requiredBy = (query: Query, scope: Scope): readonly string[] => [
 /** Rows that hold all the phrases and any of the words; of frequent words the newest, so many in all. */
 export function* lookUp(corpus: Corpus, query: Query, scope: Scope, most: number): Script<Picked> {
   const required = requiredBy(query, scope);
-  const { indexedUpto } = yield* corpus.extent();
+  const newestId = yield* corpus.newestId();
   const holding = new Map<Term, number>();
   const postings: Posting[] = [];
   let found = 0;
@@ -57,7 +57,7 @@ export function* lookUp(corpus: Corpus, query: Query, scope: Scope, most: number
     add(ids, ids.length, query.phrases);
   }
   const words = [...query.words, ...query.pieces];
-  for (const { term, newest, rows } of yield* probe(corpus, words, indexedUpto)) {
+  for (const { term, newest, rows } of yield* probe(corpus, words, newestId)) {
     const match = allOf([...required, term.match]);
     // In one conversation, a word costs no more than the conversation has rows.
     const cost = Math.min(rows, scope.rows);
@@ -69,9 +69,9 @@ export function* lookUp(corpus: Corpus, query: Query, scope: Scope, most: number
     } else {
       const share = found < fewRows ? left : 0;
       const ids = share > 0 ? yield* corpus.newest(match, share) : [];
-      if (ids.length === share) cutBelow = Math.max(cutBelow, ids.at(-1) ?? indexedUpto + 1);
+      if (ids.length === share) cutBelow = Math.max(cutBelow, ids.at(-1) ?? newestId + 1);
       left -= ids.length;
-      add(ids, ids.length < share ? ids.length : Math.round((rows * scope.rows) / indexedUpto), [term]);
+      add(ids, ids.length < share ? ids.length : Math.round((rows * scope.rows) / newestId), [term]);
     }
   }
   const some = query.phrases.length > 0 ? [] : [anyOf(words.map((word) => word.match))];
@@ -86,13 +86,12 @@ interface Probe {
 }
 
 /** How frequent words are, rarest first. A frequent one is taken to be as frequent in older rows as in the newest. */
-function* probe(corpus: Corpus, terms: readonly Term[], indexedUpto: number): Script<readonly Probe[]> {
+function* probe(corpus: Corpus, terms: readonly Term[], newestId: number): Script<readonly Probe[]> {
   const probes: Probe[] = [];
   for (const term of terms) {
     const newest = yield* corpus.newest(term.match, probeRows);
     const oldest = newest.length < probeRows ? undefined : newest.at(-1);
-    const rows =
-      oldest === undefined ? newest.length : Math.round((probeRows * indexedUpto) / (indexedUpto - oldest + 1));
+    const rows = oldest === undefined ? newest.length : Math.round((probeRows * newestId) / (newestId - oldest + 1));
     probes.push({ term, newest, rows });
   }
   return probes.sort((one, other) => one.rows - other.rows);

@@ -6,7 +6,7 @@
 
 import type { SearchRequest } from "../../core/model/store.ts";
 import { byRecency, toFound } from "./sources.ts";
-import type { Corpus, Extent, Found, Scope } from "./sources.ts";
+import type { Corpus, Found, Scope } from "./sources.ts";
 import type { Picked } from "./candidates.ts";
 import type { Reading } from "./rank.ts";
 import { all } from "../script.ts";
@@ -72,7 +72,7 @@ export function* collect(
     const indexed = yield* readPicked(corpus, picked, enough, keep, wanted);
     const isByTime = wanted.request.sort === "recency";
     const others = isByTime ? yield* readElsewhere(corpus, picked.match, indexed, keep, wanted) : none;
-    const tail = yield* readTail(corpus, yield* corpus.extent(), keep, wanted);
+    const tail = yield* readTail(corpus, keep, wanted);
     for (const term of terms) {
       const inTail = tail.candidates.filter(({ reading }) => holds(wanted, reading, term)).length;
       holding.set(term, (holding.get(term) ?? 0) + (picked.holding.get(term) ?? 0) + inTail);
@@ -220,25 +220,28 @@ function* readElsewhere(
 
 const tailMax = 2_000;
 
-/** Reads the newest rows that are not indexed yet; usually there are few. */
+/** Reads rows that are not indexed yet, usually few: the newest of each conversation, the latest conversation first. */
 function* readTail(
   corpus: Corpus,
-  { indexedUpto, newest }: Extent,
   keep: (rows: readonly Found[]) => readonly Candidate[],
   { scope, deadline }: WordSearch,
 ): Script<{ readonly candidates: readonly Candidate[]; readonly unread: number }> {
   const candidates: Candidate[] = [];
-  const oldest = Math.max(indexedUpto, newest - tailMax);
-  let to = newest;
-  let page = rowsPerRead;
-  while (to > oldest && !isLate(deadline)) {
-    const from = Math.max(oldest, to - page);
-    const rows = yield* all(corpus.between(from + 1, to, scope.filter), toFound);
-    candidates.push(...keep(rows));
-    to = from;
-    page = nextPage(page, rows);
+  let [left, unread, page] = [tailMax, 0, rowsPerRead];
+  for (const { conversation, indexed, newest } of yield* corpus.unindexed(scope.filter)) {
+    const oldest = Math.max(indexed, newest - left);
+    let to = newest;
+    while (to > oldest && !isLate(deadline)) {
+      const from = Math.max(oldest, to - page);
+      const rows = yield* all(corpus.numbered(conversation, from + 1, to, scope.filter), toFound);
+      candidates.push(...keep(rows));
+      left -= to - from;
+      to = from;
+      page = nextPage(page, rows);
+    }
+    unread += to - indexed;
   }
-  return { candidates, unread: Math.max(0, to - indexedUpto) };
+  return { candidates, unread };
 }
 
 const newestOf = <T extends { readonly found: Found }>(rows: readonly T[], most: number): readonly T[] =>

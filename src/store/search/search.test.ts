@@ -56,8 +56,8 @@ function createArchive() {
         last = Number(say.run(conversation, text, at ?? now(), aside ?? null, envelope ?? null).lastInsertRowid);
       db.exec(
         `UPDATE conversations AS c
-         SET (message_count, last_message_at) =
-           (SELECT count(*), max(created_at) FROM messages m WHERE m.conversation_id = c.conversation_id)`,
+         SET (message_count, last_message_at, next_seq) =
+           (SELECT count(*), max(created_at), coalesce(max(seq), 0) + 1 FROM messages m WHERE m.conversation_id = c.conversation_id)`,
       );
       return last;
     },
@@ -67,8 +67,12 @@ function createArchive() {
       db.prepare(
         `INSERT INTO summaries (summary_id, conversation_id, kind, depth, content, token_count, earliest_at, latest_at,
                                 created_at, updated_at, search_id)
-         SELECT ?1, ?2, 'leaf', 0, ?3, 1, ?4, ?5, ?6, ?6, count(*) + 1 FROM summaries`,
+         SELECT ?1, ?2, 'leaf', 0, ?3, 1, ?4, ?5, ?6, ?6, ?2 * 16777216 + last_summary + 1
+         FROM conversations WHERE conversation_id = ?2`,
       ).run(id, conversation, text, earliest, latest, now());
+      db.prepare("UPDATE conversations SET last_summary = last_summary + 1 WHERE conversation_id = ?").run(
+        conversation,
+      );
       return id;
     },
     index(rowsMax = 1_000_000): number {
@@ -291,7 +295,7 @@ describe("guarantee 22: no false “no matches”", () => {
       INSERT INTO messages
         (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
       SELECT id, 1, id, 'user', 'beaver', 1, '2026-01-01T00:00:00.000Z', '', id FROM ids;
-      UPDATE search_progress SET indexed_upto = 200100 WHERE source = 'messages'`);
+      UPDATE conversations SET next_seq = 200101, indexed_seq = 200100, message_count = 200100`);
     const { hits, caveats } = archive.find("beaver", { scope: "messages" });
     assert.equal(hits.length, 20);
     assert.deepEqual(caveats, [
@@ -310,7 +314,7 @@ describe("guarantee 22: no false “no matches”", () => {
       INSERT INTO messages
         (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
       SELECT id, 1, id, 'user', ${words}, 1, '2026-01-01T00:00:00.000Z', '', id FROM ids;
-      UPDATE search_progress SET indexed_upto = 5000 WHERE source = 'messages'`);
+      UPDATE conversations SET next_seq = 5001, indexed_seq = 5000, message_count = 5000`);
     const { hits } = archive.find("beaver otter", { scope: "messages", sort: "relevance", limit: 4 });
     assert.deepEqual(
       hits.map(({ snippet }) => snippet),
@@ -617,7 +621,8 @@ describe("order", () => {
       crowded.db.exec(`WITH RECURSIVE ids (id) AS (SELECT 3 UNION ALL SELECT id + 1 FROM ids WHERE id < 25000)
         INSERT INTO messages
           (message_id, conversation_id, seq, role, content, token_count, created_at, stored_at, message_key)
-        SELECT id, 2, id, 'user', 'needle', 1, '2020-01-01T00:00:00.000Z', '', id FROM ids`);
+        SELECT id, 2, id, 'user', 'needle', 1, '2020-01-01T00:00:00.000Z', '', id FROM ids;
+        UPDATE conversations SET next_seq = 25001 WHERE conversation_id = 2`);
       crowded.index();
       const { caveats } = crowded.find("needle", { sort: "recency", limit: 3, scope: "messages" });
       assert.deepEqual(caveatKinds(caveats), ["limit", "newest_ranked"]);
@@ -724,17 +729,17 @@ describe("the index", () => {
     archive.say("hay");
     archive.index();
     archive.db.prepare("UPDATE messages SET content = 'the otter swam' WHERE message_id = ?").run(id);
-    archive.run(reindexRow("messages", id, "the otter swam", 1));
+    archive.run(reindexRow("messages", id, "the otter swam"));
     assert.deepEqual([archive.snippets("otter"), archive.snippets("beaver")], [["the otter swam"], []]);
     archive.db.prepare("DELETE FROM messages WHERE message_id = ?").run(id);
-    archive.run(reindexRow("messages", id, null, 1));
+    archive.run(reindexRow("messages", id, null));
     assert.deepEqual(archive.find("otter"), { hits: [], caveats: [] });
   });
 
   it("holds each row once, also one rewritten before its turn", () => {
     const archive = createArchive();
     const id = archive.say("the beaver swam");
-    archive.run(reindexRow("messages", id, "the beaver swam", 1));
+    archive.run(reindexRow("messages", id, "the beaver swam"));
     archive.index();
     assert.equal(
       archive.db.prepare("SELECT count(*) AS n FROM messages_fts WHERE messages_fts MATCH 'beaver'").get()?.["n"],

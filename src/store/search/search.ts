@@ -91,7 +91,7 @@ function* scanRows(
     return match && { found: toFound(row), stretch: { from: match.index, to: match.index + match[0].length } };
   };
   const ids = filter.only === null ? null : (yield* corpus.idsIn(filter.only)).toSorted((one, other) => one - other);
-  const rows = ids?.length ?? (yield* corpus.extent()).newest;
+  const rows = ids?.length ?? (yield* corpus.newestId());
   const read = (from: number, to: number): Statement =>
     ids === null ? corpus.between(from + 1, to, filter, like) : corpus.rows(ids.slice(from, to), filter, like);
   let hits: readonly PatternHit[] = [];

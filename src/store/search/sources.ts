@@ -7,7 +7,7 @@ import { roles } from "../../core/model/types.ts";
 import type { ConversationId, SummaryId } from "../../core/model/types.ts";
 import type { SearchHit, SearchRequest } from "../../core/model/store.ts";
 import { asConversation, asMessage, asSummary } from "../rows.ts";
-import { count, int, one, sql, statement, text, textOrNull } from "../script.ts";
+import { all, count, int, one, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, Statement } from "../script.ts";
 import { conversationWord } from "./tokenize.ts";
 import { toolNameFields } from "../../core/messages/dialects.ts";
@@ -15,11 +15,18 @@ import type { Timestamp } from "../../core/base/time.ts";
 
 export type Corpus = ReturnType<typeof createCorpus>;
 
-export interface Extent {
-  /** Rows up to this id are in the index. */
-  readonly indexedUpto: number;
+/** The rows of a conversation that are not in the index yet: those numbered after `indexed`, up to `newest`. */
+export interface Unindexed {
+  readonly conversation: number;
+  readonly indexed: number;
   readonly newest: number;
 }
+
+/** Rows are numbered within their conversation. The id of a summary in the index is made of both numbers. */
+const numbersPerConversation = 2 ** 24;
+
+/** True of conversations that have rows outside the index: the condition of a partial index, which needs these words. */
+export const isPending = "(indexed_seq < next_seq - 1 OR indexed_summary < last_summary)";
 
 /** Before and after every time there is. */
 const earliest = "";
@@ -35,6 +42,12 @@ const messageColumns = `message_id AS id, conversation_id, seq, role, content, c
 export const messages = createCorpus({
   name: "messages",
   id: "message_id",
+  number: "seq",
+  order: "seq",
+  newest: "next_seq - 1",
+  indexed: "indexed_seq",
+  within: "conversation_id = ? AND seq BETWEEN ? AND ?",
+  valuesWithin: (conversation, from, to) => [conversation, from, to],
   total: "message_count",
   columns: messageColumns,
   earliest: "created_at",
@@ -48,6 +61,12 @@ export const messages = createCorpus({
 export const summaries = createCorpus({
   name: "summaries",
   id: "search_id",
+  number: `search_id % ${numbersPerConversation}`,
+  order: "search_id",
+  newest: "last_summary",
+  indexed: "indexed_summary",
+  within: "search_id BETWEEN ? AND ?",
+  valuesWithin: (conversation, from, to) => [from, to].map((number) => conversation * numbersPerConversation + number),
   total: "summary_count",
   columns: `search_id AS id, summary_id, conversation_id, depth, content, earliest_at,
   coalesce(latest_at, created_at) AS at`,
@@ -66,6 +85,14 @@ export const summaries = createCorpus({
 function createCorpus(names: {
   readonly name: "messages" | "summaries";
   readonly id: string;
+  /** A row's number within its conversation; and the columns of `conversations` that name the newest and the last indexed. */
+  readonly number: string;
+  readonly order: string;
+  readonly newest: string;
+  readonly indexed: string;
+  /** Rows by number, and the values to ask for them with. */
+  readonly within: string;
+  readonly valuesWithin: (conversation: number, from: number, to: number) => readonly number[];
   readonly total: string;
   readonly columns: string;
   readonly earliest: string;
@@ -74,7 +101,7 @@ function createCorpus(names: {
   /** How to come to the latest row of a conversation first, if there is a way. */
   readonly latestFirst: string;
 }) {
-  const { name, id, columns } = names;
+  const { name, id, columns, within, valuesWithin } = names;
   const fts = `${name}_fts`;
   const inList = "IN (SELECT value FROM json_each(?))";
   // What is cheap to check, and leaves out most, comes first.
@@ -83,8 +110,7 @@ function createCorpus(names: {
   const allowing = ({ since, before, hidden, only }: Filter) => [since, before, hidden, hidden, only, only] as const;
   const passes = `${isAllowed} AND content LIKE ? ESCAPE '\\'`;
 
-  const extent = `SELECT indexed_upto, coalesce((SELECT max(${id}) FROM ${name}), 0) AS newest
-    FROM search_progress WHERE source = '${name}'`;
+  const newestId = `SELECT max(${id}) FROM ${name}`;
   const countIn = `SELECT sum(${names.total}) FROM conversations WHERE conversation_id ${inList}`;
   const idsIn = `SELECT json_group_array(${id}) AS ids FROM ${name} WHERE conversation_id ${inList}`;
   const holding = `SELECT json_group_array(rowid) AS ids FROM ${fts} WHERE ${fts} MATCH ?`;
@@ -100,14 +126,22 @@ function createCorpus(names: {
       AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})
       AND EXISTS (SELECT 1 FROM (SELECT ${names.latest} AS at FROM ${name}
         WHERE conversation_id = c.conversation_id AND +${id} < ? ${names.latestFirst}) WHERE at > ?)`;
-  const unindexed = `SELECT ${id} AS id, conversation_id, content FROM ${name}
-    WHERE ${id} > (SELECT indexed_upto FROM search_progress WHERE source = '${name}') ORDER BY ${id} LIMIT ?`;
+  const unindexed = `SELECT conversation_id, ${names.indexed} AS indexed, ${names.newest} AS newest FROM conversations
+    WHERE ${isPending} AND ${names.indexed} < ${names.newest}
+      AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})
+    ORDER BY last_message_at DESC, conversation_id DESC`;
+  const numbered = `SELECT ${columns} FROM ${name} WHERE ${within} AND ${passes} ORDER BY ${id} DESC`;
+  const toIndex = `SELECT ${id} AS id, ${names.number} AS number, content FROM ${name} WHERE ${within}
+    ORDER BY ${names.order} LIMIT ?`;
+  const indexedIn = `SELECT conversation_id FROM ${name} JOIN conversations USING (conversation_id)
+    WHERE ${id} = ? AND ${names.number} <= ${names.indexed}`;
   const index = `INSERT INTO ${fts} (rowid, text) VALUES (?, ?)`;
   const unindex = `DELETE FROM ${fts} WHERE rowid = ?`;
-  const setIndexedUpto = `UPDATE search_progress SET indexed_upto = ? WHERE source = '${name}'`;
+  const setIndexed = `UPDATE conversations SET ${names.indexed} = ? WHERE conversation_id = ?`;
   return {
     name,
-    extent: () => one(statement(extent), toExtent),
+    indexed: names.indexed,
+    newestId: () => count(statement(newestId)),
     /** How many rows these conversations hold, and the ids of those rows. */
     countIn: (conversations: string) => count(statement(countIn, [conversations])),
     idsIn: (conversations: string) => ids(statement(idsIn, [conversations])),
@@ -125,17 +159,29 @@ function createCorpus(names: {
     /** Conversations that hold rows later than a time whose ids are below one: those that were stored out of order. */
     behind: (below: number, time: string, { hidden, only }: Filter) =>
       ids(statement(behind, [time, hidden, hidden, only, only, below, time])),
-    /** The oldest rows that are not indexed: id, conversation_id, content. */
-    unindexed: (most: number) => statement(unindexed, [most]),
+    /** Conversations that have rows outside the index, the latest first. */
+    unindexed: ({ hidden, only }: Filter) => all(statement(unindexed, [hidden, hidden, only, only]), toUnindexed),
+    /** Rows of a conversation from one number to another, both included; newest first. */
+    numbered: (conversation: number, from: number, to: number, filter: Filter) =>
+      statement(numbered, [...valuesWithin(conversation, from, to), ...allowing(filter), "%"]),
+    /** The oldest rows that are not indexed: id, number, content. */
+    toIndex: ({ conversation, indexed, newest }: Unindexed, most: number) =>
+      statement(toIndex, [...valuesWithin(conversation, indexed + 1, newest), most]),
+    /** The conversation of a row that the index should hold; 0 for any other row. */
+    indexedIn: (row: number) => count(statement(indexedIn, [row])),
     index: (row: number, prepared: string) => statement(index, [row, prepared]),
     unindex: (row: number) => statement(unindex, [row]),
-    setIndexedUpto: (row: number) => statement(setIndexedUpto, [row]),
+    setIndexed: (conversation: number, upTo: number) => statement(setIndexed, [upTo, conversation]),
   };
 }
 
 const highest = Number.MAX_SAFE_INTEGER;
 
-const toExtent = (row: Row): Extent => ({ indexedUpto: int(row, "indexed_upto"), newest: int(row, "newest") });
+const toUnindexed = (row: Row): Unindexed => ({
+  conversation: int(row, "conversation_id"),
+  indexed: int(row, "indexed"),
+  newest: int(row, "newest"),
+});
 
 /** Turns by conversation and seq, whenever they were. */
 export const turnsAt = (places: readonly (readonly [number, number])[]): Statement =>
@@ -193,15 +239,15 @@ export function* openScope({
   const only = conversations === undefined ? null : JSON.stringify(conversations);
   // Conversations that are asked for by name are searched even if hidden.
   const hidden = only === null ? yield* ids(hiddenConversations) : [];
-  let all = 0;
+  let stored = 0;
   let rows = 0;
   for (const corpus of corpora) {
-    const { newest } = yield* corpus.extent();
-    all += newest;
+    const newest = yield* corpus.newestId();
+    stored += newest;
     rows += only === null ? newest : yield* corpus.countIn(only);
   }
   // Looking up a conversation that holds most rows costs more than leaving out the few others afterwards.
-  const isNamed = conversations !== undefined && conversations.length <= namedMax && rows * 2 < all;
+  const isNamed = conversations !== undefined && conversations.length <= namedMax && rows * 2 < stored;
   return {
     corpora,
     filter: { only, hidden: JSON.stringify(hidden), since, before },

@@ -13,12 +13,10 @@ import { readOnlyName } from "./archive.ts";
 import type { Place } from "./archive.ts";
 import { filesBeside } from "./backup.ts";
 import { belongings } from "../ownership.ts";
-import { messages } from "../search/sources.ts";
 import { copyContent } from "../content/folder.ts";
 import { asConversation } from "../rows.ts";
 import { all, count, first, int, sql, statement, text } from "../script.ts";
 import type { Script } from "../script.ts";
-import { prepareForIndex } from "../search/tokenize.ts";
 import { identify } from "./file-kind.ts";
 
 export interface MergeDeps extends Place {
@@ -131,9 +129,9 @@ const staysThere: ReadonlySet<string> = new Set(["journal", "drafts"]);
 
 function* bringIn(path: string): Script<Omit<Merged, "files">> {
   const { fresh, known } = yield* lookAtSource(path);
-  // Of search all numbers are new: what has none of the old ones is taken up when its time comes.
-  const offsets = new Map([["search_id", yield* count(sql`SELECT max(search_id) FROM main.summaries`)]]);
+  const offsets = new Map<string, number>();
   for (const [table, column] of numbers) offsets.set(column, yield* offsetFor(table, column, fresh));
+  offsets.set("search_id", (offsets.get("conversation_id") ?? 0) * 2 ** 24);
   for (const { table, isOwn } of belongings) {
     if (staysThere.has(table)) continue;
     const columns = yield* all(
@@ -142,6 +140,7 @@ function* bringIn(path: string): Script<Omit<Merged, "files">> {
     );
     const valueOf = (name: string): string => {
       if (name === "active") return isStillActive;
+      if (name.startsWith("indexed_")) return "0"; // They come without the entries of the search index.
       return offsets.has(name) ? `it.${name} + ${offsets.get(name)}` : `it.${name}`;
     };
     const isNew = table === "large_files" ? "AND it.file_id NOT IN (SELECT file_id FROM main.large_files)" : "";
@@ -155,7 +154,6 @@ function* bringIn(path: string): Script<Omit<Merged, "files">> {
   const conversations = fresh.map((from) => ({ from, to: asConversation(from + by) }));
   const came = conversations.map(({ to }) => to);
   yield* findOrigins(came, offsets.get("message_id") ?? 0);
-  yield* indexBelowWatermark(came);
   const rowsOf = (table: string) =>
     count(statement(`SELECT count(*) FROM ${table} WHERE conversation_id IN (SELECT value FROM json_each(?))`, [came]));
   return { conversations, known, messages: yield* rowsOf("messages"), summaries: yield* rowsOf("summaries") };
@@ -198,21 +196,4 @@ function* findOrigins(came: Conversations, offset: number): Script<void> {
                      AND copied_from < message_id THEN copied_from
       ELSE -message_id END
     WHERE copied_from IS NOT NULL AND conversation_id IN (SELECT value FROM json_each(${came}))`;
-}
-
-const rowsPerPage = 256;
-
-/** Messages with numbers that search has passed already: nobody would come back for them. */
-function* indexBelowWatermark(came: Conversations): Script<void> {
-  const { indexedUpto } = yield* messages.extent();
-  for (let last = 0; ;) {
-    const rows = yield sql`SELECT message_id, conversation_id, content FROM messages
-      WHERE conversation_id IN (SELECT value FROM json_each(${came}))
-        AND message_id > ${last} AND message_id <= ${indexedUpto} ORDER BY message_id LIMIT ${rowsPerPage}`;
-    for (const row of rows) {
-      last = int(row, "message_id");
-      yield messages.index(last, prepareForIndex(text(row, "content"), int(row, "conversation_id")));
-    }
-    if (rows.length < rowsPerPage) return;
-  }
 }

@@ -32,6 +32,9 @@ export const tables = {
       context_messages INTEGER NOT NULL DEFAULT 0,
       context_message_tokens INTEGER NOT NULL DEFAULT 0,
       next_seq INTEGER NOT NULL DEFAULT 1,
+      last_summary INTEGER NOT NULL DEFAULT 0,
+      indexed_seq INTEGER NOT NULL DEFAULT 0,
+      indexed_summary INTEGER NOT NULL DEFAULT 0,
       head_key TEXT,
       host_cursor TEXT,
       prompt_budget INTEGER,
@@ -222,9 +225,8 @@ export const tables = {
     ) WITHOUT ROWID`,
   search_progress: `
     CREATE TABLE search_progress (
-      source TEXT PRIMARY KEY CHECK (source IN ('messages', 'summaries')),
-      indexed_upto INTEGER NOT NULL
-    ) WITHOUT ROWID`,
+      version INTEGER NOT NULL
+    )`,
 } as const;
 
 /**
@@ -237,13 +239,14 @@ export const searchTables = [
   `INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 8)`,
   `INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 1000)`,
   `INSERT INTO messages_fts (messages_fts, rank) VALUES ('hashsize', 16777216)`,
-  `INSERT INTO search_progress (source, indexed_upto) VALUES ('messages', 0), ('summaries', 0)`,
+  `INSERT INTO search_progress (version) VALUES (1)`,
 ] as const;
 
 export const indexes = [
   `CREATE UNIQUE INDEX conversations_active_session_key_idx ON conversations (session_key, coalesce(agent_id, '')) WHERE session_key IS NOT NULL AND active = 1`,
   `CREATE INDEX conversations_session_id_idx ON conversations (session_id, active)`,
   `CREATE INDEX conversations_session_key_idx ON conversations (session_key, conversation_id)`,
+  `CREATE INDEX conversations_unindexed_idx ON conversations (conversation_id) WHERE indexed_seq < next_seq - 1 OR indexed_summary < last_summary`,
   `CREATE INDEX messages_moved_idx ON messages (conversation_id) WHERE moved IS NOT NULL`,
   `CREATE UNIQUE INDEX summaries_search_id_idx ON summaries (search_id)`,
   `CREATE INDEX summaries_below_normal_idx ON summaries (level) WHERE level <> 'normal'`,
