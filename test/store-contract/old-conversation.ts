@@ -102,7 +102,7 @@ export function dump(path: string): Dump {
     return Object.fromEntries(
       names.map((name) => {
         const rows = db.prepare(`SELECT * FROM ${name}`).all();
-        return [name, rows.map(({ search_id: _, ...row }) => JSON.stringify(row)).toSorted()];
+        return [name, rows.map(({ indexed_seq: _, indexed_summary: __, ...row }) => JSON.stringify(row)).toSorted()];
       }),
     );
   } finally {
