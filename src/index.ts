@@ -1,4 +1,4 @@
-/** The library: everything an agent builder needs to keep a conversation without loss, and to make prompts of it. */
+/** The public API of the library: store conversations without loss and build prompts from them. */
 
 import type { Clock } from "./core/model/store.ts";
 import { systemNow } from "./store/sqlite/store.ts";
@@ -32,5 +32,4 @@ export { adopt } from "./store/adopt/adopt.ts";
 export type { Tool, ToolContext, ToolResult } from "./agent-tools/define.ts";
 export { tools } from "./agent-tools/all.ts";
 
-/** The time as the machine has it. */
 export const systemClock: Clock = { now: systemNow };

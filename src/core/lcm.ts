@@ -1,8 +1,4 @@
-/**
- * The façade every surface uses: the library, the command line, the terminal UI, the plugin. It holds a store, a clock
- * and perhaps a model, and offers what one can do with a conversation; the work itself is in the file named after each
- * verb.
- */
+/** The façade that the library, CLI, TUI and plugins use: one method per verb, each in the file named after it. */
 
 import { assemble } from "./assembly/assemble.ts";
 import type { Assembly } from "./assembly/assemble.ts";
@@ -41,89 +37,89 @@ import type { Due } from "./compaction/due.ts";
 export interface LcmDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** The defaults of the settings table if left out. */
+  /** Defaults to the default settings. */
   readonly settings?: Settings;
-  /** Who writes summaries; without one they are extracted. Its calls are counted and bounded here. */
+  /** Writes summaries; without it they are extracted. Its calls are metered here. */
   readonly model?: Model | null;
-  /** Whether a credential that was refused a short while ago is tried again; a person at a terminal may. */
+  /** `ignored` retries a credential that was rejected recently, for a person at a terminal. */
   readonly breaker?: "heeded" | "ignored";
   readonly templates?: Templates;
-  /** Has the model describe large files as they come in, each until this signal; else it is done without. */
+  /** If given, the model describes large files on ingest, each until this signal; otherwise no model is used. */
   readonly describeFilesUntil?: () => AbortSignal;
 }
 
-/** A verb as it is asked of the façade, which holds the store, or all that the verb works with. */
-type Held<Verb> = Verb extends (held: never, ...asked: infer Asked) => infer Done ? (...asked: Asked) => Done : never;
+/** A verb without its first parameter, the dependencies, which the façade supplies. */
+type Bound<Verb> = Verb extends (deps: never, ...rest: infer Rest) => infer Result ? (...rest: Rest) => Result : never;
 
 export interface Lcm {
-  /** For reads and writes that need no deciding. */
+  /** For plain reads and writes. */
   readonly store: Store;
   readonly clock: Clock;
   readonly settings: Settings;
-  /** By number, session key or session id; `not_found` when there is none. */
-  readonly find: Held<typeof findConversation>;
-  /** Streams a transcript in. Idempotent, and resumable by running it again. */
-  readonly import: Held<typeof importTranscript>;
-  /** Stores what a host has said, its large content in files. Idempotent by key. */
-  readonly ingest: Held<typeof ingest>;
-  /** The transcript's lines, equal to what came in; at the end, the messages of which a file is lost. */
-  readonly export: Held<typeof exportTranscript>;
-  /** What the model is to see, within a budget: the given one, else the host's last, else a usual one. Asks no model. */
+  /** Finds a conversation by number, session key or session id; throws `not_found`. */
+  readonly find: Bound<typeof findConversation>;
+  /** Imports a transcript as a stream. Idempotent; run it again to resume. */
+  readonly import: Bound<typeof importTranscript>;
+  /** Stores a host's messages, large content in files. Idempotent by key. */
+  readonly ingest: Bound<typeof ingest>;
+  /** Yields the transcript's lines exactly as imported; returns the messages with a missing file. */
+  readonly export: Bound<typeof exportTranscript>;
+  /** Builds the prompt within a budget, by default the host's last one, else 128,000. Calls no model. */
   assemble(conversation: ConversationId, options?: { readonly budget?: number }): Promise<Assembly>;
-  /** Whether compaction is due, from running totals. */
+  /** Whether compaction is due, from the running totals. */
   due(conversation: ConversationId): Promise<Due>;
-  /** What a compaction would fold. Changes nothing. */
-  readonly planCompaction: Held<typeof planCompaction>;
-  /** One at a time in a conversation; the way out of an overflow does not wait. Never throws for a model or a disk. */
+  /** Lists what a compaction would fold. Changes nothing. */
+  readonly planCompaction: Bound<typeof planCompaction>;
+  /** One at a time per conversation, except `until_under`, which never waits. Model and disk failures are outcomes. */
   compact(request: CompactRequest): Promise<CompactReport>;
-  /** The model with every call counted, and bounded by the settings, as those of the façade's own are. */
+  /** Wraps a model so that its calls are counted, and limited by the settings. */
   metered(model: Model): Model;
-  /** Model calls of the present window, and providers that refuse our credential. */
-  readonly spend: Held<typeof spendOf>;
-  readonly grep: Held<typeof grep>;
-  /** A summary, a stored file or a message, by its id; `not_found` beyond the reach too. */
-  readonly describe: Held<typeof describe>;
-  /** What happened between two times, from summaries. */
-  readonly recent: Held<typeof recent>;
-  /** What summaries were made from, within a number of tokens. */
-  readonly expand: Held<typeof expand>;
-  /** A cited answer to a question, before its deadline: of the model, or of a delegate, else the best excerpts. */
-  readonly expandQuery: Held<typeof expandQuery>;
-  /** Which conversations would go, what they take, and who would feel it. */
-  readonly planPrune: Held<typeof planPrune>;
-  /** Deletes what was planned, archived before if that is wanted; planned again if one was written to. Null: none is left. */
-  readonly prune: Held<typeof prune>;
-  /** Findings of one conversation, or of the whole database. */
-  readonly inspect: Held<typeof inspect>;
-  /** The same, and what was looked at. */
-  readonly examine: Held<typeof examine>;
-  /** What of that can be set right without deciding anything. */
-  readonly planFix: Held<typeof planFixes>;
-  /** Sets it right, as one change. A conversation that was written to meanwhile is planned again. */
-  readonly fix: Held<typeof applyFixes>;
-  /** Which summaries would be written anew, sources first, and what that takes. Asks no model. */
-  readonly planRewrite: Held<typeof planRewrite>;
-  /** The same for the summaries that `inspect` finds fault with, of one conversation or of all. */
-  readonly planRepair: Held<typeof planRepair>;
-  /** What the model puts in the place of one summary's text. It is kept, and changes nothing yet. */
-  readonly draftRewrite: Held<typeof draftRewrite>;
-  readonly applyRewrite: Held<typeof applyRewrite>;
-  /** All of a plan, drafted or drafted and applied, one after the other. What is applied stays, whatever ends it. */
-  readonly rewriteAll: Held<typeof rewriteAll>;
-  /** What of a summary's sources would return to the context, and at what cost; it says why if they cannot. */
+  /** Model calls in the current window, and providers that reject our credential. */
+  readonly spend: Bound<typeof spendOf>;
+  readonly grep: Bound<typeof grep>;
+  /** Describes a summary, file or message by id; throws `not_found` beyond the reach too. */
+  readonly describe: Bound<typeof describe>;
+  /** Recounts a period of time from summaries. */
+  readonly recent: Bound<typeof recent>;
+  /** Reads what summaries were made from, up to a number of tokens. */
+  readonly expand: Bound<typeof expand>;
+  /** Answers a question with citations before its deadline: by the model or a delegate, else the best excerpts. */
+  readonly expandQuery: Bound<typeof expandQuery>;
+  /** Lists the conversations to delete, their size, and what depends on them. */
+  readonly planPrune: Bound<typeof planPrune>;
+  /** Deletes as planned, after archiving if requested. Replans if one was written to; null if none is left. */
+  readonly prune: Bound<typeof prune>;
+  /** Checks one conversation, or the whole database, for findings. */
+  readonly inspect: Bound<typeof inspect>;
+  /** The same, and what was checked. */
+  readonly examine: Bound<typeof examine>;
+  /** Lists the findings whose correct value can be derived. */
+  readonly planFix: Bound<typeof planFixes>;
+  /** Fixes them as one change. Replans a conversation that was written to meanwhile. */
+  readonly fix: Bound<typeof applyFixes>;
+  /** Lists the summaries to rewrite, sources first, and the cost. Calls no model. */
+  readonly planRewrite: Bound<typeof planRewrite>;
+  /** The same for the summaries with findings, of one conversation or of all. */
+  readonly planRepair: Bound<typeof planRepair>;
+  /** Drafts a new text for one summary. The draft is stored; nothing else changes. */
+  readonly draftRewrite: Bound<typeof draftRewrite>;
+  readonly applyRewrite: Bound<typeof applyRewrite>;
+  /** Drafts, and if requested applies, a whole plan in order. What was applied stays, even if it stops early. */
+  readonly rewriteAll: Bound<typeof rewriteAll>;
+  /** Shows which sources would return to the context and at what cost, or why they cannot. */
   planDissolve(request: DissolveRequest): Promise<Dissolution>;
-  /** As planned, or as planned again if the conversation has changed since. */
-  readonly dissolve: Held<typeof dissolve>;
-  /** What of one conversation's summaries, and all below them, would be copied in front of another's context. */
-  readonly planTransplant: Held<typeof planTransplant>;
-  /** As planned, or as planned again; null if there is nothing to copy. */
-  readonly transplant: Held<typeof transplant>;
-  /** What operators have changed, newest first. */
-  readonly history: Held<typeof history>;
-  /** What taking back a change, or its part of one summary, would revert, and what stands in the way. */
-  readonly planUndo: Held<typeof planUndo>;
-  /** Takes it back, unless something stands in the way. This too can be taken back. */
-  readonly undo: Held<typeof undo>;
+  /** Dissolves as planned; replans if the conversation has changed. */
+  readonly dissolve: Bound<typeof dissolve>;
+  /** Lists the summaries, with everything below them, that would be copied before another's context. */
+  readonly planTransplant: Bound<typeof planTransplant>;
+  /** Copies as planned; replans if needed; null if there is nothing to copy. */
+  readonly transplant: Bound<typeof transplant>;
+  /** Operators' changes, newest first. */
+  readonly history: Bound<typeof history>;
+  /** Shows what undoing a change, or its part of one summary, would revert, and what prevents it. */
+  readonly planUndo: Bound<typeof planUndo>;
+  /** Undoes a change unless something prevents it. An undo can be undone. */
+  readonly undo: Bound<typeof undo>;
   close(): Promise<void>;
 }
 
@@ -137,7 +133,7 @@ export function createLcm(given: LcmDeps): Lcm {
   const isDescribing = describeFilesUntil !== undefined && model !== null;
   const describing = isDescribing ? { explore: describeWith(model, describeFilesUntil) } : {};
   const deps = { store, clock, settings, model, templates, leftAlone: new Set<string>(), ...describing };
-  const takeTurn = createTurns();
+  const takeTurn = createQueues();
   return {
     store,
     clock,
@@ -192,11 +188,8 @@ export function createLcm(given: LcmDeps): Lcm {
   };
 }
 
-/**
- * One compaction at a time in a conversation; different ones do not wait for each other. Whoever's deadline passes while
- * waiting goes on at once, and finds that it has passed.
- */
-function createTurns(): (conversation: ConversationId, signal?: AbortSignal) => Promise<() => void> {
+/** A queue per conversation. When the signal aborts, waiting ends at once, and the caller sees its expired deadline. */
+function createQueues(): (conversation: ConversationId, signal?: AbortSignal) => Promise<() => void> {
   const last = new Map<ConversationId, Promise<void>>();
   return async (conversation, signal) => {
     const before = last.get(conversation) ?? Promise.resolve();

@@ -1,4 +1,4 @@
-/** How a database stands: what is stored, how full the contexts are, what compaction did, what models were asked for. */
+/** Reads the status of a database: what is stored, how full the contexts are, compactions, model usage. */
 
 import type { Lcm } from "./lcm.ts";
 import type { CompactionRecord, Conversation, ConversationId } from "./model/types.ts";
@@ -8,7 +8,7 @@ import { dayMs, timeAfter } from "./base/time.ts";
 import { promptTokens } from "./model/prompt-cost.ts";
 import type { Due } from "./compaction/due.ts";
 
-export interface Standing {
+export interface DatabaseStatus {
   readonly store: StoreStatus;
   readonly totals: { readonly tokens: number; readonly contextTokens: number; readonly hidden: number };
   /** The one with the newest message. */
@@ -16,17 +16,17 @@ export interface Standing {
   readonly pressures: readonly Pressure[];
   /** Newest first. */
   readonly compactions: readonly CompactionRecord[];
-  /** Of the last 24 hours. */
+  /** In the last 24 hours. */
   readonly usage: UsageTotals;
   readonly spend: Spend;
 }
 
-/** How a conversation stands that a host may be writing to. */
+/** How full the context of an active conversation is. */
 export interface Pressure extends Due {
   readonly conversation: ConversationId;
 }
 
-export async function standingOf(lcm: Lcm, compactionsMax = 1): Promise<Standing> {
+export async function readStatus(lcm: Lcm, compactionsMax = 1): Promise<DatabaseStatus> {
   const { store } = lcm;
   const conversations = await store.conversations({ includeHidden: true });
   return {
@@ -40,7 +40,7 @@ export async function standingOf(lcm: Lcm, compactionsMax = 1): Promise<Standing
   };
 }
 
-/** Who keeps more than these active has a host that looks after the rest. */
+/** Bounds the work; the host compacts the others anyway. */
 const pressuresMax = 200;
 
 async function pressuresOf(lcm: Lcm): Promise<readonly Pressure[]> {
@@ -50,7 +50,7 @@ async function pressuresOf(lcm: Lcm): Promise<readonly Pressure[]> {
   return pressures;
 }
 
-function totalsOf(conversations: readonly Conversation[]): Standing["totals"] {
+function totalsOf(conversations: readonly Conversation[]): DatabaseStatus["totals"] {
   const sum = (of: (conversation: Conversation) => number): number =>
     conversations.reduce((total, conversation) => total + of(conversation), 0);
   return {

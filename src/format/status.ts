@@ -4,7 +4,7 @@ import type { CompactionRecord, Conversation } from "../core/model/types.ts";
 import type { StoreStatus, UsageTotals } from "../core/model/store.ts";
 import type { ChangedSetting } from "../core/model/settings.ts";
 import type { Spend } from "../core/model-calls/metering.ts";
-import type { Pressure, Standing } from "../core/status.ts";
+import type { DatabaseStatus, Pressure } from "../core/status.ts";
 import { modelLines } from "./model.ts";
 import type { NamedModel } from "./model.ts";
 import { formatTimestamp } from "../core/base/time.ts";
@@ -13,7 +13,7 @@ import type { Due } from "../core/compaction/due.ts";
 import { oneLine } from "./safe-text.ts";
 import type { Page } from "./page.ts";
 
-export interface Status extends Standing {
+export interface Status extends DatabaseStatus {
   readonly model: ConfiguredModel | null;
   readonly prompts: Prompts;
   readonly settings: readonly ChangedSetting[];

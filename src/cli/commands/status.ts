@@ -2,7 +2,7 @@
 
 import { LcmError } from "../../core/base/errors.ts";
 import { changedSettings } from "../../core/model/settings.ts";
-import { standingOf } from "../../core/status.ts";
+import { readStatus } from "../../core/status.ts";
 import { statusFacts } from "../../format/status.ts";
 import type { ConfiguredModel, Status } from "../../format/status.ts";
 import { defineCommand, withLcm } from "./_session.ts";
@@ -23,7 +23,7 @@ export const statusCommand = defineCommand({
     const settings = changedSettings(await session.context.settings());
     return await withLcm(session, "read", async (lcm) => {
       const status = {
-        ...(await standingOf(lcm)),
+        ...(await readStatus(lcm)),
         model: await modelOf(session),
         prompts: await session.context.prompts(),
         settings,

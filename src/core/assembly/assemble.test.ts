@@ -21,12 +21,12 @@ import { estimateTokens } from "../base/tokens.ts";
 import type { Json } from "../base/json.ts";
 import { msToTimestamp } from "../base/time.ts";
 
-/** One conversation on a real database, and the short words for what tests do with it. */
+/** One conversation in a real database, with shorthands for the tests. */
 interface Scene {
   readonly store: Store;
   readonly conversation: ConversationId;
   readonly say: (...messages: readonly HostMessage[]) => Promise<void>;
-  /** Folds items of the context, counted from its beginning. */
+  /** Folds context items by index. */
   readonly fold: (from: number, to: number, text?: string) => Promise<SummaryId>;
   readonly see: (budget: number, freshTailCount?: number) => Promise<Assembly>;
 }
@@ -52,7 +52,7 @@ async function onScene(test: (scene: Scene) => Promise<void>): Promise<void> {
       },
       async fold(from, to, text = `what happened from ${from} to ${to}`) {
         const run = (await store.context(conversation)).slice(from, to);
-        // No dearer than its run, as a store wants it, and thereby sometimes cheaper than it will be.
+        // The store rejects a summary longer than its run, so the count may be too low here.
         const runTokens = run.reduce((sum, item) => sum + item.tokens, 0);
         const tokens = Math.min(estimateTokens(text), runTokens - 1);
         const summary = { text, tokens, level: "normal", model: null, previousContext: null, fileIds: [] } as const;
@@ -101,7 +101,7 @@ const countedTokens = ({ messages }: Assembly): number =>
   messages.reduce((sum, raw) => sum + messageToStore(raw, { key: "", at: msToTimestamp(0) }).tokens, 0);
 
 describe("an assembled prompt", () => {
-  it("shows summaries first, then messages as they were sent, and says what it is made of", async () => {
+  it("shows summaries first, then messages unchanged, and reports its parts", async () => {
     await onScene(async ({ say, fold, see }) => {
       await say(user("one"), answer("two"), user("three"), answer("four"), user("five"));
       const summary = await fold(0, 2, "They counted.");
@@ -138,7 +138,7 @@ describe("an assembled prompt", () => {
     });
   });
 
-  it("is empty for an empty conversation, and there is none for one that does not exist", async () => {
+  it("is empty for an empty conversation, and fails for one that does not exist", async () => {
     await onScene(async ({ store, see }) => {
       const { messages, report } = await see(1_000);
       assert.deepEqual(messages, []);
@@ -151,7 +151,7 @@ describe("an assembled prompt", () => {
     });
   });
 
-  it("shows an assistant's text as a block, and roles of the host's own as a user's text", async () => {
+  it("shows an assistant's text as a block, and host-specific roles as user text", async () => {
     await onScene(async ({ say, see }) => {
       await say(
         user("go"),
@@ -184,7 +184,7 @@ describe("an assembled prompt", () => {
     });
   });
 
-  it("has pictures in their place, and large texts as references", async () => {
+  it("shows pictures in place, and large texts as references", async () => {
     await onScene(async ({ store, conversation, see }) => {
       const picture = { type: "image", data: "QUJD".repeat(2_000), mimeType: "image/png" };
       const messages = [{ role: "user", content: [picture] }, user(`a log\n${long(900)}`)];
@@ -213,7 +213,7 @@ describe("an assembled prompt", () => {
     });
   });
 
-  it("shows no message of a branch that the host has left", async () => {
+  it("shows no message of an abandoned branch", async () => {
     await onScene(async ({ store, conversation, see }) => {
       const entry = (key: string, parentKey: string | null, text: string) =>
         ({
@@ -227,7 +227,7 @@ describe("an assembled prompt", () => {
 });
 
 describe("guarantee 8: assembly makes no model call", () => {
-  /** The same store; what was asked of it is written down. */
+  /** The same store, recording its calls. */
   const overheard = (store: Store): { readonly store: Store; readonly asked: Set<string> } => {
     const asked = new Set<string>();
     const listening = new Proxy(store, {
@@ -249,7 +249,7 @@ describe("guarantee 8: assembly makes no model call", () => {
     "fileContent",
   ]);
 
-  it("takes nothing but a store, and only reads from it", async () => {
+  it("needs only a store, and only reads from it", async () => {
     await onScene(async ({ store: real, conversation, say, fold }) => {
       await say(user("go"), call("a"), user(long(400)), answer("x"), user(long(300)), answer("y"), user("end"));
       await fold(0, 1);
@@ -293,7 +293,7 @@ describe("guarantee 8: assembly makes no model call", () => {
 
 // ── Fuzzing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A conversation by chance: turns of three dialects, late, early, missing and doubled results, odd messages. */
+/** A random conversation: three dialects, late, early, missing and duplicate results, odd messages. */
 function chat(random: Random, turns: number): readonly HostMessage[] {
   let words = 0;
   const word = (): string => `w${(words += 1)}w ${"filler text ".repeat(random.pick([0, 1, 5, 30, 300]))}`;
@@ -339,7 +339,7 @@ function chat(random: Random, turns: number): readonly HostMessage[] {
   return messages;
 }
 
-/** Folds by chance, of messages and of summaries side by side, as a sweep would, and at worse places. */
+/** Random folds of adjacent messages or summaries, as in a sweep and at worse places. */
 async function foldSome({ store, conversation, fold }: Scene, random: Random): Promise<void> {
   for (let pass = 0; pass < random.below(6); pass++) {
     const context = await store.context(conversation);
@@ -353,7 +353,7 @@ async function foldSome({ store, conversation, fold }: Scene, random: Random): P
   }
 }
 
-/** By which words the newest user message and the newest message of the context are known, if they say anything. */
+/** Words that identify the newest user message and the newest message of the context. */
 async function wordsInContext({ store, conversation }: Scene): Promise<{
   readonly items: number;
   readonly ofUser: string | null;
@@ -370,7 +370,7 @@ async function wordsInContext({ store, conversation }: Scene): Promise<{
   return { items: context.length, ofUser: wordOf(newestUser), last: wordOf(messages.at(-1)) };
 }
 
-describe("guarantees 12 and 13, fuzzed: a valid prompt within the budget, whatever was said and folded", () => {
+describe("guarantees 12 and 13, fuzzed: a valid prompt within the budget for any messages and folds", () => {
   const budgets = [0, 20, 60, 150, 400, 1_000, 2_500, 6_000, 15_000, 40_000];
 
   it("holds over orders, delays, evictions, dialects and mid-session switches", async () => {
@@ -412,7 +412,7 @@ describe("guarantees 12 and 13, fuzzed: a valid prompt within the budget, whatev
 });
 
 describe("guarantee 12: never over budget", () => {
-  it("evicts the oldest, and says so first, in fixed words", async () => {
+  it("evicts the oldest items, and begins with a fixed note", async () => {
     await onScene(async ({ say, see }) => {
       await say(
         ...Array.from({ length: 40 }, (_, at) =>
@@ -427,7 +427,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("counts summaries as they are rendered, and evicts further when they are dearer than planned", async () => {
+  it("counts summaries as rendered, and evicts more when they cost more than planned", async () => {
     await onScene(async ({ say, fold, see }) => {
       await say(...Array.from({ length: 30 }, (_, at) => user(`${at} ${long(100)}`)));
       for (let at = 0; at < 10; at++) await fold(at, at + 2, "<a href='x'>&&&&</a> ".repeat(14));
@@ -439,7 +439,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("evicts summaries too, where fewer messages are raw than the tail may hold, or none", async () => {
+  it("evicts summaries too if there are fewer raw messages than the tail allows, or none", async () => {
     await onScene(async ({ say, fold, see }) => {
       await say(...Array.from({ length: 42 }, (_, at) => user(`${at} ${long(100)}`)));
       for (let at = 0; at < 20; at++) await fold(at, at + 2, `gist ${at}`);
@@ -475,7 +475,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("then shortens results, the largest first, and names what is left out", async () => {
+  it("then shortens results, the largest first, and marks what is omitted", async () => {
     await onScene(async ({ store, conversation, say, see }) => {
       const answers = [result("b", long(100, "beta")), answer(long(490, "done"))];
       await say(user("question"), call("a", "b"), result("a", long(2_000, "alpha")), ...answers);
@@ -490,7 +490,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("then other texts, then leaves out what is oldest after the question, and cuts the question last", async () => {
+  it("then shortens other texts, then drops the oldest after the question, and cuts the question last", async () => {
     await onScene(async ({ say, see }) => {
       await say(
         user(long(300, "question")),
@@ -512,7 +512,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("shows the newest user message even from far before what fits", async () => {
+  it("shows the newest user message even if it is far older than what fits", async () => {
     await onScene(async ({ say, see }) => {
       await say(user("the task of the night"));
       for (let at = 0; at < 150; at++) await say(call(`c${at}`), result(`c${at}`, long(100, `r${at}`)));
@@ -523,7 +523,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("finds it behind hundreds of results that are users' messages too", async () => {
+  it("finds it among hundreds of tool results in user messages", async () => {
     await onScene(async ({ say, see }) => {
       await say(user("the task of the night"));
       for (let at = 0; at < 400; at++) await say(use(`c${at}`), used(`c${at}`, long(20, `r${at}`)));
@@ -533,7 +533,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("shows the newest user message in front of what is kept, wherever the context is cut", async () => {
+  it("shows the newest user message before what is kept, wherever the context is cut", async () => {
     await onScene(async ({ say, see }) => {
       await say(...Array.from({ length: 5 }, (_, at) => user(`old ${at} ${long(30)}`)), user("the task of the night"));
       for (let at = 0; at < 60; at++) await say(call(`c${at}`), result(`c${at}`, long(100, `r${at}`)));
@@ -551,7 +551,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("shortens it only if it is a large part of the budget, and in the same way while the cut stays", async () => {
+  it("shortens it only if it is a large part of the budget, and the same way while the cut stays", async () => {
     await onScene(async ({ say, see }) => {
       await say(user(long(1_500, "task")));
       for (let at = 0; at < 40; at++) await say(call(`c${at}`), result(`c${at}`, long(100, `r${at}`)));
@@ -562,7 +562,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("shows it even when it was folded into a summary that is evicted, and not beside one that is shown", async () => {
+  it("shows it even if its summary is evicted, but not next to that summary", async () => {
     await onScene(async ({ say, fold, see }) => {
       await say(user("the task of the night"), call("a"), result("a", long(300)));
       for (let at = 0; at < 60; at++) await say(call(`c${at}`), result(`c${at}`, long(100, `r${at}`)));
@@ -583,7 +583,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("counts pictures inside results of tools, also where a message is not shown as it was sent", async () => {
+  it("counts pictures inside tool results, also in messages that are shown changed", async () => {
     await onScene(async ({ say, see }) => {
       const picture = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } };
       const answered = (id: string, content: readonly Json[]): Json => ({
@@ -608,7 +608,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("holds for messages of reasoning alone", async () => {
+  it("handles messages of only reasoning", async () => {
     await onScene(async ({ say, see }) => {
       const thought = { type: "thinking", thinking: long(3_000), signature: "s" };
       await say({ role: "user", content: [thought] });
@@ -623,7 +623,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("shows nothing when there is room for nothing, and says so", async () => {
+  it("shows nothing when nothing fits, and reports so", async () => {
     await onScene(async ({ say, see }) => {
       await say(user(long(500)));
       for (const budget of [0, -5, Number.NaN, 10]) {
@@ -635,7 +635,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("has no user message to keep where there is none", async () => {
+  it("works without any user message", async () => {
     await onScene(async ({ say, see }) => {
       await say(answer(long(500, "first")), answer(long(500, "last")));
       const cut = await see(200);
@@ -651,7 +651,7 @@ describe("guarantee 12: never over budget", () => {
     });
   });
 
-  it("holds for a message whose texts are many and small, or pictures, or arguments of a call", async () => {
+  it("handles messages of many small texts, pictures, or call arguments", async () => {
     await onScene(async ({ say, see }) => {
       const picture = { type: "image", data: "AAAA", mimeType: "image/png" };
       await say(
@@ -686,8 +686,8 @@ describe("guarantee 12: never over budget", () => {
   });
 });
 
-describe("guarantee 13: never invent a result when the real row exists", () => {
-  it("keeps a call with its result when the tail or an eviction would part them", async () => {
+describe("guarantee 13: never invent a result when the real one exists", () => {
+  it("keeps a call with its result when the tail or an eviction would separate them", async () => {
     await onScene(async ({ say, see }) => {
       for (let at = 0; at < 30; at++)
         await say(
@@ -704,7 +704,7 @@ describe("guarantee 13: never invent a result when the real row exists", () => {
     });
   });
 
-  it("counts a call to the tail that its result is in", async () => {
+  it("extends the tail to the call of a result in it", async () => {
     await onScene(async ({ say, see }) => {
       const tail = [call("a", "b"), result("a", long(120)), result("b", long(120)), user("go on"), answer("so")];
       await say(user(long(300)), ...tail);
@@ -716,7 +716,7 @@ describe("guarantee 13: never invent a result when the real row exists", () => {
     });
   });
 
-  it("says that a folded result is part of a summary, and that a missing one was not found", async () => {
+  it("distinguishes a folded result from one that was not found", async () => {
     await onScene(async ({ say, fold, see }) => {
       await say(
         user("go"),
@@ -737,12 +737,12 @@ describe("guarantee 13: never invent a result when the real row exists", () => {
     });
   });
 
-  it("gives a call no older result of its id that came with the newest user message", async () => {
+  it("does not match a call with an older result of the same id beside the newest user message", async () => {
     await onScene(async ({ say, see }) => {
       await say(use("call_0"), used("call_0", "old result", "now do the rest"));
       for (let at = 0; at < 60; at++) await say(use(`c${at}`), used(`c${at}`, long(100, `r${at}`)));
       await say(use("call_0"));
-      // Evicted; the whole tail but too large for the budget; too large even when shortened.
+      // Evicted; the whole tail, but over budget; over budget even when shortened.
       for (const [budget, freshTailCount] of [
         [3_000, 4],
         [3_000, 1_000],
@@ -780,7 +780,7 @@ describe("guarantee 13: never invent a result when the real row exists", () => {
 });
 
 describe("guarantee 14: the live turn is the host's", () => {
-  it("returns stored messages only, deep-equal to what was sent, the newest last", async () => {
+  it("returns only stored messages, deep-equal to what was sent, the newest last", async () => {
     await onScene(async ({ say, see }) => {
       const sent: readonly HostMessage[] = [
         {
@@ -833,7 +833,7 @@ describe("guarantee 14: the live turn is the host's", () => {
     });
   });
 
-  it("shows nothing in front that was stored only after the context was read", async () => {
+  it("does not show a message in front that was stored after the context was read", async () => {
     for (const isFolded of [false, true]) {
       await onScene(async ({ store: real, conversation, say, fold }) => {
         await say(user("the task of the night"));
@@ -862,7 +862,7 @@ describe("guarantee 15: prefix stability", () => {
   const isPrefix = (before: readonly string[], after: readonly string[]): boolean =>
     hashOf(before) === hashOf(after.slice(0, before.length));
 
-  /** Turns of a host, and after each what the model would see; how often that was not the last prompt and more. */
+  /** Plays turns and assembles after each; counts how often the prompt did not extend the previous one. */
   async function live(scene: Scene, random: Random, turns: number, budget: () => number): Promise<number> {
     let before: readonly string[] = [];
     let changes = 0;
@@ -877,7 +877,7 @@ describe("guarantee 15: prefix stability", () => {
     return changes;
   }
 
-  it("over 1,000 turns without compaction the prompt only grows, but for few evictions", async () => {
+  it("over 1,000 turns without compaction the prompt only grows, except for a few evictions", async () => {
     await onScene(async (scene) => {
       const budget = 6_000;
       const changes = await live(scene, createRandom(7), 1_000, () => budget);
@@ -888,7 +888,7 @@ describe("guarantee 15: prefix stability", () => {
     });
   });
 
-  it("a budget that is a little different in every turn changes it hardly more often", async () => {
+  it("a budget that varies slightly every turn hardly adds changes", async () => {
     await onScene(async (scene) => {
       const random = createRandom(11);
       const changes = await live(scene, random, 300, () => 1_500 + random.below(40));
@@ -898,7 +898,7 @@ describe("guarantee 15: prefix stability", () => {
     });
   });
 
-  it("nor does it with a large task in front, at whatever budget", async () => {
+  it("nor does a large task in front, at any budget", async () => {
     await onScene(async (scene) => {
       await scene.say(user(long(3_000, "task")));
       for (let at = 0; at < 50; at++) await scene.say(call(`b${at}`), result(`b${at}`, long(100)));
@@ -919,7 +919,7 @@ describe("guarantee 15: prefix stability", () => {
     });
   });
 
-  it("with a tail that nearly fills the budget it still changes in few turns", async () => {
+  it("with a tail that nearly fills the budget it still rarely changes", async () => {
     await onScene(async (scene) => {
       let before: readonly string[] = [];
       let changes = 0;
@@ -950,7 +950,7 @@ describe("guarantee 15: prefix stability", () => {
     });
   });
 
-  it("the same store gives the same bytes at any time", async () => {
+  it("the same store always gives the same bytes", async () => {
     await onScene(async (scene) => {
       await live(scene, createRandom(5), 30, () => 700);
       await scene.fold(0, 6);
@@ -962,7 +962,7 @@ describe("guarantee 15: prefix stability", () => {
 });
 
 describe("guarantee 19: summaries are data, not instructions", () => {
-  it("lets no text that was folded open a second summary", async () => {
+  it("does not let folded text open a second summary", async () => {
     await onScene(async ({ say, fold, see }) => {
       await say(user("a"), user("b"), user("c"), user("d"), user("e"));
       await fold(

@@ -1,37 +1,41 @@
 /**
- * The messages for one model call: as much of the context as the budget holds, newest first, read from the store
- * alone. No model is asked, nothing is written, and only what is shown is read.
+ * Assembles the messages for one model call: as much of the context as fits the budget, newest first.
  *
- * What is shown stays put. Between folds the output only grows at its end, so that a provider's cache holds. When the
- * context outgrows the budget, it is evicted from its oldest end in large steps (evict.ts), and a fixed note stands
- * first. Only a result that comes late changes what was shown before: it takes its place behind its call.
+ * No model is called, nothing is written, and only what is shown is read. Between folds the prompt only grows at its
+ * end, so that provider caches stay valid. When the context exceeds the budget, its oldest part is evicted in large
+ * steps (eviction.ts), and a fixed note comes first. Only a late result changes earlier output: it moves to its call.
  *
- * The newest user message is always shown. If it is evicted, its words stand between the note and what is kept, whole
- * or, if they are a large part of the budget (an eighth to a quarter), shortened. So they stay as long as the cut does.
+ * The newest user message is always shown. If it is evicted, its text goes between the note and the rest, shortened if
+ * it is a large part of the budget (an eighth to a quarter).
  *
- * The fresh tail is not evicted, unless it is itself more than the budget. Then this is the rule, in order, until what
- * is left fits:
+ * The fresh tail is evicted only if it exceeds the budget by itself. Then these steps follow until the rest fits:
  *
- * 1. the tail is evicted like the rest, up to the newest user message;
- * 2. results of tools are shortened, the largest first, to no less than 64 tokens;
- * 3. so is everything else but that message;
- * 4. calls with their results, and other messages after that message, are left out, oldest first;
- * 5. the newest user message is shortened;
- * 6. nothing is shown but the note. A budget that cannot hold one short message is no budget.
- *
- * The report says which of these came to pass.
+ * 1. evict the tail up to the newest user message;
+ * 2. shorten tool results, the largest first, to no less than 64 tokens;
+ * 3. shorten everything else but that message;
+ * 4. drop what follows that message, oldest first, each call together with its results;
+ * 5. shorten the newest user message;
+ * 6. show nothing: no useful prompt is that small.
  */
 
 import type { HostMessage } from "../messages/codec.ts";
-import { createDrafter, noteTokens } from "./build-prompt.ts";
-import type { Draft, Drafter, Output } from "./build-prompt.ts";
+import { createPromptBuilder, noteTokens } from "./build-prompt.ts";
+import type { BuildPrompt, BuiltPrompt, PromptMessage } from "./build-prompt.ts";
 import { cutsTo, frontMax } from "./eviction.ts";
 import type { Sizes } from "./eviction.ts";
 import type { ContextItem, ConversationId, Message, MessageId, SummaryId } from "../model/types.ts";
 import { safeCuts } from "../messages/tool-calls.ts";
 import type { Store } from "../model/store.ts";
-import { costOf, findNewestUser, isMessage, isUserText, readShown, shorten, wordsOf } from "./prompt-items.ts";
-import type { Shown } from "./prompt-items.ts";
+import {
+  costOf,
+  findNewestUser,
+  isMessage,
+  isUserText,
+  readPromptItems,
+  shorten,
+  withoutResults,
+} from "./prompt-items.ts";
+import type { PromptItem } from "./prompt-items.ts";
 import { sumTokens } from "../base/tokens.ts";
 import { mustFind } from "../model/find-conversation.ts";
 import { promptTokens } from "../model/prompt-cost.ts";
@@ -55,26 +59,26 @@ export interface Share {
 
 export interface AssemblyReport {
   readonly budget: number;
-  /** Of the messages as returned: never more than the budget. */
+  /** Tokens of the returned messages: never more than the budget. */
   readonly tokens: number;
-  /** The whole context; without its oldest part; with a part of the fresh tail only; with texts cut; nothing at all. */
+  /** `tail_cut`: only part of the fresh tail fits. `shortened`: texts were cut. `starved`: nothing fits. */
   readonly outcome: "whole" | "evicted" | "tail_cut" | "shortened" | "starved";
   readonly summaries: Share;
-  /** Raw messages outside the fresh tail, and in it. */
+  /** Raw messages outside the fresh tail. */
   readonly older: Share;
   readonly tail: Share;
-  /** What was said that nobody said: the note on what is not shown, and stand-ins for results. */
+  /** Messages that are not in the conversation: the eviction note, and stand-ins for results. */
   readonly notes: Share;
-  /** Items of the context that are not shown for want of room. */
+  /** Context items that do not fit. */
   readonly evicted: Share;
-  /** Items that say nothing, or that the host keeps out of prompts. */
+  /** Items without content, or that the host excludes from prompts. */
   readonly leftOut: Share;
   readonly standIns: number;
   /** Results shown as text because their call is not shown. */
   readonly loose: number;
   readonly shortened: number;
   readonly depths: readonly (Share & { readonly depth: number })[];
-  /** Where each message comes from, in their order. */
+  /** The origin of each message, in order. */
   readonly origins: readonly Origin[];
 }
 
@@ -93,10 +97,10 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
   const window = await readWindow(store, request);
   const { tail, tailCount } = window;
   const [planned = 0] = cutsTo(tail ?? window.items.length - 1, window).take(1);
-  // Near the tail a little more is read: a call whose result is in the tail belongs to it.
+  // Near the tail, read a little more: a call whose result is in the tail belongs to the tail.
   const from = tail === null || planned <= tail - tailLookback ? planned : Math.max(0, tail - tailLookback);
-  const shown = await readShown(store, window.items, from);
-  const draft = createDrafter(store, window);
+  const shown = await readPromptItems(store, window.items, from);
+  const build = createPromptBuilder(store, window);
 
   const wholeTail = tail === null ? null : startOfTail(shown, tailCount);
   const newestUser = shown.findLast(isUserText) ?? null;
@@ -108,24 +112,24 @@ export async function assemble(store: Store, request: AssembleRequest): Promise<
       const kept = itemsFrom(shown, cut, floor);
       const user = await userBefore(kept);
       const front = user === null ? [] : (shorten(user, frontMax(window.budget, window.before[cut] ?? 0)) ?? user);
-      const fitting = await draft([front, kept].flat());
+      const fitting = await build([front, kept].flat());
       if (fitting !== null) return toAssembly(fitting, window, wholeTail);
     }
   }
   const start = newestUser === null ? from : newestUser.position + 1;
   const after = itemsFrom(shown, start, window.items.length - 1);
-  return toAssembly(await squeeze(await userBefore(after), after, window.budget, draft), window, wholeTail);
+  return toAssembly(await squeeze(await userBefore(after), after, window.budget, build), window, wholeTail);
 }
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The newest items of the context, more than the budget holds or all there are, with what they would cost. */
+/** The newest context items, enough to exceed the budget or all there are, with their estimated cost. */
 interface Window extends Sizes {
   readonly conversation: ConversationId;
   readonly items: readonly ContextItem[];
   readonly totalItems: number;
   readonly tailCount: number;
-  /** Where the last `tailCount` raw messages begin, or all of them; null if that is before the window. */
+  /** Where the last `tailCount` raw messages begin; null if that is before the window. */
   readonly tail: number | null;
 }
 
@@ -134,10 +138,10 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
   const { totals } = conversation;
   const budget = request.budget >= 0 ? Math.floor(request.budget) : 0;
   const tailCount = Math.max(1, request.freshTailCount);
-  const held = Math.min(1, (1.1 * budget + 1) / (promptTokens(totals) + 1));
-  let limit = Math.ceil(totals.contextItems * held) + tailLookback;
+  const share = Math.min(1, (1.1 * budget + 1) / (promptTokens(totals) + 1));
+  let limit = Math.ceil(totals.contextItems * share) + tailLookback;
   for (;;) {
-    // Each look is one read, not a page more: a fold between two pages would show its run twice.
+    // Read everything at once: a fold between two pages would show its run twice.
     const items = await store.context(conversation.id, { limit, keep: "newest" });
     const isWhole = items.length < limit;
     const tokens = items.reduce((sum, item) => sum + costOf(item), 0);
@@ -165,8 +169,8 @@ async function readWindow(store: Store, request: AssembleRequest): Promise<Windo
   }
 }
 
-/** Where the fresh tail begins, so that no result in it is without its call. */
-function startOfTail(shown: readonly Shown[], tailCount: number): number {
+/** Where the fresh tail begins, with the calls of all its results. */
+function startOfTail(shown: readonly PromptItem[], tailCount: number): number {
   const newest = shown.filter(({ source }) => isMessage(source)).slice(-tailCount - tailLookback);
   const start = tailStart(
     newest.map(({ ties }) => ties),
@@ -175,67 +179,68 @@ function startOfTail(shown: readonly Shown[], tailCount: number): number {
   return newest[start]?.position ?? shown.at(-1)?.position ?? 0;
 }
 
-/** What a cut leaves. Results next to it, whose calls it has cut off, are cut off too, up to the floor; words stay. */
-function itemsFrom(shown: readonly Shown[], cut: number, floor: number): readonly Shown[] {
-  const isLeft = ({ position, ties }: Shown): boolean =>
+/** What a cut keeps. Results next to it that lost their calls are dropped too, up to the floor. */
+function itemsFrom(shown: readonly PromptItem[], cut: number, floor: number): readonly PromptItem[] {
+  const isLeft = ({ position, ties }: PromptItem): boolean =>
     position >= cut && (cut === 0 || position >= floor || ties.answers.length === 0);
   const at = shown.findIndex(isLeft);
   const first = shown[at];
   if (first === undefined) return [];
-  return [cut === 0 ? first : wordsOf(first), ...shown.slice(at + 1)];
+  return [cut === 0 ? first : withoutResults(first), ...shown.slice(at + 1)];
 }
 
 // ── The newest user message ──────────────────────────────────────────────────────────────────────────────────────────
 
-/** Gives the newest user message, if these items are without it: it lies before them, and they do not sum it up. */
+/** Returns the newest user message, unless the kept items contain or summarise it. */
 function createUserBefore(
   store: Store,
-  newestRead: Shown | null,
-  shown: readonly Shown[],
+  newestRead: PromptItem | null,
+  shown: readonly PromptItem[],
   window: Window,
-): (kept: readonly Shown[]) => Promise<Shown | null> {
-  // What is stored meanwhile is newer than all that is shown, and must not stand before it.
+): (kept: readonly PromptItem[]) => Promise<PromptItem | null> {
+  // A message stored meanwhile is newer than everything shown, and must not come before it.
   const newestSeq = shown.reduce((newest, { source }) => Math.max(newest, isMessage(source) ? source.seq : newest), -1);
   const wasStored = ({ id, seq }: Message, coveredBy: readonly SummaryId[]): boolean =>
     seq <= newestSeq || coveredBy.length > 0 || window.items.some((item) => item.id === id);
-  let found: ReturnType<typeof findNewestUser> | null = null;
+  let lookup: ReturnType<typeof findNewestUser> | null = null;
   return async (kept) => {
-    if (newestRead !== null) return newestRead.position < (kept[0]?.position ?? Infinity) ? wordsOf(newestRead) : null;
+    if (newestRead !== null)
+      return newestRead.position < (kept[0]?.position ?? Infinity) ? withoutResults(newestRead) : null;
     if (kept.length === window.totalItems) return null;
-    const newest = await (found ??= findNewestUser(store, window.conversation, wasStored));
+    const newest = await (lookup ??= findNewestUser(store, window.conversation, wasStored));
     if (newest === null) return null;
     const coveredBy: ReadonlySet<unknown> = new Set(newest.coveredBy);
-    return kept.some(({ source }) => coveredBy.has(source.id)) ? null : wordsOf(newest.user);
+    return kept.some(({ source }) => coveredBy.has(source.id)) ? null : withoutResults(newest.user);
   };
 }
 
 // ── When even the tail does not fit ──────────────────────────────────────────────────────────────────────────────────
 
-/** Steps 2 to 6 of the rule above. */
+/** Steps 2 to 6 of the list above. */
 async function squeeze(
-  user: Shown | null,
-  after: readonly Shown[],
+  user: PromptItem | null,
+  after: readonly PromptItem[],
   budget: number,
-  draft: Drafter,
-): Promise<Draft | null> {
+  build: BuildPrompt,
+): Promise<BuiltPrompt | null> {
   const first = user === null ? [] : [user];
   let rest = after;
   for (const isTouched of [isResult, () => true]) {
-    const whole: readonly Shown[] = rest;
+    const whole: readonly PromptItem[] = rest;
     for (let most = budget; most >= shortestTokens; most = Math.floor(most / 2)) {
       const tokensMax = most;
       rest = whole.flatMap((shown) => (isTouched(shown) ? (shorten(shown, tokensMax) ?? []) : shown));
-      const fitting = await draft([...first, ...rest]);
+      const fitting = await build([...first, ...rest]);
       if (fitting !== null) return fitting;
     }
   }
   for (const cut of safeCuts(rest.map(({ ties }) => ties))) {
-    const fitting = await draft([...first, ...rest.slice(cut)]);
+    const fitting = await build([...first, ...rest.slice(cut)]);
     if (fitting !== null) return fitting;
   }
   for (const most of [budget - noteTokens, budget]) {
     const shorter = user === null ? null : shorten(user, most);
-    const fitting = shorter === null ? null : await draft([shorter]);
+    const fitting = shorter === null ? null : await build([shorter]);
     if (fitting !== null) return fitting;
   }
   return null;
@@ -243,12 +248,12 @@ async function squeeze(
 
 const shortestTokens = 64;
 
-const isResult = ({ ties }: Shown): boolean => ties.answers.length > 0;
+const isResult = ({ ties }: PromptItem): boolean => ties.answers.length > 0;
 
 // ── Reporting ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function toAssembly(draft: Draft | null, window: Window, wholeTail: number | null): Assembly {
-  const { kept, outputs, hidden, tokens, standIns, loose } = draft ?? { ...emptyDraft, hidden: window.totalItems };
+function toAssembly(prompt: BuiltPrompt | null, window: Window, wholeTail: number | null): Assembly {
+  const { kept, outputs, hidden, tokens, standIns, loose } = prompt ?? { ...emptyPrompt, hidden: window.totalItems };
   const origins = outputs.map((output) => originOf(output, wholeTail ?? 0));
   const summaries = origins.filter((origin) => origin.kind === "summary");
   const raw = origins.filter((origin) => origin.kind === "message");
@@ -275,16 +280,16 @@ function toAssembly(draft: Draft | null, window: Window, wholeTail: number | nul
   };
 }
 
-const emptyDraft: Draft = { kept: [], outputs: [], tokens: 0, hidden: 0, standIns: 0, loose: 0 };
+const emptyPrompt: BuiltPrompt = { kept: [], outputs: [], tokens: 0, hidden: 0, standIns: 0, loose: 0 };
 
-function originOf({ shown, tokens }: Output, tailFrom: number): Origin {
-  if (shown === null) return { kind: "note", tokens };
-  const { source, position } = shown;
+function originOf({ item, tokens }: PromptMessage, tailFrom: number): Origin {
+  if (item === null) return { kind: "note", tokens };
+  const { source, position } = item;
   if (!isMessage(source)) return { kind: "summary", id: source.id, depth: source.depth, tokens };
   return { kind: "message", id: source.id, role: source.role, part: position >= tailFrom ? "tail" : "older", tokens };
 }
 
-function outcomeOf(kept: readonly Shown[], hidden: number, { items, tail }: Window): AssemblyReport["outcome"] {
+function outcomeOf(kept: readonly PromptItem[], hidden: number, { items, tail }: Window): AssemblyReport["outcome"] {
   if (kept.some(({ isShortened }) => isShortened)) return "shortened";
   if (hidden === 0) return "whole";
   if (kept.length === 0) return "starved";

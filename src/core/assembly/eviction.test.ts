@@ -14,23 +14,23 @@ const cuts = (floor: number, sizes: Sizes): readonly number[] => [...cutsTo(floo
 const tens = (count: number): readonly number[] => Array.from({ length: count }, () => 10);
 
 describe("where a context is cut", () => {
-  it("is nowhere, as long as it fits", () => {
+  it("is at the start while it fits", () => {
     assert.equal(cuts(9, sizesOf(tens(10), 100))[0], 0);
   });
 
-  it("is a whole step beyond the budget, and then stays while the context grows by that step", () => {
+  it("is a whole step past the budget, and stays until the context has grown by a step", () => {
     // A step of 512 is 128, or 12.8 items.
     const first = (count: number): number | undefined => cuts(count - 5, sizesOf(tens(count), 512))[0];
     assert.deepEqual([51, 52, 60, 64, 65, 76, 77, 90].map(first), [0, 13, 13, 13, 26, 26, 39, 52]);
   });
 
-  it("stays when the budget is a little different in every turn", () => {
+  it("stays when the budget varies slightly every turn", () => {
     const costs = tens(100_000);
     const first = (budget: number): unknown => cutsTo(costs.length - 5, sizesOf(costs, budget)).next().value;
     assert.equal(new Set([9_000, 9_001, 9_040, 9_100, 8_990].map(first)).size, 1);
   });
 
-  it("stays so at every budget, and at none of them jumps to and fro", () => {
+  it("does so at every budget, without jumping back and forth", () => {
     const { before } = sizesOf(tens(10_000), 0);
     const random = createRandom(3);
     for (const base of [2_048, 2_560, 3_000, 3_584, 4_096]) {
@@ -45,16 +45,16 @@ describe("where a context is cut", () => {
     }
   });
 
-  it("is in smaller steps where a larger one would reach into what must be shown", () => {
+  it("uses smaller steps where a larger one would cut what must be shown", () => {
     // 45 of 50 items must be shown, of which 48 fit: a step of 64 would cut seven, one of 32 cuts four.
     assert.equal(cuts(5, sizesOf(tens(50), 480))[0], 4);
   });
 
-  it("is at the floor when no step is small enough", () => {
+  it("is the floor when no step is small enough", () => {
     assert.deepEqual(cuts(1, sizesOf(tens(3), 25)), [1]);
   });
 
-  it("goes forward only, ends at the floor, and ends", () => {
+  it("only moves forward, and ends at the floor", () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(500), { minLength: 1, maxLength: 60 }),
@@ -71,8 +71,8 @@ describe("where a context is cut", () => {
   });
 });
 
-describe("how large that may be which stands in front of a cut", () => {
-  it("is an eighth to a quarter of the budget, and hardly follows it, at whatever budget", () => {
+describe("the limit of the message in front of a cut", () => {
+  it("is an eighth to a quarter of the budget, and hardly follows small variations of it", () => {
     const cutsSeen = Array.from({ length: 400 }, (_, at) => at * 1_024 + 37 * (at % 5));
     for (let budget = 4_000; budget < 9_000; budget += 111) {
       const changing = cutsSeen.filter((cut) => frontMax(budget * 0.98, cut) !== frontMax(budget * 1.02, cut));

@@ -14,7 +14,7 @@ const shortenMessage = (raw: HostMessage, tokensMax: number, owner: string): Hos
 const opening = { role: "user", content: "go" };
 
 describe("a message in a prompt", () => {
-  it("is the very message that was sent, wherever a provider takes it", () => {
+  it("is the unchanged object wherever a provider accepts it", () => {
     const sent: readonly HostMessage[] = [
       { role: "user", content: "hello", timestamp: 7 },
       { role: "user", content: [text("hello"), { type: "image", data: "AAAA", mimeType: "image/png" }] },
@@ -29,7 +29,7 @@ describe("a message in a prompt", () => {
     for (const raw of sent) assert.equal(presented(raw), raw);
   });
 
-  it("has an assistant's text in blocks, also beside calls", () => {
+  it("has an assistant's text in blocks, also next to calls", () => {
     assert.deepEqual(presented({ role: "assistant", content: "yes", model: "m" }), {
       role: "assistant",
       content: [text("yes")],
@@ -44,7 +44,7 @@ describe("a message in a prompt", () => {
     assert.equal(presented({ role: "assistant", content: "", tool_calls: calls })?.["content"], null);
   });
 
-  it("is not shown when it says nothing", () => {
+  it("is not shown if it has no content", () => {
     const empty: readonly HostMessage[] = [
       { role: "user", content: " \n" },
       { role: "user", content: [] },
@@ -58,7 +58,7 @@ describe("a message in a prompt", () => {
     for (const raw of empty) assert.equal(presented(raw), null, JSON.stringify(raw));
   });
 
-  it("says another way what no provider takes", () => {
+  it("shows as text what no provider accepts", () => {
     const odd: readonly HostMessage[] = [
       { role: "user", content: ["loose", null, { type: "toolCall", id: "a", name: "f", arguments: {} }] },
       { role: "user", content: [{ type: "tool_result", content: "whose?" }, { no: "type" }] },
@@ -85,7 +85,7 @@ describe("a message in a prompt", () => {
   });
 });
 
-describe("calls of one id in one message", () => {
+describe("calls with the same id in one message", () => {
   const call = (id: string, path: string): Json => ({ type: "tool_use", id, name: "read", input: { path } });
   const beside = (id: string, path: string): Json => ({
     id,
@@ -93,7 +93,7 @@ describe("calls of one id in one message", () => {
     function: { name: "f", arguments: path },
   });
 
-  it("are one call and, for the others, words that hold all of them", () => {
+  it("become one call, and text for each of the others", () => {
     const message = presented({
       role: "assistant",
       content: [call("x", "/one"), call("x", "/two"), call("y", "/three")],
@@ -111,16 +111,16 @@ describe("calls of one id in one message", () => {
     );
   });
 
-  it("are left as they are where each has an id of its own", () => {
+  it("are left unchanged if the ids differ", () => {
     const raw = { role: "assistant", content: [call("x", "/")], tool_calls: [beside("y", "/")] };
     assert.deepEqual(presented(raw), raw);
   });
 });
 
-describe("a message with too little room", () => {
+describe("a shortened message", () => {
   const long = (name: string): string => `start of ${name} ${"word ".repeat(2_000)}end of ${name}`;
 
-  it("keeps its beginning and its end, and says how much is missing of what", () => {
+  it("keeps its beginning and end, and reports how much is missing from what", () => {
     const shorter = shortenMessage({ role: "user", content: long("it") }, 100, "message 12");
     assert.ok(tokensOf(shorter) <= 100);
     assert.match(textOf(shorter), /^start of it[^]*\[… [\d,]+ characters of message 12 left out …\][^]*end of it$/);
@@ -143,7 +143,7 @@ describe("a message with too little room", () => {
     assert.ok(JSON.parse(beside?.function.arguments ?? ""));
   });
 
-  it("gives up reasoning, and pictures for words that say so", () => {
+  it("drops reasoning, and replaces pictures by a note", () => {
     const picture = { type: "image", data: "AAAA", mimeType: "image/png" };
     const seen = shortenMessage({ role: "user", content: [picture, text(long("it"))] }, 300, "message 5");
     assert.match(JSON.stringify(seen), /\[image of message 5 left out\]/);
@@ -152,7 +152,7 @@ describe("a message with too little room", () => {
     assert.doesNotMatch(JSON.stringify(told), /thought/);
   });
 
-  it("is not shown when it was all reasoning, and keeps the calls beside it", () => {
+  it("is not shown if it was all reasoning, but keeps its calls", () => {
     const thought = { type: "thinking", thinking: long("thought") };
     for (const role of ["user", "assistant"])
       assert.equal(shortenIfLeft({ role, content: [thought] }, 300, "message 6"), null);
@@ -164,13 +164,13 @@ describe("a message with too little room", () => {
     });
   });
 
-  it("says that it was a picture in however little room", () => {
+  it("notes a picture however short it is", () => {
     const picture = { type: "image", data: "AAAA", mimeType: "image/png" };
     for (const tokensMax of [1_000, 30, 5, -5])
       assert.match(textOf(shortenMessage({ role: "user", content: [picture] }, tokensMax, "message 5")), /image of/);
   });
 
-  it("has a picture whole or not at all", () => {
+  it("keeps a picture whole or drops it", () => {
     const picture = { type: "image", data: "AAAA".repeat(40_000), mimeType: "image/png" };
     const shorter = shortenMessage(
       { role: "user", content: [picture, text(long("it").repeat(20))] },
@@ -181,7 +181,7 @@ describe("a message with too little room", () => {
     assert.deepEqual(Array.isArray(shorter["content"]) && shorter["content"][0], picture);
   });
 
-  it("stays the results that it was", () => {
+  it("keeps its tool results", () => {
     const content = Array.from({ length: 90 }, (_, at) => ({
       type: "tool_result",
       tool_use_id: `${at}`,
@@ -190,7 +190,7 @@ describe("a message with too little room", () => {
     assert.deepEqual(shortenMessage({ role: "user", content }, 20, "message 8")["content"], content);
   });
 
-  it("becomes one text when it has too many blocks to keep them", () => {
+  it("becomes one text if it has too many blocks", () => {
     const content = Array.from({ length: 500 }, (_, at) => text(`piece ${at}`));
     const shorter = shortenMessage({ role: "user", content, timestamp: 5 }, 90, "message 7");
     assert.ok(tokensOf(shorter) <= 90);

@@ -1,9 +1,9 @@
 /**
- * How a summary reads in a prompt, and what that costs: the only place that knows the XML around one.
+ * Renders a summary as an XML element of the prompt.
  *
- * A summary's text was made from what people, tools and web pages said, so it is data: every character that could open
- * or close an element is escaped, and the element itself says that it is a record. The same summary always gives the
- * same bytes, because a provider's cache is lost at the first byte that differs.
+ * Its text comes from people, tools and web pages, so it is data: every character that could open or close an element
+ * is escaped, and the element is marked as a record. The same summary always gives the same bytes, because a provider's
+ * cache ends at the first byte that differs.
  */
 
 import type { HostMessage } from "../messages/codec.ts";
@@ -12,7 +12,7 @@ import { timestampToMs } from "../base/time.ts";
 import { escapeAttribute, escapeText } from "../base/escape.ts";
 import type { Timestamp } from "../base/time.ts";
 
-/** A summary as a message of the host. `sources` are the summaries it was made from, if it is a condensed one. */
+/** `sources` are the summaries that a condensed one was made from. */
 export function renderSummary(summary: Summary, sources: readonly SummaryId[]): HostMessage {
   const attributes = [
     ["id", summary.id],
@@ -30,7 +30,7 @@ export function renderSummary(summary: Summary, sources: readonly SummaryId[]): 
   return {
     role: "user",
     content: `<summary ${shown.join(" ")}>\n${parents}<content>\n${escapeText(summary.text)}\n</content>\n</summary>`,
-    // The host writes a message's time in front of it: the newest of what it stands for says most.
+    // The host shows each message's time; that of the newest source is the most useful.
     timestamp: timestampToMs(summary.latestAt ?? summary.createdAt),
   };
 }

@@ -2,7 +2,7 @@
 
 import { LcmError, errorText } from "../../core/base/errors.ts";
 import type { CompactionRecord, Conversation, ConversationId } from "../../core/model/types.ts";
-import { standingOf } from "../../core/status.ts";
+import { readStatus } from "../../core/status.ts";
 import type { Pressure } from "../../core/status.ts";
 import { nameOf } from "../../format/conversations.ts";
 import type { ConfiguredModel, Status } from "../../format/status.ts";
@@ -34,7 +34,7 @@ export const statusAsks = {
   },
   async status({ conversation: id }: { readonly conversation: ConversationId | null }, { port }: Doing): Promise<Told> {
     const lcm = await port.reading();
-    const standing = await standingOf(lcm, compactionsMax);
+    const standing = await readStatus(lcm, compactionsMax);
     const share = ({ contextTokens, budget }: Pressure): number => contextTokens / Math.max(1, budget);
     const fullest = standing.pressures.toSorted((a, b) => share(b) - share(a)).slice(0, fullestMax);
     const named = fullest.map(async (each) => {
