@@ -78,14 +78,14 @@ describe("a backup", () => {
     assert.deepEqual(contentsOf(to), contentsOf(path));
     const [file] = rowsOf(path, "SELECT storage_uri FROM large_files");
     assert.equal(readFileSync(join(filesBeside(to), String(file!["storage_uri"])), "utf8"), "one\ntwo\nthree");
-    // Reading it leaves nothing beside it: it is not in WAL mode.
+    // It is not in WAL mode, so reading it creates no file beside it.
     assert.deepEqual(
       readdirSync(dirname(to)).filter((name) => name.startsWith(basename(to)) || name.endsWith(".new")),
       [basename(to), basename(filesBeside(to))],
     );
   });
 
-  it("is whole although another process writes without a pause", async () => {
+  it("is consistent while another process keeps writing", async () => {
     const path = await living();
     const program = `
       const { DatabaseSync } = require("node:sqlite");
@@ -116,7 +116,7 @@ describe("a backup", () => {
     }
   });
 
-  it("never takes the place of a file that is there", async () => {
+  it("never overwrites an existing file", async () => {
     const path = await living();
     const to = join(folder(), "taken.db");
     writeFileSync(to, "mine");
@@ -125,7 +125,7 @@ describe("a backup", () => {
     assert.equal(unusedPath(to), `${to}-2`);
   });
 
-  it("that cannot be written leaves nothing, and says so", async () => {
+  it("that cannot be written fails and leaves no file", async () => {
     const path = await living();
     const file = join(folder(), "a-file");
     writeFileSync(file, "");
@@ -140,7 +140,7 @@ describe("a backup", () => {
     assert.deepEqual(readdirSync(dirname(garbage)), ["lcm.db"]);
   });
 
-  it("takes away what a backup that was killed has left, and not what one under way is writing", async () => {
+  it("removes the draft of a killed backup, but not of a running one", async () => {
     const path = await living();
     const draft = (pid: number): string => join(dirname(path), `.lcm.db.backup-20260101T000000Z.${pid}.new`);
     const dead = 2 ** 22 + 1; // Above what the system gives out.
@@ -157,7 +157,7 @@ describe("a backup", () => {
 });
 
 describe("keeping backups", () => {
-  it("keeps the newest few, and what was there before adopting", async () => {
+  it("keeps the newest few, and the database from before adopting", async () => {
     const path = await living();
     const names = [
       "20260101T000000Z",
@@ -179,10 +179,10 @@ describe("keeping backups", () => {
   });
 });
 
-describe("keeping backups, when the clock was wrong", () => {
+describe("keeping backups when the clock was wrong", () => {
   const future = ["20990101T000000Z", "20990102T000000Z", "20990103T000000Z"];
 
-  it("never takes away the one just made", async () => {
+  it("never deletes the backup just made", async () => {
     const path = await living();
     const others = future.map((stamp) => `${path}.backup-${stamp}`);
     for (const file of others) {
@@ -195,7 +195,7 @@ describe("keeping backups, when the clock was wrong", () => {
     for (const file of [made, ...others.slice(1)]) assert.ok(existsSync(file), file);
   });
 
-  it("and, when nobody says which that was, never the last one written", async () => {
+  it("never deletes the file written last, if the caller does not name the new one", async () => {
     const path = await living();
     const others = future.map((stamp) => `${path}.backup-${stamp}`);
     for (const file of others) {
@@ -210,7 +210,7 @@ describe("keeping backups, when the clock was wrong", () => {
 });
 
 describe("restoring", () => {
-  it("puts the backup in the place of what is there, and sets that aside first", async () => {
+  it("sets the present database aside and replaces it with the backup", async () => {
     const path = await living(["old"]);
     const backup = backupPath(path, "2026-01-01T00:00:00.000Z");
     await backUp(path, defaultFilesDir(path), backup);
@@ -224,11 +224,11 @@ describe("restoring", () => {
     assert.deepEqual(textsIn(replaced!), ["old", "new"]);
     assert.equal(replaced, `${path}.set-aside-20261115T083700Z`);
     assert.equal(files, 1);
-    // The same second again: what was set aside is never replaced.
+    // Within the same second: a set-aside copy is never overwritten.
     assert.equal((await restore(backup, path, defaultFilesDir(path), now)).replaced, `${replaced}-2`);
   });
 
-  it("keeps the newest three of what it sets aside, and neither counts nor removes backups", async () => {
+  it("keeps the newest three set-aside copies and leaves backups alone", async () => {
     const path = await living(["good"]);
     const backup = backupPath(path, "2026-01-01T00:00:00.000Z");
     await backUp(path, defaultFilesDir(path), backup);
@@ -255,7 +255,7 @@ describe("restoring", () => {
     assert.deepEqual(textsIn(path), ["good"]);
   });
 
-  it("never removes the one that is being put back, however old", async () => {
+  it("never deletes the copy it restores from, however old", async () => {
     const path = await living(["good"]);
     const aside = ["01", "02", "03"].map((day) => `${path}.set-aside-202601${day}T000000Z`);
     for (const file of aside) await backUp(path, defaultFilesDir(path), file);
@@ -264,7 +264,7 @@ describe("restoring", () => {
     assert.ok(existsSync(aside[0]!));
   });
 
-  it("replaces what is no database any more, and keeps its bytes", async () => {
+  it("replaces a file that is no longer a database, and keeps its bytes", async () => {
     const backup = await living(["good"]);
     const path = await living();
     const bytes = readFileSync(path);
@@ -279,7 +279,7 @@ describe("restoring", () => {
     assert.equal(hashOf(path), sound);
   });
 
-  it("is seen by a process that has the database open", async () => {
+  it("is visible to a process that has the database open", async () => {
     const path = await living(["old"]);
     const backup = backupPath(path, now);
     await backUp(path, defaultFilesDir(path), backup);
@@ -296,7 +296,7 @@ describe("restoring", () => {
     await store.close();
   });
 
-  it("goes back to a database of the older program, whose pages have another size", async () => {
+  it("restores a database of the older program, whose page size differs", async () => {
     const path = await living();
     const older = copyFixture("0.15.3", folder());
     await restore(older, path, defaultFilesDir(path), now);
@@ -304,13 +304,13 @@ describe("restoring", () => {
     assert.deepEqual(contentsOf(path), contentsOf(older));
   });
 
-  it("of pages of another size waits for nobody: while the database is open elsewhere, nothing is touched", async () => {
+  it("with another page size fails at once, without any change, while another process has the database open", async () => {
     const path = await living();
     const store = await openSqlite({ path });
     const older = copyFixture("0.15.3", folder());
     await assert.rejects(restore(older, path, defaultFilesDir(path), now), {
       code: "unavailable",
-      message: /cannot be replaced/,
+      message: /could not be replaced/,
     });
     assert.deepEqual(
       (await store.messages({ conversation: (await store.conversations())[0]!.id })).map(({ text }) => text),
@@ -319,7 +319,7 @@ describe("restoring", () => {
     await store.close();
   });
 
-  it("makes a private file where there was none", async () => {
+  it("creates a private file where there was none", async () => {
     const backup = await living();
     const path = join(folder(), "new", "lcm.db");
     assert.deepEqual(await restore(backup, path, defaultFilesDir(path), now), {
@@ -331,7 +331,7 @@ describe("restoring", () => {
     assert.deepEqual(contentsOf(path), contentsOf(backup));
   });
 
-  it("takes a file in which nothing was written yet for none", async () => {
+  it("treats an empty file as absent", async () => {
     const backup = await living();
     const path = join(folder(), "lcm.db");
     writeFileSync(path, "");
@@ -339,7 +339,7 @@ describe("restoring", () => {
     assert.deepEqual(contentsOf(path), contentsOf(backup));
   });
 
-  it("replaces a damaged database, and keeps its bytes", async () => {
+  it("replaces a damaged database and keeps its bytes", async () => {
     const backup = await living(["good"]);
     for (const damage of ["cut off", "overwritten"] as const) {
       const path = await living();
@@ -361,7 +361,7 @@ describe("restoring", () => {
     }
   });
 
-  it("replaces a database of a newer version: that is the way back", async () => {
+  it("replaces a database of a newer version", async () => {
     const backup = await living(["before the update"]);
     const path = tamper(await living(), (db) => db.exec("PRAGMA user_version = 99"));
     const { replaced } = await restore(backup, path, defaultFilesDir(path), now);
@@ -369,7 +369,7 @@ describe("restoring", () => {
     assert.deepEqual(textsIn(replaced!), ["one", "two", "three"]);
   });
 
-  it("touches nothing when the backup is no backup, is damaged, or is the database itself", async () => {
+  it("changes nothing if the backup is not one, is damaged, or is the database itself", async () => {
     const path = await living();
     const before = hashOf(path);
     const damaged = `${path}.damaged`;
@@ -393,7 +393,7 @@ describe("restoring", () => {
     );
   });
 
-  it("never takes the place of a file that is not ours", async () => {
+  it("never replaces a file that is not ours", async () => {
     const backup = await living();
     const foreign = tamper(join(folder(), "other.db"), (db) => db.exec("CREATE TABLE recipes (name)"));
     const notes = join(folder(), "notes.txt");

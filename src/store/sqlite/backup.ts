@@ -1,4 +1,4 @@
-/** Copies of a database that are whole although others are writing, through SQLite's own backup. */
+/** Backs up and restores a database with SQLite's online backup, while other processes use it. */
 
 import {
   chmodSync,
@@ -19,7 +19,7 @@ import { copyFiles, removeFiles } from "../content/folder.ts";
 import { pragma } from "./pragma.ts";
 import { checkWhole, hasSqliteHeader, identify } from "./file-kind.ts";
 
-/** The folder that holds a backup's files, beside the backup. */
+/** The folder of a backup's stored files. */
 export const filesBeside = (path: string): string => `${path}.files`;
 
 export async function backUp(
@@ -32,7 +32,7 @@ export async function backUp(
   return { path: to, bytes: statSync(to).size, files };
 }
 
-/** The database alone. */
+/** Without the stored files. */
 export async function backUpDatabase(from: string, to: string): Promise<void> {
   await writeWhole(to, "backup", async (draft) => {
     removeDeadDrafts(dirname(to), basename(from));
@@ -41,18 +41,19 @@ export async function backUpDatabase(from: string, to: string): Promise<void> {
   });
 }
 
-/** One private file, written beside its place. It gets its name when it is whole: a crash leaves no half of it. */
+/** Writes a private file under a temporary name and renames it once complete, so that a crash never leaves half of it. */
 export async function writeWhole(
   to: string,
   what: "backup" | "archive",
   write: (draft: string) => Promise<void>,
   replace = false,
 ): Promise<void> {
-  if (!replace && existsSync(to)) throw new LcmError("conflict", `${to} exists already`, { hint: "name another file" });
+  if (!replace && existsSync(to))
+    throw new LcmError("conflict", `${to} already exists`, { hint: "choose another name" });
   const folder = dirname(to);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
     throw new LcmError("not_found", `there is no folder ${folder}`, {
-      hint: "make it first; a disk may not be mounted",
+      hint: "create the folder first, or check that its disk is mounted",
     });
   }
   const draft = join(folder, `.${basename(to)}.${process.pid}.new`);
@@ -63,14 +64,14 @@ export async function writeWhole(
   } catch (cause) {
     if (existsSync(draft)) rmSync(draft);
     if (cause instanceof LcmError) throw cause;
-    throw new LcmError("unavailable", `no ${what} could be written to ${to}: ${errorText(cause)}`, {
+    throw new LcmError("unavailable", `the ${what} could not be written to ${to}: ${errorText(cause)}`, {
       cause,
-      hint: "check that the folder exists, can be written, and has room",
+      hint: "check that the folder is writable and the disk has free space",
     });
   }
 }
 
-/** What a process that was killed while it backed this database up, or wrote this file, has left behind. */
+/** Removes drafts of this file that a killed process left. */
 export function removeDeadDrafts(folder: string, database: string): void {
   for (const name of readdirSync(folder)) {
     const pid = /\.(\d+)\.new(-journal)?$/.exec(name)?.[1];
@@ -88,7 +89,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** All pages in one step, under one read of the source: a busy writer cannot make it start over. */
+/** Copies all pages in one step: between steps, a writer would make the backup start over. */
 const pagesPerStep = 1 << 30;
 
 async function copyPages(from: string, to: string): Promise<void> {
@@ -96,23 +97,23 @@ async function copyPages(from: string, to: string): Promise<void> {
   await backup(source, to, { rate: pagesPerStep });
 }
 
-/** A file in WAL mode comes as three as soon as somebody reads it. */
+/** In WAL mode, reading the backup would create two more files beside it. */
 function leaveWal(path: string): void {
   using db = new DatabaseSync(path);
   db.exec("PRAGMA journal_mode = DELETE");
 }
 
-/** What lies beside a database: copies that were asked for, and what a restore has put out of the way. */
+/** A copy beside a database: a backup, or what a restore replaced. */
 type CopyKind = "backup" | "set-aside";
 
 /** Names that sort by time: `lcm.db.backup-20261115T083700Z`. */
 export const backupPath = (path: string, now: string): string => copyPath(path, "backup", now);
 
-/** What is set aside may be damaged, and so must never count as one of the backups. */
+/** A set-aside copy may be damaged, so it must never count as a backup. */
 const copyPath = (path: string, kind: CopyKind, now: string): string =>
   `${path}.${kind}-${now.replace(/[-:]|\.\d+/g, "")}`;
 
-/** The same name, or with a number if there is such a file already. */
+/** Appends a number if the name is taken. */
 export function unusedPath(wanted: string): string {
   for (let number = 1; ; number++) {
     const path = number === 1 ? wanted : `${wanted}-${number}`;
@@ -126,7 +127,7 @@ interface Copy {
   readonly bytes: number;
 }
 
-/** All that lie beside this database, oldest first, also those whose names are a person's. */
+/** All copies beside this database, oldest first, including those that a person named. */
 export function copiesBeside(path: string): readonly Copy[] {
   const copies: (Copy & { readonly stamp: string })[] = [];
   const folder = dirname(path);
@@ -134,9 +135,9 @@ export function copiesBeside(path: string): readonly Copy[] {
     for (const kind of ["backup", "set-aside"] as const) {
       const prefix = `${basename(path)}.${kind}-`;
       if (!name.startsWith(prefix) || /(\.files|-wal|-shm|-journal)$/.test(name)) continue;
-      const found = statSync(join(folder, name), { throwIfNoEntry: false });
-      if (found?.isFile() !== true) continue;
-      copies.push({ kind, path: join(folder, name), bytes: found.size, stamp: name.slice(prefix.length) });
+      const facts = statSync(join(folder, name), { throwIfNoEntry: false });
+      if (facts?.isFile() !== true) continue;
+      copies.push({ kind, path: join(folder, name), bytes: facts.size, stamp: name.slice(prefix.length) });
     }
   }
   return copies
@@ -145,13 +146,12 @@ export function copiesBeside(path: string): readonly Copy[] {
 }
 
 /**
- * Keeps the newest few of our backups of this database, and what it was before it was adopted. The one just made is
- * kept in any case: a clock that was wrong for a day leaves names, and files, of a time that is yet to come.
+ * Deletes all but the newest backups with a name of ours, and returns the deleted paths. Always keeps the backup just
+ * made: a clock that was once ahead leaves names that sort after it.
  */
 export const pruneBackups = (path: string, keep: number, made?: string): readonly string[] =>
   pruneCopies(path, "backup", keep, made === undefined ? [] : [made]);
 
-/** Of one kind; those of the other are not counted. */
 function pruneCopies(path: string, kind: CopyKind, keep: number, needed: readonly string[]): readonly string[] {
   const ours = new RegExp(`\\.${kind}-\\d{8}T\\d{6}Z(-\\d+)?$`);
   const copies = copiesBeside(path)
@@ -173,16 +173,16 @@ const writtenAt = (file: string): number => statSync(file, { throwIfNoEntry: fal
 const setAsideKept = 3;
 
 interface Restored {
-  /** Where what was there has been set aside; null when there was nothing. */
+  /** Where the replaced database was set aside; null if there was none. */
   readonly replaced: string | null;
   readonly files: number;
-  /** What earlier restores had set aside, and had to make room. */
+  /** Set-aside copies of earlier restores that were deleted. */
   readonly pruned: readonly string[];
 }
 
 /**
- * Puts a backup in the place of a database. Goes through SQLite as well, so that processes which have the database open
- * see the restored content, and a crash leaves either the old or the new. What was there is set aside first.
+ * Replaces a database with a backup and sets the old one aside first. The pages are copied through SQLite: processes that
+ * have the database open see the restored content, and a crash leaves either the old or the new.
  */
 export async function restore(from: string, path: string, filesDir: string, now: string): Promise<Restored> {
   if (!existsSync(from)) throw new LcmError("not_found", `there is no backup ${from}`);
@@ -203,7 +203,7 @@ export async function restore(from: string, path: string, filesDir: string, now:
 
 type Condition = "absent" | "whole" | "damaged";
 
-/** Throws for a file that is not ours to replace. */
+/** Throws for a file that is not ours and must not be replaced. */
 function conditionOf(path: string): Condition {
   try {
     if (identify(path) === "empty" && !(existsSync(path) && statSync(path).size > 0)) return "absent";
@@ -214,7 +214,7 @@ function conditionOf(path: string): Condition {
     switch (error.code) {
       case "corrupt":
         return "damaged";
-      case "conflict": // Made by a newer version of ours; going back from it is what this is for.
+      case "conflict": // From a newer version; restoring is how to go back from it.
         return "whole";
       default:
         if (isLost(path)) return "damaged";
@@ -223,13 +223,13 @@ function conditionOf(path: string): Condition {
   }
 }
 
-/** A file that is no database any more, but was one by all that its name and its neighbours say. */
+/** Whether a file is no longer a database, but was one, judging by its name and the backups beside it. */
 export const isLost = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isFile() === true &&
   !hasSqliteHeader(path) &&
   (path.endsWith(".db") || copiesBeside(path).length > 0);
 
-/** What is too damaged to be copied page by page is kept byte by byte: something may yet be recovered from it. */
+/** Copies a database byte by byte that is too damaged to copy by pages; parts of it may still be recoverable. */
 async function keepBytes(path: string, filesDir: string, to: string): Promise<void> {
   for (const suffix of ["", "-wal"]) {
     if (!existsSync(path + suffix)) continue;
@@ -242,12 +242,12 @@ async function keepBytes(path: string, filesDir: string, to: string): Promise<vo
 async function replaceDatabase(from: string, path: string, condition: Condition): Promise<void> {
   try {
     if (condition === "whole") {
-      // Pages of another size do not go into a log.
+      // The write-ahead log cannot take pages of another size.
       if (pageSizeOf(from) !== pageSizeOf(path)) leaveWal(path);
       await copyPages(from, path);
       return;
     }
-    // What is damaged cannot be written to either. Nobody can have it open and be well.
+    // A damaged database cannot be written to, so its file is replaced; no process can be using it successfully.
     const fresh = unusedPath(`${path}.new`);
     await backUpDatabase(from, fresh);
     for (const suffix of ["-wal", "-shm", "-journal"]) rmSync(path + suffix, { force: true });
@@ -258,9 +258,9 @@ async function replaceDatabase(from: string, path: string, condition: Condition)
 }
 
 const unavailable = (path: string, cause: unknown): LcmError =>
-  new LcmError("unavailable", `${path} cannot be replaced: ${errorText(cause)}`, {
+  new LcmError("unavailable", `${path} could not be replaced: ${errorText(cause)}`, {
     cause,
-    hint: "end the programs that have it open, and check that it can be written",
+    hint: "end the programs that use it, and check that the file is writable",
   });
 
 function pageSizeOf(path: string): number {

@@ -1,4 +1,4 @@
-/** Writes that have to wait for another process. The contract holds the rest. */
+/** Writes that wait for another process; the store contract covers the rest. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { createHost, toAppendable, user } from "../../../test/support/scripted-h
 import { openSqlite } from "./store.ts";
 
 describe("a write while another process writes", () => {
-  it("is made before the store closes, though it had to wait", async () => {
+  it("is completed before the store closes", async () => {
     const path = join(makeScratch("sqlite"), "lcm.db");
     const store = await openSqlite({ path, housekeeping: false });
     const { id } = await store.open({ sessionId: "s" });

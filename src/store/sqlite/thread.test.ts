@@ -23,7 +23,7 @@ import { identify } from "./file-kind.ts";
 const backupsIn = (folder: string): readonly string[] =>
   readdirSync(folder).filter((name) => /-older(-\d+)?$/.test(name));
 
-/** Opens and closes; what was told. */
+/** Opens and closes the database; returns the reports. */
 async function openOnce(path: string): Promise<readonly string[]> {
   const told: string[] = [];
   const store = await openSqliteWorker({ path }, (message) => told.push(message));
@@ -32,14 +32,14 @@ async function openOnce(path: string): Promise<readonly string[]> {
 }
 
 describe("a host's database", () => {
-  it("is made with its folder where there is none, and opened without a word where it is ours", async () => {
+  it("is created with its folder if missing, and opened silently if it is ours", async () => {
     const path = join(makeScratch("host"), "state", "of", "it", "lcm.db");
     for (let time = 0; time < 2; time++) assert.deepEqual(await openOnce(path), []);
     assert.equal(identify(path), "current");
   });
 
   for (const version of fixtureVersions) {
-    it(`is adopted where ${version} of the older program left it; what becomes of it is told, and where it was kept`, async () => {
+    it(`is adopted from version ${version} of the older program, with a report that names the backup`, async () => {
       const folder = makeScratch("host");
       const path = copyFixture(version, folder);
       const older = contentsOf(path);
@@ -64,7 +64,7 @@ describe("a host's database", () => {
     });
   }
 
-  it("is adopted once by all who come at the same time, in this process and in another", async () => {
+  it("is adopted once, though several open it at the same time in two processes", async () => {
     const folder = makeScratch("host");
     const path = multiply(copyFixture("0.15.3", folder), 10);
     const other = openInChild(path);
@@ -77,7 +77,7 @@ describe("a host's database", () => {
     await store.close();
   });
 
-  it("is left as it was, and why is told, when it cannot be adopted", async () => {
+  it("is unchanged if it cannot be adopted, and the error gives the reason", async () => {
     const folder = makeScratch("host");
     const path = copyFixture("0.15.3", folder);
     truncateSync(path, statSync(path).size - 100_000);
@@ -95,10 +95,10 @@ describe("a host's database", () => {
     assert.deepEqual(backupsIn(folder), []);
   });
 
-  it("is the older one or the adopted one, whole, after a kill in the middle of it, and opens the next time", async () => {
+  it("is either the old or the adopted one after a kill in the middle, and opens the next time", async () => {
     const folder = makeScratch("host");
     let path = "";
-    // Where the whole is done before the kill comes, there must be more to do.
+    // If the adoption ends before the kill, there must be more to do.
     for (let times = 10; times <= 640 && (path === "" || identify(path) === "current"); times *= 4) {
       path = multiply(copyFixture("0.15.3", folder, `lcm-${times}.db`), times);
       const older = contentsOf(path);
@@ -119,7 +119,7 @@ describe("a host's database", () => {
 });
 
 describe("guarantee 10: the host's event loop is free while a database is adopted", () => {
-  it("timers go on all along, which they do not when the same is done in its thread", async (t) => {
+  it("timers keep firing, unlike when the same work runs in the host's thread", async (t) => {
     const folder = makeScratch("host");
     const original = multiply(copyFixture("0.15.3", folder, "original.db"), 20);
     const copy = (name: string): string => {
@@ -130,7 +130,7 @@ describe("guarantee 10: the host's event loop is free while a database is adopte
       here: await ticksDuring(() => adopt(copy(`here-${round}.db`), "2026-11-15T07:30:00.000Z")),
       there: await ticksDuring(() => openOnce(copy(`there-${round}.db`))),
     });
-    // A busy machine holds up timers by itself; what really blocks them does so every time.
+    // A busy machine delays timers too, but only a real block does so every time.
     let { here, there } = await measure(0);
     for (let round = 1; round < 5 && !(2 * there.longestMs < here.longestMs); round++)
       ({ here, there } = await measure(round));
@@ -142,7 +142,7 @@ describe("guarantee 10: the host's event loop is free while a database is adopte
   });
 });
 
-/** How often a timer came while something went on, and the longest that it did not. */
+/** How often a timer fired during some work, and the longest gap. */
 async function ticksDuring(work: () => Promise<unknown>): Promise<{ ticks: number; longestMs: number }> {
   let [ticks, longestMs, lastMs] = [0, 0, performance.now()];
   const timer = setInterval(() => {
@@ -159,7 +159,7 @@ async function ticksDuring(work: () => Promise<unknown>): Promise<{ ticks: numbe
   return { ticks, longestMs };
 }
 
-/** Another process that opens the database and ends; what it was told. */
+/** Opens the database in another process; returns what it printed. */
 function openInChild(path: string): { readonly told: Promise<readonly string[]>; isRunning(): boolean; kill(): void } {
   const program = `
     import(${JSON.stringify(new URL("worker.ts", import.meta.url).href)})

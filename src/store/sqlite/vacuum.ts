@@ -1,14 +1,14 @@
-/** The space that deleted rows leave behind: free inside the file, until the file is written anew without it. */
+/** Gives the space of deleted rows back to the disk by rewriting the database file. */
 
 import type { DatabaseSync } from "node:sqlite";
 import { errcodeOf, sqliteBusy } from "./errors.ts";
 import { pragma } from "./pragma.ts";
 
-/** Without free pages, and without what the index has kept of rows that are gone. Others can read meanwhile. */
+/** Removes free pages and what the search index kept of deleted rows. Others can read meanwhile. */
 export function rewriteFile(db: DatabaseSync): void {
   db.exec("INSERT INTO messages_fts (messages_fts) VALUES ('optimize')");
   db.exec("INSERT INTO summaries_fts (summaries_fts) VALUES ('optimize')");
-  db.exec("PRAGMA temp_store = FILE"); // It is a copy of everything, for which there may not be memory.
+  db.exec("PRAGMA temp_store = FILE"); // VACUUM copies the whole database, which may not fit into memory.
   try {
     db.exec("VACUUM");
   } finally {
@@ -16,16 +16,16 @@ export function rewriteFile(db: DatabaseSync): void {
   }
 }
 
-/** Busy as long as somebody reads what the log holds from before: then it cannot be emptied. */
+/** Throws SQLITE_BUSY while a reader still needs the log. */
 export function emptyLog(db: DatabaseSync): void {
   const outcome = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
   if (outcome?.["busy"] === 1) throw Object.assign(new Error("the log is being read"), { errcode: sqliteBusy });
 }
 
-/** Makes the file smaller if it can: not while others have it open, who would have to wait, nor on a full disk. */
+/** Shrinks the file, unless other processes have it open and would have to wait, or the disk is full. */
 export function giveBack(db: DatabaseSync): void {
   try {
-    db.exec("PRAGMA journal_mode = DELETE"); // Refused while anybody else has it open.
+    db.exec("PRAGMA journal_mode = DELETE"); // Fails while another process has it open.
     db.exec("PRAGMA journal_mode = WAL");
     rewriteFile(db);
     emptyLog(db);

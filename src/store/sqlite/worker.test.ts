@@ -38,7 +38,7 @@ async function openFilled(): Promise<Store> {
 }
 
 describe("a search thread that died", () => {
-  it("is replaced, whether it was idle or at work", async () => {
+  it("is replaced, whether it was idle or busy", async () => {
     const store = await openFilled();
     try {
       await store.search(sane);
@@ -58,10 +58,10 @@ describe("a search thread that died", () => {
   });
 });
 
-describe("the log of what was written", () => {
+describe("the write-ahead log", () => {
   const megabyte = 2 ** 20;
 
-  it("is moved into the file as it grows, and all of it when the store is closed, also with a search thread about", async () => {
+  it("is checkpointed as it grows, and completely on close, even with a search thread open", async () => {
     const path = join(scratch, `${++databases}.db`);
     const store = await openSqliteWorker({ path });
     const { id } = await store.open({ sessionId: "long" });
@@ -84,7 +84,7 @@ describe("the log of what was written", () => {
 });
 
 describe("guarantee 22, files: a runaway expression is stopped inside a file too", () => {
-  it("at its limit, as a caveat about time and not as no matches; the next search works", async () => {
+  it("at its limit, with a time caveat instead of no matches; the next search works", async () => {
     const store = await openFilled();
     try {
       const { id } = await store.open({ sessionId: "filled" });
@@ -99,7 +99,7 @@ describe("guarantee 22, files: a runaway expression is stopped inside a file too
   });
 });
 
-describe("a search that waits for its turn", () => {
+describe("a queued search", () => {
   it("can be cancelled at once", async () => {
     const store = await openFilled();
     const [one, other] = [new AbortController(), new AbortController()];
@@ -116,7 +116,7 @@ describe("a search that waits for its turn", () => {
     }
   });
 
-  it("waits no longer than its limit, and says that it was the time", async () => {
+  it("waits no longer than its limit, and reports a time caveat", async () => {
     const store = await openFilled();
     const controller = new AbortController();
     try {
@@ -136,7 +136,7 @@ describe("a search that waits for its turn", () => {
 
 describe("a limit longer than any timer", () => {
   for (const timeoutMs of [Infinity, 2 ** 31, 2 ** 31 - 1])
-    it(`of ${timeoutMs} ms is none`, async () => {
+    it(`of ${timeoutMs} ms counts as no limit`, async () => {
       const store = await openFilled();
       try {
         const found = await store.search(sane, { timeoutMs });
@@ -147,8 +147,8 @@ describe("a limit longer than any timer", () => {
     });
 });
 
-describe("a store that is closed", () => {
-  it("refuses to search, and starts no thread for it", async () => {
+describe("a closed store", () => {
+  it("refuses to search and starts no thread", async () => {
     const store = await openFilled();
     await store.search(sane);
     const closed = (error: unknown): boolean =>
@@ -164,8 +164,8 @@ describe("a store that is closed", () => {
   });
 });
 
-describe("what cannot be handed to a thread", () => {
-  it("is refused, and the store goes on", async () => {
+describe("an argument that cannot be cloned", () => {
+  it("is refused, and the store keeps working", async () => {
     const store = await openFilled();
     const uncloneable = (() => "x") as unknown as string;
     try {
@@ -180,7 +180,7 @@ describe("what cannot be handed to a thread", () => {
 });
 
 describe("a store whose thread", () => {
-  it("was told to end says that it is closed, and one whose thread ended by itself says so", async () => {
+  it("was ended reports that it is closed, and one whose thread died reports that", async () => {
     const told = await openFilled();
     await told.close();
     await assert.rejects(told.status(), { code: "unavailable", message: "the store is closed" });
