@@ -1,4 +1,4 @@
-/** Puts each tool result directly after its call, as every provider wants it. */
+/** Puts each tool result directly after its call, as providers require; unmatched ones become stand-ins or text. */
 
 import type { HostMessage } from "../messages/codec.ts";
 import type { Json, JsonObject } from "../base/json.ts";
@@ -9,16 +9,17 @@ import { blocksOf, isResultBlock, isResultRole, resultOfBlock, resultTo, resultT
 import type { ToolCall, ToolResult } from "../messages/dialects.ts";
 import { isObject } from "../base/json.ts";
 import { disarm } from "../base/escape.ts";
-/** A message of the list that a provider takes. */
+
+/** A message of the paired list. */
 export interface Placed {
-  /** The very object that was given, where nothing had to be changed. */
+  /** The given object itself if nothing had to change. */
   readonly message: HostMessage;
-  /** Position, in the list that was given, of what it shows; null for a stand-in. */
+  /** Index of the given message it shows; null for a stand-in. */
   readonly from: number | null;
 }
 
 export interface UnansweredCall {
-  /** Position of the message that calls. */
+  /** Index of the calling message. */
   readonly at: number;
   readonly id: string;
 }
@@ -30,37 +31,18 @@ export interface Paired {
   readonly loose: number;
 }
 
-/** Every result right behind its call. `isElsewhere` tells of a call without one whether its result is kept unshown. */
+/** `isElsewhere`: whether the result of an unanswered call is stored but not shown. */
 export function pair(
   messages: readonly HostMessage[],
   isElsewhere: (call: UnansweredCall) => boolean = () => false,
 ): Paired {
   const { answerTo, isTaken } = matchMessages(messages);
-  const placed: Placed[] = [];
+  const list = createList(messages);
   const unanswered: UnansweredCall[] = [];
   let loose = 0;
-  /** Names of the tools called so far, by the ids of the calls. */
+  /** Tool names by call id, of the calls so far. */
   const called = new Map<string, string>();
-  /** A user's message of result blocks that is placed next, as soon as no more can belong into it. */
-  let carrier: { readonly blocks: Json[]; from: number | null; readonly time: HostMessage } | null = null;
 
-  const placeCarrier = (): void => {
-    if (carrier === null) return;
-    const { blocks, from, time } = carrier;
-    const given = from === null ? undefined : messages[from];
-    const base = given?.["role"] === "user" ? given : { role: "user", ...time };
-    placed.push({ message: isMadeOf(base["content"], blocks) ? base : { ...base, content: blocks }, from });
-    carrier = null;
-  };
-  const place = (message: HostMessage, from: number | null): void => {
-    placeCarrier();
-    placed.push({ message, from });
-  };
-  const carry = (blocks: readonly Json[], from: number | null, time: HostMessage): void => {
-    carrier ??= { blocks: [], from, time };
-    carrier.from ??= from;
-    for (const block of blocks) carrier.blocks.push(block);
-  };
   const looseResult = (raw: HostMessage, id: string | null, holder: JsonObject): readonly Json[] => {
     loose += 1;
     const before = id === null ? undefined : called.get(id);
@@ -68,46 +50,80 @@ export function pair(
     const tool = typeof name === "string" && name !== "" ? `tool ${name}` : "a tool";
     const label =
       before === undefined ? `[result of ${tool}, whose call is not shown here]` : `[another result of ${tool}]`;
-    return [{ type: "text", text: label }, ...presentBlocks(saidBy(holder), "user")].map(disarmBlock);
+    return [{ type: "text", text: label }, ...presentBlocks(resultBlocks(holder), "user")].map(disarmBlock);
   };
-  /** What a message says in its own place: everything but results that are with their calls. */
+  /** Places everything in a message except results that go to their calls. */
   const placeRest = (raw: HostMessage, at: number): void => {
-    const [row] = resultsOf(raw);
+    const [first] = resultsOf(raw);
     if (isResultRole(raw["role"])) {
       if (isTaken({ at, nth: 0 })) return;
-      place({ role: "user", content: looseResult(raw, row?.id ?? null, raw), ...timeOf(raw) }, at);
-    } else if (row === undefined) {
-      place(raw, at);
-    } else {
-      let nth = 0;
-      const rest = blocksOf(raw["content"]).flatMap((block) => {
-        const answer = resultOfBlock(block);
-        if (answer === null) return [block];
-        return isTaken({ at, nth: nth++ }) ? [] : looseResult(raw, answer.id, answer.holder);
-      });
-      if (rest.length === 0) return;
-      if (carrier?.from === at) carry(rest, at, {});
-      else place({ ...raw, content: rest }, at);
+      return list.place({ role: "user", content: looseResult(raw, first?.id ?? null, raw), ...timeOf(raw) }, at);
     }
+    if (first === undefined) return list.place(raw, at);
+    let nth = 0;
+    const rest = blocksOf(raw["content"]).flatMap((block) => {
+      const answer = resultOfBlock(block);
+      if (answer === null) return [block];
+      return isTaken({ at, nth: nth++ }) ? [] : looseResult(raw, answer.id, answer.holder);
+    });
+    if (rest.length > 0) list.placeRest(raw, rest, at);
   };
   const placeResult = (call: ToolCall, raw: HostMessage, { at, nth }: TiePlace): void => {
     const answer = answerTo({ at, nth });
     called.set(call.id, call.name);
     if (answer === undefined) unanswered.push({ at, id: call.id });
     const holder = answer?.holder ?? standIn(isElsewhere({ at, id: call.id }));
-    const time = timeOf(raw);
     const from = answer?.from ?? null;
     const isKept = answer?.dialect === call.dialect;
     const result = isKept ? holder : resultTo(call, holder);
-    if (call.dialect.resultBlock !== undefined) carry([result], from, time);
-    else place(isKept ? result : { ...result, ...time }, from);
+    if (call.dialect.resultBlock !== undefined) list.carry([result], from, timeOf(raw));
+    else list.place(isKept ? result : { ...result, ...timeOf(raw) }, from);
   };
   messages.forEach((raw, at) => {
     placeRest(raw, at);
     callsOf(raw).forEach((call, nth) => placeResult(call, raw, { at, nth }));
   });
-  placeCarrier();
-  return { messages: placed, unanswered, loose };
+  return { messages: list.end(), unanswered, loose };
+}
+
+interface List {
+  place(message: HostMessage, from: number | null): void;
+  /** Collects result blocks for one user message. */
+  carry(blocks: readonly Json[], from: number | null, time: HostMessage): void;
+  /** Places what is left of a message, in the same user message as its results if these come just before. */
+  placeRest(raw: HostMessage, blocks: readonly Json[], at: number): void;
+  end(): readonly Placed[];
+}
+
+function createList(messages: readonly HostMessage[]): List {
+  const placed: Placed[] = [];
+  /** The user message of result blocks that comes next, until another message is placed. */
+  let carrier: { readonly blocks: Json[]; from: number | null; readonly time: HostMessage } | null = null;
+  const list: List = {
+    place(message, from) {
+      list.end();
+      placed.push({ message, from });
+    },
+    carry(blocks, from, time) {
+      carrier ??= { blocks: [], from, time };
+      carrier.from ??= from;
+      for (const block of blocks) carrier.blocks.push(block);
+    },
+    placeRest(raw, blocks, at) {
+      if (carrier?.from === at) list.carry(blocks, at, {});
+      else list.place({ ...raw, content: blocks }, at);
+    },
+    end() {
+      if (carrier === null) return placed;
+      const { blocks, from, time } = carrier;
+      const given = from === null ? undefined : messages[from];
+      const base = given?.["role"] === "user" ? given : { role: "user", ...time };
+      placed.push({ message: isMadeOf(base["content"], blocks) ? base : { ...base, content: blocks }, from });
+      carrier = null;
+      return placed;
+    },
+  };
+  return list;
 }
 
 function matchMessages(messages: readonly HostMessage[]): {
@@ -131,19 +147,21 @@ function matchMessages(messages: readonly HostMessage[]): {
   };
 }
 
-/** What a result says; what results inside it say. */
-const saidBy = (holder: JsonObject): readonly Json[] =>
-  blocksOf(holder["content"]).flatMap((block) => (isObject(block) && isResultBlock(block) ? saidBy(block) : [block]));
+/** The blocks of a result, and of results nested in it. */
+const resultBlocks = (holder: JsonObject): readonly Json[] =>
+  blocksOf(holder["content"]).flatMap((block) =>
+    isObject(block) && isResultBlock(block) ? resultBlocks(block) : [block],
+  );
 
-/** A tool's words in a user's message must not pass for a summary. */
+/** Tool output in a user message must not pass for a summary. */
 const disarmBlock = (block: Json): Json =>
   isObject(block) && typeof block["text"] === "string" ? { ...block, text: disarm(block["text"]) } : block;
 
-export const timeOf = ({ timestamp }: HostMessage): HostMessage => (typeof timestamp === "number" ? { timestamp } : {});
+const timeOf = ({ timestamp }: HostMessage): HostMessage => (typeof timestamp === "number" ? { timestamp } : {});
 
-export const standIn = (isElsewhere: boolean): JsonObject => ({
+const standIn = (isElsewhere: boolean): JsonObject => ({
   content: isElsewhere
-    ? "[the result of this call is not shown here: it is part of what is summarised or left out above]"
+    ? "[the result of this call is not shown here: it is summarised or left out above]"
     : "[no result of this call was found]",
   isError: true,
 });

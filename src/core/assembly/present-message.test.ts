@@ -105,7 +105,7 @@ describe("calls with the same id in one message", () => {
     assert.deepEqual(calls, [beside("z", "/five")]);
     assert.deepEqual(
       [content[1], content[3], content[4]].map(
-        (block) => /^\[a call, shown as text\].*"(\/\w+)"/.exec(block.text)?.[1],
+        (block) => /^\[tool call, shown as text\].*"(\/\w+)"/.exec(block.text)?.[1],
       ),
       ["/two", "/four", "/six"],
     );

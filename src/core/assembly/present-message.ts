@@ -1,10 +1,8 @@
 /**
- * How one stored message reads in a prompt, and how it reads when there is too little room for it.
+ * Presents a stored message in a form that providers accept: unchanged if possible, otherwise as blocks or text.
  *
- * A message is shown exactly as the host sent it wherever a provider takes it so. What no provider takes is said
- * another way: an assistant's text as blocks, a role of the host's own as a user's text that names the role, a call
- * without an id, or with the id of another beside it, as text. What says nothing at all is not shown, since providers
- * refuse an empty message.
+ * An assistant's text becomes blocks, a host-specific role becomes user text that names the role, and a call without an
+ * id, or with the id of another call in the message, becomes text. Empty messages are left out: providers reject them.
  */
 
 import { messageToStore } from "../messages/codec.ts";
@@ -23,7 +21,7 @@ import { isObject } from "../base/json.ts";
 import { msToTimestamp } from "../base/time.ts";
 import { disarm } from "../base/escape.ts";
 
-/** Null for what is not shown; the very object where nothing had to be changed. `text` is what the store has it say. */
+/** Null if it is not shown; the given object itself if nothing had to change. `text` is its stored text. */
 export function presentMessage(raw: HostMessage, text: string): HostMessage | null {
   const { role } = raw;
   if (role === "user") return presentUser(raw, text);
@@ -32,18 +30,18 @@ export function presentMessage(raw: HostMessage, text: string): HostMessage | nu
   return raw["excludeFromContext"] === true ? null : presentOther(raw, text);
 }
 
-/** What a message costs in a prompt, counted as the store counts it. */
+/** Tokens of a message, counted as the store does. */
 export const tokensOf = (raw: HostMessage): number => messageToStore(raw, unplaced).tokens;
 
 export const unplaced = { key: "", at: msToTimestamp(0) };
 
 function presentUser(raw: HostMessage, text: string): HostMessage | null {
   const { content } = raw;
-  if (typeof content === "string") return saysSomething(content) ? raw : null;
+  if (typeof content === "string") return hasText(content) ? raw : null;
   return withBlocks(raw, Array.isArray(content) ? presentBlocks(content, "user") : textBlocks(text));
 }
 
-/** An empty result is a result: its call needs it. */
+/** An empty result is shown too: its call needs it. */
 const presentResult = (raw: HostMessage, text: string): HostMessage =>
   typeof raw["content"] === "string" || Array.isArray(raw["content"]) ? raw : { ...raw, content: text };
 
@@ -62,7 +60,7 @@ function presentAssistant(raw: HostMessage, text: string): HostMessage | null {
   const blocks = [
     ...shown,
     ...(typeof content === "string" ? textBlocks(content) : []),
-    // Without content, the text is what the calls beside it say, or else whatever other fields do.
+    // Without content, the stored text comes from the calls, or from other fields if there are none.
     ...(isObject(content) || (isNone(content) && given.length === 0) ? textBlocks(text) : []),
     ...given.filter((call) => !calls.has(call)).flatMap(callAsText),
   ];
@@ -75,14 +73,14 @@ function presentAssistant(raw: HostMessage, text: string): HostMessage | null {
 
 const isNone = (value: Json | undefined): boolean => value === undefined || value === null;
 
-/** A call that cannot be shown as one, because no result could be told to be its. */
-const callAsText = (call: Json): readonly Json[] => textBlocks(`[a call, shown as text] ${JSON.stringify(call)}`);
+/** For a call that cannot be shown as one, because no result could be matched to it. */
+const callAsText = (call: Json): readonly Json[] => textBlocks(`[tool call, shown as text] ${JSON.stringify(call)}`);
 
-/** A role of the host's own. Its pictures are shown too; its words must not pass for a summary. */
+/** A host-specific role. Its pictures are shown too; its text must not pass for a summary. */
 function presentOther(raw: HostMessage, text: string): HostMessage | null {
   const { role, content, timestamp } = raw;
   const pictures = Array.isArray(content) ? content.filter(isMedia) : [];
-  if (!saysSomething(text) && pictures.length === 0) return null;
+  if (!hasText(text) && pictures.length === 0) return null;
   const said = disarm(`[${typeof role === "string" ? role : ""}] ${text}`);
   return {
     role: "user",
@@ -96,13 +94,13 @@ const withBlocks = (raw: HostMessage, blocks: readonly Json[]): HostMessage | nu
   return isMadeOf(raw["content"], blocks) ? raw : { ...raw, content: blocks };
 };
 
-/** Whether a content is these very blocks. */
+/** Whether the content consists of exactly these block objects. */
 export const isMadeOf = (content: Json | undefined, blocks: readonly Json[]): boolean =>
   Array.isArray(content) && content.length === blocks.length && blocks.every((block, at) => block === content[at]);
 
 // ── Blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The blocks of a message of this role, as far as they say anything. */
+/** The non-empty blocks of a message of this role. */
 export const presentBlocks = (content: readonly Json[], role: "user" | "assistant"): readonly Json[] =>
   content.flatMap((block) => presentBlock(block, role));
 
@@ -110,7 +108,7 @@ function presentBlock(block: Json, role: "user" | "assistant"): readonly Json[] 
   if (typeof block === "string") return textBlocks(block);
   if (!isObject(block)) return [];
   const { type, text } = block;
-  if (type === "text") return typeof text === "string" && saysSomething(text) ? [block] : [];
+  if (type === "text") return typeof text === "string" && hasText(text) ? [block] : [];
   if (isCallBlock(block)) {
     const isWhole = callOfBlock(block) !== null && typeof block["name"] === "string";
     return role === "assistant" && isWhole ? [block] : callAsText(block);
@@ -119,8 +117,6 @@ function presentBlock(block: Json, role: "user" | "assistant"): readonly Json[] 
   return isShown ? [block] : textBlocks(JSON.stringify(block));
 }
 
-const textBlocks = (text: string): readonly Json[] => (saysSomething(text) ? [{ type: "text", text }] : []);
+const textBlocks = (text: string): readonly Json[] => (hasText(text) ? [{ type: "text", text }] : []);
 
-const saysSomething = (text: string): boolean => /\S/.test(text);
-
-// ── Too little room ──────────────────────────────────────────────────────────────────────────────────────────────────
+const hasText = (text: string): boolean => /\S/.test(text);

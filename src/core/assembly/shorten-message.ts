@@ -1,4 +1,4 @@
-/** A message made shorter, for when even the fresh tail does not fit the budget. */
+/** Shortens a message, for when even the fresh tail does not fit the budget. */
 
 import type { HostMessage } from "../messages/codec.ts";
 import { imageTokens, messageToStore, textOfParts } from "../messages/codec.ts";
@@ -7,17 +7,17 @@ import { presentMessage, tokensOf, unplaced } from "./present-message.ts";
 import type { Json } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
 import { formatCount } from "../base/format.ts";
-/** A text that is cut keeps at least this many characters. */
+
+/** A shortened text keeps at least this many characters. */
 const charactersMin = 64;
 
 /**
- * The message within so many tokens, if that can be: of every text that is too long its beginning and its end, with a
- * sentence between them on what was left out and whose it was. Reasoning goes first, since it cannot be cut. Null if
- * nothing would be left.
+ * The message within `tokensMax` if possible: long texts keep their beginning and end, with a note between them that
+ * says how much of which message is left out. Reasoning is dropped, since it cannot be cut. Null if nothing is left.
  */
 export function shortenMessage(raw: HostMessage, tokensMax: number, owner: string): HostMessage | null {
   let shorter = raw;
-  for (const form of raw["role"] === "assistant" || holdsResults(raw) ? [raw] : [raw, asOneText(raw, owner)]) {
+  for (const form of raw["role"] === "assistant" || hasResults(raw) ? [raw] : [raw, asOneText(raw, owner)]) {
     let characters = Math.max(charactersMin, tokensMax * 4);
     for (; characters >= charactersMin; characters = Math.floor(characters / 2)) {
       shorter = shortenWithin(form, { characters, owner, withPictures: characters / 4 > 2 * imageTokens });
@@ -28,16 +28,16 @@ export function shortenMessage(raw: HostMessage, tokensMax: number, owner: strin
   return presentMessage(shorter, "");
 }
 
-const holdsResults = ({ content }: HostMessage): boolean => Array.isArray(content) && content.some(isResultBlock);
+const hasResults = ({ content }: HostMessage): boolean => Array.isArray(content) && content.some(isResultBlock);
 
-/** For what has too many blocks to be cut one by one. */
+/** For a message with too many blocks to shorten each of them. */
 function asOneText(raw: HostMessage, owner: string): HostMessage {
-  const said = shortenWithin(raw, { characters: Infinity, owner, withPictures: false });
-  return { ...raw, content: textOfParts(messageToStore(said, unplaced).parts) };
+  const textOnly = shortenWithin(raw, { characters: Infinity, owner, withPictures: false });
+  return { ...raw, content: textOfParts(messageToStore(textOnly, unplaced).parts) };
 }
 
-export interface Room {
-  /** Of each text. */
+interface Room {
+  /** Most characters of each text. */
   readonly characters: number;
   readonly owner: string;
   readonly withPictures: boolean;
@@ -59,7 +59,7 @@ function shortenValue(value: Json, room: Room): Json {
   if (!isObject(value)) return value;
   const fields = Object.entries(value).map(([field, inner = null]): readonly [string, Json] => {
     if (isBlockLabel(field)) return [field, inner];
-    // Arguments that are JSON text must stay so.
+    // Arguments given as JSON text must stay valid JSON.
     if (field === "arguments" && typeof inner === "string" && inner.length > room.characters)
       return [field, JSON.stringify({ shortened: shortenText(inner, room) })];
     return [field, shortenValue(inner, room)];

@@ -75,7 +75,7 @@ export function scoreStatements(statements: readonly Statement[]): readonly Scor
   for (const term of vocabulary.terms()) term.weight = weightOf(term, turnCount);
 
   const sizes = countBy(
-    read.filter(({ form }) => form === "said"),
+    read.filter(({ form }) => form === "prose"),
     ({ turn }) => turn,
   );
   const shapes = countBy(read, shapeOf);
@@ -84,9 +84,9 @@ export function scoreStatements(statements: readonly Statement[]): readonly Scor
     // List items inherit the cues of the line above the list.
     const cues = statement.listed ? statement.cues.union(lead) : statement.cues;
     if (!statement.listed) lead = opensList(statement.text) ? cues : new Set();
-    const isSaid = statement.form === "said";
-    const among = isSaid ? (sizes.get(statement.turn) ?? 1) : 1;
-    const repeated = isSaid ? 1 : (shapes.get(shapeOf(statement)) ?? 1);
+    const isProse = statement.form === "prose";
+    const among = isProse ? (sizes.get(statement.turn) ?? 1) : 1;
+    const repeated = isProse ? 1 : (shapes.get(shapeOf(statement)) ?? 1);
     const emphasis = (1 + (recency * place) / read.length) / among ** dilution / repeated ** wear;
     return {
       ...statement,
@@ -113,12 +113,12 @@ function countBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<
 
 /** A line of output with paths and numbers masked. */
 const shapeOf = ({ form, text }: Statement): string =>
-  form === "said" ? "" : text.replace(/[^ ]+/g, (word) => (/[\d/]/.test(word) ? "#" : word));
+  form === "prose" ? "" : text.replace(/[^ ]+/g, (word) => (/[\d/]/.test(word) ? "#" : word));
 
 const opensList = (text: string): boolean => /[:：]$/u.test(text);
 
 function bonusOf(statement: Statement, cues: ReadonlySet<CueKind>): number {
-  if (statement.form !== "said" && !(statement.form === "output" && statement.worth > 1)) return 0;
+  if (statement.form !== "prose" && !(statement.form === "output" && statement.worth > 1)) return 0;
   return Math.min(
     bonusMax,
     [...cues].reduce((sum, cue) => sum + cueWorth[cue], 0),
@@ -135,7 +135,7 @@ function weightOf(term: Term, turnCount: number): number {
 
 /** Discounts politeness, announcements of the next step, and questions. */
 function substance({ form, text, stamp, terms, cues }: ReadStatement): number {
-  if (form !== "said") return 1;
+  if (form !== "prose") return 1;
   const isConcrete = terms.some(({ kind }) => kind === "code" || kind === "number") || cues.has("decision");
   const isPolite = !isConcrete && !cues.has("duty") && smallTalk.test(text);
   const announces = !/^(?:user|system)/.test(stamp.who) && narration.test(text);
@@ -152,11 +152,11 @@ function linkAnswers(statements: readonly ScoredStatement[]): void {
   const isNewTurn = (place: number): boolean => statements[place - 1]?.turn !== statements[place]?.turn;
   for (const [place, statement] of statements.entries()) {
     const assents = assent.test(statement.text);
-    if (place === 0 || statement.form !== "said" || !isNewTurn(place)) continue;
+    if (place === 0 || statement.form !== "prose" || !isNewTurn(place)) continue;
     if (statement.tokens > shortAnswerTokens && !(assents && statement.tokens < 2 * shortAnswerTokens)) continue;
     for (let before = place - 1; before >= Math.max(0, place - turnStatementsMax); before--) {
       const asked = statements[before];
-      if (asked === undefined || asked.form !== "said" || asked.stamp.who === statement.stamp.who) break;
+      if (asked === undefined || asked.form !== "prose" || asked.stamp.who === statement.stamp.who) break;
       if (isQuestion(asked.text)) statement.answers = asked;
       else if (before === place - 1 && (assents || statement.cues.has("change"))) statement.answers = asked;
       if (isNewTurn(before) || isQuestion(asked.text)) break;
@@ -198,7 +198,7 @@ function discountRepeats(statements: readonly ScoredStatement[]): void {
       const [one, other] = [sums[place] ?? 0, sums[later.place] ?? 0];
       if (weight > nearlyEqual * Math.min(one, other) && weight > 0.5 * Math.max(one, other)) {
         fade(earlier, later, weight > sameButFigures * Math.max(one, other) ? 0.1 : 0.3);
-      } else if (later.form === "said" && later.cues.has("change") && weight > sameSubject * one) {
+      } else if (later.form === "prose" && later.cues.has("change") && weight > sameSubject * one) {
         earlier.factor *= 0.5;
       }
     }
@@ -263,7 +263,7 @@ class Vocabulary {
       if (at > 0 && term.kind === "word") term[isCapital(spelling) ? "capital" : "plain"]++;
       meet(term);
     }
-    if (statement.form === "said") {
+    if (statement.form === "prose") {
       const isPatterned = isUnspaced || /[\u0590-\u0dff\uac00-\ud7a3]/.test(statement.text);
       for (const cue of cueKinds)
         if (cuePhrases[cue]?.test(statement.text) === true || (isPatterned && cuePatterns[cue].test(statement.text)))

@@ -33,7 +33,7 @@ export interface Statement {
   /** Statements said together: of one passage, or of one line of a summary. */
   readonly turn: number;
   readonly stamp: Stamp;
-  readonly form: "said" | "output" | "code" | "call";
+  readonly form: "prose" | "output" | "code" | "call";
   readonly worth: number;
   /** A list item. */
   readonly listed: boolean;
@@ -74,7 +74,7 @@ export function statementsOf(passage: Passage, place: number): Split {
   let turn = place * turnsMax;
   for (const [at, line] of lines.entries()) {
     let text = line.trim();
-    if (isFence(line) || !somethingSaid.test(text) || text === "[no text]") continue;
+    if (isFence(line) || !hasWords.test(text) || text === "[no text]") continue;
     if (isSummary) {
       if (text.startsWith(expandFooter)) topics.push(...topicsIn(text));
       if (text.startsWith(expandFooter) || truncationMarker.test(text)) continue;
@@ -90,7 +90,7 @@ export function statementsOf(passage: Passage, place: number): Split {
       isFirst: collected.statements.length === 0,
       isLast: at === lastLine,
     });
-    const listed = form === "said" && listMark.test(text);
+    const listed = form === "prose" && listMark.test(text);
     for (const each of texts) collected.add(each, { turn, stamp, form, worth, listed });
   }
   return { statements: collected.statements, topics };
@@ -142,7 +142,7 @@ function classify(text: string, line: LineFacts): readonly [Statement["form"], n
   if (kind === "tool" || logLine.test(text))
     return ["output", worthOfOutput(text, line.isLast), [text.replace(lineTime, "")]];
   const worth = kindWorth[kind] * (line.isFirst ? openingWorth : 1) * (/^#{1,6} /.test(text) ? headingWorth : 1);
-  return ["said", worth, sentencesOf(plain(text))];
+  return ["prose", worth, sentencesOf(plain(text))];
 }
 
 /** Whether each line is inside a fence. An unclosed fence does not turn everything after it into code. */
@@ -159,7 +159,7 @@ const turnsMax = 1 << 20;
 
 const isFence = (line: string): boolean => /^ ?(?:```|~~~)/.test(line);
 const blanks = /(?:(?!\n)[\s\p{Cc}])+/gu;
-const somethingSaid = /[\p{L}\p{N}\p{Extended_Pictographic}]/u;
+const hasWords = /[\p{L}\p{N}\p{Extended_Pictographic}]/u;
 const truncationMarker = /^\[(?:Truncated|LCM fallback)[^\]]*\]$/;
 const repeatCharsMax = 400;
 
@@ -265,7 +265,7 @@ const listingShare = 0.3;
 
 /** Whether a tool's output is a listing of code or data: then no line of it reports an outcome. */
 function isMostlyCode(lines: readonly string[]): boolean {
-  const filled = lines.filter((line) => somethingSaid.test(line));
+  const filled = lines.filter((line) => hasWords.test(line));
   return filled.length > 3 && filled.filter((line) => isCode(line.trim())).length > listingShare * filled.length;
 }
 
@@ -307,7 +307,7 @@ function sentencesOf(text: string): readonly string[] {
     from = to;
   }
   sentences.push(text.slice(from));
-  return sentences.map((sentence) => sentence.trim()).filter((sentence) => somethingSaid.test(sentence));
+  return sentences.map((sentence) => sentence.trim()).filter((sentence) => hasWords.test(sentence));
 }
 
 /** Longest sentence quoted whole, and longest piece of a longer one. */

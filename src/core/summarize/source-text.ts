@@ -16,12 +16,12 @@ export function messagePassages(messages: readonly Message[], zone: string | nul
   return messages.map((message) => {
     // Some hosts pass tool results in a user message.
     const kind = message.parts.length > 0 && message.parts.every(isResult) ? "tool" : message.role;
-    const told: Json = JSON.parse(message.envelope ?? "{}");
-    const fields = isObject(told) ? told : {};
+    const envelope: Json = JSON.parse(message.envelope ?? "{}");
+    const fields = isObject(envelope) ? envelope : {};
     const speaker = speakerOf(fields) ?? (kind === "tool" ? toolAnswering(fields, message.parts, toolOfCall) : null);
     const who = `[${speaker === null ? kind : `${kind} · ${speaker}`}]`;
     const label = zone === null ? who : `[${formatTimestamp(message.at, zone)}] ${who}`;
-    return { label, text: saidIn(message), kind };
+    return { label, text: textOf(message), kind };
   });
 }
 
@@ -46,18 +46,23 @@ const forgedLabel = /^[^\S\n]*(?=\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|system|user|assi
 const isCall = (part: Part): boolean => part.type === "tool" && part.toolCallId !== null;
 const isResult = (part: Part): boolean => part.type === "text" && part.toolCallId !== null;
 
-function speakerOf(told: JsonObject): string | null {
-  const host = told["__openclaw"];
-  const names = [told["name"], told["senderName"], isObject(host) ? host["senderName"] : null, resultToolIn(told)];
+function speakerOf(fields: JsonObject): string | null {
+  const host = fields["__openclaw"];
+  const names = [
+    fields["name"],
+    fields["senderName"],
+    isObject(host) ? host["senderName"] : null,
+    resultToolIn(fields),
+  ];
   return names.map(asName).find((name) => name !== null) ?? null;
 }
 
 function toolAnswering(
-  told: JsonObject,
+  fields: JsonObject,
   parts: readonly Part[],
   toolOfCall: ReadonlyMap<string | null, string | null>,
 ): string | null {
-  const id = resultIdIn(told);
+  const id = resultIdIn(fields);
   const ids = id !== null ? [id] : parts.map((part) => part.toolCallId);
   return asName(ids.map((each) => toolOfCall.get(each)).find((name) => name !== undefined) ?? null);
 }
@@ -71,16 +76,16 @@ function asName(value: Json | undefined): string | null {
   return name === "" ? null : name;
 }
 
-// ── What was said ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The text of a message, with a placeholder for media, so that no message disappears. */
-function saidIn(message: Message): string {
-  const said = message.parts.flatMap((part, place) => {
+function textOf(message: Message): string {
+  const texts = message.parts.flatMap((part, place) => {
     if (part.type === "reasoning") return [];
     if (part.text !== null) return [part.text];
     return part.type === "file" ? [traceOf(part, message, place)] : [];
   });
-  const text = (message.parts.length === 0 ? message.text : said.join("\n")).trim();
+  const text = (message.parts.length === 0 ? message.text : texts.join("\n")).trim();
   return text === "" ? "[no text]" : text;
 }
 
