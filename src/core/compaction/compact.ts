@@ -128,14 +128,11 @@ async function runMode(
     }
     case "sweep":
       return (await sweep(work, rules)) ?? settled;
-    case "until_under":
+    case "until_under": {
       work.targetTokens = targetTokens ?? thresholdTokens;
-      return await sweepUntilUnder(
-        work,
-        rules,
-        strictRules(settings, budget),
-        Math.min(settings.freshTailCount, contextMessages),
-      );
+      const tailMax = Math.min(settings.freshTailCount, contextMessages);
+      return await sweepUntilUnder(work, rules, strictRules(settings, budget), tailMax);
+    }
   }
 }
 

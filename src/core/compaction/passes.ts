@@ -82,7 +82,7 @@ export class Passes {
 
   /** Folds raw messages; returns null if nothing is left to fold, or why it stopped. */
   async foldLeaves(rules: Rules, leavesMax = Number.POSITIVE_INFINITY): Promise<PassesEnd | null> {
-    const finder = createLeafFinder(this.#deps.store, this.#request.conversation, rules, this.#end());
+    const finder = createLeafFinder(this.#deps.store, this.#request.conversation, rules, this.#foldFrom());
     await this.#passOn(leavesMax, async () => {
       for (;;) {
         const { forgets } = await this.#conversation();
@@ -99,7 +99,7 @@ export class Passes {
   async condense(rules: Rules): Promise<PassesEnd | null> {
     const { store } = this.#deps;
     while (!this.#hasEnded()) {
-      const window = await condensingWindow(store, this.#request.conversation, this.#end());
+      const window = await condensingWindow(store, this.#request.conversation, this.#foldFrom());
       const runs = [...condensedRuns(window, rules, (run) => this.#isLeftAlone(run, depthAbove(run), rules))];
       const passesBefore = this.reports.length;
       await this.#passOn(runs.length, async () => {
@@ -116,7 +116,7 @@ export class Passes {
   }
 
   /** Over budget, the newest messages are folded first: only they can still be part of a prompt. */
-  #end(): End {
+  #foldFrom(): End {
     return this.tokens > this.#budget ? "newest" : "oldest";
   }
 

@@ -1,5 +1,5 @@
 /**
- * Lists cue words of decisions, duties, errors, small talk and the like, in many languages; extractive-score weighs them.
+ * Lists cue words of decisions, duties, errors, small talk and the like, in many languages.
  *
  * Languages with spaces are listed word by word. Languages without, and those with many endings, get patterns that
  * match anywhere in a text.

@@ -1,6 +1,6 @@
 /**
- * Collects what a summary is made from: for a run that compaction is about to fold, or for a stored summary to rewrite.
- * The latter reads its sources and the summary before it as they are now.
+ * Collects the source of a summary: of a run about to be folded, or of a stored summary to rewrite. The latter reads
+ * its sources and the summary before it as they are now.
  */
 
 import { fileIdsOf } from "../ingest/large-content.ts";
