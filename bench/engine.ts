@@ -1,10 +1,11 @@
 /** What a prompt and a compaction cost, each in a process of its own; prints its figures as JSON. See bench.ts. */
 
-import { messageToStore } from "../src/core/messages/codec.ts";
+import { encode } from "../test/support/scripted-host.ts";
 import { createLcm } from "../src/core/lcm.ts";
 import type { Lcm } from "../src/core/lcm.ts";
 import type { ConversationId, Summary } from "../src/core/model/types.ts";
-import type { Appendable, Model, Store } from "../src/core/model/store.ts";
+import type { Incoming } from "../src/core/messages/codec.ts";
+import type { Model, Store } from "../src/core/model/store.ts";
 import { resolveSettings } from "../src/core/model/settings.ts";
 import { openSqliteWorker } from "../src/store/sqlite/worker.ts";
 import { openSqlite } from "../src/store/sqlite/store.ts";
@@ -86,13 +87,12 @@ const lcmOf = (store: Store, delayMs = 0, config: Readonly<Record<string, unknow
     settings: resolveSettings({ env: {}, config: { spendCeilingCalls: 1_000_000_000, ...config } }).values,
   });
 
-const itemAt = (index: number): Appendable => {
+const itemAt = (index: number): Incoming => {
   const entry = corpusEntry(index) as JsonObject & { readonly message: JsonObject; readonly timestamp: string };
-  const message = messageToStore(entry.message, { key: `live-${index}`, at: entry.timestamp as Timestamp });
-  return { kind: "message", message };
+  return { kind: "message", message: entry.message, key: `live-${index}`, at: entry.timestamp as Timestamp };
 };
 
-const itemsBetween = (from: number, to: number): readonly Appendable[] =>
+const itemsBetween = (from: number, to: number): readonly Incoming[] =>
   Array.from({ length: to - from }, (_, at) => itemAt(from + at));
 
 // ── A prompt ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,7 +131,7 @@ async function measureSweep(path: string, messages: number): Promise<Swept> {
   const lcm = lcmOf(store);
   const { id } = await store.open({ sessionId: "sweep" });
   for (let from = 0; from < messages; from += 2_000)
-    await store.append(id, itemsBetween(from, Math.min(messages, from + 2_000)));
+    await store.append(id, itemsBetween(from, Math.min(messages, from + 2_000)).map(encode));
   const before = process.cpuUsage();
   const report = await lcm.compact({ conversation: id, mode: "sweep", budget: 1_000_000_000 });
   const cpuS = cpuMs(before) / 1_000;
@@ -145,7 +145,7 @@ async function measureConcurrency(path: string): Promise<Readonly<Record<string,
   for (const summaryConcurrency of [1, 4]) {
     const store = await openSqlite({ path: `${path}.${summaryConcurrency}`, housekeeping: false });
     const { id } = await store.open({ sessionId: "slow" });
-    await store.append(id, itemsBetween(0, 4_000));
+    await store.append(id, itemsBetween(0, 4_000).map(encode));
     const lcm = lcmOf(store, 200, { summaryConcurrency });
     const start = performance.now();
     await lcm.compact({ conversation: id, mode: "sweep" });
@@ -165,7 +165,7 @@ async function measureLife(path: string, n: number): Promise<Lived> {
   let sweepsCpu = 0;
   for (let said = 0; said < n;) {
     const upto = Math.min(n, said + sweepEvery);
-    await store.append(id, itemsBetween(said, upto));
+    await store.append(id, itemsBetween(said, upto).map(encode));
     said = upto;
     if (said % sweepEvery !== 0) continue;
     const before = process.cpuUsage();

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { messageToStore } from "../src/core/messages/codec.ts";
 import { openTranscript } from "../src/cli/transcript-files.ts";
 import { createDatabase } from "../src/cli/open.ts";
-import type { SourceLine } from "../src/core/ingest/ingest.ts";
+import type { SourceLine } from "../src/core/ingest/import-transcript.ts";
 import type { ConversationId } from "../src/core/model/types.ts";
 import type { SearchRequest, Store } from "../src/core/model/store.ts";
 import { openSqliteWorker } from "../src/store/sqlite/worker.ts";

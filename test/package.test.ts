@@ -129,14 +129,14 @@ describe("a project that installs it", () => {
     spawnSync(process.execPath, words, { cwd: project, env, encoding: "utf8" });
 
   const example = `
-import { createLcm, LcmError, messageToStore, openSqliteWorker, restoreMessage, systemClock, tools } from "lossless-claw";
+import { createLcm, LcmError, openSqliteWorker, restoreMessage, systemClock, tools } from "lossless-claw";
 import type { Assembly, Store, Tool } from "lossless-claw";
 
 const store: Store = await openSqliteWorker({ path: "lcm.db" });
 const lcm = createLcm({ store, clock: systemClock });
 const { id } = await store.open({ sessionId: "outside" });
 const said = { role: "user", content: "a heliotrope in the window" };
-await lcm.ingest(id, [{ kind: "message", message: messageToStore(said, { key: "m1", at: systemClock.now() }) }]);
+await lcm.ingest(id, [{ kind: "message", message: said, key: "m1", at: systemClock.now() }]);
 const assembly: Assembly = await lcm.assemble(id, { budget: 10_000 });
 const reach = { kind: "all", conversations: null } as const;
 const { hits } = await lcm.grep({ pattern: "heliotrope", mode: "full_text", reach });

@@ -367,7 +367,7 @@ describe("guarantee 29: times are stored in UTC with milliseconds, whatever the 
     const from = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
     const code = `
       import { DatabaseSync } from "node:sqlite";
-      import { importTranscript } from ${from("../src/core/ingest/ingest.ts")};
+      import { importTranscript } from ${from("../src/core/ingest/import-transcript.ts")};
       import { openSqlite, systemNow } from ${from("../src/store/sqlite/store.ts")};
       const [, path, lines] = process.argv;
       const store = await openSqlite({ path });

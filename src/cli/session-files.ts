@@ -98,5 +98,5 @@ async function lastPlaceOf(path: string, bytes: number): Promise<string | null> 
 
 function keyOf(line: string, position: number): string | null {
   const read = readTranscriptLine(line, position, msToTimestamp(0));
-  return read.kind === "item" && read.item.kind === "message" ? read.item.message.key : null;
+  return read.kind === "item" && read.item.kind === "message" ? read.item.key : null;
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { LcmError } from "../core/base/errors.ts";
-import type { SourceLine } from "../core/ingest/ingest.ts";
+import type { SourceLine } from "../core/ingest/import-transcript.ts";
 import { findTranscripts, openTranscript, sessionNameOf } from "./transcript-files.ts";
 import { withoutShell } from "../../test/support/platform.ts";
 

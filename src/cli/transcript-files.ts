@@ -9,7 +9,7 @@ import { createReadStream } from "node:fs";
 import { open, readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { LcmError } from "../core/base/errors.ts";
-import type { ImportReport, ImportTarget, SourceLine } from "../core/ingest/ingest.ts";
+import type { ImportReport, ImportTarget, SourceLine } from "../core/ingest/import-transcript.ts";
 import type { Lcm } from "../core/lcm.ts";
 import { messagesOfDocument, noTranscript } from "../core/messages/transcript-line.ts";
 import type { Json, JsonObject } from "../core/base/json.ts";

@@ -4,7 +4,6 @@
  */
 
 import { writeSync } from "node:fs";
-import { messageToStore } from "../../src/core/messages/codec.ts";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
 import { createLcm } from "../../src/core/lcm.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
@@ -50,14 +49,11 @@ async function write({ path, sessionId, name, turns, inThread }: Orders): Promis
   const lcm = createLcm({ store, clock: { now: systemNow }, settings });
   const { id } = await store.open({ sessionId });
   for (let turn = 0; turn < turns; turn++) {
-    const messages = turnOf(name, turn).map((raw, place) =>
-      messageToStore(raw, { key: keyOf(name, turn, place), at: "2026-02-17T07:37:00.000Z" as Timestamp }),
+    const at = "2026-02-17T07:37:00.000Z" as Timestamp;
+    const items = turnOf(name, turn).map(
+      (message, place) => ({ kind: "message", message, key: keyOf(name, turn, place), at }) as const,
     );
-    await lcm.ingest(
-      id,
-      messages.map((message) => ({ kind: "message", message }) as const),
-      { hostCursor: `${name} ${turn}` },
-    );
+    await lcm.ingest(id, items, { hostCursor: `${name} ${turn}` });
     writeSync(1, `${acknowledgement(turn)}\n`);
     if (turn % 3 === 2) await lcm.compact({ conversation: id, mode: turn % 9 === 8 ? "sweep" : "due", budget: 4_000 });
     if (turn % 5 === 4) await store.index(64);

@@ -7,7 +7,7 @@ import { createLcm } from "../../src/core/lcm.ts";
 import { LcmError } from "../../src/core/base/errors.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { createHost, toAppendable, turnWithTool } from "../support/scripted-host.ts";
+import { createHost, toIncoming, turnWithTool } from "../support/scripted-host.ts";
 import { checkValid } from "../support/valid-prompt.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
@@ -34,7 +34,7 @@ for (let turn = 0; refusal === null && turn < 10_000; turn++) {
   const from = host.entries.length;
   for (const raw of turnWithTool(`c${turn}`, `question ${turn}?`, `answer ${turn} `.repeat(200))) host.says(raw);
   try {
-    await lcm.ingest(id, host.entries.slice(from).map(toAppendable));
+    await lcm.ingest(id, host.entries.slice(from).map(toIncoming));
     stored = host.entries.length;
   } catch (error) {
     refusal = error;

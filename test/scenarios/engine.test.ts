@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createLcm } from "../../src/core/lcm.ts";
-import type { SourceLine } from "../../src/core/ingest/ingest.ts";
+import type { SourceLine } from "../../src/core/ingest/import-transcript.ts";
 import { resolveSettings } from "../../src/core/model/settings.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
 import { homeAt, withoutShell } from "../support/platform.ts";
 import { makeScratch } from "../support/scratch.ts";
-import { createHost, toAppendable, turnWithTool } from "../support/scripted-host.ts";
+import { createHost, toIncoming, turnWithTool } from "../support/scripted-host.ts";
 import { createScriptedModel } from "../support/scripted-model.ts";
 import { checkValid } from "../support/valid-prompt.ts";
 import type { Told } from "./crowded-disk.ts";
@@ -46,7 +46,7 @@ describe("a model switched to a smaller window in mid-session", () => {
     for (let turn = 0; turn < 250; turn++)
       for (const raw of turnWithTool(`c${turn}`, `question ${turn}?`, `answer ${turn} of many words `.repeat(20)))
         host.says(raw);
-    await lcm.ingest(id, host.entries.map(toAppendable));
+    await lcm.ingest(id, host.entries.map(toIncoming));
     await store.setPromptBudget(id, 200_000);
     assert.equal((await lcm.due(id)).kind, "incremental");
     const wide = await lcm.assemble(id);

@@ -17,7 +17,7 @@ import { checkLossless, flattened } from "../support/lossless.ts";
 import type { HostList } from "../support/lossless.ts";
 import { createRandom } from "../support/random.ts";
 import type { Random } from "../support/random.ts";
-import { createHost, toAppendable } from "../support/scripted-host.ts";
+import { createHost, toAppendable, toIncoming } from "../support/scripted-host.ts";
 import type { ScriptedHost } from "../support/scripted-host.ts";
 import { createEngine } from "./engine.ts";
 import type { Engine } from "./engine.ts";
@@ -159,7 +159,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   const handOver = async (segment: Segment, from: number, upto: number, options?: AppendOptions): Promise<string> => {
     const before = segment.delivered;
     const items = segment.host.entries.slice(from, upto);
-    const appended = await engineOf().lcm.ingest(segment.conversation, items.map(toAppendable), options);
+    const appended = await engineOf().lcm.ingest(segment.conversation, items.map(toIncoming), options);
     segment.delivered = Math.max(before, upto);
     const fresh = segment.host.entries.slice(before, segment.delivered);
     assert.equal(
@@ -444,7 +444,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
         return known.slice(from, from + random.below(30));
       });
       const items = random.chance(0.5) ? pieces.flat() : random.shuffled(pieces.flat());
-      const again = await engineOf().lcm.ingest(segment.conversation, items.map(toAppendable));
+      const again = await engineOf().lcm.ingest(segment.conversation, items.map(toIncoming));
       assert.deepEqual([again.messages, again.entries, again.duplicates], [[], 0, items.length]);
       return `of ${items.length} in ${segment.conversation}`;
     },

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { messageToStore } from "../../src/core/messages/codec.ts";
-import { importTranscript } from "../../src/core/ingest/ingest.ts";
-import type { SourceLine } from "../../src/core/ingest/ingest.ts";
+import { importTranscript } from "../../src/core/ingest/import-transcript.ts";
+import type { SourceLine } from "../../src/core/ingest/import-transcript.ts";
 import type { Role } from "../../src/core/model/types.ts";
 import { checkLossless } from "../support/lossless.ts";
 import { createRandom } from "../support/random.ts";

@@ -6,7 +6,6 @@
  * The shape is laid down here, not chosen by the planner: what a test expects of it changes only with this file.
  */
 
-import { messageToStore } from "../../src/core/messages/codec.ts";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
 import { assert } from "../../src/core/base/errors.ts";
 import { createLcm } from "../../src/core/lcm.ts";
@@ -108,9 +107,9 @@ async function makeYoung(lcm: Lcm): Promise<Pick<DeepConversation, "young">> {
 }
 
 async function say(lcm: Lcm, id: ConversationId, turn: number, said: readonly HostMessage[]): Promise<void> {
-  const items = said.map((raw, place) => {
+  const items = said.map((message, place) => {
     const at = msToTimestamp(epochMs + turn * 390 * minuteMs + place * 2 * minuteMs);
-    return { kind: "message", message: messageToStore(raw, { key: `turn-${turn}-${place}`, at }) } as const;
+    return { kind: "message", message, key: `turn-${turn}-${place}`, at } as const;
   });
   await lcm.ingest(id, items);
 }

@@ -6,7 +6,6 @@
 
 import { constants, copyFileSync, cpSync } from "node:fs";
 import { join } from "node:path";
-import { messageToStore } from "../../src/core/messages/codec.ts";
 import type { HostMessage } from "../../src/core/messages/codec.ts";
 import { assert } from "../../src/core/base/errors.ts";
 import { createLcm } from "../../src/core/lcm.ts";
@@ -107,7 +106,7 @@ interface Said {
 
 async function say(lcm: Lcm, id: ConversationId, said: readonly Said[]): Promise<void> {
   const items = said.map(
-    ({ key, at, raw }) => ({ kind: "message", message: messageToStore(raw, { key, at: msToTimestamp(at) }) }) as const,
+    ({ key, at, raw }) => ({ kind: "message", message: raw, key, at: msToTimestamp(at) }) as const,
   );
   await lcm.ingest(id, items);
 }

@@ -3,7 +3,7 @@
  * continues), and is the oracle of what must be stored. It knows nothing of the store.
  */
 
-import type { HostMessage } from "../../src/core/messages/codec.ts";
+import type { HostMessage, Incoming } from "../../src/core/messages/codec.ts";
 import { messageToStore } from "../../src/core/messages/codec.ts";
 import type { Appendable } from "../../src/core/model/store.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
@@ -67,12 +67,17 @@ export function activeBranch(entries: readonly HostEntry[]): readonly SentMessag
   return branch.reverse();
 }
 
-export function toAppendable(entry: HostEntry): Appendable {
+export function toIncoming(entry: HostEntry): Incoming {
   const { key, parentKey, at } = entry;
   return entry.kind === "message"
-    ? { kind: "message", message: messageToStore(entry.raw, { key, parentKey, at }) }
+    ? { kind: "message", message: entry.raw, key, parentKey, at }
     : { kind: "entry", entry: { key, parentKey, at, type: entry.type, raw: JSON.stringify(entry.raw) } };
 }
+
+export const toAppendable = (entry: HostEntry): Appendable => encode(toIncoming(entry));
+
+export const encode = (item: Incoming): Appendable =>
+  item.kind === "entry" ? item : { kind: "message", message: messageToStore(item.message, item) };
 
 // ── What is said ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

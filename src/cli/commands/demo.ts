@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Assembly } from "../../core/assembly/assemble.ts";
-import type { SourceLine } from "../../core/ingest/ingest.ts";
+import type { SourceLine } from "../../core/ingest/import-transcript.ts";
 import { isSound } from "../../core/maintenance/inspect.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model/types.ts";

@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { LcmError } from "../../core/base/errors.ts";
-import type { Incomplete } from "../../core/ingest/ingest.ts";
+import type { Incomplete } from "../../core/ingest/export-transcript.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import { messageName } from "../../core/model/types.ts";
 import type { ConversationId } from "../../core/model/types.ts";

@@ -5,7 +5,7 @@
 
 import { databaseFileOf } from "../../core/model/database-file.ts";
 import { LcmError } from "../../core/base/errors.ts";
-import type { ImportReport } from "../../core/ingest/ingest.ts";
+import type { ImportReport } from "../../core/ingest/import-transcript.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Merged } from "../../core/model/store.ts";
 import {

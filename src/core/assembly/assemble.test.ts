@@ -14,7 +14,7 @@ import type { Assembly } from "./assemble.ts";
 import { messageToStore } from "../messages/codec.ts";
 import type { HostMessage } from "../messages/codec.ts";
 import { LcmError } from "../base/errors.ts";
-import { moveOut } from "../ingest/large-content.ts";
+import { ingest } from "../ingest/ingest.ts";
 import type { ContextItem, ConversationId, Message, SummaryId } from "../model/types.ts";
 import type { Store } from "../model/store.ts";
 import { estimateTokens } from "../base/tokens.ts";
@@ -188,12 +188,11 @@ describe("an assembled prompt", () => {
     await onScene(async ({ store, conversation, see }) => {
       const picture = { type: "image", data: "QUJD".repeat(2_000), mimeType: "image/png" };
       const messages = [{ role: "user", content: [picture] }, user(`a log\n${long(900)}`)];
-      const items = messages.map((raw, at) => {
-        const origin = { key: `k${at}`, at: msToTimestamp(startMs) };
-        return { kind: "message", message: messageToStore(raw, origin) } as const;
+      const items = messages.map((message, at) => {
+        return { kind: "message", message, key: `k${at}`, at: msToTimestamp(startMs) } as const;
       });
-      const moved = await moveOut(store, conversation, items, { thresholdTokens: 500, explore: async () => "a log" });
-      await store.append(conversation, moved);
+      const deps = { store, settings: { largeFileTokenThreshold: 500 }, explore: async () => "a log" };
+      await ingest(deps, conversation, items);
       const [shown, log] = (await see(10_000)).messages;
       assert.deepEqual(shown, messages[0]);
       assert.match(contentOf(log), /file_[0-9a-f]{16}/);

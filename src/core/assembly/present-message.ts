@@ -5,7 +5,7 @@
  * id, or with the id of another call in the message, becomes text. Empty messages are left out: providers reject them.
  */
 
-import { messageToStore } from "../messages/codec.ts";
+import { tokensOfMessage } from "../messages/codec.ts";
 import {
   callFieldOf,
   callOfBlock,
@@ -18,7 +18,6 @@ import {
 import type { HostMessage } from "../messages/codec.ts";
 import type { Json } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
-import { msToTimestamp } from "../base/time.ts";
 import { disarm } from "../base/escape.ts";
 
 /** Null if it is not shown; the given object itself if nothing had to change. `text` is its stored text. */
@@ -31,9 +30,7 @@ export function presentMessage(raw: HostMessage, text: string): HostMessage | nu
 }
 
 /** Tokens of a message, counted as the store does. */
-export const tokensOf = (raw: HostMessage): number => messageToStore(raw, unplaced).tokens;
-
-export const unplaced = { key: "", at: msToTimestamp(0) };
+export const tokensOf = tokensOfMessage;
 
 function presentUser(raw: HostMessage, text: string): HostMessage | null {
   const { content } = raw;

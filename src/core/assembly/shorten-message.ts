@@ -1,9 +1,9 @@
 /** Shortens a message, for when even the fresh tail does not fit the budget. */
 
 import type { HostMessage } from "../messages/codec.ts";
-import { imageTokens, messageToStore, textOfParts } from "../messages/codec.ts";
+import { imageTokens, textOfMessage } from "../messages/codec.ts";
 import { callFieldOf, isBlockLabel, isMedia, isReasoning, isResultBlock } from "../messages/dialects.ts";
-import { presentMessage, tokensOf, unplaced } from "./present-message.ts";
+import { presentMessage, tokensOf } from "./present-message.ts";
 import type { Json } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
 import { formatCount } from "../base/format.ts";
@@ -33,7 +33,7 @@ const hasResults = ({ content }: HostMessage): boolean => Array.isArray(content)
 /** For a message with too many blocks to shorten each of them. */
 function asOneText(raw: HostMessage, owner: string): HostMessage {
   const textOnly = shortenWithin(raw, { characters: Infinity, owner, withPictures: false });
-  return { ...raw, content: textOfParts(messageToStore(textOnly, unplaced).parts) };
+  return { ...raw, content: textOfMessage(textOnly) };
 }
 
 interface Room {

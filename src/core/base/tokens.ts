@@ -40,6 +40,9 @@ export function estimateTokens(text: string): number {
   return hundredths === 0 ? 0 : Math.max(1, Math.round(hundredths / 100));
 }
 
+/** No text has more tokens than this per UTF-16 unit. */
+export const tokensPerCharacterMax = 4;
+
 export const sumTokens = (items: readonly { readonly tokens: number }[]): number =>
   items.reduce((sum, { tokens }) => sum + tokens, 0);
 

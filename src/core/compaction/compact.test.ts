@@ -5,7 +5,7 @@ import { after, describe, it } from "node:test";
 import { openSqlite } from "../../store/sqlite/store.ts";
 import { checkLossless } from "../../../test/support/lossless.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
-import { createHost, toAppendable, turnWithTool, user } from "../../../test/support/scripted-host.ts";
+import { createHost, toIncoming, turnWithTool, user } from "../../../test/support/scripted-host.ts";
 import type { ScriptedHost } from "../../../test/support/scripted-host.ts";
 import { createScriptedModel } from "../../../test/support/scripted-model.ts";
 import type { Behaviour } from "../../../test/support/scripted-model.ts";
@@ -70,7 +70,7 @@ async function ground(
         const answer = `entry ${turn} says that the ${words[turn % words.length]} of day ${turn} costs ${turn * 7} and is kept by Noor. `;
         for (const raw of turnWithTool(`call_${turn}`, `What about day ${turn}?`, answer.repeat(2))) host.says(raw);
       }
-      await lcm.ingest(id, host.entries.slice(delivered).map(toAppendable));
+      await lcm.ingest(id, host.entries.slice(delivered).map(toIncoming));
       delivered = host.entries.length;
     },
     async check() {
@@ -348,7 +348,7 @@ describe("what is due", () => {
   it("does not count the fresh tail", async () => {
     const { lcm, id, host } = await ground({ model: model("good") });
     for (let n = 0; n < 8; n++) host.says(user("a long word about the orchard and the quarry ".repeat(30)));
-    await lcm.ingest(id, host.entries.map(toAppendable));
+    await lcm.ingest(id, host.entries.map(toIncoming));
     const { kind, rawTokens, contextTokens } = await lcm.due(id);
     assert.deepEqual([kind, rawTokens, contextTokens > 2_000], ["nothing", 0, true]);
   });
@@ -406,7 +406,7 @@ describe("a run hardly longer than a summary's wrapper", () => {
     const { lcm, id, host } = await ground({ model: scripted });
     for (let n = 0; n < 2; n++) host.says(user(`${words.join(" and the ")} `.repeat(3) + words.slice(0, 5).join(" ")));
     for (let n = 0; n < 8; n++) host.says(user("ok"));
-    await lcm.ingest(id, host.entries.map(toAppendable));
+    await lcm.ingest(id, host.entries.map(toIncoming));
     await lcm.compact({ conversation: id, mode: "sweep", force: true });
     const asked = scripted.calls.length;
     assert.ok(asked > 0 && (await lcm.store.summaries({ conversation: id })).length === 0, "it could not be shortened");
@@ -465,7 +465,7 @@ describe("guarantee 5: every fold strictly lowers the context's tokens, or is no
   it("leaves messages too short for any summary in place", async () => {
     const { lcm, id, host } = await ground({ model: model("good") });
     for (let n = 0; n < 40; n++) host.says(user("ok"));
-    await lcm.ingest(id, host.entries.map(toAppendable));
+    await lcm.ingest(id, host.entries.map(toIncoming));
     const report = await lcm.compact({ conversation: id, mode: "sweep", force: true });
     assert.equal(report.outcome.kind, "settled");
     assert.equal(report.compacted, report.tokensAfter < report.tokensBefore);

@@ -11,14 +11,15 @@ import type { HostMessage } from "../messages/codec.ts";
 import { LcmError } from "../base/errors.ts";
 import { ingest } from "./ingest.ts";
 import { inspect } from "../maintenance/inspect.ts";
-import { fileIdsOf, messageForPrompt, moveOut, restoreMessage } from "./large-content.ts";
+import { fileIdsOf, findLarge, messageForPrompt, moveOut, restoreMessage } from "./large-content.ts";
 import type { MoveOptions } from "./large-content.ts";
 import { messageName } from "../model/types.ts";
-import type { Conversation, Message } from "../model/types.ts";
+import type { Conversation, Message, NewMessage } from "../model/types.ts";
 import { createLcm } from "../lcm.ts";
-import type { Appendable, Appended, Completion, CompletionRequest, Model, Store } from "../model/store.ts";
+import type { Appended, Completion, CompletionRequest, Model, Store } from "../model/store.ts";
 import { resolveSettings } from "../model/settings.ts";
 import { assertPrivate } from "../../../test/support/platform.ts";
+import { encode } from "../../../test/support/scripted-host.ts";
 import type { Json } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
 import type { Timestamp } from "../base/time.ts";
@@ -29,10 +30,14 @@ const words = (count: number, word = "lorem"): string => Array.from({ length: co
 const large = (name: string): string => `${name}: ${words(60)}\n${words(60, "ipsum")}`;
 const picture = (seed: number, bytes = 3_072): string => Buffer.alloc(bytes, `picture ${seed}`).toString("base64");
 
-const toItem = (raw: HostMessage, index: number): Appendable => ({
-  kind: "message",
-  message: messageToStore(raw, { key: `k${index}`, at: new Date(index * 1_000).toISOString() as Timestamp }),
-});
+const toItem = (message: HostMessage, index: number) =>
+  ({ kind: "message", message, key: `k${index}`, at: new Date(index * 1_000).toISOString() as Timestamp }) as const;
+
+/** Moves and encodes, and stores nothing but files. */
+async function moved(options: MoveOptions, raw: HostMessage, index = 0): Promise<NewMessage> {
+  const left = await moveOut(toItem(raw, index), findLarge(raw, thresholdTokens), options);
+  return left.kind === "message" ? left.message : assert.fail();
+}
 
 interface Ground {
   readonly store: Store;
@@ -94,10 +99,11 @@ const reference = /^\[File file_[0-9a-f]{16} · [^\n]*\. Moved out of this messa
 
 describe("what is moved out of a message", () => {
   it("is nothing of one that is small, which stays the very same", async () => {
-    await onStore(async ({ store, talk }) => {
-      const item = toItem({ role: "user", content: "hello" }, 0);
-      const [left] = await moveOut(store, talk.id, [item], { thresholdTokens });
-      assert.equal(left, item);
+    await onStore(async ({ store, talk, send }) => {
+      const raw = { role: "user", content: "hello" };
+      assert.deepEqual(findLarge(raw, thresholdTokens), []);
+      const [message] = await send(raw);
+      assert.deepEqual([message?.text, message?.moved], ["hello", []]);
       assert.deepEqual(await store.files(talk.id), []);
     });
   });
@@ -565,16 +571,16 @@ describe("the reference to a file", () => {
       const [first] = await send(raw);
       const asked: string[] = [];
       const options: MoveOptions = {
-        thresholdTokens,
+        store,
+        conversation: talk.id,
         explore: async (content) => {
           asked.push(content);
           return await Promise.resolve("something else");
         },
       };
-      const [again] = await moveOut(store, talk.id, [toItem(raw, 0)], options);
-      assert.ok(again?.kind === "message");
-      assert.deepEqual(again.message.parts, first?.parts);
-      assert.deepEqual(again.message.moved, first?.moved);
+      const again = await moved(options, raw);
+      assert.deepEqual(again.parts, first?.parts);
+      assert.deepEqual(again.moved, first?.moved);
       assert.deepEqual(asked, [], "nobody is asked about a file that is known");
     });
   });
@@ -582,9 +588,8 @@ describe("the reference to a file", () => {
   it("says what a model says of a new file, cut to a bound, and makes do if it says nothing or fails", async () => {
     await onStore(async ({ store, talk }) => {
       const say = async (name: string, answer: () => Promise<string>): Promise<string> => {
-        const item = toItem({ role: "user", content: large(name) }, 0);
-        const [left] = await moveOut(store, talk.id, [item], { thresholdTokens, explore: answer });
-        return left?.kind === "message" ? String(left.message.parts[0]?.text) : assert.fail();
+        const options = { store, conversation: talk.id, explore: answer };
+        return String((await moved(options, { role: "user", content: large(name) })).parts[0]?.text);
       };
       assert.ok(
         (await say("a", async () => await Promise.resolve(" Sixty words of Latin.\n"))).includes(
@@ -638,12 +643,13 @@ describe("files of equal content", () => {
         { role: "user", content: large("a") },
         { role: "user", content: [{ type: "image", data: picture(1), mimeType: "image/png" }] },
       ];
-      const written = await moveOut(store, talk.id, raws.map(toItem), { thresholdTokens });
+      const options = { store, conversation: talk.id };
+      const written = await Promise.all(raws.map(async (raw, index) => await moved(options, raw, index)));
       assert.equal((await store.messages({ conversation: talk.id })).length, 0);
       const messages = await send(...raws);
       assert.deepEqual(
-        messages.map(({ moved }) => moved),
-        written.map((item) => (item.kind === "message" ? item.message.moved : null)),
+        messages.map((message) => message.moved),
+        written.map((message) => message.moved),
       );
       assert.equal((await store.files(talk.id)).length, 2);
       assert.equal(readdirSync(join(filesDir, String(talk.id))).length, 2);
@@ -675,7 +681,7 @@ describe("guarantee 2: replays are harmless to large content", () => {
   it("knows a message again that was stored before anything was moved out of it", async () => {
     await onStore(async ({ store, talk, sendTo }) => {
       const raw = { role: "user", content: large("a") };
-      await store.append(talk.id, [toItem(raw, 0)]);
+      await store.append(talk.id, [encode(toItem(raw, 0))]);
       assert.deepEqual((await sendTo(talk, raw)).differing, []);
       assert.deepEqual((await sendTo(talk, { role: "user", content: large("b") })).differing, ["k0"]);
       const [message] = await store.messages({ conversation: talk.id });

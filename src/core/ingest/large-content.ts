@@ -1,145 +1,62 @@
 /**
- * Content that is too large for a conversation: it lies in a file, and the message says a short reference in its place.
- * This file decides which strings of a host's message are moved, says the reference, and puts the content back exactly.
- * It works on the message as the host has it, so whatever can be stored can be moved.
+ * Large content: moves long texts and pictures of a message into files, leaves a short reference, and puts them back.
+ *
+ * It works on the host's message, before encoding, so anything that can be stored can be moved.
  */
 
-import { messageFromStore, messageToStore, stringAt } from "../messages/codec.ts";
-import { callFields, isBlockLabel, isMedia, looksLikeCall, mayHoldMedia, resultFields } from "../messages/dialects.ts";
-import type { HostMessage } from "../messages/codec.ts";
+import { checkMessage, messageFromStore, messageToStore, storableKey, stringAt } from "../messages/codec.ts";
+import type { HostMessage, Incoming } from "../messages/codec.ts";
+import { callFields, isBlockLabel, isMedia, isReasoning, looksLikeCall, resultFields } from "../messages/dialects.ts";
 import { LcmError } from "../base/errors.ts";
 import { explore } from "./file-preview.ts";
-import type {
-  ConversationId,
-  FileEncoding,
-  FileId,
-  Message,
-  MovedContent,
-  NewMessage,
-  StoredFile,
-} from "../model/types.ts";
+import type { ConversationId, FileEncoding, FileId, Message, MovedContent, StoredFile } from "../model/types.ts";
 import type { Appendable, Store } from "../model/store.ts";
 import { firstLine } from "../base/excerpt.ts";
-import { estimateTokens } from "../base/tokens.ts";
+import { estimateTokens, tokensPerCharacterMax } from "../base/tokens.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
 import { formatBytes, plural } from "../base/format.ts";
 
 export interface MoveOptions {
-  /** A text of more tokens is moved. */
-  readonly thresholdTokens: number;
-  /** Says in about 200 tokens what a new file holds, in place of the built-in exploration. May throw, or say nothing. */
+  readonly store: Store;
+  readonly conversation: ConversationId;
+  /** Describes a new file in about 200 tokens, instead of the built-in preview. May throw, or return nothing. */
   readonly explore?: (content: string, about: Pick<StoredFile, "name" | "mimeType">) => Promise<string>;
 }
 
-/**
- * Moves oversized texts, and pictures, of the messages into files. Idempotent by content: the same messages again give
- * the same files and, byte for byte, the same references.
- */
-export async function moveOut(
-  store: Store,
-  conversation: ConversationId,
-  items: readonly Appendable[],
-  options: MoveOptions,
-): Promise<readonly Appendable[]> {
-  const left: Appendable[] = [];
-  for (const item of items) {
-    const isLarge = item.kind === "message" && mayHoldLarge(item.message, options.thresholdTokens);
-    const message = isLarge ? await moveOutOf(item.message, { store, conversation, ...options }) : null;
-    left.push(message === null ? item : { kind: "message", message });
-  }
-  return left;
-}
-
-/** For reading back all messages: they can hold pictures, and a page is small enough for a hundred large ones. */
-export const messagesPerPage = 100;
-
-/** The host's message exactly as it came, moved content back in its place. `unavailable` if a file of it is lost or cut. */
-export async function restoreMessage(store: Store, message: Message): Promise<HostMessage> {
-  const { raw, losses } = await restoreWhatIsThere(store, message);
-  const [cause] = losses;
-  if (cause === undefined) return raw;
-  throw new LcmError("unavailable", `${cause.message}, and a message says only where it was`, {
-    cause,
-    hint: cause.hint ?? "the files folder was moved or emptied; restore it from a backup",
-  });
-}
-
-/** The same, but for what lies in files that are lost or cut: there the references stay. */
-export async function restoreWhatIsThere(
-  store: Store,
-  message: Message,
-): Promise<{ readonly raw: HostMessage; readonly losses: readonly LcmError[] }> {
-  let raw = messageFromStore(message);
-  const losses = new Map<FileId, LcmError>();
-  for (const moved of message.moved.toReversed()) {
-    const content = await contentOf(store, moved.file);
-    if (typeof content === "string") raw = putBack(raw, moved, content);
-    else losses.set(moved.file, content);
-  }
-  return { raw, losses: [...losses.values()].toReversed() };
-}
-
-/**
- * The host's message as a prompt shows it: pictures back in their place, texts left as references. Where a picture is
- * lost the reference stands as text, for no provider takes it as a picture.
- */
-export async function messageForPrompt(store: Store, message: Message): Promise<HostMessage> {
-  let raw = messageFromStore(message);
-  for (const moved of message.moved.toReversed()) {
-    if (!isSeen(raw, moved.path) || (await store.file(moved.file))?.encoding === "utf8") continue;
-    const content = await contentOf(store, moved.file);
-    raw = typeof content === "string" ? putBack(raw, moved, content) : standIn(raw, moved);
-  }
-  return raw;
-}
-
-/** The files that these messages refer to, each once. */
-export const fileIdsOf = (messages: readonly Message[]): readonly FileId[] => [
-  ...new Set(messages.flatMap(({ moved }) => moved.map(({ file }) => file))),
-];
-
 // ── Moving ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Smaller pictures are no trouble where they are. */
-const pictureCharactersMin = 4_096;
-
-/** Quick to answer for nearly all messages, without putting any together. */
-export const mayHoldLarge = ({ tokens, parts, moved }: NewMessage, thresholdTokens: number): boolean =>
-  moved === undefined &&
-  (tokens > thresholdTokens ||
-    parts.some((part) => (part.metadata?.length ?? 0) >= pictureCharactersMin && mayHoldMedia(part)));
-
-interface Moving extends MoveOptions {
-  readonly store: Store;
-  readonly conversation: ConversationId;
-}
-
-/** Null if nothing of it is large. */
-async function moveOutOf(message: NewMessage, moving: Moving): Promise<NewMessage | null> {
-  const { store, conversation } = moving;
-  let raw = messageFromStore(message);
-  const origin = { key: message.key, at: message.at };
+/**
+ * Moves these pieces of a message into files, then encodes it. Idempotent by content: the same message again gives the
+ * same files and, byte for byte, the same references.
+ */
+export async function moveOut(
+  item: Extract<Incoming, { readonly kind: "message" }>,
+  pieces: readonly LargePiece[],
+  options: MoveOptions,
+): Promise<Appendable> {
+  checkMessage(item.message, item);
+  const { store, conversation } = options;
+  const origin = { key: storableKey(item.key), at: item.at };
   const moved: MovedContent[] = [];
+  let raw: HostMessage = item.message;
   let shift = 0;
   let path: Path | null = null;
-  for (const piece of piecesToMove(raw, moving.thresholdTokens)) {
+  for (const piece of pieces) {
     if (piece.path !== path) shift = 0;
     ({ path } = piece);
     const { content, encoding } = piece;
     const described = { name: storable(piece.name), mimeType: storable(piece.mimeType) };
-    const exploration = encoding === "base64" ? null : await explorationOf(piece, moving);
+    const exploration = encoding === "base64" ? null : await previewOf(piece, options);
     const file = await store.saveFile({ conversation, ...described, content, encoding, exploration, message: origin });
-    // Made from the row, which keeps what the first one to save this content said of it.
+    // From the row, not the piece: of several messages with the same content, the first one described it.
     const reference = referenceTo(file, piece.isJson);
     const place = { file: file.id, path, from: piece.from + shift, length: reference.length };
     raw = replaceIn(raw, { ...place, length: content.length }, reference);
     moved.push(place);
     shift += reference.length - content.length;
   }
-  if (moved.length === 0) return null;
-  const { parts, envelope, tokens } = messageToStore(raw, origin);
-  return { ...message, parts, envelope, tokens, moved };
+  return { kind: "message", message: { ...messageToStore(raw, item), moved } };
 }
 
 function referenceTo(file: StoredFile, isJson: boolean): string {
@@ -155,21 +72,21 @@ function referenceTo(file: StoredFile, isJson: boolean): string {
   return isJson ? JSON.stringify({ moved: reference }) : reference;
 }
 
-/** A model that is asked for 200 tokens may write a book. */
-const explorationCharactersMax = 2_000;
+/** A model asked for 200 tokens may write many more. */
+const previewCharactersMax = 2_000;
 
-async function explorationOf({ content, name, mimeType }: Piece, moving: Moving): Promise<string | null> {
+async function previewOf({ content, name, mimeType }: LargePiece, options: MoveOptions): Promise<string | null> {
   const about = { name, mimeType };
-  const ask = async (): Promise<string> => (await moving.explore?.(content, about)) ?? "";
-  const isAsked = moving.explore !== undefined && !(await isStored(moving, content));
-  // Nothing is lost where whoever is asked fails: the built-in exploration does without.
-  const told = isAsked ? await ask().catch(() => "") : "";
-  const exploration = told.trim().slice(0, explorationCharactersMax) || explore(content, about);
-  return exploration === "" ? null : storable(exploration);
+  const ask = async (): Promise<string> => (await options.explore?.(content, about)) ?? "";
+  const isAsked = options.explore !== undefined && !(await isStored(options, content));
+  // Nothing is lost if the model fails: the built-in preview needs none.
+  const answer = isAsked ? await ask().catch(() => "") : "";
+  const preview = answer.trim().slice(0, previewCharactersMax) || explore(content, about);
+  return preview === "" ? null : storable(preview);
 }
 
-/** So that a replay asks nobody about a file that was explored when it was new. */
-async function isStored({ store, conversation }: Moving, content: string): Promise<boolean> {
+/** A replay does not ask the model again about a file that was described when it was new. */
+async function isStored({ store, conversation }: MoveOptions, content: string): Promise<boolean> {
   const lines = content.split("\n").length;
   for (const file of await store.files(conversation)) {
     const isLike = file.encoding === "utf8" && file.lines === lines;
@@ -178,39 +95,50 @@ async function isStored({ store, conversation }: Moving, content: string): Promi
   return false;
 }
 
-/** As a database holds it. */
 const storable = <T extends string | null>(text: T): T | string =>
   text === null ? text : text.toWellFormed().replaceAll("\0", " ");
 
-// ── Deciding what is moved ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Finding large content ────────────────────────────────────────────────────────────────────────────────────────────
 
 type Path = MovedContent["path"];
 
-/** A stretch of one string of a message that is to lie in a file. */
-interface Piece {
+/** A range of one string of a message that belongs in a file. */
+export interface LargePiece {
   readonly path: Path;
   readonly from: number;
   readonly content: string;
   readonly encoding: FileEncoding;
   readonly name: string | null;
   readonly mimeType: string | null;
-  /** The string is JSON text, and must still be with a reference in it. */
+  /** The string is JSON text, and must stay valid with the reference in it. */
   readonly isJson: boolean;
 }
 
-/** Pure: in order of path and place; pieces of one string share their path. */
-function piecesToMove(raw: HostMessage, thresholdTokens: number): readonly Piece[] {
+/** Smaller pictures stay in the message. */
+const pictureCharactersMin = 4_096;
+
+/** Texts of more tokens than the threshold, and pictures: by path, then place. Pieces of one string share their path. */
+export function findLarge(raw: HostMessage, thresholdTokens: number): readonly LargePiece[] {
+  const charactersMin = Math.min(pictureCharactersMin, Math.ceil(thresholdTokens / tokensPerCharacterMax));
+  if (!hasLongString(raw, charactersMin)) return [];
   const { content } = raw;
   const isUnderstood = typeof content === "string" || Array.isArray(content);
   const fields = Object.entries(raw).filter(([field]) => !isUnderstood || field === "content" || isCallField(field));
-  const found = stringsIn(Object.fromEntries(fields), [], { holder: {}, field: "", isInMedia: false, isCall: false });
+  const strings = stringsIn(Object.fromEntries(fields), [], { holder: {}, field: "", isInMedia: false, isCall: false });
   const isUsers = raw["role"] === "user";
-  return [...found].flatMap((string) =>
+  return [...strings].flatMap((string) =>
     isEncoded(string) ? picturesOf(string) : textsOf(string, thresholdTokens, isUsers),
   );
 }
 
-/** What is known of a string from where it stands. */
+/** False for nearly all messages, which need no closer look. */
+function hasLongString(value: Json | undefined, charactersMin: number): boolean {
+  if (typeof value === "string") return value.length >= charactersMin;
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).some((inner: Json | undefined) => hasLongString(inner, charactersMin));
+}
+
+/** The context of a string in a message. */
 interface Surroundings {
   readonly holder: JsonObject;
   readonly field: string;
@@ -218,20 +146,20 @@ interface Surroundings {
   readonly isCall: boolean;
 }
 
-type Found = Surroundings & { readonly path: Path; readonly text: string };
+type FoundString = Surroundings & { readonly path: Path; readonly text: string };
 
-function* stringsIn(value: Json, path: Path, around: Surroundings): Generator<Found> {
+function* stringsIn(value: Json, path: Path, around: Surroundings): Generator<FoundString> {
   if (typeof value === "string") yield { ...around, path, text: value };
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) yield* stringsIn(item, [...path, index], around);
   }
   if (!isObject(value)) return;
   const type = typeof value["type"] === "string" ? value["type"] : "";
-  if (isReasoning(type)) return;
+  if (isPrivate(type)) return;
   const isCall = around.isCall || looksLikeCall(type);
   const isInMedia = around.isInMedia || (!isCall && isMedia(value));
   for (const [field, inner = null] of Object.entries(value)) {
-    if (isLabel(field) || isReasoning(field)) continue;
+    if (isLabel(field) || isPrivate(field)) continue;
     yield* stringsIn(inner, [...path, field], {
       holder: value,
       field,
@@ -241,19 +169,19 @@ function* stringsIn(value: Json, path: Path, around: Surroundings): Generator<Fo
   }
 }
 
-/** By these a message and its blocks are told apart and tied together; nothing is said in them. */
+/** Fields that identify a message or block, or tie it to others. */
 const isLabel = (field: string): boolean =>
   isBlockLabel(field) || /^(?:role|mimeType|mime_type|media_type)$/.test(field) || resultFields().includes(field);
 
 const isCallField = (field: string): boolean => callFields().some((beside) => beside.field === field);
 
 /** Reasoning goes back to its provider under a signature, or not at all. */
-const isReasoning = (word: string): boolean => /thinking|reasoning|signature|encrypted/i.test(word);
+const isPrivate = (word: string): boolean => isReasoning(word) || /signature|encrypted/i.test(word);
 
 // ── Texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Of a text with files in it only the files are moved, if that is enough; else all but what a user wrote around it. */
-function textsOf(found: Found, thresholdTokens: number, isUsers: boolean): readonly Piece[] {
+/** Moves only the `<file>` blocks of a text if that is enough; otherwise all of it except what a user wrote around it. */
+function textsOf(found: FoundString, thresholdTokens: number, isUsers: boolean): readonly LargePiece[] {
   const { path, text, holder, field } = found;
   if (estimateTokens(text) <= thresholdTokens) return [];
   const isJson = field === "arguments";
@@ -261,7 +189,7 @@ function textsOf(found: Found, thresholdTokens: number, isUsers: boolean): reado
   const files = isJson ? [] : fileBlocksIn(text);
   const large = files.filter((file) => file.content.isWellFormed() && estimateTokens(file.content) > thresholdTokens);
   const isEnough = large.length > 0 && estimateTokens(withoutBlocks(text, large)) <= thresholdTokens;
-  // UTF-8 has no form for half a surrogate pair: such a text stays where it is.
+  // UTF-8 cannot encode half a surrogate pair, so such a text stays in the message.
   if (isEnough || !text.isWellFormed()) return large.map((file) => ({ ...common, ...file }));
   const mimeType = isJson ? "application/json" : stringOf(holder, ["media_type"]);
   const isWritten = isUsers && (path.length === 1 || (path.length === 3 && holder["type"] === "text"));
@@ -269,23 +197,23 @@ function textsOf(found: Found, thresholdTokens: number, isUsers: boolean): reado
   return [{ ...common, from, content: text.slice(from, to), name: isJson ? null : nameIn(holder), mimeType }];
 }
 
-/** What is said about a paste stands before or behind it: whole lines of so many characters, of a text many times that. */
-const wordsAroundMax = 600;
-const pasteCharactersMin = 20 * wordsAroundMax;
+/** A user's remarks on a paste are whole lines before or after it, at most this long, in a text many times longer. */
+const remarkCharactersMax = 600;
+const pasteCharactersMin = 20 * remarkCharactersMax;
 
 function pasteIn(text: string): readonly [from: number, to: number] {
   if (text.length < pasteCharactersMin) return [0, text.length];
-  const from = text.lastIndexOf("\n", wordsAroundMax) + 1;
-  const end = text.indexOf("\n", Math.max(from, text.length - wordsAroundMax));
+  const from = text.lastIndexOf("\n", remarkCharactersMax) + 1;
+  const end = text.indexOf("\n", Math.max(from, text.length - remarkCharactersMax));
   return [from, end === -1 ? text.length : end];
 }
 
-type FileBlock = Pick<Piece, "from" | "content" | "name" | "mimeType">;
+type FileBlock = Pick<LargePiece, "from" | "content" | "name" | "mimeType">;
 
 const openingTag = /<file((?:\s+[\w-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*>/g;
 const closingTag = "</file>";
 
-/** `<file name="…" mime="…">…</file>`. One inside another, or without an end, is just text. */
+/** `<file name="…" mime="…">…</file>`. A nested or unclosed one is just text. */
 function fileBlocksIn(text: string): readonly FileBlock[] {
   const blocks: FileBlock[] = [];
   const openings = [...text.matchAll(openingTag)];
@@ -320,7 +248,7 @@ function withoutBlocks(text: string, blocks: readonly FileBlock[]): string {
   return left + text.slice(end);
 }
 
-/** What the fields around a string call it; only ever shown. */
+/** A name for display, from the fields around a string. */
 const nameIn = (holder: JsonObject): string | null =>
   stringOf(holder, ["filename", "file_name", "path", "file_path", "filePath", "title"]);
 
@@ -331,11 +259,11 @@ const stringOf = (holder: JsonObject, fields: readonly string[]): string | null 
 
 const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*;base64,/;
 
-/** Bytes as base64, and not text: `{ data, mimeType }`, `{ type: "base64", media_type, data }`, `data:…;base64,…`. */
-const isEncoded = ({ isInMedia, holder, field, text }: Found): boolean =>
+/** Whether a string is bytes as base64: `{ data, mimeType }`, `{ type: "base64", media_type, data }`, `data:…;base64,…`. */
+const isEncoded = ({ isInMedia, holder, field, text }: FoundString): boolean =>
   isInMedia && ((field === "data" && holder["type"] !== "text") || dataUrl.test(text.slice(0, 200)));
 
-function picturesOf({ path, text, holder }: Found): readonly Piece[] {
+function picturesOf({ path, text, holder }: FoundString): readonly LargePiece[] {
   const url = dataUrl.exec(text.slice(0, 200));
   const from = url?.[0].length ?? 0;
   const content = text.slice(from);
@@ -344,22 +272,72 @@ function picturesOf({ path, text, holder }: Found): readonly Piece[] {
   return [{ path, from, content, encoding: "base64", name: nameIn(holder), mimeType, isJson: false }];
 }
 
-/** Whether decoding and encoding again gives the same: no blanks, whole groups of four, no bits left over at the end. */
+/** Whether decoding and re-encoding gives the same string: no blanks, groups of four, no stray bits at the end. */
 const isCanonicalBase64 = (text: string): boolean =>
   text.length % 4 === 0 &&
   /(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)$/.test(text.slice(-4)) &&
   !/[^A-Za-z0-9+/]/.test(text.slice(0, -4));
 
-// ── Putting back ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Restoring ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Page size for reading all messages back: small enough for a hundred large pictures. */
+export const messagesPerPage = 100;
+
+/** The host's message, unchanged, with moved content in its place. `unavailable` if one of its files is lost or cut. */
+export async function restoreMessage(store: Store, message: Message): Promise<HostMessage> {
+  const { raw, losses } = await restoreAvailable(store, message);
+  const [cause] = losses;
+  if (cause === undefined) return raw;
+  throw new LcmError("unavailable", `${cause.message}, so the message has only a reference to it`, {
+    cause,
+    hint: cause.hint ?? "the files folder was moved or emptied; restore it from a backup",
+  });
+}
+
+export async function restoreIfWhole(store: Store, message: Message): Promise<HostMessage | null> {
+  const { raw, losses } = await restoreAvailable(store, message);
+  return losses.length === 0 ? raw : null;
+}
+
+/** Restores what it can; references to files that are lost or cut remain. */
+export async function restoreAvailable(
+  store: Store,
+  message: Message,
+): Promise<{ readonly raw: HostMessage; readonly losses: readonly LcmError[] }> {
+  let raw = messageFromStore(message);
+  const losses = new Map<FileId, LcmError>();
+  for (const moved of message.moved.toReversed()) {
+    const content = await contentOf(store, moved.file);
+    if (typeof content === "string") raw = putBack(raw, moved, content);
+    else losses.set(moved.file, content);
+  }
+  return { raw, losses: [...losses.values()].toReversed() };
+}
+
+/** The host's message for a prompt: with its pictures, but texts as references. A lost picture becomes a text block. */
+export async function messageForPrompt(store: Store, message: Message): Promise<HostMessage> {
+  let raw = messageFromStore(message);
+  for (const moved of message.moved.toReversed()) {
+    if (!isSeen(raw, moved.path) || (await store.file(moved.file))?.encoding === "utf8") continue;
+    const content = await contentOf(store, moved.file);
+    raw = typeof content === "string" ? putBack(raw, moved, content) : withTextBlock(raw, moved);
+  }
+  return raw;
+}
+
+/** The files that these messages refer to, each once. */
+export const fileIdsOf = (messages: readonly Message[]): readonly FileId[] => [
+  ...new Set(messages.flatMap(({ moved }) => moved.map(({ file }) => file))),
+];
 
 function putBack(raw: HostMessage, moved: MovedContent, content: string): HostMessage {
   const { file, path } = moved;
   const isThere = new RegExp(`^(?:\\{"moved":")?\\[File ${file} [^]*\\](?:"\\})?$`).test(referenceIn(raw, moved));
   if (isThere) return replaceIn(raw, moved, content);
-  throw new LcmError("corrupt", `a message is to hold ${file} at ${path.join(".")}, and no reference to it is there`);
+  throw new LcmError("corrupt", `a message has no reference to ${file} at ${path.join(".")}, where it was moved out`);
 }
 
-/** Whether a model sees what is there: in a picture among the message's blocks, or among the blocks inside one. */
+/** Whether a path leads into a picture among the message's blocks, or among the blocks inside one. */
 function isSeen(raw: HostMessage, path: Path): boolean {
   const [field, at, ...rest] = path;
   const { content } = raw;
@@ -368,13 +346,13 @@ function isSeen(raw: HostMessage, path: Path): boolean {
   return isMedia(block) || (isObject(block) && isSeen(block, rest));
 }
 
-/** The block that has lost its picture says which. */
-function standIn(raw: HostMessage, moved: MovedContent): HostMessage {
+/** Replaces the block of a lost picture by its reference as text, which every provider accepts. */
+function withTextBlock(raw: HostMessage, moved: MovedContent): HostMessage {
   const block = moved.path.slice(0, moved.path.findLastIndex((step) => typeof step === "number") + 1);
   return setAt(raw, block, { type: "text", text: referenceIn(raw, moved) });
 }
 
-/** Or why it cannot be read. */
+/** The content of a file, or why it cannot be read. */
 async function contentOf(store: Store, id: FileId): Promise<string | LcmError> {
   try {
     return await store.fileContent(id);
@@ -386,17 +364,17 @@ async function contentOf(store: Store, id: FileId): Promise<string | LcmError> {
 
 // ── A string inside a message ────────────────────────────────────────────────────────────────────────────────────────
 
-type Stretch = Pick<MovedContent, "path" | "from" | "length">;
+type StringRange = Pick<MovedContent, "path" | "from" | "length">;
 
-function replaceIn(raw: HostMessage, { path, from, length }: Stretch, text: string): HostMessage {
+function replaceIn(raw: HostMessage, { path, from, length }: StringRange, text: string): HostMessage {
   const whole = stringAt(raw, path);
   return setAt(raw, path, whole.slice(0, from) + text + whole.slice(from + length));
 }
 
-const referenceIn = (raw: HostMessage, { path, from, length }: Stretch): string =>
+const referenceIn = (raw: HostMessage, { path, from, length }: StringRange): string =>
   stringAt(raw, path).slice(from, from + length);
 
-/** The message with another value at a path. Entries, not assignment: a field may be called __proto__. */
+/** The message with another value at a path. Built from entries, since a field may be called __proto__. */
 const setAt = (raw: HostMessage, [field, ...rest]: Path, value: Json): HostMessage =>
   Object.fromEntries(
     Object.entries(raw).map(([name, old = null]) => [name, name === field ? changed(old, rest, value) : old]),

@@ -8,7 +8,7 @@
 
 import { assert, LcmError } from "../base/errors.ts";
 import { roles } from "../model/types.ts";
-import type { Message, MovedContent, NewMessage, Part, PartType, Role } from "../model/types.ts";
+import type { Aside, Message, MovedContent, NewEntry, NewMessage, Part, PartType, Role } from "../model/types.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import { isObject, parseObject } from "../base/json.ts";
@@ -32,28 +32,26 @@ import type { Timestamp } from "../base/time.ts";
 export type HostMessage = JsonObject;
 
 export interface MessageOrigin {
+  /** The host's identity of the message. */
   readonly key: string;
   readonly at: Timestamp;
   readonly parentKey?: string | null;
   /** The transcript line around the message, with `message` still in it. */
   readonly entry?: JsonObject;
+  readonly aside?: Aside;
 }
 
-/** Takes a host's message apart. Throws `invalid` for what is no message at all. */
+/** One item of a transcript on its way in: a host's message, or a line that is not a message. */
+export type Incoming =
+  | ({ readonly kind: "message"; readonly message: HostMessage } & MessageOrigin)
+  | { readonly kind: "entry"; readonly entry: NewEntry };
+
+/** Encodes a host's message for the store. Throws `invalid` for anything else. */
 export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
-  if (!isObject(raw) || typeof raw["role"] !== "string") {
-    throw new LcmError("invalid", "a message is a JSON object with a role", {
-      hint: 'for example {"role":"user","content":"hello"}',
-    });
-  }
-  if (!isTimestamp(origin.at)) {
-    throw new LcmError("invalid", `the time of a message is ${JSON.stringify(origin.at)}, not UTC with milliseconds`, {
-      hint: "parseTimestamp makes one of most ways to write a time: 2026-02-17T07:37:00.000Z",
-    });
-  }
+  checkMessage(raw, origin);
   const parts = partsOf(raw);
-  const { at, entry, parentKey } = origin;
-  const role = roleOf(raw["role"]);
+  const { at, aside, entry, parentKey } = origin;
+  const role = roleOf(raw.role);
   const place = {
     key: storableKey(origin.key),
     at,
@@ -66,7 +64,21 @@ export function messageToStore(raw: Json, origin: MessageOrigin): NewMessage {
     tokens: estimateMessageTokens(parts),
     envelope: envelopeOf(raw, role, at),
     entry: entry === undefined ? null : shortenEntry(entry, place),
+    ...(aside === undefined ? {} : { aside }),
   };
+}
+
+export function checkMessage(raw: Json, { at }: MessageOrigin): asserts raw is JsonObject & { readonly role: string } {
+  if (!isObject(raw) || typeof raw["role"] !== "string") {
+    throw new LcmError("invalid", "a message must be a JSON object with a role", {
+      hint: 'for example {"role":"user","content":"hello"}',
+    });
+  }
+  if (!isTimestamp(at)) {
+    throw new LcmError("invalid", `the time of a message is ${JSON.stringify(at)}, not UTC with milliseconds`, {
+      hint: "convert it with parseTimestamp, which returns times like 2026-02-17T07:37:00.000Z",
+    });
+  }
 }
 
 /** The message exactly as the host sent it. */
@@ -96,7 +108,11 @@ export function entryFromStore(
   return message.entry === null ? raw : restoreEntry(message.entry, message, raw);
 }
 
-/** The text of a message: what its parts say, in order. The store keeps exactly this. */
+/** The text of a host's message, and its cost in a prompt, as the store would have them. */
+export const textOfMessage = (raw: HostMessage): string => textOfParts(partsOf(raw));
+export const tokensOfMessage = (raw: HostMessage): number => estimateMessageTokens(partsOf(raw));
+
+/** The text of a message: the texts of its parts, in order. The store keeps exactly this. */
 export const textOfParts = (parts: readonly Part[]): string =>
   parts.length === 1 ? (parts[0]?.text ?? "") : said(parts).join("\n");
 

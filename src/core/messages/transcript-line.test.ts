@@ -24,9 +24,9 @@ describe("a line of a transcript", () => {
       message: { role: "user", content: "hi", timestamp: 1_767_225_600_500 },
     });
     assert.ok(item.kind === "message");
-    assert.equal(item.message.key, "e2");
-    assert.equal(item.message.parentKey, "e1");
-    assert.equal(item.message.at, "2026-01-01T00:00:00.500Z", "the message's own time comes first");
+    assert.equal(item.key, "e2");
+    assert.equal(item.parentKey, "e1");
+    assert.equal(item.at, "2026-01-01T00:00:00.500Z", "the message's own time comes first");
   });
 
   it("is known by its position where the file gives no id", () => {
@@ -35,8 +35,8 @@ describe("a line of a transcript", () => {
       12,
     );
     assert.ok(item.kind === "message");
-    assert.equal(item.message.key, "@12");
-    assert.equal(item.message.parentKey, undefined);
+    assert.equal(item.key, "@12");
+    assert.equal(item.parentKey, undefined);
   });
 
   it("names the session in its header, and the header's key is never an entry's id", () => {
@@ -59,11 +59,11 @@ describe("a line of a transcript", () => {
   it("is a plain chat message with an optional id and time", () => {
     const { item } = itemOf({ role: "assistant", content: "hello", id: 5, timestamp: "2026-01-01 10:00:00" });
     assert.ok(item.kind === "message");
-    assert.equal(item.message.key, "5");
-    assert.equal(item.message.at, "2026-01-01T10:00:00.000Z");
+    assert.equal(item.key, "5");
+    assert.equal(item.at, "2026-01-01T10:00:00.000Z");
     const bare = itemOf({ role: "user", content: "hello" });
     assert.ok(bare.item.kind === "message");
-    assert.equal(bare.item.message.at, now);
+    assert.equal(bare.item.at, now);
   });
 
   it("is blank or malformed, and says why", () => {

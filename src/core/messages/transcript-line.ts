@@ -4,11 +4,10 @@
  * reading a file again, or reading it after it has grown, changes nothing but what is new.
  */
 
-import { entryFromStore, messageToStore, storableKey } from "./codec.ts";
-import type { HostMessage } from "./codec.ts";
+import { entryFromStore, storableKey } from "./codec.ts";
+import type { HostMessage, Incoming } from "./codec.ts";
 import { LcmError } from "../base/errors.ts";
 import type { Entry, Message } from "../model/types.ts";
-import type { Appendable } from "../model/store.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import { isObject } from "../base/json.ts";
 import { parseTimestamp } from "../base/time.ts";
@@ -16,7 +15,7 @@ import { formatCount } from "../base/format.ts";
 import type { Timestamp } from "../base/time.ts";
 
 export type TranscriptLine =
-  | { readonly kind: "item"; readonly item: Appendable; readonly sessionId: string | null }
+  | { readonly kind: "item"; readonly item: Incoming; readonly sessionId: string | null }
   | { readonly kind: "blank" }
   /** Not JSON, or not an object. The rest of the file is still read. */
   | { readonly kind: "malformed"; readonly reason: string };
@@ -39,30 +38,26 @@ export function readTranscriptValue(value: Json, position: number, now: Timestam
   if (typeof type === "string" && type !== "message") return otherEntry(value, type, position);
   if (isMessage(message)) {
     const at = timeOf(message) ?? timeOf(value) ?? now;
-    return item(messageItem(message, { key: keyOf(value, position), at, entry: value, ...parentOf(value) }));
+    return item({ kind: "message", message, key: keyOf(value, position), at, entry: value, ...parentOf(value) });
   }
-  if (isMessage(value)) return item(messageItem(value, { key: keyOf(value, position), at: timeOf(value) ?? now }));
+  if (isMessage(value))
+    return item({ kind: "message", message: value, key: keyOf(value, position), at: timeOf(value) ?? now });
   return otherEntry(value, typeof type === "string" ? type : "unknown", position);
 }
 
-const item = (appendable: Appendable, sessionId: string | null = null): TranscriptLine => ({
+const item = (incoming: Incoming, sessionId: string | null = null): TranscriptLine => ({
   kind: "item",
-  item: appendable,
+  item: incoming,
   sessionId,
-});
-
-const messageItem = (raw: JsonObject, origin: Parameters<typeof messageToStore>[1]): Appendable => ({
-  kind: "message",
-  message: messageToStore(raw, origin),
 });
 
 /** A header names the session; its own key must not be mistaken for an entry's id. */
 function otherEntry(value: JsonObject, type: string, position: number): TranscriptLine {
   const isHeader = type === "session";
   const id = value["id"];
-  const key = isHeader && typeof id === "string" ? `session:${id}` : keyOf(value, position);
+  const key = isHeader && typeof id === "string" ? storableKey(`session:${id}`) : keyOf(value, position);
   const entry = {
-    key: storableKey(key),
+    key,
     type,
     at: timeOf(value),
     raw: JSON.stringify(value),
@@ -81,7 +76,7 @@ const keyOf = (value: JsonObject, position: number): string => {
 };
 
 /** A position begins with one @; an id that does so too gets another. */
-const keyOfId = (id: string): string => id.replace(/^@/, "@@");
+const keyOfId = (id: string): string => storableKey(id.replace(/^@/, "@@"));
 
 /** Only an entry that says where it hangs takes part in a tree; null is its root. */
 const parentOf = (value: JsonObject): { parentKey?: string | null } => {

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { after, describe, it } from "node:test";
 import { openSqlite, systemNow } from "../../store/sqlite/store.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
-import { createHost, toAppendable, turnWithTool, user } from "../../../test/support/scripted-host.ts";
+import { createHost, toAppendable, toIncoming, turnWithTool, user } from "../../../test/support/scripted-host.ts";
 import { createLcm } from "../lcm.ts";
 import type { Lcm } from "../lcm.ts";
 import type { ConversationId, SummaryId } from "../model/types.ts";
@@ -45,7 +45,7 @@ async function ground(
     ))
       host.says(raw);
   }
-  await lcm.ingest(id, host.entries.map(toAppendable));
+  await lcm.ingest(id, host.entries.map(toIncoming));
   await lcm.compact({ conversation: id, mode: "sweep" });
   const [first] = await store.context(id, { kind: "summary", limit: 1 });
   return { lcm, id, top: first?.kind === "summary" ? first.id : assert.fail("there is a summary"), path };
@@ -186,7 +186,7 @@ describe("expanding a summary", () => {
     const { lcm, id, top } = await ground();
     const host = createHost("later");
     for (let turn = 0; turn < 300; turn++) host.says(user(`Which ferry goes to the island on day ${turn}?`));
-    await lcm.ingest(id, host.entries.map(toAppendable));
+    await lcm.ingest(id, host.entries.map(toIncoming));
     const asked = { summaryIds: [top], reach, query: "ferry to the island", maxDepth: 3, includeMessages: true };
     const first = await lcm.expand({ ...asked, tokenCap: 200 });
     assert.ok(first.items.some(({ text }) => text.startsWith("Which ferry do we take")));

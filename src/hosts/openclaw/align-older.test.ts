@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { entryFromStore, messageToStore, textOfParts } from "../../core/messages/codec.ts";
-import type { HostMessage } from "../../core/messages/codec.ts";
+import type { HostMessage, Incoming } from "../../core/messages/codec.ts";
 import { createLcm } from "../../core/lcm.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation, Message } from "../../core/model/types.ts";
@@ -14,7 +14,7 @@ import { openSqlite } from "../../store/sqlite/store.ts";
 import { checkSound, flattened } from "../../../test/support/lossless.ts";
 import { copyFixture, fixtureVersions, rowsOf } from "../../../test/support/older-database.ts";
 import { makeScratch } from "../../../test/support/scratch.ts";
-import { user } from "../../../test/support/scripted-host.ts";
+import { encode, user } from "../../../test/support/scripted-host.ts";
 import type { ReadTranscript } from "./host-api.ts";
 import { alignOlder } from "./align-older.ts";
 import { drain } from "./read-transcript.ts";
@@ -49,7 +49,7 @@ function transcriptOf(said: readonly (HostMessage | string)[], fromMs = beganMs)
   });
 }
 
-const itemOf = ({ event }: Line): Appendable => {
+const itemOf = ({ event }: Line): Incoming => {
   const line = readTranscriptValue(event, 1, timeAt(nowMs));
   assert.ok(line.kind === "item");
   return line.item;
@@ -129,7 +129,7 @@ async function hold(
   return conversation;
 }
 
-async function* pagesOf(lines: readonly Line[], size = 7): AsyncGenerator<readonly Appendable[]> {
+async function* pagesOf(lines: readonly Line[], size = 7): AsyncGenerator<readonly Incoming[]> {
   for (let at = 0; at < lines.length; at += size) yield lines.slice(at, at + size).map(itemOf);
 }
 
@@ -141,7 +141,7 @@ async function fatesOf(store: Store, conversation: Conversation, lines: readonly
   return lines.map((line) => {
     const [item, ...more] = aligned.item(itemOf(line));
     assert.deepEqual(more, []);
-    return item === undefined ? "held" : item.kind === "message" && item.message.aside === "branch" ? "aside" : "new";
+    return item === undefined ? "held" : item.kind === "message" && item.aside === "branch" ? "aside" : "new";
   });
 }
 
@@ -168,7 +168,10 @@ describe("a conversation that the older program kept", () => {
       const place = placeOf("ours");
       const { id } = await store.open(place);
       const lines = transcriptOf([user("hello"), said("hello to you")]);
-      await store.append(id, lines.map(itemOf));
+      await store.append(
+        id,
+        lines.map((line) => encode(itemOf(line))),
+      );
       const conversation = await store.conversation(id);
       assert.ok(conversation !== null);
       assert.equal(await alignOlder(store, conversation, assert.fail), null);
@@ -307,8 +310,7 @@ describe("a conversation that the older program kept", () => {
       const [first, second] = transcriptOf([user("ping"), user("ping")]);
       assert.ok(first !== undefined && second !== undefined);
       const { id } = await hold(store, [soon(first, "text", 3 * minutes)]);
-      const [item] = [itemOf(second)];
-      await store.append(id, [item]);
+      await store.append(id, [encode(itemOf(second))]);
       const conversation = await store.conversation(id);
       assert.ok(conversation !== null);
       assert.deepEqual(await fatesOf(store, conversation, [first, second]), fates("hn"));

@@ -13,10 +13,11 @@
 
 import { hash } from "node:crypto";
 import { setImmediate as breathe } from "node:timers/promises";
-import { entryFromStore, messageFromStore, textOfParts } from "../../core/messages/codec.ts";
+import { messageFromStore, messageToStore, textOfParts } from "../../core/messages/codec.ts";
 import type { Conversation, Message, NewMessage } from "../../core/model/types.ts";
 import { tiesOf } from "../../core/messages/tool-calls.ts";
-import type { Appendable, Store } from "../../core/model/store.ts";
+import type { Incoming } from "../../core/messages/codec.ts";
+import type { Store } from "../../core/model/store.ts";
 
 const messagesPerPage = 500;
 
@@ -37,7 +38,7 @@ export interface Aligned {
    * What becomes of a line of the transcript: nothing of what is held, and what comes behind that is new. A message from
    * before the last that is held is kept outside the context, since its place there is gone.
    */
-  readonly item: (item: Appendable) => readonly Appendable[];
+  readonly item: (item: Incoming) => readonly Incoming[];
   /** Whether a line comes before the last that is held. A reset there begins no segment: the older program had its own. */
   readonly isPast: (key: string) => boolean;
 }
@@ -46,7 +47,7 @@ export interface Aligned {
 export async function alignOlder(
   store: Store,
   conversation: Conversation,
-  pages: () => AsyncIterable<readonly Appendable[]>,
+  pages: () => AsyncIterable<readonly Incoming[]>,
 ): Promise<Aligned | null> {
   const { older, known } = await readHeld(store, conversation);
   if (older.traces.length === 0) return null;
@@ -60,26 +61,24 @@ export async function alignOlder(
   ]);
   return {
     item: (item) => {
-      const { key, parentKey } = item.kind === "message" ? item.message : item.entry;
+      const { key, parentKey } = item.kind === "message" ? item : item.entry;
       if (held.has(key)) return [];
       const placed = typeof parentKey === "string" && held.has(parentKey) ? withoutParent(item) : item;
       const isMissed = placed.kind === "message" && past.has(key);
-      return [isMissed ? { kind: "message", message: { ...placed.message, aside: "branch" } } : placed];
+      return [isMissed ? { ...placed, aside: "branch" } : placed];
     },
     isPast: (key) => past.has(key),
   };
 }
 
 /** It hangs on what is stored under another key. It follows what is there, and its line stays what it was. */
-function withoutParent(item: Appendable): Appendable {
+function withoutParent(item: Incoming): Incoming {
   if (item.kind === "entry") {
     const { parentKey: _, ...entry } = item.entry;
     return { kind: "entry", entry };
   }
-  const { parentKey = null, ...message } = item.message;
-  if (message.entry === null) return { kind: "message", message };
-  const line = entryFromStore({ ...message, parentKey }, {});
-  return { kind: "message", message: { ...message, entry: JSON.stringify({ ...line, message: null }) } };
+  const { parentKey: _, ...message } = item;
+  return message;
 }
 
 // ── Both sides ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -134,7 +133,7 @@ async function readHeld(store: Store, { id }: Conversation) {
   return { older, known };
 }
 
-async function readSaid(pages: AsyncIterable<readonly Appendable[]>, known: ReadonlySet<string>) {
+async function readSaid(pages: AsyncIterable<readonly Incoming[]>, known: ReadonlySet<string>) {
   const said = createSide();
   /** Lines that are no messages, and which message comes next. */
   const others: { readonly key: string; readonly before: number }[] = [];
@@ -142,7 +141,7 @@ async function readSaid(pages: AsyncIterable<readonly Appendable[]>, known: Read
     await breathe(); // A host that reads its transcript without waiting for anything would be held up by all of it.
     for (const item of page) {
       if (item.kind === "entry") others.push({ key: item.entry.key, before: said.traces.length });
-      else if (!known.has(item.message.key)) said.add(item.message);
+      else if (!known.has(item.key)) said.add(messageToStore(item.message, item));
     }
   }
   return { said, others };

@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import { messageToStore } from "../../core/messages/codec.ts";
 import { LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model/types.ts";
@@ -73,7 +72,7 @@ async function talk(lcm: Lcm, messages: number, begin: "open" | "openSegment" = 
   const items = Array.from({ length: messages }, (_, at) => {
     const role = at % 2 === 0 ? "user" : "assistant";
     const content = `Line ${at}: ${"the harbour crane was painted green in May. ".repeat(20)}`;
-    return { kind: "message" as const, message: messageToStore({ role, content }, { key: `${id}-${at}`, at: now }) };
+    return { kind: "message", message: { role, content }, key: `${id}-${at}`, at: now } as const;
   });
   await lcm.ingest(id, items, { hostCursor: "here" });
   return (await lcm.store.conversation(id)) ?? assert.fail();
@@ -194,8 +193,8 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     const runtime = createRuntime();
     const lcm = await runtime.open();
     const { id } = await talk(lcm, 2);
-    const message = messageToStore({ role: "user", content: "and this" }, { key: "late", at: now });
-    await lcm.ingest(id, [{ kind: "message", message }], { isCatchingUp: true });
+    const message = { role: "user", content: "and this" };
+    await lcm.ingest(id, [{ kind: "message", message, key: "late", at: now }], { isCatchingUp: true });
     const text = await say(runtime);
     assert.match(text, /- 1 message came outside a finished turn/);
     assert.match(text, /all is well/);

@@ -8,14 +8,13 @@
  */
 
 import { isCallBlock } from "../../core/messages/dialects.ts";
-import { messageToStore } from "../../core/messages/codec.ts";
-import type { HostMessage } from "../../core/messages/codec.ts";
+import type { HostMessage, Incoming } from "../../core/messages/codec.ts";
 import { errorText } from "../../core/base/errors.ts";
 import type { CompactReport } from "../../core/compaction/compact.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model/types.ts";
 import { safeCuts, tiesOf } from "../../core/messages/tool-calls.ts";
-import type { Appendable, Model } from "../../core/model/store.ts";
+import type { Model } from "../../core/model/store.ts";
 import { tokensOf } from "../../core/assembly/present-message.ts";
 import { estimateTokens } from "../../core/base/tokens.ts";
 import {
@@ -404,11 +403,11 @@ function itemsOf(
   { clock }: Lcm,
   messages: readonly HostMessage[],
   keyOf: (message: HostMessage, at: number) => string,
-): readonly Appendable[] {
+): readonly Incoming[] {
   return messages.map((raw, index) => {
     const { timestamp } = raw;
     const time = typeof timestamp === "number" || typeof timestamp === "string" ? parseTimestamp(timestamp) : null;
-    return { kind: "message", message: messageToStore(raw, { key: keyOf(raw, index), at: time ?? clock.now() }) };
+    return { kind: "message", message: raw, key: keyOf(raw, index), at: time ?? clock.now() };
   });
 }
 

@@ -10,7 +10,8 @@
 import { assert, LcmError } from "../../core/base/errors.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation } from "../../core/model/types.ts";
-import type { Appendable, Appended, Store } from "../../core/model/store.ts";
+import type { Incoming } from "../../core/messages/codec.ts";
+import type { Appended, Store } from "../../core/model/store.ts";
 import { readTranscriptValue } from "../../core/messages/transcript-line.ts";
 import type { ReadTranscript, TranscriptPage, TranscriptPlace } from "./host-api.ts";
 import { alignOlder } from "./align-older.ts";
@@ -123,7 +124,7 @@ export async function drainToReset(lcm: Lcm, read: ReadTranscript, place: Transc
 async function append(
   lcm: Lcm,
   { id }: Conversation,
-  items: readonly Appendable[],
+  items: readonly Incoming[],
   options: NonNullable<Parameters<Store["append"]>[2]>,
 ): Promise<Appended> {
   const appended = await lcm.ingest(id, items, options);
@@ -260,7 +261,7 @@ async function openSegment(lcm: Lcm, place: TranscriptPlace, { events, cursor }:
 /** What becomes of each row: nothing, if the older program has stored it. `isCertain` once that needs no more looking. */
 interface Filter {
   readonly isCertain: boolean;
-  readonly item: (item: Appendable) => readonly Appendable[];
+  readonly item: (item: Incoming) => readonly Incoming[];
   /** Whether a row comes before the last that the older program has stored: its resets were the older program's. */
   readonly isPast: (id: Json | undefined) => boolean;
 }
@@ -269,24 +270,24 @@ const keepAll: Filter = { isCertain: true, item: (item) => [item], isPast: () =>
 
 /** A conversation that was adopted holds a part of the transcript under keys of its own. */
 async function createFilter(lcm: Lcm, conversation: Conversation | null, readFrom: ReadFrom): Promise<Filter> {
-  const pages = (): AsyncIterable<readonly Appendable[]> => pagesOf(lcm, readFrom);
+  const pages = (): AsyncIterable<readonly Incoming[]> => pagesOf(lcm, readFrom);
   const aligned = conversation === null ? null : await alignOlder(lcm.store, conversation, pages);
   if (aligned === null) return keepAll;
   return { isCertain: false, item: aligned.item, isPast: (id) => typeof id === "string" && aligned.isPast(id) };
 }
 
-async function* pagesOf(lcm: Lcm, readFrom: ReadFrom): AsyncGenerator<readonly Appendable[]> {
+async function* pagesOf(lcm: Lcm, readFrom: ReadFrom): AsyncGenerator<readonly Incoming[]> {
   for await (const page of pagesFrom(readFrom, null)) yield itemsOf(lcm, page);
 }
 
-function itemsOf({ clock }: Lcm, { events }: Page): readonly Appendable[] {
+function itemsOf({ clock }: Lcm, { events }: Page): readonly Incoming[] {
   const now = clock.now();
-  return events.flatMap(({ event, seq }) => {
+  return events.flatMap(({ event, seq }): readonly Incoming[] => {
     const line = readTranscriptValue(event, seq, now);
     if (line.kind !== "item") return [];
     const { item } = line;
     if (item.kind === "entry") return [{ kind: "entry", entry: { ...item.entry, ...leafIn(event) } }];
-    return isForEyesOnly(event) ? [asNote(item)] : [item];
+    return isForEyesOnly(event) ? [{ ...item, aside: "note" }] : [item];
   });
 }
 
@@ -296,11 +297,6 @@ function leafIn(event: Json): { readonly parentKey?: string } {
   const to = event["appendParentId"] ?? event["targetId"];
   return typeof to === "string" ? { parentKey: to } : {};
 }
-
-const asNote = ({ kind, message }: Extract<Appendable, { readonly kind: "message" }>): Appendable => ({
-  kind,
-  message: { ...message, aside: "note" },
-});
 
 /** What the host itself has said in the assistant's name: the answer to a slash command, the mirror of a delivery. */
 function isForEyesOnly(event: Json): boolean {

@@ -1,0 +1,222 @@
+/**
+ * Import: streams a transcript file into the store in batches, and indexes it.
+ *
+ * Each batch is atomic and idempotent, so an import can be interrupted anywhere and run again.
+ */
+
+import { ingest, keyOf } from "./ingest.ts";
+import type { IngestDeps } from "./ingest.ts";
+import { restoreIfWhole } from "./large-content.ts";
+import { textOfMessage } from "../messages/codec.ts";
+import type { Incoming } from "../messages/codec.ts";
+import { noTranscript, readTranscriptLine, readTranscriptValue } from "../messages/transcript-line.ts";
+import type { TranscriptLine } from "../messages/transcript-line.ts";
+import type { Conversation, Message } from "../model/types.ts";
+import type { Clock, Store } from "../model/store.ts";
+import { firstLine } from "../base/excerpt.ts";
+import type { Json } from "../base/json.ts";
+import { forgottenMark } from "../model/types.ts";
+import type { Timestamp } from "../base/time.ts";
+
+/** A line of text, or an entry already parsed out of a larger document; `position` counts from 1. */
+export type SourceLine = { readonly position: number } & ({ readonly text: string } | { readonly value: Json });
+
+export interface ImportTarget {
+  /** For a file that does not name its session; a number is added if another chat has that name. */
+  readonly fallbackSessionId: string;
+  /** Overrides the session named in the file. */
+  readonly sessionId?: string;
+  readonly sessionKey?: string;
+  readonly agentId?: string;
+}
+
+export interface ImportReport {
+  /** Null when the file was empty. */
+  readonly conversation: Conversation | null;
+  readonly messages: number;
+  readonly entries: number;
+  readonly duplicates: number;
+  /** Lines whose key is already stored with other content; what was stored stays. */
+  readonly differing: readonly { readonly position: number; readonly key: string }[];
+  readonly malformed: readonly { readonly position: number; readonly reason: string }[];
+}
+
+/** Large batches index faster; see the bench. */
+const rowsPerIndexing = 8_000;
+
+/** Throws `invalid`, with nothing stored and no conversation created, if the file is not a transcript. */
+export async function importTranscript(
+  deps: IngestDeps & { readonly clock: Clock },
+  source: AsyncIterable<SourceLine>,
+  target: ImportTarget,
+  onProgress: (position: number) => void = () => undefined,
+): Promise<ImportReport> {
+  const { store } = deps;
+  const now = deps.clock.now();
+  const batches = new Batches(target.sessionId ?? null);
+  const totals = { messages: 0, entries: 0, duplicates: 0 };
+  const differing: { position: number; key: string }[] = [];
+  let conversation: Conversation | null = null;
+  let unindexed = 0;
+
+  const write = async (batch: readonly PlacedItem[]): Promise<void> => {
+    if (batch.length === 0) return;
+    const items = batch.map(({ item }) => item);
+    conversation ??= await openTarget(store, batches.sessionId, items, target);
+    const appended = await ingest(deps, conversation.id, items);
+    totals.messages += appended.messages.length;
+    totals.entries += appended.entries;
+    totals.duplicates += appended.duplicates;
+    const differs = new Set(appended.differing);
+    for (const { item, position } of batch)
+      if (differs.has(keyOf(item))) differing.push({ position, key: keyOf(item) });
+    unindexed += appended.messages.length;
+    if (unindexed < rowsPerIndexing) return;
+    await store.index(rowsPerIndexing);
+    unindexed = 0;
+  };
+
+  for await (const line of source) {
+    const isFull = batches.add(line, readLine(line, now));
+    onProgress(line.position);
+    if (isFull) await write(batches.take());
+  }
+  await write(batches.takeLast());
+  if (totals.messages > 0) await store.index(rowsPerIndexing);
+  return { conversation: await titled(store, conversation), ...totals, differing, malformed: batches.malformed };
+}
+
+const readLine = ({ position, ...line }: SourceLine, now: Timestamp): TranscriptLine =>
+  "text" in line ? readTranscriptLine(line.text, position, now) : readTranscriptValue(line.value, position, now);
+
+// ── Batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface PlacedItem {
+  readonly item: Incoming;
+  readonly position: number;
+}
+
+const linesPerBatch = 256;
+const charactersPerBatch = 4_000_000;
+/** A file without a message or a session header up to here is not read any further. */
+const linesLookedAt = 10_000;
+const charactersLookedAt = 32_000_000;
+
+/** Collects lines. The first batch waits until the file is known to be a transcript, and of which session. */
+class Batches {
+  readonly malformed: { position: number; reason: string }[] = [];
+  sessionId: string | null;
+  #items: PlacedItem[] = [];
+  #characters = 0;
+  #isTranscript = false;
+  #isTargetKnown: boolean;
+
+  constructor(sessionId: string | null) {
+    this.sessionId = sessionId;
+    this.#isTargetKnown = sessionId !== null;
+  }
+
+  /** Whether the batch is full. */
+  add(line: SourceLine, read: TranscriptLine): boolean {
+    if (read.kind === "blank") return false;
+    const { position } = line;
+    if (read.kind === "malformed") this.malformed.push({ position, reason: read.reason });
+    else {
+      const { item, sessionId } = read;
+      const isMessage = item.kind === "message";
+      // A new session has a header, and perhaps no message yet.
+      this.#isTranscript ||= isMessage || item.entry.type === "session";
+      this.sessionId ??= sessionId;
+      // Without a session id, the first messages tell which conversation it is.
+      this.#isTargetKnown ||= isMessage || this.sessionId !== null;
+      this.#items.push({ item, position });
+      this.#characters += "text" in line ? line.text.length : 0;
+    }
+    const isFar = this.#characters >= charactersLookedAt || this.#lines >= linesLookedAt;
+    if (!this.#isTranscript && isFar) throw noTranscript(this.#lines, "first ");
+    const isMuch = this.#characters >= charactersPerBatch || this.#items.length >= linesPerBatch;
+    return this.#isTranscript && isMuch && (this.#isTargetKnown || isFar);
+  }
+
+  take(): readonly PlacedItem[] {
+    const items = this.#items;
+    this.#items = [];
+    this.#characters = 0;
+    this.#isTargetKnown = true;
+    return items;
+  }
+
+  takeLast(): readonly PlacedItem[] {
+    if (!this.#isTranscript && this.#lines > 0) throw noTranscript(this.#lines);
+    return this.take();
+  }
+
+  get #lines(): number {
+    return this.#items.length + this.malformed.length;
+  }
+}
+
+// ── The conversation ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Continues a session imported before, even if the host now writes to another. A different session under a key that is
+ * taken becomes a further segment of that key.
+ */
+async function openTarget(
+  store: Store,
+  named: string | null,
+  start: readonly Incoming[],
+  target: ImportTarget,
+): Promise<Conversation> {
+  const { sessionKey = null, agentId = null } = target;
+  for (let number = 1; ; number++) {
+    const sessionId = named ?? (number === 1 ? target.fallbackSessionId : `${target.fallbackSessionId}-${number}`);
+    const same = await store.openSession({ sessionId, sessionKey, agentId });
+    if (named !== null || (await beginsLike(store, same, start))) return same;
+  }
+}
+
+const messagesCompared = 20;
+
+/**
+ * Two files of one name are the same chat only if they begin alike; otherwise the second would be lost among the keys of
+ * the first. A message that was redacted or lost since matches anything.
+ */
+async function beginsLike(store: Store, { id }: Conversation, start: readonly Incoming[]): Promise<boolean> {
+  const stored = await store.messages({ conversation: id, limit: messagesCompared });
+  const first = start.filter((item) => item.kind === "message").slice(0, messagesCompared);
+  if (stored.length === 0 || first.length === 0) return true;
+  const textOf = new Map<string, string | null>();
+  for (const message of stored) textOf.set(message.key, await originalText(store, message));
+  const shared = first.filter((item) => textOf.has(keyOf(item)));
+  return (
+    shared.length > 0 &&
+    shared.every((item) => {
+      const text = textOf.get(keyOf(item)) ?? forgottenMark;
+      return text === textOfMessage(item.message) || text.includes(forgottenMark);
+    })
+  );
+}
+
+const titleLength = 80;
+
+/** The conversation after the import. Without a title, it gets the first thing its user said that is not a command. */
+async function titled(store: Store, opened: Conversation | null): Promise<Conversation | null> {
+  if (opened === null) return null;
+  if (opened.title === null) {
+    for (const message of await store.messages({ conversation: opened.id, role: "user", limit: 10 })) {
+      const text = (await originalText(store, message)) ?? "";
+      if (text.trim() === "" || text.startsWith("/")) continue;
+      await store.setTitle(opened.id, firstLine(text, titleLength));
+      break;
+    }
+  }
+  return await store.conversation(opened.id);
+}
+
+/** The text of a message before anything was moved out of it; null if that is lost. */
+async function originalText(store: Store, message: Message): Promise<string | null> {
+  if (message.moved.length === 0) return message.text;
+  const original = await restoreIfWhole(store, message);
+  return original === null ? null : textOfMessage(original);
+}
