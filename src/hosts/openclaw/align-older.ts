@@ -1,77 +1,82 @@
 /**
- * Moving over: a conversation that the older program kept goes on here. What it holds of the host's transcript lies under
- * keys of its own, so once, before anything else of the session is stored, it is found out which lines those are.
+ * Aligns a conversation adopted from the older program with the host's transcript, to find which rows it already has.
  *
- * A line is the same message if the key is, if it is the only one with these tool-call ids, or if role and text are the
- * same. What counts of a text is what is said, without white space: the older program trimmed texts, joined blocks in
- * its own way, and kept calls, thinking and pictures beside the text or not at all. Ids count by letters and digits.
- * Nothing can be stored before it was said, which tells equal messages apart: the newest that comes into question is it.
+ * A row is a stored message if the keys are equal, if only it has the same tool-call ids, or if role and text are equal.
+ * Texts are compared without white space, because the older program trimmed texts, joined blocks its own way, and kept
+ * calls, thinking and pictures elsewhere or not at all. Ids are compared by letters and digits. A message cannot be stored
+ * before it was said, so of several equal ones the newest possible is chosen.
  *
- * What the older program missed or changed must not lead the rest astray. So what occurs once on both sides is set first,
- * the longest rising row of it; and what lies between two of these is looked for only there.
+ * What occurs once on both sides is matched first, in its longest increasing sequence. The rest is matched only between
+ * two such pairs, so that messages the older program missed or changed cannot lead the others astray.
  */
 
 import { hash } from "node:crypto";
 import { setImmediate as breathe } from "node:timers/promises";
 import { messageFromStore, messageToStore, textOfParts } from "../../core/messages/codec.ts";
-import type { Conversation, Message, NewMessage } from "../../core/model/types.ts";
-import { tiesOf } from "../../core/messages/tool-calls.ts";
 import type { Incoming } from "../../core/messages/codec.ts";
+import type { Conversation, Message, NewMessage } from "../../core/model/types.ts";
+import type { Json } from "../../core/base/json.ts";
+import { tiesOf } from "../../core/messages/tool-calls.ts";
 import type { Store } from "../../core/model/store.ts";
 
 const messagesPerPage = 500;
 
-/** Of keys of what was said in runs that the host keeps no transcript of: no line of one is any of it. */
+/** Begins the keys of runs without a transcript, which therefore match no row of one. */
 export const standalonePrefix = "standalone:";
 
-/** How much later than it was said a clock may say that something was stored: whole seconds, and a clock set right. */
+/** How much earlier than its row a message may seem to be stored: times were in whole seconds, and clocks are adjusted. */
 const clockMs = 60_000;
 
-/** How many stored messages that are not found are passed over at a time, for one behind them that is. */
+/** How many unmatched stored messages are skipped at a time to find one before them that matches. */
 const reach = 32;
 
-/** The host has other things to do. */
+/** Messages per step, after which the host gets the thread. */
 const stepsAtATime = 1_000;
 
-export interface Aligned {
+export interface RowFilter {
   /**
-   * What becomes of a line of the transcript: nothing of what is held, and what comes behind that is new. A message from
-   * before the last that is held is kept outside the context, since its place there is gone.
+   * Drops rows that are stored already. A missed message from before the last stored one is kept outside the context,
+   * because its place there is gone.
    */
   readonly item: (item: Incoming) => readonly Incoming[];
-  /** Whether a line comes before the last that is held. A reset there begins no segment: the older program had its own. */
-  readonly isPast: (key: string) => boolean;
+  /** Whether a row comes before the last stored one. A reset there begins no segment: the older program had its own. */
+  readonly isPast: (id: Json | undefined) => boolean;
+  /** False while reading must be able to start over, because the filter is made from the whole transcript. */
+  readonly isCertain: boolean;
 }
 
-/** Null if nothing is held under keys of its own. */
+export const keepAll: RowFilter = { isCertain: true, item: (item) => [item], isPast: () => false };
+
+/** Returns `keepAll` if the older program stored nothing of this session. */
 export async function alignOlder(
   store: Store,
   conversation: Conversation,
   pages: () => AsyncIterable<readonly Incoming[]>,
-): Promise<Aligned | null> {
-  const { older, known } = await readHeld(store, conversation);
-  if (older.traces.length === 0) return null;
+): Promise<RowFilter> {
+  const { older, known } = await readStored(store, conversation);
+  if (older.traces.length === 0) return keepAll;
   const { said, others } = await readSaid(pages(), known);
-  const found = await match(older, said);
-  const last = found.at(-1) ?? -1;
-  const held = new Set(found.map((at) => said.traces[at]?.key));
-  const past = new Set([
+  const matched = await match(older, said);
+  const last = matched.at(-1) ?? -1;
+  const stored = new Set(matched.map((at) => said.traces[at]?.key));
+  const past = new Set<Json | undefined>([
     ...said.traces.slice(0, last + 1).map(({ key }) => key),
     ...others.filter(({ before }) => before <= last).map(({ key }) => key),
   ]);
   return {
+    isCertain: false,
     item: (item) => {
       const { key, parentKey } = item.kind === "message" ? item : item.entry;
-      if (held.has(key)) return [];
-      const placed = typeof parentKey === "string" && held.has(parentKey) ? withoutParent(item) : item;
+      if (stored.has(key)) return [];
+      const placed = typeof parentKey === "string" && stored.has(parentKey) ? withoutParent(item) : item;
       const isMissed = placed.kind === "message" && past.has(key);
       return [isMissed ? { ...placed, aside: "branch" } : placed];
     },
-    isPast: (key) => past.has(key),
+    isPast: (id) => past.has(id),
   };
 }
 
-/** It hangs on what is stored under another key. It follows what is there, and its line stays what it was. */
+/** Its parent is stored under another key, so it simply follows the newest message; its transcript row stays unchanged. */
 function withoutParent(item: Incoming): Incoming {
   if (item.kind === "entry") {
     const { parentKey: _, ...entry } = item.entry;
@@ -83,15 +88,15 @@ function withoutParent(item: Incoming): Incoming {
 
 // ── Both sides ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What is remembered of a message, whatever its size. */
+/** What is compared of a message; its size does not matter. */
 interface Trace {
   readonly key: string;
   readonly atMs: number;
-  /** By what it is known again, the surest first; its text last. */
+  /** What identifies it, the most certain first and its text last. */
   readonly marks: readonly string[];
 }
 
-/** Messages in their order, and where each mark is among them. */
+/** Messages in order, and the positions of each mark. */
 type Side = ReturnType<typeof createSide>;
 
 function createSide() {
@@ -112,11 +117,11 @@ function createSide() {
   };
 }
 
-async function readHeld(store: Store, { id }: Conversation) {
+async function readStored(store: Store, { id }: Conversation) {
   const family = await store.conversations({ familyOf: id, includeHidden: true });
-  /** What came without a line of the host's transcript, of all segments of the session, oldest first. */
+  /** Messages without a transcript row, of all segments of the session, oldest first. */
   const older = createSide();
-  /** Keys of what came with one: read before, by a run that broke off. */
+  /** Keys of messages with one: stored by an interrupted run of this. */
   const known = new Set<string>();
   for (const segment of family.toSorted((a, b) => a.id - b.id)) {
     for (let afterSeq = 0; ;) {
@@ -135,10 +140,10 @@ async function readHeld(store: Store, { id }: Conversation) {
 
 async function readSaid(pages: AsyncIterable<readonly Incoming[]>, known: ReadonlySet<string>) {
   const said = createSide();
-  /** Lines that are no messages, and which message comes next. */
+  /** Rows that are not messages, with the position of the next message. */
   const others: { readonly key: string; readonly before: number }[] = [];
   for await (const page of pages) {
-    await breathe(); // A host that reads its transcript without waiting for anything would be held up by all of it.
+    await breathe(); // Otherwise a host whose reads return at once would be blocked until the end.
     for (const item of page) {
       if (item.kind === "entry") others.push({ key: item.entry.key, before: said.traces.length });
       else if (!known.has(item.key)) said.add(messageToStore(item.message, item));
@@ -165,41 +170,45 @@ function traceOf(message: Message | NewMessage): Trace {
 
 // ── Matching ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A stored message and the line it is, by their places. */
+/** The positions of a stored message and its row. */
 type Pair = readonly [older: number, said: number];
 
-/** The places of the lines that are held, in order. In the usual case linear in both, and never for long at a time. */
+/** The positions of stored rows, in order. Usually linear in both sides; pauses often. */
 async function match(older: Side, said: Side): Promise<readonly number[]> {
   const isSingle = (mark: string): boolean =>
     said.places.get(mark)?.length === 1 && older.places.get(mark)?.length === 1;
   const marks: string[] = [];
 
-  /** The last line between two others that a stored message can be. */
+  /** The last row between two others that can be this stored message. */
   const findLast = (at: number, above: number, below: number): number | null => {
-    const found = said.places.get(marks[at] ?? "") ?? [];
+    const places = said.places.get(marks[at] ?? "") ?? [];
     const latestMs = (older.traces[at]?.atMs ?? 0) + clockMs;
-    for (let index = countBelow(found, below) - 1; index >= 0; index--) {
-      const place = found[index] ?? -1;
+    for (let index = countBelow(places, below) - 1; index >= 0; index--) {
+      const place = places[index] ?? -1;
       if (place <= above) return null;
       if ((said.traces[place]?.atMs ?? 0) <= latestMs) return place;
     }
     return null;
   };
 
-  /** From the end of a stretch: of the next few stored messages, the one that passes over least. */
+  /** Matches between two pairs, from the end: of the next few stored messages, takes the one that skips least. */
   const fill = ([first, above]: Pair, [end, below]: Pair, reachMax: number): readonly number[] => {
-    const found: number[] = [];
+    const matched: number[] = [];
     for (let at = end - 1, under = below; at > first;) {
-      let best: { readonly place: number; readonly passed: number; readonly cost: number } | null = null;
-      for (let passed = 0; passed < reachMax && at - passed > first && passed < (best?.cost ?? Infinity); passed++) {
-        const place = findLast(at - passed, above, under);
-        const cost = place === null ? Infinity : under - 1 - place + passed;
-        if (place !== null && cost < (best?.cost ?? Infinity)) best = { place, passed, cost };
+      let best: { readonly place: number; readonly skipped: number; readonly cost: number } | null = null;
+      for (
+        let skipped = 0;
+        skipped < reachMax && at - skipped > first && skipped < (best?.cost ?? Infinity);
+        skipped++
+      ) {
+        const place = findLast(at - skipped, above, under);
+        const cost = place === null ? Infinity : under - 1 - place + skipped;
+        if (place !== null && cost < (best?.cost ?? Infinity)) best = { place, skipped, cost };
       }
-      at -= best === null ? reachMax : best.passed + 1;
-      if (best !== null) found.push((under = best.place));
+      at -= best === null ? reachMax : best.skipped + 1;
+      if (best !== null) matched.push((under = best.place));
     }
-    return found.reverse();
+    return matched.reverse();
   };
 
   const singles: Pair[] = [];
@@ -211,21 +220,21 @@ async function match(older: Side, said: Side): Promise<readonly number[]> {
     if (place !== null) singles.push([at, place]);
   }
   const end: Pair = [older.traces.length, said.traces.length];
-  const found: number[] = [];
+  const matched: number[] = [];
   let from: Pair = [-1, -1];
   for (const [at, to] of [...longestRising(singles), end].entries()) {
     if (at % stepsAtATime === 0) await breathe();
-    // All of it, one after the other, if that is possible.
+    // First without skipping, which suffices if all of them match.
     const whole = fill(from, to, 1);
     const between = whole.length === to[0] - from[0] - 1 ? whole : fill(from, to, reach);
-    for (const place of between) found.push(place);
-    if (to !== end) found.push(to[1]);
+    for (const place of between) matched.push(place);
+    if (to !== end) matched.push(to[1]);
     from = to;
   }
-  return found;
+  return matched;
 }
 
-/** How many of these rising numbers are smaller. */
+/** How many of these increasing numbers are smaller. */
 function countBelow(rising: readonly number[], limit: number): number {
   let [low, high] = [0, rising.length];
   while (low < high) {
@@ -236,13 +245,13 @@ function countBelow(rising: readonly number[], limit: number): number {
   return low;
 }
 
-/** Of pairs that rise on the stored side, the most that rise on both. */
+/** The longest sequence of these pairs that increases on both sides; they already increase on the stored one. */
 function longestRising(pairs: readonly Pair[]): readonly Pair[] {
   interface Row {
     readonly pair: Pair;
     readonly before: Row | null;
   }
-  const rows: Row[] = []; // By length, of each the one that ends lowest.
+  const rows: Row[] = []; // By length: the sequence that ends lowest.
   const endings: number[] = [];
   for (const pair of pairs) {
     const length = countBelow(endings, pair[1]);

@@ -17,11 +17,12 @@ import { firstLine } from "../../core/base/excerpt.ts";
 import { count } from "../../agent-tools/text.ts";
 import type { CommandContext, ReadTranscript, TranscriptPlace } from "./host-api.ts";
 import { createHostModel } from "./host-model.ts";
-import { told } from "./runtime.ts";
+import { describeError } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, compactionSecondsOf, isIncognito, serviceOf } from "./sessions.ts";
 import type { Service } from "./sessions.ts";
-import { drainToReset, findActive } from "./read-transcript.ts";
+import { drainToReset } from "./read-transcript.ts";
+import { findActive } from "./segments.ts";
 import { formatTimestamp, msToTimestamp } from "../../core/base/time.ts";
 import { formatBytes, formatCount } from "../../core/base/format.ts";
 import type { Due } from "../../core/compaction/due.ts";
@@ -73,8 +74,8 @@ export async function runCommand(
     const lines = await known.answer({ runtime, read, call, rest, service, place, clock: clockOf(call) });
     return { text: lines.join("\n") };
   } catch (error) {
-    runtime.note(`/lcm ${word} was answered`, error);
-    return { text: `⚠️ ${sentence(told(error))}` };
+    runtime.note(`answering /lcm ${word}`, error);
+    return { text: `⚠️ ${sentence(describeError(error))}` };
   }
 }
 
@@ -121,9 +122,9 @@ function leftWords({ service, runtime, call }: Asked): string | null {
 /** A reset stands in the transcript alone, until the next turn reads it. What cannot be read now, that will. */
 async function openCaughtUp({ runtime, read, service, place }: Asked): Promise<Lcm> {
   const lcm = await runtime.open();
-  const during = `${place.sessionKey} was caught up for a command`;
+  const doing = `catching up ${place.sessionKey} for a command`;
   if (service === "served" && place.sessionId !== "")
-    await runtime.attempt(place.sessionKey, during, async () => await drainToReset(lcm, read, place));
+    await runtime.attempt(place.sessionKey, doing, async () => await drainToReset(lcm, read, place));
   return lcm;
 }
 
@@ -138,7 +139,7 @@ async function tellStatus(asked: Asked): Promise<readonly string[]> {
   const { runtime, service } = asked;
   // Where nothing is stored, asking makes no database.
   const isThere = service !== "left" || runtime.isOpen();
-  const found = isThere ? await readState(asked).catch(told) : null;
+  const found = isThere ? await readState(asked).catch(describeError) : null;
   const state = typeof found === "string" ? null : found;
   const concerns = [
     ...(typeof found === "string" ? [`The database ${code(runtime.path)} cannot be read: ${found}`] : []),
@@ -208,7 +209,7 @@ function concernsOf({ runtime, call, clock }: Asked, state: State | null): reado
     (last?.outcome === "failed" || last?.outcome === "waiting") &&
       "The last compaction did not come to its end, see below",
     trouble !== undefined &&
-      `While ${trouble.during}: ${trouble.message} (${clock(trouble.at)})` +
+      `While ${trouble.doing}: ${trouble.message} (${clock(trouble.at)})` +
         (earlier === 0 ? "" : `. ${formatCount(earlier)} more before it, see OpenClaw's log`),
     unknownKeys.length > 0 && `Not a setting, in the plugin's config: ${unknownKeys.map(code).join(", ")}`,
   ].filter((concern) => concern !== false);
@@ -232,7 +233,7 @@ async function sessionLines(asked: Asked, state: State | null): Promise<readonly
   const { runtime, clock } = asked;
   const left = leftWords(asked);
   if (left !== null) return [left];
-  if (state === null) return ["What is stored of it cannot be told now."];
+  if (state === null) return ["What is stored of it cannot be describeError now."];
   if (state.session === null) return [nothingYet];
   const { conversation, due, summaries, last } = state.session;
   const { totals, caughtUp } = conversation;

@@ -1,7 +1,7 @@
 /**
- * What the children of a session may read of it. One that goes on with its parent's context sees summaries of it, and so
- * it gets a grant to walk down from them: on the parent's family, for as long as it runs. One that begins with nothing
- * inherits nothing. The host hears of no failure here: a child without a grant works, it only cannot walk down.
+ * Grants that let forked sub-agents expand their parent's summaries, on the parent's family and while the child runs.
+ * A child that starts without its parent's context gets none. Failures are only recorded: a child without a grant works,
+ * but cannot expand.
  */
 
 import type { GrantId } from "../../core/model/types.ts";
@@ -10,20 +10,20 @@ import { reachOf } from "../../core/recall/scope.ts";
 import type { SpawnCall } from "./host-api.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, serviceOf } from "./sessions.ts";
-import { findActive } from "./read-transcript.ts";
+import { findActive } from "./segments.ts";
 import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
 
-/** For a child whose run has no end of its own: its grant is revoked when it ends, this is for one that never does. */
+/** For a child without a time limit. Its grant is revoked when it ends; this covers one that never does. */
 const ttlDefaultMs = 3_600_000;
-/** A child begins to run a little after its grant was made. */
+/** A child starts a little after its grant is issued. */
 const graceMs = 60_000;
 
 export async function grantFork(runtime: Runtime, call: SpawnCall): Promise<{ rollback(): Promise<void> } | undefined> {
   const { parentSessionKey, childSessionKey, contextMode, ttlMs = 0 } = call;
   const isOurs = serviceOf(runtime.settings.values, parentSessionKey) !== "left";
   if (contextMode !== "fork" || !isOurs) return undefined;
-  const during = `${childSessionKey} was given leave to read`;
-  const giving = runtime.inTurn(orderOf(childSessionKey), during, async () => {
+  const doing = `issuing ${queueOf(childSessionKey)}`;
+  const issuing = runtime.inTurn(queueOf(childSessionKey), doing, async () => {
     const { store, clock, settings } = await runtime.open();
     const inherited = await inheritanceOf(store, call, runtime.grants.get(parentSessionKey)?.grant);
     if (inherited.conversations.length === 0) return false;
@@ -35,20 +35,17 @@ export async function grantFork(runtime: Runtime, call: SpawnCall): Promise<{ ro
     runtime.grants.set(childSessionKey, { grant });
     return true;
   });
-  const given = await giving.catch((error: unknown) => {
-    runtime.note(during, error);
+  const issued = await issuing.catch((error: unknown) => {
+    runtime.note(doing, error);
     return { value: false };
   });
-  return given?.value === false ? undefined : { rollback: async () => await endChild(runtime, childSessionKey) };
+  return issued?.value === false ? undefined : { rollback: async () => await endChild(runtime, childSessionKey) };
 }
 
-/**
- * The parent's turn waits for it, and so not for long. What is late is done all the same, in the child's own order: a
- * grant is given before it is revoked.
- */
-const orderOf = (childSessionKey: string): string => `the grant of ${childSessionKey}`;
+/** A queue per child: even if the parent's turn stops waiting, a grant is issued before it is revoked. */
+const queueOf = (childSessionKey: string): string => `the grant of ${childSessionKey}`;
 
-/** A parent that itself reads under a grant passes that on, and the store makes nothing wider of it. */
+/** A parent that reads under a grant passes it on; the store never widens it. */
 async function inheritanceOf(
   store: Store,
   { parentSessionKey, parentSessionId = "" }: SpawnCall,
@@ -62,13 +59,13 @@ async function inheritanceOf(
   return { conversations: conversations ?? [], parent: null };
 }
 
-/** What a child that answers a question holds is looked after by the question. */
+/** The grant of a child that answers a question is left alone: the question itself ends it. */
 export async function endChild(runtime: Runtime, childSessionKey: string): Promise<void> {
-  const order = orderOf(childSessionKey);
-  await runtime.attempt(order, `${order} was revoked`, async () => {
-    const held = runtime.grants.get(childSessionKey);
-    if (held === undefined || held.tools !== undefined) return;
+  const queue = queueOf(childSessionKey);
+  await runtime.attempt(queue, `revoking ${queue}`, async () => {
+    const issued = runtime.grants.get(childSessionKey);
+    if (issued === undefined || issued.tools !== undefined) return;
     runtime.grants.delete(childSessionKey);
-    await (await runtime.open()).store.revokeGrant(held.grant);
+    await (await runtime.open()).store.revokeGrant(issued.grant);
   });
 }

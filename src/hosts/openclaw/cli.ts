@@ -1,6 +1,6 @@
 /**
- * `openclaw lcm …`: the commands of `lcm` as a group of the host's own program. That program is of the host's copy of
- * commander and of the host's own making, so what comes from there is known by what it does, never by its class.
+ * Adds the commands of `lcm` to the host's program as `openclaw lcm …`. The host has its own copy of commander, so objects
+ * that come from it are recognised by what they can do, never by their class.
  */
 
 import type { Command } from "commander";
@@ -18,13 +18,13 @@ export async function mount(
   const json = process.argv.includes("--json");
   const group = program
     .command("lcm")
-    .description("Lossless context management: every message stored once, always one step from being recalled.")
-    // The host's options stand before a command; ours may stand behind it as well.
+    .description("Lossless context management: every message is stored once and can always be recalled.")
+    // The host's options come before a command; ours may also come after it.
     .enablePositionalOptions(false)
     .exitOverride((error) => {
-      // The name alone shows what there is, as the host's own groups do.
+      // `openclaw lcm` alone prints the help, as the host's own groups do.
       if (error.exitCode === 0 || error.code === "commander.help") throw Object.assign(error, { exitCode: 0 });
-      // Thrown on, it would be told a second time in the host's words, and end with the host's status.
+      // If thrown, the host would report it again and exit with its own status.
       process.exit(reportUsage(context, json, error.message));
     });
   addCommands(group, context, json);

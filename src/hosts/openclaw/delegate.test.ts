@@ -151,7 +151,7 @@ describe("afterwards", () => {
     const deleteSession = async (): Promise<never> => await Promise.reject(new Error("the session is busy"));
     const { world } = await asking({ child, subagent: { deleteSession } });
     while (world.warnings.length === 0) await settled();
-    assert.match(world.warnings.join(), /was deleted, which had answered a question: the session is busy/);
+    assert.match(world.warnings.join(), /while deleting .*, which answered a question: the session is busy/);
   });
 
   it("a run that was broken off is deleted again when it has ended, since it may have written until then", async () => {
@@ -224,7 +224,10 @@ describe("guarantee 24: a question is answered, whatever the host does", () => {
     await settled();
     const [run = assert.fail("it ran")] = runs;
     assert.deepEqual(world.deleted, [run.request.sessionKey]);
-    assert.match(await run.call("lcm_describe", { id: "msg_1" }), /the question is over, and nothing is read for it/);
+    assert.match(
+      await run.call("lcm_describe", { id: "msg_1" }),
+      /the question has ended, so nothing can be read for it/,
+    );
     assert.deepEqual((await usageOf(world)).open, 0);
   });
 
@@ -266,7 +269,7 @@ describe("guarantee 24: a question is answered, whatever the host does", () => {
       model: async () => await Promise.resolve("It is basalt."),
     });
     assert.match(answer.text, /It is basalt/);
-    assert.match(world.warnings.join(), /while a sub-agent was asked: too many sub-agents/);
+    assert.match(world.warnings.join(), /while starting a sub-agent: too many sub-agents/);
   });
 
   it("by excerpts where there is neither, saying so", async () => {
@@ -315,7 +318,7 @@ describe("several questions of one session", () => {
       tools: [],
     };
     const one = delegate()(task);
-    const reason = "another question of this session was still being answered";
+    const reason = "another question of this session is still being answered";
     assert.deepEqual(await delegate()(task), { kind: "failed", reason });
     first.resolve("At last.");
     assert.equal((await one).kind, "answered");

@@ -1,9 +1,7 @@
 /**
- * Questions, answered by a sub-agent of the host: a session of its own that may use lcm_expand and lcm_describe under
- * the question's grant, is not stored, and is deleted when it has answered. Where the host has no sub-agents to give,
- * its model is asked instead; what fails beyond that is an answer of excerpts, which the core makes.
- *
- * A question is one model call in the books, whatever the sub-agent does for it, so that ceiling and breaker hold.
+ * Answers questions with a sub-agent of the host: a session that uses lcm_expand and lcm_describe under the question's
+ * grant, is not stored, and is deleted afterwards. Without sub-agents the host's model answers; if that fails, the core
+ * answers with excerpts. A question counts as one model call, whatever the sub-agent does.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -27,19 +25,19 @@ export interface DelegateDeps {
   readonly runtime: Runtime;
   readonly lcm: Lcm;
   readonly host: () => HostRuntime;
-  /** Who asks. */
+  /** The agent that asks. */
   readonly agentId: string;
   readonly sessionKey: string;
   readonly conversation: ConversationId | null;
 }
 
-/** Of our tools a child gets exactly these: it can ask no questions in its turn. */
+/** The only tools of ours that a child gets, so it cannot ask questions itself. */
 const delegateTools: readonly string[] = ["lcm_expand", "lcm_describe"];
 
-/** So much of a question's time it waits for another one of its session; the rest would hardly do for an answer. */
+/** The share of its time that a question waits for an earlier one of its session. */
 const waitingShare = 0.8;
 
-/** For one question, whose time begins now. */
+/** For one question; its time starts now. */
 export function createDelegate(deps: DelegateDeps): Delegate {
   const { runtime, lcm, sessionKey, conversation } = deps;
   const wholeMs = lcm.settings.expandTimeoutSeconds * 1_000;
@@ -57,14 +55,14 @@ export function createDelegate(deps: DelegateDeps): Delegate {
       model.complete({ ...question, ...(signal && { signal }) }),
     );
     if (completion === null)
-      return { kind: "failed", reason: "another question of this session was still being answered" };
+      return { kind: "failed", reason: "another question of this session is still being answered" };
     if (completion.kind === "text")
       return { kind: "answered", text: completion.text, isCut: completion.finish === "length" };
     return { kind: "failed", reason: `OpenClaw did not answer (${completion.refusal}): ${completion.message}` };
   };
 }
 
-/** Null if its turn has not come after so long; then it does not come at all. */
+/** Null if its turn has not come in time; then the work is not started. */
 async function inTurn<T>(
   runtime: Runtime,
   queue: string,
@@ -93,7 +91,7 @@ async function askHost(
   if (runId === null) {
     runtime.grants.delete(child);
     const model = createHostModel(host().llm, runtime);
-    // It has no tools, so it must not be told to use them.
+    // It has no tools, so the prompt must not mention them.
     return await model.complete({ ...request, prompt: lastDelegatePrompt(request.prompt, []) });
   }
   const { subagent } = host();
@@ -108,7 +106,7 @@ async function askHost(
   }
 }
 
-/** The run of a child session; null where there is no gateway to make one. */
+/** Starts the run of a child session; null if there is no gateway to start it. */
 async function begin(
   { runtime, host }: DelegateDeps,
   child: string,
@@ -128,7 +126,7 @@ async function begin(
     return runId;
   } catch (error) {
     const isExpected = error instanceof Error && error.name === "RequestScopedSubagentRuntimeError";
-    if (!isExpected) runtime.note("a sub-agent was asked", error);
+    if (!isExpected) runtime.note("starting a sub-agent", error);
     return null;
   }
 }
@@ -137,10 +135,10 @@ type Ended = Awaited<ReturnType<Subagents["waitForRun"]>>;
 
 async function answerOf(subagent: Subagents, child: string, ended: Ended | null): Promise<Completion> {
   if (ended === null || ended.status === "timeout" || ended.status === "pending")
-    return { kind: "refused", refusal: "timeout", message: "the sub-agent was still at work" };
+    return { kind: "refused", refusal: "timeout", message: "the sub-agent is still working" };
   if (ended.status === "error")
     return { kind: "refused", refusal: "unreachable", message: ended.error ?? "the sub-agent failed" };
-  // Without them an answer stands all the same; only what it took is not known.
+  // Without the messages only the token counts are missing.
   const { messages } = await subagent
     .getSessionMessages({ sessionKey: child, limit: messagesMax })
     .catch((): { readonly messages: readonly Json[] } => ({ messages: [] }));
@@ -161,21 +159,21 @@ const messagesMax = 200;
 
 const numberIn = (value: Json | undefined): number => (typeof value === "number" ? value : 0);
 
-/** The text of a message as the host writes one. */
+/** The text of a host message's content. */
 export function textOf(content: Json | undefined): string {
   if (typeof content === "string") return content;
   const parts = Array.isArray(content) ? content.filter(isObject) : [];
   return parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : [])).join("\n");
 }
 
-/** What a tool call may do, the host allows as long as the call's turn goes on; this outlives it. */
+/** The host revokes a tool call's permissions when its turn ends; deleting the child takes longer. */
 const detached = AsyncLocalStorage.snapshot();
 
 const removalsMax = 3;
 const pauseMs = 500;
 const endMs = 60_000;
 
-/** Nobody waits for it: it takes seconds. It ends a run that goes on, which may write once more before it has ended. */
+/** Takes seconds, so no caller waits. Deleting ends a running child, which may write once more, so it is deleted twice. */
 async function remove(
   runtime: Runtime,
   subagent: Subagents,
@@ -187,8 +185,7 @@ async function remove(
       if (isLast) return;
       isLast = true;
     } catch (error) {
-      if (removals >= removalsMax)
-        return runtime.note(`the session ${child} was deleted, which had answered a question`, error);
+      if (removals >= removalsMax) return runtime.note(`deleting ${child}, which answered a question`, error);
     }
     await Promise.allSettled([subagent.waitForRun({ runId, timeoutMs: endMs }), pause(pauseMs, null, { ref: false })]);
   }

@@ -373,7 +373,7 @@ describe("guarantee 1: every message the host sent is stored once", () => {
     world.start({ call: 1, when: "before" });
     const lost = await world.host.turn(key, { says: "not stored at first" });
     assert.equal(lost.commit, "queued");
-    assert.ok(world.runtime().troubles.some(({ during }) => during === `a turn of ${key} was stored`));
+    assert.ok(world.runtime().troubles.some(({ doing }) => doing === `storing a turn of ${key}`));
     world.start();
     assert.equal((await world.host.turn(key)).commit, "committed");
     assert.deepEqual(world.warned.filter(isOfFence), [], "and no further than its end");
@@ -820,7 +820,7 @@ describe("the host's own messages", () => {
     world.hide(true);
     await world.host.turn(key);
     assert.match(JSON.stringify(world.host.requests.at(-1)?.assembled), /another engine has seen this/);
-    assert.equal(world.runtime().troubles[0]?.during, `${key} was caught up`);
+    assert.equal(world.runtime().troubles[0]?.doing, `catching up ${key}`);
     world.hide(false);
     await world.host.turn(key);
     await checkStored(world);

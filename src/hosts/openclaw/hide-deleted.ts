@@ -1,13 +1,10 @@
-/**
- * A session that its people delete in the host is no longer found by recall. Its rows stay: removing them is the
- * operator's, by a command of its own.
- */
+/** Hides a session from recall when it is deleted in the host. Its rows stay until an operator prunes them. */
 
 import type { HookEvent, SessionNames } from "./host-api.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, serviceOf } from "./sessions.ts";
 
-/** Never throws. What was begun under the same key since is another session, and stays to be found. */
+/** Never throws. A session started later under the same key stays visible. */
 export async function hideDeleted(runtime: Runtime, event: HookEvent, context: SessionNames): Promise<void> {
   const sessionKey = event.sessionKey ?? context.sessionKey;
   const sessionId = event.sessionId ?? context.sessionId;
@@ -15,7 +12,7 @@ export async function hideDeleted(runtime: Runtime, event: HookEvent, context: S
   if (serviceOf(runtime.settings.values, sessionKey) !== "served") return;
   try {
     const { store } = await runtime.open();
-    // A turn of it may be on its way into the store.
+    // In order, because one of its turns may still be being stored.
     await runtime.inOrder(sessionKey, async () => {
       const segments = await store.conversations({ sessionKey, agentId: context.agentId ?? agentOf(sessionKey) });
       const last = segments.reduce(
@@ -25,6 +22,6 @@ export async function hideDeleted(runtime: Runtime, event: HookEvent, context: S
       for (const { id } of segments.filter((each) => each.id <= last)) await store.setHidden(id, true);
     });
   } catch (error) {
-    runtime.note(`${sessionKey}, which was deleted, was hidden from recall`, error);
+    runtime.note(`hiding the deleted session ${sessionKey} from recall`, error);
   }
 }

@@ -37,7 +37,7 @@ function createWorld(
     summaryProvider: settings.summaryProvider ?? null,
     summaryTimeoutSeconds: settings.seconds ?? 60,
   };
-  const runtime = { settings: { values }, sayOnce: (message: string) => void said.push(message) };
+  const runtime = { settings: { values }, warnOnce: (message: string) => void said.push(message) };
   const model = createHostModel(llm, runtime, { model: { provider: "anthropic", resolved: "claude" } });
   return { model, asked, said };
 }

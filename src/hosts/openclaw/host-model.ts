@@ -1,6 +1,6 @@
 /**
- * The host's model behind our port. Which model it is, is the host's affair; asking for another one needs the operator's
- * leave, and without it the host's own is asked. It takes text and gives text: what wants tools gets an answer at once.
+ * Makes the host's model available through our port. The host chooses the model; another one needs the operator's
+ * permission, and without it the host's is used. It takes and returns text only, without tools.
  */
 
 import { refusalByStatus } from "../../core/model/types.ts";
@@ -12,14 +12,14 @@ import type { Llm, LlmAnswer, RuntimeSettings } from "./host-api.ts";
 import type { Runtime } from "./runtime.ts";
 import { withDeadline } from "../../core/base/deadline.ts";
 
-/** Says so once when the operator asked for a model that the host does not let us ask. */
+/** Warns once if the host does not allow the model that the operator configured. */
 export function createHostModel(
   llm: Llm,
-  runtime: { readonly settings: Pick<ResolvedSettings, "values"> } & Pick<Runtime, "sayOnce">,
-  asked: RuntimeSettings = {},
+  runtime: { readonly settings: Pick<ResolvedSettings, "values"> } & Pick<Runtime, "warnOnce">,
+  offered: RuntimeSettings = {},
 ): Model {
   const { values: settings } = runtime.settings;
-  const wished = wishOf(settings);
+  const configured = configuredModel(settings);
   const ask = async (request: CompletionRequest, model: string | null): Promise<LlmAnswer> =>
     await withDeadline(settings.summaryTimeoutSeconds * 1_000, request.signal, async (signal) =>
       llm.complete({
@@ -33,18 +33,18 @@ export function createHostModel(
       }),
     );
   return {
-    provider: asked.model?.provider ?? "openclaw",
-    name: wished ?? asked.model?.resolved ?? "the host's model",
+    provider: offered.model?.provider ?? "openclaw",
+    name: configured ?? offered.model?.resolved ?? "the host's model",
     async complete(request) {
       try {
-        if (wished === null) return toCompletion(await ask(request, null), request.signal);
+        if (configured === null) return toCompletion(await ask(request, null), request.signal);
         try {
-          return toCompletion(await ask(request, wished), request.signal);
+          return toCompletion(await ask(request, configured), request.signal);
         } catch (error) {
           if (!isForbidden(error)) throw error;
-          runtime.sayOnce(
-            `summaryModel ${wished} is not asked, but the session's own model: OpenClaw allows a plugin another one ` +
-              "only with plugins.entries.lossless-claw.llm.allowModelOverride set to true",
+          runtime.warnOnce(
+            `summaryModel ${configured} is not used, but the session's own model: OpenClaw lets a plugin choose a model ` +
+              "only if plugins.entries.lossless-claw.llm.allowModelOverride is true",
           );
           return toCompletion(await ask(request, null), request.signal);
         }
@@ -55,17 +55,17 @@ export function createHostModel(
   };
 }
 
-function wishOf({ summaryModel, summaryProvider }: Settings): string | null {
+function configuredModel({ summaryModel, summaryProvider }: Settings): string | null {
   if (summaryModel === null) return null;
   return summaryModel.includes("/") || summaryProvider === null ? summaryModel : `${summaryProvider}/${summaryModel}`;
 }
 
-/** A provider that fails is an answer to the host, too: one without a text, and without the provider's status. */
+/** The host also returns a provider failure as an answer, without text and without the provider's status. */
 function toCompletion({ text, stopReason, usage = {} }: LlmAnswer, signal: AbortSignal | undefined): Completion {
   const failure = failures.get(stopReason ?? "");
   if (failure !== undefined) {
     const refusal = signal?.aborted === true ? "cancelled" : failure;
-    return { kind: "refused", refusal, message: "the model's provider failed; OpenClaw's log tells how" };
+    return { kind: "refused", refusal, message: "the model's provider failed; see OpenClaw's log" };
   }
   const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
   return {
@@ -84,7 +84,7 @@ const failures: ReadonlyMap<string, Refusal> = new Map([
 
 const isForbidden = (error: unknown): boolean => fieldOf(error, "code") === "LLM_COMPLETION_NOT_AUTHORIZED";
 
-/** By what the host says a failure is, or by the provider's status; never by the words of a message. */
+/** Judges by the host's reason or the provider's status, never by the text of a message. */
 function refusalOf(error: unknown, signal: AbortSignal | undefined): Refusal {
   if (signal?.aborted === true) return "cancelled";
   if (fieldOf(error, "name") === "TimeoutError" || fieldOf(error, "name") === "AbortError") return "timeout";
@@ -108,7 +108,7 @@ const reasons: ReadonlyMap<string, Refusal> = new Map([
   ["format", "rejected"],
 ]);
 
-/** Of an error, or of what caused it. */
+/** A field of an error or of one of its causes. */
 function fieldOf(error: unknown, field: string): unknown {
   for (let each: unknown = error, depth = 0; typeof each === "object" && each !== null && depth < 4; depth++) {
     if (field in each) return (each as Readonly<Record<string, unknown>>)[field];

@@ -367,7 +367,7 @@ describe("a run without a transcript", () => {
     await inWorld(
       async (world) => {
         await world.host.standalone(key, { says: "ping" });
-        const noted = world.runtime.troubles.filter(({ during }) => during === `a run of ${key} was stored`);
+        const noted = world.runtime.troubles.filter(({ doing }) => doing === `storing a run of ${key}`);
         assert.ok(noted.length > 0 && noted.every(({ message }) => message.includes("the process is gone")));
       },
       { opens: async (open) => dyingStore(await open(), 1, "before") },

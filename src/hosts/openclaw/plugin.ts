@@ -1,7 +1,6 @@
 /**
- * The plugin, and its composition root: what the host loads. Registering opens nothing and loads little, since the host
- * does it several times in a process, also where it only wants to know what there is. What stands behind a name is
- * loaded when it is first used.
+ * The plugin that OpenClaw loads, and its composition root. The host registers it several times per process, often only
+ * to list what it offers, so registering opens nothing and modules are loaded on first use.
  */
 
 import { join, resolve } from "node:path";
@@ -16,13 +15,13 @@ import type { Runtime } from "./runtime.ts";
 import { createTool } from "./tools.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
-/** Of the plugin and of its engine: the host takes one for the other. */
+/** The plugin and its engine share one id, because the host does not distinguish them. */
 const id = "lossless-claw";
 
 export default {
   id,
   name: "Lossless Claw",
-  description: "Keeps every message, shows old ones as summaries, and leads from each summary back to what was said.",
+  description: "Keeps every message, shows old ones as summaries, and lets agents recall the originals.",
   register(api: PluginApi): void {
     const runtime = (): Runtime => findRuntime(api);
     api.registerContextEngine(id, async () => await createEngineFor(runtime()));
@@ -33,7 +32,7 @@ export default {
     for (const name of ["lcm", "lossless"]) {
       api.registerCommand({
         name,
-        description: "What is stored of this session, and what becomes of it: status, doctor, compact, help",
+        description: "Show, check and compact what is stored of this session: status, doctor, compact, help",
         acceptsArgs: true,
         requireAuth: true,
         async handler(call) {
@@ -41,7 +40,7 @@ export default {
             const [{ runCommand }, read] = await Promise.all([import("./chat-commands.ts"), loadReading()]);
             return await runCommand(runtime(), read, call);
           } catch (error) {
-            return { text: `⚠️ ${errorText(error)}` }; // A wrong setting: there is nothing to ask yet.
+            return { text: `⚠️ ${errorText(error)}` }; // Invalid settings, for example.
           }
         },
       });
@@ -50,7 +49,7 @@ export default {
       async ({ program, config }) => (await import("./cli.ts")).mount(program, { config: configIn(config) }),
       {
         descriptors: [
-          { name: "lcm", description: "Browse, search and look after stored conversations", hasSubcommands: true },
+          { name: "lcm", description: "Browse, search and maintain stored conversations", hasSubcommands: true },
         ],
       },
     );
@@ -77,7 +76,7 @@ function findRuntime(api: PluginApi): Runtime {
       const { loadTemplates } = await import("../../models/prompt-files.ts");
       const dir = resolve(fromHome(settings.values.promptDir ?? join(stateDirectoryIn(process.env), "lcm-prompts")));
       const { templates, problems } = await loadTemplates(dir);
-      for (const problem of problems.values()) api.logger.warn(`${problem.message}; the built-in text is used instead`);
+      for (const problem of problems.values()) api.logger.warn(`${problem.message}; using the built-in prompt instead`);
       return templates;
     },
   });
@@ -100,5 +99,5 @@ async function createEngineFor(runtime: Runtime): Promise<ContextEngine> {
 const loadReading = async (): Promise<ReadTranscript> =>
   (await import("openclaw/plugin-sdk/session-transcript-runtime")).readSessionTranscriptRawDelta;
 
-/** As the operator wrote it: in what the host hands over, defaults look as if they had been written. */
+/** As the operator wrote it: in the config that the host passes on, defaults look as if they were set. */
 const configIn = ({ plugins }: HostConfig): Readonly<Record<string, unknown>> => plugins?.entries?.[id]?.config ?? {};

@@ -1,10 +1,10 @@
 /**
- * How much of a prompt is ours. The host names a budget several times in a turn, and differently each time: before the
- * prompt it leaves out the system prompt and a reserve, and in the loop of tools it leaves out only what the turn has
- * grown to. So the first figure of an attempt holds, less what the turn has grown since.
+ * Computes how many tokens of a prompt are ours. The host names a different budget several times in a turn: the first
+ * excludes the system prompt and a reserve, those of the tool loop exclude only what the turn has grown to. So the first
+ * one counts, minus what the turn has grown since.
  *
- * The schemas of tools are in none of them. What they take is learned from what the provider counted last: all that
- * it counted beyond what is accounted for is set aside from then on. Before that is known, a tenth is.
+ * None of them includes tool schemas. Their size is learned from the provider's last count and reserved as an allowance;
+ * until then a tenth of the budget is.
  */
 
 import type { HostMessage } from "../../core/messages/codec.ts";
@@ -13,26 +13,26 @@ import type { AssembleCall, CommitCall } from "./host-api.ts";
 import type { SessionMemory } from "./runtime.ts";
 import { isObject } from "../../core/base/json.ts";
 
-/** The budget of hosts that name none. */
+/** For hosts that name no budget. */
 const budgetDefault = 128_000;
 const shareUnknown = 0.1;
-/** Set aside in steps, so that a prompt's cut does not move with every turn. */
+/** The allowance changes in steps, so that the cut of a prompt does not move with every turn. */
 const step = 512;
 
-/** What is known of one attempt to answer: of a turn there is one more after each overflow. */
+/** One attempt to answer; each overflow leads to another attempt of the same turn. */
 export interface Attempt {
   readonly session: string | undefined;
-  /** As the host named it first. */
+  /** The budget that the host named first. */
   readonly named: number;
-  /** The output's reserve that it has left out. */
+  /** The reserve for output that it excludes. */
   readonly reserve: number;
-  /** The largest figure of the loop: that of its beginning, when the turn was only its prompt. */
+  /** The largest budget of the tool loop, named when the turn consisted only of its prompt. */
   loop: number | null;
-  /** Tokens of what was shown last. */
+  /** Tokens of the prompt shown last. */
   shownTokens: number;
 }
 
-/** The first call of an attempt says what is kept for the output; those of the loop do not. */
+/** Only the first call of an attempt names the reserve for output; those of the tool loop do not. */
 export const isFirstCall = ({ runtimeSettings }: AssembleCall): boolean =>
   typeof runtimeSettings?.limits?.maxOutputTokens === "number";
 
@@ -44,7 +44,7 @@ export const beginAttempt = ({ sessionKey, tokenBudget, runtimeSettings }: Assem
   shownTokens: 0,
 });
 
-/** What may be shown in this call beside `added` tokens of the system prompt; negative if not even they fit. */
+/** The tokens that this call may show besides `added` ones of the system prompt; negative if not even those fit. */
 export function budgetOf(attempt: Attempt, call: AssembleCall, memory: SessionMemory, added: number): number {
   const given = call.tokenBudget ?? attempt.named;
   if (!isFirstCall(call)) attempt.loop = Math.max(attempt.loop ?? given, given);
@@ -57,15 +57,15 @@ export function budgetOf(attempt: Attempt, call: AssembleCall, memory: SessionMe
 const allowanceOf = ({ allowance }: SessionMemory, named: number): number =>
   allowance ?? Math.ceil(named * shareUnknown);
 
-/** After a restart nothing is remembered; but the budget that was stored says how much was set aside, if it is of the like. */
+/** After a restart, derives the allowance from the stored prompt budget, if that is plausible. */
 export function recallAllowance(memory: SessionMemory, { named }: Attempt, promptBudget: number | null): void {
-  // Within a process what a turn had grown by would be set aside from the next one on, and never be given back.
+  // Not within a process: the growth of one turn would be reserved from then on.
   if (memory.allowance !== null || memory.promptBudget !== null) return;
   const aside = named - (promptBudget ?? named);
   if (aside > 0 && aside <= named / 2) memory.allowance = Math.ceil(aside / step) * step;
 }
 
-/** After a turn: what the provider counted, beyond what we know of. More is set aside at once, less by halves. */
+/** Learns from what the provider counted beyond what we know of: grows the allowance at once, shrinks it by halves. */
 export function learnFromTurn(memory: SessionMemory, attempt: Attempt, call: CommitCall): void {
   const window = call.runtimeContext?.modelContextWindow;
   const at = call.messages.findLastIndex((message) => inputOf(message) > 0);
@@ -79,14 +79,14 @@ export function learnFromTurn(memory: SessionMemory, attempt: Attempt, call: Com
   memory.allowance = measured >= before ? measured : before - Math.floor((before - measured) / 2 / step) * step;
 }
 
-/** After a prompt that was too long for the provider, whatever we and the host had reckoned. */
+/** Grows the allowance after the provider refused a prompt as too long. */
 export function learnFromOverflow(memory: SessionMemory, named: number, counted: number | undefined): void {
   const over = counted === undefined ? 0 : counted - named;
   const more = Math.max(over, named * shareUnknown);
   memory.allowance = Math.min(named / 2, Math.ceil((allowanceOf(memory, named) + more) / step) * step);
 }
 
-/** What an assistant's message says its prompt took, with whatever came from a cache. */
+/** The prompt tokens that an assistant message reports, cached ones included. */
 function inputOf({ usage }: HostMessage): number {
   if (!isObject(usage)) return 0;
   const parts = [usage["input"], usage["cacheRead"], usage["cacheWrite"]];

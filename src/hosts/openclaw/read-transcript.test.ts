@@ -15,7 +15,8 @@ import { createOpenClaw } from "../../../test/support/scripted-openclaw.ts";
 import type { ScriptedOpenClaw } from "../../../test/support/scripted-openclaw.ts";
 import { createScriptedModel } from "../../../test/support/scripted-model.ts";
 import type { ReadTranscript } from "./host-api.ts";
-import { drain, drainToReset, findActive } from "./read-transcript.ts";
+import { drain, drainToReset } from "./read-transcript.ts";
+import { findActive } from "./segments.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 

@@ -60,8 +60,8 @@ describe("copies of the plugin in one process", () => {
     assert.equal(opened(), 1);
     theirs.note("something was done", new Error("it went wrong"));
     assert.equal(mine.troubles[0]?.message, "it went wrong");
-    theirs.memoryOf("a session").allowance = 512;
-    assert.equal(mine.memoryOf("a session").allowance, 512);
+    theirs.memoryOf({ agentId: "main", sessionKey: "a session" }).allowance = 512;
+    assert.equal(mine.memoryOf({ agentId: "main", sessionKey: "a session" }).allowance, 512);
     await mine.close();
   });
 
@@ -278,20 +278,20 @@ describe("what is kept in mind", () => {
   it("is bounded: the newest troubles, and the sessions of late", () => {
     const runtime = runtimeOf(depsFor().deps);
     for (let nth = 0; nth < 50; nth++) runtime.note(`step ${nth} was taken`, "no");
-    assert.deepEqual([runtime.troubles.length, runtime.troubles.at(-1)?.during], [20, "step 49 was taken"]);
-    runtime.memoryOf("in use").allowance = 1;
+    assert.deepEqual([runtime.troubles.length, runtime.troubles.at(-1)?.doing], [20, "step 49 was taken"]);
+    runtime.memoryOf({ agentId: "main", sessionKey: "in use" }).allowance = 1;
     for (let nth = 0; nth < 1_500; nth++) {
-      runtime.memoryOf(`session ${nth}`).allowance = nth;
-      runtime.memoryOf("in use");
+      runtime.memoryOf({ agentId: "main", sessionKey: `session ${nth}` }).allowance = nth;
+      runtime.memoryOf({ agentId: "main", sessionKey: "in use" });
     }
-    assert.equal(runtime.memoryOf("in use").allowance, 1);
-    assert.equal(runtime.memoryOf("session 3").allowance, null);
+    assert.equal(runtime.memoryOf({ agentId: "main", sessionKey: "in use" }).allowance, 1);
+    assert.equal(runtime.memoryOf({ agentId: "main", sessionKey: "session 3" }).allowance, null);
   });
 
   it("is said once", () => {
     const { deps, warned } = depsFor();
     const runtime = runtimeOf(deps);
-    for (let times = 0; times < 3; times++) runtime.sayOnce("summaryModel is not asked");
+    for (let times = 0; times < 3; times++) runtime.warnOnce("summaryModel is not asked");
     assert.deepEqual(warned, ["summaryModel is not asked"]);
   });
 });

@@ -1,56 +1,54 @@
 /**
- * What outlives a turn. The host makes an engine for every turn, and evaluates the plugin's modules several times in one
- * process: so the store with its threads, what is queued and what was noticed lie here, once per database file, and
- * every copy of the plugin finds them through a name that all of them know.
- *
- * Nothing is opened before somebody needs it. Opening that fails is tried again by whoever comes next.
+ * What outlives a turn: the open store, the queues of sessions, running compactions and recorded problems. The host
+ * creates an engine per turn and evaluates our modules several times per process, so one runtime per database file is
+ * shared by all copies of the plugin through a global symbol.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
+import { withDeadline } from "../../core/base/deadline.ts";
 import { LcmError, errorText } from "../../core/base/errors.ts";
+import type { Timestamp } from "../../core/base/time.ts";
 import type { Lcm } from "../../core/lcm.ts";
-import type { ConversationId, GrantId } from "../../core/model/types.ts";
+import type { ResolvedSettings } from "../../core/model/settings.ts";
 import type { Clock, Model, Store } from "../../core/model/store.ts";
+import type { ConversationId, GrantId } from "../../core/model/types.ts";
 import type { Templates } from "../../core/prompts/summary.ts";
 import type { DelegateTool } from "../../core/recall/ask-types.ts";
-import type { ResolvedSettings } from "../../core/model/settings.ts";
-import type { Logger } from "./host-api.ts";
-import { withDeadline } from "../../core/base/deadline.ts";
-import type { Timestamp } from "../../core/base/time.ts";
+import type { Logger, TranscriptPlace } from "./host-api.ts";
 
 export interface RuntimeDeps {
   readonly path: string;
   readonly settings: ResolvedSettings;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How long a turn waits for the store; a few seconds unless said otherwise. */
+  /** How long a turn waits for the store; a few seconds by default. */
   readonly patienceMs?: number;
-  /** Adopts a database of the older program first; tells what it did about it. */
+  /** Adopts a database of the older program first. */
   openStore(): Promise<Store>;
   templates(): Promise<Templates>;
 }
 
-/** What is remembered of a session between its turns. Losing it costs a little precision and nothing else. */
+/** What is remembered of a session between turns. Losing it only makes budgets less precise. */
 export interface SessionMemory {
-  /** Tokens of a prompt that the host does not count: schemas of tools, and where its estimate or ours was low. */
+  /** Prompt tokens that the host does not count: tool schemas, and what its estimate or ours missed. */
   allowance: number | null;
-  /** The smallest budget of the last turn, less the allowance; what compaction works towards. */
+  /** The smallest budget of the last turn minus the allowance; compaction works towards it. */
   promptBudget: number | null;
 }
 
-/** Something that an operator may want to know of. */
+/** A problem that an operator may want to know about. */
 export interface Trouble {
   readonly at: Timestamp;
-  /** What was being done, as said after "while". */
-  readonly during: string;
+  /** What was being done, to be read after "while". */
+  readonly doing: string;
   readonly message: string;
 }
 
-/** What a child session holds of its parent's, as long as it lives. */
-export interface Held {
+/** What a child session may read of its parent, as long as it lives. */
+export interface ChildGrant {
   readonly grant: GrantId;
-  /** Of one that answers a question: what is read through these is noted, so that it may be cited. */
+  /** For a child that answers a question: what it reads through these is recorded, so that it can be cited. */
   readonly tools?: readonly DelegateTool[];
 }
 
@@ -59,98 +57,82 @@ export interface Runtime {
   readonly settings: ResolvedSettings;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Whether the database has been opened, without opening it. */
+  /** Does not open the database. */
   isOpen(): boolean;
+  /** Opens the database on first use. A failed attempt is repeated by the next caller. */
   open(): Promise<Lcm>;
-  /** Work of one session, one after the other; sessions do not wait for each other. */
+  /** Runs the work of a session one after another; sessions do not wait for each other. */
   inOrder<T>(session: string, work: () => Promise<T>): Promise<T>;
   /**
-   * The same for a turn, which does not wait for long, as when another process holds the database: it gets null then, and
-   * the work goes on. As long as it does, no other of that session is waited for. The signal says that nobody waits.
+   * The same for a turn, which waits only a few seconds, then gets null while the work continues. Until that work ends,
+   * later turns of the session do not wait at all. The signal aborts when the turn stops waiting.
    */
   inTurn<T>(
     session: string,
-    during: string,
+    doing: string,
     work: (left: AbortSignal) => Promise<T>,
   ): Promise<{ readonly value: T } | null>;
-  /** The same for what the host need not hear of: a failure is noted, and is null too. */
-  attempt<T>(session: string, during: string, work: () => Promise<T>): Promise<{ readonly value: T } | null>;
-  /** What is due for a conversation is folded, without anybody waiting; nothing if that is under way already. */
+  /** The same for work whose failure the host need not know: it is recorded, and the result is null. */
+  attempt<T>(session: string, doing: string, work: () => Promise<T>): Promise<{ readonly value: T } | null>;
+  /** Starts a due compaction in the background, unless one of this conversation is running. */
   compactSoon(conversation: ConversationId, model: Model | null): void;
   isCompacting(conversation: ConversationId): boolean;
-  /** Resolves when nothing is being folded. */
+  /** Resolves when no background compaction is running. */
   settled(): Promise<void>;
-  memoryOf(session: string): SessionMemory;
-  /** What child sessions read under, by their keys. */
-  readonly grants: Map<string, Held>;
+  /** Of one agent's session: agents may use the same session key. */
+  memoryOf(session: Pick<TranscriptPlace, "agentId" | "sessionKey">): SessionMemory;
+  /** The grants of child sessions, by session key. */
+  readonly grants: Map<string, ChildGrant>;
   /** The newest last. */
   readonly troubles: readonly Trouble[];
-  note(during: string, error: unknown): void;
-  /** Says something once in the life of the process. */
-  sayOnce(message: string): void;
-  /** Ends what is under way. Whoever comes afterwards opens it again. */
+  /** Logs and records a problem. */
+  note(doing: string, error: unknown): void;
+  /** Logs a warning once per process. */
+  warnOnce(message: string): void;
+  /** Ends what is running and closes the store. A later call opens it again. */
   close(): Promise<void>;
 }
 
-interface Shared {
-  readonly runtimes: Map<string, Runtime & { configure(deps: RuntimeDeps): void }>;
-  /** Runs work outside whatever is going on: the host ends all that was begun within a turn when the turn ends. */
+interface SharedState {
+  readonly runtimes: Map<string, Runtime & Configurable>;
+  /** Runs work outside the current turn: when a turn ends, the host ends everything started within it. */
   readonly detached: ReturnType<typeof AsyncLocalStorage.snapshot>;
+}
+
+interface Configurable {
+  configure(deps: RuntimeDeps): void;
 }
 
 const name = Symbol.for("lossless-claw.runtimes");
 // The first copy is loaded while the host starts, and so outside any turn.
-const shared = ((globalThis as { [name]?: Shared })[name] ??= {
+const shared = ((globalThis as { [name]?: SharedState })[name] ??= {
   runtimes: new Map(),
   detached: AsyncLocalStorage.snapshot(),
 });
 
-/** The runtime of this database file; made on first use, and with other settings made anew over the same store. */
+/** The runtime of this database file. Changed settings take effect on the store that is already open. */
 export function runtimeOf(deps: RuntimeDeps): Runtime {
   const known = shared.runtimes.get(deps.path);
-  if (known === undefined) {
-    const made = createRuntime(deps);
-    shared.runtimes.set(deps.path, made);
-    return made;
-  }
-  known.configure(deps);
-  return known;
+  known?.configure(deps);
+  const runtime = known ?? createRuntime(deps);
+  shared.runtimes.set(deps.path, runtime);
+  return runtime;
 }
 
-/** What went wrong, and what helps. */
-export function told(error: unknown): string {
+/** The message of an error with its hint. */
+export function describeError(error: unknown): string {
   const hint = error instanceof LcmError && error.hint !== undefined ? ` (${error.hint})` : "";
   return `${errorText(error)}${hint}`;
 }
 
-const troublesKept = 20;
-const sessionsRemembered = 1_000;
-/** A background compaction ends by itself after this long; what it has folded stays. */
-const backgroundMs = 30 * 60_000;
-const patienceMsDefault = 5_000;
-
-function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeDeps): void } {
-  const { detached } = shared;
+function createRuntime(first: RuntimeDeps): Runtime & Configurable {
   let deps = first;
-  let store: Promise<Store> | null = null;
-  let lcm: Promise<Lcm> | null = null;
-  let stop = new AbortController();
-  const queues = new Map<string, Promise<unknown>>();
-  const late = new Set<string>();
-  const compacting = new Map<ConversationId, Promise<void>>();
-  const memories = new Map<string, SessionMemory>();
-  const troubles: Trouble[] = [];
-  const said = new Set<string>();
-
-  const openStore = async (): Promise<Store> => {
-    const mine = (store ??= detached(async () => await deps.openStore()));
-    return await mine.catch((error: unknown) => {
-      if (store === mine) store = null;
-      throw error;
-    });
-  };
-
-  const self: Runtime & { configure(deps: RuntimeDeps): void } = {
+  const current = (): RuntimeDeps => deps;
+  const database = createDatabase(current);
+  const problems = createProblems(current);
+  const queues = createQueues(current, problems.note);
+  const compactions = createCompactions(current, database.open, problems.note);
+  return {
     get path() {
       return deps.path;
     },
@@ -164,15 +146,42 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
       return deps.logger;
     },
     configure(next) {
-      if (JSON.stringify(next.settings) !== JSON.stringify(deps.settings)) lcm = null;
-      // The host's own logger of the copy that was loaded first goes on working.
+      if (JSON.stringify(next.settings) !== JSON.stringify(deps.settings)) database.reload();
+      // The logger of the copy that was loaded first keeps working.
       deps = { ...next, logger: deps.logger };
     },
+    isOpen: database.isOpen,
+    open: database.open,
+    ...queues,
+    compactSoon: compactions.start,
+    isCompacting: compactions.isRunning,
+    settled: compactions.settled,
+    memoryOf: createMemories(),
+    grants: new Map(),
+    ...problems,
+    async close() {
+      await compactions.stop();
+      await database.close();
+    },
+  };
+}
+
+function createDatabase(deps: () => RuntimeDeps) {
+  let store: Promise<Store> | null = null;
+  let lcm: Promise<Lcm> | null = null;
+  const openStore = async (): Promise<Store> => {
+    const mine = (store ??= shared.detached(async () => await deps().openStore()));
+    return await mine.catch((error: unknown) => {
+      if (store === mine) store = null;
+      throw error;
+    });
+  };
+  return {
     isOpen: () => store !== null,
-    async open() {
-      const { clock, settings } = deps;
-      // Loaded here: most copies of the plugin are only asked what there is.
-      const parts = () => Promise.all([openStore(), deps.templates(), import("../../core/lcm.ts")]);
+    async open(this: void): Promise<Lcm> {
+      const { clock, settings } = deps();
+      // Imported here, because most copies of the plugin only register.
+      const parts = () => Promise.all([openStore(), deps().templates(), import("../../core/lcm.ts")]);
       const mine = (lcm ??= parts().then(([opened, templates, { createLcm }]) =>
         createLcm({ store: opened, clock, settings: settings.values, templates }),
       ));
@@ -181,90 +190,130 @@ function createRuntime(first: RuntimeDeps): Runtime & { configure(deps: RuntimeD
         throw error;
       });
     },
-    async inOrder(session, work) {
-      const before = queues.get(session) ?? Promise.resolve();
-      const mine = before.then(work, work);
-      const end = mine.catch(() => undefined);
-      queues.set(session, end);
-      void end.then(() => queues.get(session) === end && queues.delete(session) && late.delete(session));
-      return await mine;
-    },
-    async inTurn(session, during, work) {
-      const { patienceMs = patienceMsDefault } = deps;
-      const left = new AbortController();
-      const mine = self.inOrder(session, async () => await work(left.signal));
-      try {
-        const patience = sleep(late.has(session) ? 0 : patienceMs, null, { signal: left.signal });
-        const done = await Promise.race([mine.then((value) => ({ value })), patience]);
-        if (done !== null) return done;
-        if (!late.has(session)) self.note(during, `it takes more than ${patienceMs} ms, and goes on without the turn`);
-        late.add(session);
-        mine.catch((error: unknown) => self.note(during, error));
-        return null;
-      } finally {
-        left.abort();
-      }
-    },
-    async attempt(session, during, work) {
-      try {
-        return await self.inTurn(session, during, work);
-      } catch (error) {
-        self.note(during, error);
-        return null;
-      }
-    },
-    compactSoon(conversation, model) {
-      if (compacting.has(conversation)) return;
-      const work = detached(async () => {
-        try {
-          const opened = await self.open();
-          const written = model === null ? {} : { model: opened.metered(model) };
-          const report = await withDeadline(backgroundMs, stop.signal, async (signal) =>
-            opened.compact({ conversation, mode: "due", signal, ...written }),
-          );
-          if (report.outcome.kind === "failed") self.note(`conversation ${conversation} was compacted`, report.message);
-          else if (report.passes.length > 0) deps.logger.info(`conversation ${conversation}: ${report.message}`);
-        } catch (error) {
-          self.note(`conversation ${conversation} was compacted`, error);
-        } finally {
-          compacting.delete(conversation);
-        }
-      });
-      compacting.set(conversation, work);
-    },
-    isCompacting: (conversation) => compacting.has(conversation),
-    async settled() {
-      while (compacting.size > 0) await Promise.all(compacting.values());
-    },
-    memoryOf(session) {
-      const memory = memories.get(session) ?? { allowance: null, promptBudget: null };
-      memories.delete(session);
-      memories.set(session, memory);
-      const [oldest] = memories.keys();
-      if (memories.size > sessionsRemembered && oldest !== undefined) memories.delete(oldest);
-      return memory;
-    },
-    grants: new Map(),
-    troubles,
-    note(during, error) {
-      const message = told(error);
-      deps.logger.warn(`while ${during}: ${message}`);
-      troubles.push({ at: deps.clock.now(), during, message });
-      if (troubles.length > troublesKept) troubles.shift();
-    },
-    sayOnce(message) {
-      if (said.has(message)) return;
-      said.add(message);
-      deps.logger.warn(message);
-    },
+    reload: () => void (lcm = null),
     async close() {
-      stop.abort();
-      await self.settled();
-      stop = new AbortController();
       const opened = store;
       [store, lcm] = [null, null];
-      await (await opened?.catch(() => null))?.close(); // What could not be opened is closed.
+      await (await opened?.catch(() => null))?.close(); // A store that failed to open needs no closing.
     },
   };
-  return self;
+}
+
+const patienceMsDefault = 5_000;
+
+function createQueues(deps: () => RuntimeDeps, note: Runtime["note"]): Pick<Runtime, "inOrder" | "inTurn" | "attempt"> {
+  const queues = new Map<string, Promise<unknown>>();
+  const late = new Set<string>();
+  const inOrder: Runtime["inOrder"] = async (session, work) => {
+    const before = queues.get(session) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    const end = mine.catch(() => undefined);
+    queues.set(session, end);
+    void end.then(() => queues.get(session) === end && queues.delete(session) && late.delete(session));
+    return await mine;
+  };
+  const inTurn: Runtime["inTurn"] = async (session, doing, work) => {
+    const { patienceMs = patienceMsDefault } = deps();
+    const left = new AbortController();
+    const mine = inOrder(session, async () => await work(left.signal));
+    try {
+      const patience = sleep(late.has(session) ? 0 : patienceMs, null, { signal: left.signal });
+      const done = await Promise.race([mine.then((value) => ({ value })), patience]);
+      if (done !== null) return done;
+      if (!late.has(session)) note(doing, `still running after ${patienceMs} ms; the turn continues without it`);
+      late.add(session);
+      mine.catch((error: unknown) => note(doing, error));
+      return null;
+    } finally {
+      left.abort();
+    }
+  };
+  const attempt: Runtime["attempt"] = async (session, doing, work) => {
+    try {
+      return await inTurn(session, doing, work);
+    } catch (error) {
+      note(doing, error);
+      return null;
+    }
+  };
+  return { inOrder, inTurn, attempt };
+}
+
+/** A background compaction ends after this long; what it has folded stays. */
+const backgroundMs = 30 * 60_000;
+
+function createCompactions(deps: () => RuntimeDeps, open: Runtime["open"], note: Runtime["note"]) {
+  const running = new Map<ConversationId, Promise<void>>();
+  let stopping = new AbortController();
+  const compact = async (conversation: ConversationId, model: Model | null): Promise<void> => {
+    const doing = `compacting conversation ${conversation}`;
+    try {
+      const lcm = await open();
+      const metered = model === null ? {} : { model: lcm.metered(model) };
+      const { outcome, passes, message } = await withDeadline(backgroundMs, stopping.signal, async (signal) =>
+        lcm.compact({ conversation, mode: "due", signal, ...metered }),
+      );
+      if (outcome.kind === "failed") note(doing, message);
+      else if (passes.length > 0) deps().logger.info(`conversation ${conversation}: ${message}`);
+    } catch (error) {
+      note(doing, error);
+    } finally {
+      running.delete(conversation);
+    }
+  };
+  const settled = async (): Promise<void> => {
+    while (running.size > 0) await Promise.all(running.values());
+  };
+  return {
+    start(this: void, conversation: ConversationId, model: Model | null): void {
+      if (running.has(conversation)) return;
+      running.set(
+        conversation,
+        shared.detached(async () => await compact(conversation, model)),
+      );
+    },
+    isRunning: (conversation: ConversationId): boolean => running.has(conversation),
+    settled,
+    async stop() {
+      stopping.abort();
+      await settled();
+      stopping = new AbortController();
+    },
+  };
+}
+
+const sessionsRemembered = 1_000;
+
+function createMemories(): Runtime["memoryOf"] {
+  const memories = new Map<string, SessionMemory>();
+  return ({ agentId, sessionKey }) => {
+    const session = JSON.stringify([agentId, sessionKey]);
+    const memory = memories.get(session) ?? { allowance: null, promptBudget: null };
+    memories.delete(session);
+    memories.set(session, memory);
+    const [oldest] = memories.keys();
+    if (memories.size > sessionsRemembered && oldest !== undefined) memories.delete(oldest);
+    return memory;
+  };
+}
+
+const troublesKept = 20;
+
+function createProblems(deps: () => RuntimeDeps) {
+  const troubles: Trouble[] = [];
+  const warned = new Set<string>();
+  return {
+    troubles,
+    note(this: void, doing: string, error: unknown): void {
+      const message = describeError(error);
+      deps().logger.warn(`while ${doing}: ${message}`);
+      troubles.push({ at: deps().clock.now(), doing, message });
+      if (troubles.length > troublesKept) troubles.shift();
+    },
+    warnOnce(this: void, message: string): void {
+      if (warned.has(message)) return;
+      warned.add(message);
+      deps().logger.warn(message);
+    },
+  };
 }

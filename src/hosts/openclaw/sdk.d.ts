@@ -1,4 +1,4 @@
-/** What is imported of the host at run time. It resolves these for plugins, and types neither. */
+/** Types for what we import from the host at run time, which it resolves for plugins without typing it. */
 
 /* oxlint-disable typescript/consistent-type-imports -- an ambient module cannot import from a relative path */
 

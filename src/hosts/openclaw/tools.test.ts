@@ -62,7 +62,7 @@ describe("which session is offered which tools", () => {
       throw new LcmError("invalid", "freshTailCount is -3, but must be at least 1");
     };
     for (const tool of tools) assert.equal(createTool(tool, own.context, { runtime, host: () => host, logger }), null);
-    assert.deepEqual(errors, ["the tools are hidden: freshTailCount is -3, but must be at least 1"]);
+    assert.deepEqual(errors, ["the lcm tools are unavailable: freshTailCount is -3, but must be at least 1"]);
   });
 });
 

@@ -1,9 +1,9 @@
 /**
- * Our tools as the host offers them to a model: which session gets which, and for whom each one reads. The host makes
- * them anew for every run, in a copy of the plugin that is not the engine's, so whatever they share is the runtime's.
+ * Offers our tools to the host's models: which session gets which tool, and what it may read. The host creates them for
+ * every run in another copy of the plugin than the engine's, so shared state is in the runtime.
  *
- * A refusal is returned and not thrown: of what is thrown the host shows the model one line inside of JSON, and what is
- * returned with an `error` in its details it takes for a failure too, and shows as it is.
+ * Errors are returned, not thrown: the host shows the model only one line of a thrown error inside JSON, but a result with
+ * an `error` in its details completely.
  */
 
 import { LcmError, errorText } from "../../core/base/errors.ts";
@@ -16,17 +16,17 @@ import { createDelegate } from "./delegate.ts";
 import type { HostRuntime, HostTool, Logger, SessionNames, ToolOutput } from "./host-api.ts";
 import type { Runtime } from "./runtime.ts";
 import { agentOf, isDelegateKey, serviceOf } from "./sessions.ts";
-import { findActive } from "./read-transcript.ts";
+import { findActive } from "./segments.ts";
 import type { Json, JsonObject } from "../../core/base/json.ts";
 
 export interface ToolDeps {
-  /** Throws for settings that are wrong. */
+  /** Throws for invalid settings. */
   readonly runtime: () => Runtime;
   readonly host: () => HostRuntime;
   readonly logger?: Logger;
 }
 
-/** Null hides it from the session. Never throws. */
+/** Null hides the tool from the session. Never throws. */
 export function createTool(tool: Tool, context: SessionNames, deps: ToolDeps): HostTool | null {
   const { sessionKey } = context;
   const runtime = runtimeIn(deps);
@@ -43,27 +43,27 @@ export function createTool(tool: Tool, context: SessionNames, deps: ToolDeps): H
         if (isDelegateKey(sessionKey)) return await readForQuestion(tool, runtime, sessionKey, args);
         return await run(tool, { ...session, runtime, host: deps.host }, args, { signal, onUpdate });
       } catch (error) {
-        runtime.note(`${tool.name} was at work for ${sessionKey}`, error);
+        runtime.note(`running ${tool.name} for ${sessionKey}`, error);
         return failed(tool.name, error);
       }
     },
   };
 }
 
-/** Said once in a process: the host asks for every tool in every run, and settings stay wrong until somebody mends them. */
+/** Logs invalid settings once per process: the host asks for every tool in every run. */
 function runtimeIn({ runtime, logger }: ToolDeps): Runtime | null {
   try {
     return runtime();
   } catch (error) {
-    const shared = globalThis as { [told]?: Set<string> };
-    const words = `the tools are hidden: ${errorText(error)}`;
-    if (!(shared[told] ??= new Set()).has(words)) logger?.error(words);
-    shared[told].add(words);
+    const shared = globalThis as { [logged]?: Set<string> };
+    const message = `the lcm tools are unavailable: ${errorText(error)}`;
+    if (!(shared[logged] ??= new Set()).has(message)) logger?.error(message);
+    shared[logged].add(message);
     return null;
   }
 }
 
-const told = Symbol.for("lossless-claw.told");
+const logged = Symbol.for("lossless-claw.logged");
 
 function isOffered({ audience }: Tool, sessionKey: string, { settings, grants }: Runtime): boolean {
   const isGranted = grants.has(sessionKey);
@@ -72,15 +72,15 @@ function isOffered({ audience }: Tool, sessionKey: string, { settings, grants }:
   return isGranted || audience !== "delegate";
 }
 
-/** Through the question's own tools: they read under its grant, and note what is read. */
+/** Uses the question's own tools, which read under its grant and record what is read. */
 async function readForQuestion({ name }: Tool, { grants }: Runtime, sessionKey: string, args: Json) {
-  const held = grants.get(sessionKey);
-  const tool = held?.tools?.find((each) => each.name === name);
-  if (held === undefined || tool === undefined) {
-    const hint = "end here: nobody waits for an answer any more";
-    return failed(name, new LcmError("denied", "the question is over, and nothing is read for it", { hint }));
+  const issued = grants.get(sessionKey);
+  const tool = issued?.tools?.find((each) => each.name === name);
+  if (issued === undefined || tool === undefined) {
+    const hint = "stop here; no answer is expected any more";
+    return failed(name, new LcmError("denied", "the question has ended, so nothing can be read for it", { hint }));
   }
-  const { text, isError } = await tool.run(args, { grant: held.grant });
+  const { text, isError } = await tool.run(args, { grant: issued.grant });
   return toOutput(text, isError ? { error: text } : {});
 }
 
@@ -116,7 +116,7 @@ async function run(
   return toOutput(text, details);
 }
 
-/** The session's own conversation is where it begins to read; one of which nothing is stored is only its agent's. */
+/** A session that is not stored has no conversation of its own and reads as its agent. */
 async function readerOf({ store, settings }: Lcm, session: Session): Promise<Reader> {
   const { agentId, sessionKey, sessionId = "" } = session;
   const isStored = serviceOf(settings, sessionKey) === "served";
