@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { LcmError } from "../core/base/errors.ts";
-import { formsOf, redactText } from "../core/maintenance/redact.ts";
+import { escapedForms, redactText } from "../core/maintenance/redact.ts";
 import type { ContentFacts, ContentStore } from "../core/model/content-store.ts";
 import type { ForgetPlan, LineRange, NewFile, Skeleton } from "../core/model/store.ts";
 import type { ConversationId, FileId, StoredFile } from "../core/model/types.ts";
@@ -139,7 +139,7 @@ export async function removeContents(
 export async function holdersOf(files: StoredFiles, target: ForgetPlan["target"], scope: ConversationId | null) {
   const { content, read } = files;
   if (target.kind === "message") return { files: await read(() => filesOnlyOf(target.id)), orphans: [] };
-  const forms = formsOf(target.text);
+  const forms = escapedForms(target.text);
   const holding: StoredFile[] = [];
   for (const file of await read(() => filesIn(scope))) {
     const texts = [(await textOf(files, file)) ?? "", file.exploration ?? "", file.name ?? ""];

@@ -67,7 +67,7 @@ describe("lcm prune", () => {
     assert.equal(half.status, 2);
     assert.match(half.stderr, /^error: .+\nhint: --archive FILE .+; --delete .+\n$/);
     for (const [args, words] of [
-      [[], /which conversations should go is not said/],
+      [[], /no conversations selected/],
       [["--older-than", "6m"], /"6m", and counts in days, weeks or years\nhint: six months are 26w or 180d/],
       [["--older-than", "2999-01-01"], /yet to come/],
       [["--match", "*", "--archive", "a.db", "--delete"], /contradict/],

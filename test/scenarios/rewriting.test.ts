@@ -200,7 +200,7 @@ describe("commands that are named", () => {
     await lcmBeside(place, ["undo", "4", "--apply"]);
     assert.match(await shown("5"), /^`lcm transplant 1 3 --apply` copies them again$/m);
     const itself = await lcmBeside(place, ["transplant", "1", "1"]);
-    assert.match(itself.stderr, /into itself\nhint: .*`lcm conversations` lists them\n$/);
+    assert.match(itself.stderr, /into itself\nhint: .*`lcm conversations` to list them\n$/);
   });
 });
 
@@ -242,7 +242,7 @@ describe("what is refused", () => {
     await lcmBeside(place, ["dissolve", "1", "--summary", d3, "--apply"]);
     const run = await lcmBeside(place, ["dissolve", "1", "--summary", d3]);
     assert.equal(run.status, 4);
-    assert.match(run.stderr, /is in no context: [^]*\nhint: --purge removes its stored text\n$/);
+    assert.match(run.stderr, /is not in the context, [^]*\nhint: pass --purge to delete its stored text\n$/);
     assert.doesNotMatch(run.stderr, /dissolved/);
     const { stdout } = await lcmBeside(place, ["dissolve", "1", "--summary", d3, "--purge"]);
     assert.match(stdout, /^ +in no context: nothing returns$/m);

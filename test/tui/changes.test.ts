@@ -118,7 +118,7 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
       assert.equal(backupsOf(path).length, 1);
       assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)), "as through the façade");
       await robot.press("u");
-      await robot.sees("opened up into 4 items");
+      await robot.sees("dissolved into 4 items");
       await robot.press("u");
       await robot.sees("Take it back?");
       await robot.press("enter");
@@ -276,7 +276,7 @@ describe("an action that is cancelled half-way changes nothing", () => {
     });
     const before = dumpOf(path);
     await sit(path, { place: { kind: "history", conversation: null } }, async (robot) => {
-      await robot.sees("opened up into 4 items");
+      await robot.sees("dissolved into 4 items");
       await robot.press("u");
       await robot.sees("Take it back?");
       await robot.press("n");
@@ -321,7 +321,7 @@ describe("what is read-only is not changed, and it is said why", () => {
       });
     }
     await sit(path, { place: { kind: "history", conversation: null }, readOnly: true }, async (robot) => {
-      await robot.sees("opened up into 4 items");
+      await robot.sees("dissolved into 4 items");
       await robot.press("u");
       await robot.sees("u: it was opened with --read-only");
     });
@@ -342,10 +342,10 @@ describe("what was shown is what is done, whoever else writes", () => {
         await one.sees("✓ dissolved: 4 messages returned");
         const after = dumpOf(path);
         await other.press("y");
-        await other.sees(`${leaf} is in no context`);
+        await other.sees(`${leaf} is not in the context`);
         assertSameRows(dumpOf(path), after, "the second has changed nothing");
         await other.press("escape");
-        await other.misses("is in no context");
+        await other.misses("is not in the context");
       });
     });
   });
@@ -433,7 +433,7 @@ describe("a transplant at the terminal", () => {
     assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)));
     await onFile(path, async ({ store }) => assert.equal((await store.status()).unindexed, 0));
     await sit(path, { place: { kind: "transplant", source: made.older, target: made.young } }, async (robot) => {
-      await robot.sees("conversation 3 already holds what would be copied");
+      await robot.sees("conversation 3 already contains");
       await robot.sees("`lcm undo 1 --apply`");
     });
   });

@@ -290,10 +290,10 @@ describe("guarantee 28: a rewrite at the terminal", () => {
   it("says where there is no model, and how to name one", async () => {
     await sit(copyOfIt(), { model: null }, async ({ robot }) => {
       await robot.press("w");
-      await robot.sees("summaries are only rewritten by a model, and there is none");
+      await robot.sees("rewriting needs a model, and none is configured");
       await robot.sees("--model provider/model or LCM_SUMMARY_MODEL names one");
       await robot.press("enter");
-      await robot.sees("✗ ↵: summaries are only rewritten by a model");
+      await robot.sees("✗ ↵: rewriting needs a model");
     });
   });
 
@@ -497,7 +497,7 @@ describe("guarantee 18: a repair at the terminal", () => {
     await sit(path, {}, async ({ robot, behave }) => {
       await robot.press("R");
       await robot.sees("Repair 1 summary (1 leaf)?");
-      await robot.sees(`${made.truncated} was cut short, because no answer of the model was of use`);
+      await robot.sees(`${made.truncated} was cut short, because the model gave no usable answer`);
       await robot.sees("1 call, about 1,088 tokens in, 179 out (2 if answers are of no use)");
       behave("empty");
       await robot.press("y");

@@ -446,7 +446,7 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
         items.map(({ depth }) => depth),
         [2, 2, 2, 2, 2, 2, 3],
       );
-      await takeBack(seat, "opened up into 6 items");
+      await takeBack(seat, "dissolved into 6 items");
       await robot.press("escape");
       await robot.sees("80 items, 6,864 tokens in context");
     });
@@ -575,8 +575,8 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
         await robot.sees("Repair 5 summaries (5 leaves)?");
       };
       await plan();
-      await robot.sees(/sum_\w+ was made without a model; a rewrite would read better \(and 2 more like/);
-      await robot.sees(/sum_\w+ was cut short, because no answer of the model was of use \(and 1 more/);
+      await robot.sees(/sum_\w+ was extracted without a model; a rewrite would read better \(and 2 more like/);
+      await robot.sees(/sum_\w+ was cut short, because the model gave no usable answer \(and 1 more/);
       await robot.press("n");
       await robot.sees("nothing was changed");
       behave("hangs");
@@ -640,7 +640,7 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
       assert.notDeepEqual(opened, []);
       await goTo(robot, longRow);
       await robot.press("u");
-      await robot.sees("opened up into 6 items");
+      await robot.sees("dissolved into 6 items");
       const undo = async (change: number): Promise<void> => {
         await robot.press("u");
         await robot.sees(`take back change ${change}`);

@@ -1,4 +1,4 @@
-/** Setting right what needs no decision, in one conversation or in a whole database, while others write to it. */
+/** Plans and applies fixes for one conversation or a whole database, while others write to it. */
 
 import type { Changed, Mending, Written } from "../model/changes.ts";
 import { LcmError } from "../base/errors.ts";
@@ -11,14 +11,14 @@ import { applyOrReplan } from "./apply-or-replan.ts";
 
 export interface FixPlan {
   readonly conversations: readonly Mending[];
-  /** In the rest of the file: rows that belong to nothing, and search entries without a row. */
+  /** In the rest of the file: orphaned rows, and search entries without a row. */
   readonly orphans: { readonly rows: number; readonly searchEntries: number };
 }
 
 export const isNothing = ({ conversations, orphans }: FixPlan): boolean =>
   conversations.length + orphans.rows + orphans.searchEntries === 0;
 
-/** Of one conversation, or of all and the file. */
+/** For one conversation, or for all of them and the file. */
 export async function planFixes(
   store: Store,
   only: ConversationId | null,
@@ -37,53 +37,53 @@ export async function planFixes(
 
 export interface FixWatch {
   readonly onProgress?: (progress: InspectProgress) => void;
-  /** The conversation was written to meanwhile: this is done instead, or nothing. */
+  /** Called if a conversation changed meanwhile, with the new plan; null if nothing is left to fix. */
   readonly onReplan?: (conversation: ConversationId, plan: Mending | null) => void;
 }
 
 export interface Fixed {
-  /** Null if nothing was left to do. */
+  /** Null if nothing was left to fix. */
   readonly change: number | null;
   readonly conversations: readonly ConversationId[];
-  /** Rows that belonged to nothing, and search entries without a row. */
+  /** Orphaned rows and search entries. */
   readonly removed: number;
 }
 
-/** Each conversation is mended at once or not at all; everything together is one change. */
+/** Fixes each conversation atomically; everything together is one change. */
 export async function applyFixes(store: Store, plan: FixPlan, watch: FixWatch = {}): Promise<Fixed> {
   const { conversations, orphans } = plan;
-  const mended: ConversationId[] = [];
+  const fixed: ConversationId[] = [];
   let change: number | null = null;
   for (const [done, planned] of conversations.entries()) {
     const { conversation } = planned;
     watch.onProgress?.({ conversation, done, of: conversations.length });
-    const made = await mendOne(store, planned, change, watch);
+    const made = await fixOne(store, planned, change, watch);
     if (made === null) continue;
     change = made;
-    mended.push(conversation);
+    fixed.push(conversation);
   }
-  if (orphans.rows + orphans.searchEntries === 0) return { change, conversations: mended, removed: 0 };
+  if (orphans.rows + orphans.searchEntries === 0) return { change, conversations: fixed, removed: 0 };
   const swept = await store.sweepOrphans(change === null ? {} : { change });
-  return { change: change ?? swept.change, conversations: mended, removed: swept.removed };
+  return { change: change ?? swept.change, conversations: fixed, removed: swept.removed };
 }
 
-/** The number of the change; null where nothing was left to mend. */
-async function mendOne(
+/** The number of the change; null if nothing was left to fix. */
+async function fixOne(
   store: Store,
   planned: Mending,
   change: number | null,
   { onReplan }: FixWatch,
 ): Promise<number | null> {
   const { conversation } = planned;
-  const before = change === null ? "nothing was changed" : `what was mended before is change ${change}`;
+  const before = change === null ? "nothing was changed" : `the conversations before it were fixed as change ${change}`;
   const { done } = await applyOrReplan<Mending | null, { readonly kind: "nothing" } | Written<Changed>>(planned, {
     apply: async (plan) =>
       plan === null ? { kind: "nothing" } : await store.mend(plan, change === null ? {} : { change }),
     replan: async () => planFix(await store.skeleton(conversation)),
     onReplan: (plan) => onReplan?.(conversation, plan),
     giveUp: () =>
-      new LcmError("conflict", `conversation ${conversation} was written to again and again; ${before}`, {
-        hint: "run it again when the host is quieter",
+      new LcmError("conflict", `conversation ${conversation} kept changing; ${before}`, {
+        hint: "run it again when the host is less busy",
       }),
   });
   return done.kind === "written" ? done.change : null;

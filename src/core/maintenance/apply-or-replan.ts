@@ -1,6 +1,6 @@
 /**
- * Applying a plan while others write. A write that finds its plan stale has changed nothing; then it is planned again,
- * and that plan is applied, a few times at most: whoever writes all the time must not keep an operator waiting forever.
+ * Applies a plan while others write: a stale plan is made again and retried, a few times at most.
+ * A stale write has changed nothing, so retrying is safe.
  */
 
 import type { Written } from "../model/changes.ts";
@@ -13,16 +13,16 @@ type Stale = Extract<Written, { readonly kind: "stale" }>;
 interface Steps<Plan, Done> {
   readonly apply: (plan: Plan) => Promise<Done | Stale>;
   readonly replan: () => Promise<Plan>;
-  /** Called with what is about to be applied in place of the plan that was shown. */
+  /** Called with the new plan before it is applied. */
   readonly onReplan?: ((plan: Plan) => void) | undefined;
-  /** What is said when every plan was stale, and why the last one was. */
+  /** The error if every plan was stale, from the reason of the last. */
   readonly giveUp?: (reason: string) => LcmError;
 }
 
 const nothingChanged = (reason: string): LcmError =>
-  new LcmError("conflict", `nothing was changed, because others keep writing: ${reason}`, { hint: "run it again" });
+  new LcmError("conflict", `nothing was changed: ${reason}, ${attemptsMax} times in a row`, { hint: "run it again" });
 
-/** What was applied, and what came of it. `conflict` if every plan was stale; whatever planning throws is thrown. */
+/** The plan that was applied, and its result. Throws `conflict` if every plan was stale, and what `replan` throws. */
 export async function applyOrReplan<Plan, Done extends { readonly kind: string }>(
   first: Plan,
   { apply, replan, onReplan, giveUp = nothingChanged }: Steps<Plan, Done>,

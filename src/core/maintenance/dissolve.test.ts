@@ -50,7 +50,7 @@ const mustHave = async (store: Store, id: ConversationId): Promise<Conversation>
   (await store.conversation(id)) ?? assert.fail(`there is no conversation ${id}`);
 
 describe("making room", () => {
-  it("moves what is in the way, in its order, and each no further than it must", () => {
+  it("moves items in the way, in order and no further than needed", () => {
     assert.deepEqual(movesFor([], 5), []);
     assert.deepEqual(movesFor([5, 6], 5), []);
     assert.deepEqual(movesFor([4, 6], 5), [{ from: 4, to: 5 }]);
@@ -60,7 +60,7 @@ describe("making room", () => {
     ]);
   });
 
-  it("never lets two stand in one place, and stops at the first that need not move", () => {
+  it("never puts two items in one place, and stops at the first that need not move", () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.nat(60), { maxLength: 20 }), fc.nat(30), (places, free) => {
         const later = places.toSorted((a, b) => a - b);
@@ -78,7 +78,7 @@ describe("making room", () => {
 });
 
 describe("a plan to dissolve", () => {
-  it("tells the summary, its place, the run that returns, and what a prompt will take", async () => {
+  it("lists the summary, its place, the run that returns, and the cost of a prompt", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { talk, leaves, condensed } = await eight(store);
       const plan = await lcm.planDissolve({ conversation: talk.id, summary: condensed });
@@ -105,7 +105,7 @@ describe("a plan to dissolve", () => {
     });
   });
 
-  it("of a leaf tells each message by its role and how it begins, a call too", async () => {
+  it("shows the role and opening of each message of a leaf, tool calls included", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { talk, leaves, condensed } = await eight(store);
       await apply(lcm, talk.id, condensed);
@@ -120,25 +120,25 @@ describe("a plan to dissolve", () => {
     });
   });
 
-  it("names what stands for a summary that is not in the context itself", async () => {
+  it("names the summary that covers one outside the context", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { talk, leaves, condensed } = await eight(store);
       const asked = lcm.planDissolve({ conversation: talk.id, summary: leaves[1] });
       const hint = new RegExp(`lcm dissolve ${talk.id} --summary ${condensed}`);
-      await refuses(asked, "conflict", new RegExp(`${condensed} stands for it`), hint);
+      await refuses(asked, "conflict", new RegExp(`${condensed} covers it`), hint);
       const again = await foldPlaces(store, talk.id, [0, 0], "").catch(() => null);
       assert.equal(again, null, "one token cannot be shortened");
       const purging = lcm.planDissolve({ conversation: talk.id, summary: leaves[1], purge: true });
-      await refuses(purging, "conflict", new RegExp(`${condensed} stands for it`), hint);
+      await refuses(purging, "conflict", new RegExp(`${condensed} covers it`), hint);
     });
   });
 
-  it("says of one that is in no context that only purging is left, and plans that", async () => {
+  it("only purges a summary that is not in the context", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { talk, condensed } = await eight(store);
       await apply(lcm, talk.id, condensed);
       const asked = { conversation: talk.id, summary: condensed };
-      await refuses(lcm.planDissolve(asked), "conflict", /in no context/, /--purge/);
+      await refuses(lcm.planDissolve(asked), "conflict", /not in the context/, /--purge/);
       const plan = await lcm.planDissolve({ ...asked, purge: true });
       assert.deepEqual([plan.ordinal, plan.place, plan.run, plan.shifted], [null, null, [], 0]);
       assert.equal(plan.tokensBefore, plan.tokensAfter);
@@ -148,7 +148,7 @@ describe("a plan to dissolve", () => {
     });
   });
 
-  it("purges nothing that something was made from, or that a later segment carries; it names them", async () => {
+  it("refuses to purge a summary that others were made from or carry, and names them", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { talk, leaves, condensed } = await eight(store);
       await apply(lcm, talk.id, condensed);
@@ -163,7 +163,7 @@ describe("a plan to dissolve", () => {
       assert.deepEqual(without.derived, [condensed]);
       await store.openSegment({ sessionId: "s2", sessionKey: "agent:one:main" }, { carryDepth: 0 });
       const [carried] = await store.carriedBy(leaves[2]);
-      await refuses(purge(leaves[2]), "conflict", new RegExp(`${carried} carries its text over`), /leave --purge out/);
+      await refuses(purge(leaves[2]), "conflict", new RegExp(`${carried} carries its text`), /leave out --purge/);
       const before = await mustHave(store, talk.id);
       const inStore = await store.dissolve({ conversation: talk.id, summary: leaves[0], ordinal: 1, purge: true });
       assert.equal(inStore.kind, "stale", "and the store itself does not either");
@@ -171,7 +171,7 @@ describe("a plan to dissolve", () => {
     });
   });
 
-  it("refuses what is carried over, of another conversation, or nowhere", async () => {
+  it("rejects summaries that are carried, foreign or missing", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { talk, condensed } = await eight(store);
       const next = await store.openSegment({ sessionId: "s2", sessionKey: "agent:one:main" }, { carryDepth: 1 });
@@ -179,13 +179,18 @@ describe("a plan to dissolve", () => {
       assert.ok(carried !== undefined);
       const plan = (conversation: ConversationId, id: SummaryId) => lcm.planDissolve({ conversation, summary: id });
       await refuses(plan(next.id, carried), "invalid", new RegExp(`carried over from ${condensed}`), /lcm expand/);
-      await refuses(plan(next.id, condensed), "invalid", /is of conversation 1, not of 2/, /lcm dissolve 1 --summary/);
+      await refuses(
+        plan(next.id, condensed),
+        "invalid",
+        /belongs to conversation 1, not 2/,
+        /lcm dissolve 1 --summary/,
+      );
       await refuses(plan(talk.id, "sum_0123456789abcdef"), "not_found", /there is no summary/, /lcm dag 1/);
       await refuses(plan(99 as ConversationId, condensed), "not_found", /there is no conversation 99/, /^/);
     });
   });
 
-  it("refuses damaged links and changes nothing, whoever asks", async () => {
+  it("rejects damaged links, and changes nothing", async () => {
     await onLcm(async ({ lcm, store, path }) => {
       const { talk, leaves } = await eight(store);
       const plan = await lcm.planDissolve({ conversation: talk.id, summary: leaves[2] });
@@ -209,7 +214,7 @@ function damage(path: string, sql: string): void {
 }
 
 describe("dissolving", () => {
-  it("keeps the summary where search finds it; purged it is gone", async () => {
+  it("keeps the summary searchable unless it is purged", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { talk, leaves, condensed, host } = await eight(store);
       const found = async () =>
@@ -226,7 +231,7 @@ describe("dissolving", () => {
     });
   });
 
-  it("is planned again when its place has moved meanwhile, and says so", async () => {
+  it("plans again if its place has moved, and reports that", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { first, second, target } = await crowded(lcm, store);
       const plan = await lcm.planDissolve({ conversation: target.id, summary: second });
@@ -242,7 +247,7 @@ describe("dissolving", () => {
     });
   });
 
-  it("gives up after five attempts, having changed nothing", async () => {
+  it("gives up after five attempts, and changes nothing", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { first, second, target } = await crowded(lcm, store);
       const plan = await lcm.planDissolve({ conversation: target.id, summary: second });
@@ -258,19 +263,19 @@ describe("dissolving", () => {
         }
       };
       const asked = lcm.dissolve(plan, () => void pending.push(move()));
-      await refuses(asked, "conflict", /nothing was changed, because others keep writing/, /run it again/);
+      await refuses(asked, "conflict", /nothing was changed: .*, 5 times in a row/, /run it again/);
       await Promise.all(pending);
       assert.equal(pending.length, 4, "it was planned again four times");
       await itemOf(store, target.id, second);
     });
   });
 
-  it("tells at once when somebody else has dissolved it first", async () => {
+  it("fails at once if it was already dissolved", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { talk, condensed } = await eight(store);
       const plan = await lcm.planDissolve({ conversation: talk.id, summary: condensed });
       await apply(lcm, talk.id, condensed);
-      await refuses(lcm.dissolve(plan), "conflict", /in no context/, /--purge/);
+      await refuses(lcm.dissolve(plan), "conflict", /not in the context/, /--purge/);
     });
   });
 });
@@ -319,8 +324,8 @@ const onGrown = (
     { numRuns: 40 },
   );
 
-describe("folding and dissolving undo each other, in any conversation and at any place", () => {
-  it("a fold that is dissolved leaves the context and its totals as they were", async () => {
+describe("folding and dissolving undo each other, anywhere in any conversation", () => {
+  it("dissolving a fold restores the context and its totals", async () => {
     await onGrown(async ({ lcm, store, id, random }) => {
       const [before, context] = [await mustHave(store, id), await store.context(id)];
       const run = pickRun(context, random);
@@ -336,7 +341,7 @@ describe("folding and dissolving undo each other, in any conversation and at any
     });
   });
 
-  it("what is dissolved and folded again has the same sources in the same place; the plan foretold what came between", async () => {
+  it("folding again restores the same sources in the same place, and the plan predicts the state in between", async () => {
     await onGrown(async ({ lcm, store, id, random }) => {
       const context = await store.context(id);
       const summaries = context.filter((item) => item.kind === "summary");
@@ -369,7 +374,7 @@ describe("folding and dissolving undo each other, in any conversation and at any
     });
   });
 
-  it("taking it back restores every table, purged or not, with a shift or without", async () => {
+  it("undo restores every table, purged or not, with or without a shift", async () => {
     await onGrown(async ({ lcm, store, path, id, random }) => {
       const summaries = (await store.context(id)).filter((item) => item.kind === "summary");
       fc.pre(summaries.length > 0);
@@ -382,7 +387,7 @@ describe("folding and dissolving undo each other, in any conversation and at any
     });
   });
 
-  it("also after the host went on; then what was touched is as before", async () => {
+  it("undo also works after the host went on, and restores what was touched", async () => {
     await onGrown(async ({ lcm, store, id, random }) => {
       const context = await store.context(id);
       const summaries = context.filter((item) => item.kind === "summary");

@@ -1,6 +1,6 @@
 /**
- * Undoing a fold by hand: what a summary was made from returns to its place in the context. The plan says what comes
- * back, what has to make room and what that costs a prompt, and refuses what cannot be, naming what to do instead.
+ * Plans and applies a dissolve: puts the sources of a summary back into its place in the context.
+ * The plan lists what returns, what must move and what a prompt will cost.
  */
 
 import type { Changed, DissolvePlan } from "../model/changes.ts";
@@ -30,22 +30,21 @@ export interface DissolveRequest {
 export interface Dissolution extends DissolvePlan {
   readonly purge: boolean;
   readonly dissolved: SummaryInShort;
-  /** Which item of the context it is, from 1, and of how many; null for one that is in no context. */
+  /** Its position in the context, from 1; null if it is not in the context. */
   readonly place: { readonly item: number; readonly of: number } | null;
-  /** What comes back in its place, oldest first. */
+  /** The sources that return, oldest first. */
   readonly run: readonly Returning[];
-  /** Later items that get other ordinals to make room. */
+  /** Later items that move to make room. */
   readonly shifted: number;
-  /** Of the whole context, as a prompt. */
+  /** Of the whole context as a prompt. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** What was made from it, and what carries its text over: as long as these are there, it cannot be purged. */
+  /** Summaries made from it or carrying its text: while they exist, it cannot be purged. */
   readonly derived: readonly SummaryId[];
   readonly carriedBy: readonly SummaryId[];
 }
 
 export interface SummaryInShort extends Pick<Summary, "id" | "depth" | "tokens" | "earliestAt" | "latestAt"> {
-  /** How its text begins. */
   readonly opening: string;
 }
 
@@ -70,13 +69,13 @@ export const summaryInShort = ({ id, depth, tokens, earliestAt, latestAt, text }
 
 // ── Making room ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** An item of the context that gets another ordinal. */
+/** A context item that gets another ordinal. */
 export interface Move {
   readonly from: number;
   readonly to: number;
 }
 
-/** Which of the later items, oldest first, must move so that all before `free` is; each no further than it must. */
+/** Moves later items, oldest first, so that all ordinals before `free` are free; each no further than needed. */
 export function movesFor(later: readonly number[], free: number): readonly Move[] {
   const staying = later.findIndex((from, index) => from >= free + index);
   const crowded = staying === -1 ? later : later.slice(0, staying);
@@ -85,7 +84,6 @@ export function movesFor(later: readonly number[], free: number): readonly Move[
 
 // ── Planning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a plan is made from. */
 export interface DissolveFacts {
   readonly conversation: Conversation;
   readonly context: readonly ContextItem[];
@@ -93,7 +91,7 @@ export interface DissolveFacts {
   readonly links: Sources;
   readonly messages: readonly Message[];
   readonly summaries: readonly Summary[];
-  /** What was made from it, and from that, and so on. */
+  /** All summaries above it. */
   readonly above: readonly SummaryId[];
   readonly derived: readonly SummaryId[];
   readonly carriedBy: readonly SummaryId[];
@@ -103,13 +101,13 @@ export async function readForDissolve(
   store: Store,
   { conversation, summary }: DissolveRequest,
 ): Promise<DissolveFacts> {
-  const [found] = await store.summaries({ ids: [summary] });
+  const [stored] = await store.summaries({ ids: [summary] });
   const links = (await store.sources([summary])).get(summary) ?? { messages: [], summaries: [] };
   const derived = (await store.derived([summary])).get(summary) ?? [];
   return {
     conversation: await mustFind(store, conversation),
     context: await store.context(conversation),
-    summary: found,
+    summary: stored,
     links,
     messages: await store.messages({ ids: links.messages }),
     summaries: await store.summaries({ ids: links.summaries }),
@@ -164,28 +162,28 @@ export function planDissolve({ summary: id, purge = false }: DissolveRequest, fa
 function ownSummary(id: SummaryId, { conversation, summary }: DissolveFacts): Summary {
   if (summary === undefined) {
     throw new LcmError("not_found", `there is no summary ${id}`, {
-      hint: `\`lcm dag ${conversation.id}\` lists those of the conversation`,
+      hint: `run \`lcm dag ${conversation.id}\` to list the summaries of the conversation`,
     });
   }
   if (summary.conversation !== conversation.id) {
-    throw new LcmError("invalid", `${id} is of conversation ${summary.conversation}, not of ${conversation.id}`, {
-      hint: `\`lcm dissolve ${summary.conversation} --summary ${id}\``,
+    throw new LcmError("invalid", `${id} belongs to conversation ${summary.conversation}, not ${conversation.id}`, {
+      hint: `run \`lcm dissolve ${summary.conversation} --summary ${id}\``,
     });
   }
   return summary;
 }
 
-/** It is not in the context: covered by another, or dissolved or left by the host, and then only its row can still go. */
+/** For a summary that is not in the context: it can only be purged, unless another one covers it. */
 function refuseUnlessPurging(id: SummaryId, purge: boolean, { conversation, context, above }: DissolveFacts): void {
   const cover = context.find((item) => item.kind === "summary" && above.includes(item.id));
   if (cover !== undefined) {
-    throw new LcmError("conflict", `${id} is not in the context itself: ${cover.id} stands for it there`, {
-      hint: `first \`lcm dissolve ${conversation.id} --summary ${cover.id} --apply\`, which brings back what it was made from`,
+    throw new LcmError("conflict", `${id} is not in the context: ${cover.id} covers it`, {
+      hint: `first run \`lcm dissolve ${conversation.id} --summary ${cover.id} --apply\` to put its sources back`,
     });
   }
   if (purge) return;
-  throw new LcmError("conflict", `${id} is in no context: there is no place for what it was made from`, {
-    hint: "--purge removes its stored text",
+  throw new LcmError("conflict", `${id} is not in the context, so its sources have no place to return to`, {
+    hint: "pass --purge to delete its stored text",
   });
 }
 
@@ -193,13 +191,17 @@ function refuseIfNeeded(id: SummaryId, { conversation, derived, carriedBy }: Dis
   const [above] = derived;
   if (above !== undefined) {
     throw new LcmError("conflict", `${id} cannot be purged: ${derived.join(", ")} was made from it`, {
-      hint: `leave --purge out, or first \`lcm dissolve ${conversation.id} --summary ${above} --purge --apply\``,
+      hint: `leave out --purge, or first run \`lcm dissolve ${conversation.id} --summary ${above} --purge --apply\``,
     });
   }
   if (carriedBy.length > 0) {
-    throw new LcmError("conflict", `${id} cannot be purged: ${carriedBy.join(", ")} carries its text over`, {
-      hint: "leave --purge out: its row stays, and with it what lies below can be read from there",
-    });
+    throw new LcmError(
+      "conflict",
+      `${id} cannot be purged: ${carriedBy.join(", ")} carries its text and reads its sources`,
+      {
+        hint: "leave out --purge to keep its row",
+      },
+    );
   }
 }
 
@@ -207,18 +209,18 @@ function runOf(summary: Summary, { conversation, links, messages, summaries }: D
   const { id, carriedFrom } = summary;
   if (links.messages.length + links.summaries.length === 0) {
     throw carriedFrom === null
-      ? new LcmError("invalid", `${id} has no sources that could return`, {
-          hint: `its links are damaged; \`lcm doctor ${conversation.id}\` tells more`,
+      ? new LcmError("invalid", `${id} has no sources to put back`, {
+          hint: `its links are damaged; run \`lcm doctor ${conversation.id}\` for details`,
         })
       : new LcmError("invalid", `${id} has no sources here: its text was carried over from ${carriedFrom}`, {
-          hint: `\`lcm expand ${id}\` shows what that was made from, where it is still there`,
+          hint: `run \`lcm expand ${id}\` to read the sources of the original, if it still exists`,
         });
   }
   const own = [...messages, ...summaries].filter((source) => source.conversation === conversation.id);
   const missing = links.messages.length + links.summaries.length - own.length;
   if (missing > 0) {
-    throw new LcmError("corrupt", `${missing} of the sources of ${id} are not there, or not of this conversation`, {
-      hint: `nothing was changed; \`lcm doctor ${conversation.id}\` tells more`,
+    throw new LcmError("corrupt", `${missing} of the sources of ${id} are missing or belong to another conversation`, {
+      hint: `nothing was changed; run \`lcm doctor ${conversation.id}\` for details`,
     });
   }
   return [
@@ -231,10 +233,10 @@ function messageInShort({ id, role, tokens, at, text }: Message): Returning {
   return { kind: "message", id, role, tokens, at, opening: firstLine(text, openingMax) };
 }
 
-// ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Applying ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Dissolved extends Changed {
-  /** What was applied: the plan given, or one made again because the conversation had changed. */
+  /** The plan that was applied, made again if the conversation had changed. */
   readonly plan: Dissolution;
   readonly items: number;
   readonly shifted: number;

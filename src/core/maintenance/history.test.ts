@@ -48,12 +48,12 @@ const lines = async (store: Store): Promise<readonly string[]> =>
 
 describe("history", () => {
   it(
-    "is empty where nothing was changed",
+    "is empty if nothing was changed",
     onDeep(async (store) => assert.deepEqual(await history(store), [])),
   );
 
   it(
-    "tells each kind of change in one line, newest first",
+    "describes each kind of change in one line, newest first",
     onDeep(async (store, { deep, older, young, marked, extractive }) => {
       await rewrite(store, d1, 20);
       const repair = await rewrite(store, marked, 12, { operation: "repair" });
@@ -63,17 +63,17 @@ describe("history", () => {
       const target = { kind: "message", id: 99 as MessageId } as const;
       await store.forget(null, await store.planForget(null, target));
       assert.deepEqual(await lines(store), [
-        "forget: message 99, 2 summaries to be rewritten (for good)",
+        "forget: message 99, 2 summaries to rewrite (for good)",
         "transplant: 2 → 3, 2 summaries, 8 messages (holds)",
-        `dissolve: ${leaf} opened up into 4 items, removed (holds)`,
-        "repair: 2 summaries, text forgotten since (holds)",
+        `dissolve: ${leaf} dissolved into 4 items, removed (holds)`,
+        "repair: 2 summaries, text since forgotten (holds)",
         `rewrite: ${d1} d1 34 → 20 tokens (holds)`,
       ]);
     }),
   );
 
   it(
-    "tells that a summary was removed which the context did not show any more",
+    "reports the purge of a summary that was no longer in the context",
     onDeep(async (store, { deep }) => {
       await dissolve(store, deep, leaf);
       const purged = await store.dissolve({ conversation: deep, summary: leaf, ordinal: null, purge: true });
@@ -84,7 +84,7 @@ describe("history", () => {
   );
 
   it(
-    "tells one summary by its first text and its last, and several by their sums",
+    "compares the first and last text of a summary, and adds up several",
     onDeep(async (store) => {
       const twice = await rewrite(store, d1, 20);
       await rewrite(store, d1, 18, { change: twice });
@@ -104,13 +104,13 @@ describe("history", () => {
   );
 
   it(
-    "says what was taken back, by which change, and what does it again",
+    "reports what was undone, by which change, and how to redo it",
     onDeep(async (store, { deep }) => {
       const change = await rewrite(store, d1, 20);
       await rewrite(store, d3, 30, { change });
       const part = (await undo(store, change, d1)).change ?? 0;
       assert.deepEqual(await lines(store), [
-        "undo: took back part of change 1 (rewrite) (holds)",
+        "undo: undid part of change 1 (rewrite) (holds)",
         "rewrite: 2 summaries, 103 → 50 tokens (partly undone)",
       ]);
       const rest = (await undo(store, change)).change ?? 0;
@@ -119,17 +119,17 @@ describe("history", () => {
       await undo(store, rest);
       await dissolve(store, deep, leaf);
       assert.deepEqual(await lines(store), [
-        `dissolve: ${leaf} opened up into 4 items (holds)`,
-        `undo: took back change ${rest} (undo) (holds)`,
-        "undo: took back part of change 1 (rewrite) (undone)",
-        "undo: took back part of change 1 (rewrite) (holds)",
+        `dissolve: ${leaf} dissolved into 4 items (holds)`,
+        `undo: undid change ${rest} (undo) (holds)`,
+        "undo: undid part of change 1 (rewrite) (undone)",
+        "undo: undid part of change 1 (rewrite) (holds)",
         "rewrite: 2 summaries, 103 → 50 tokens (partly undone)",
       ]);
     }),
   );
 
   it(
-    "of one conversation is every change that touched it, with all that it did",
+    "of one conversation lists every change that touched it, in full",
     onDeep(async (store, { older, truncated, marked }) => {
       const change = await rewrite(store, truncated, 12, { operation: "repair" });
       await rewrite(store, marked, 12, { operation: "repair", change });
@@ -143,7 +143,7 @@ describe("history", () => {
 
 describe("planning an undo", () => {
   it(
-    "names the command that takes each obstacle away, and after it the way is free",
+    "names the command that removes each obstacle",
     onDeep(async (store, { deep, truncated }) => {
       const first = await rewrite(store, truncated, 12);
       const second = await rewrite(store, d1, 20);
@@ -170,7 +170,7 @@ describe("planning an undo", () => {
   );
 
   it(
-    "what was written from a new text must be purged before that text can go",
+    "requires purging what was written from a new text before that text is undone",
     onDeep(async (store, { deep }) => {
       const [, , , fourth, fifth] = await store.context(deep);
       assert.ok(fourth?.kind === "summary" && fifth?.kind === "summary");
@@ -190,7 +190,7 @@ describe("planning an undo", () => {
   );
 
   it(
-    "of a transplant says how the copies are made again",
+    "of a transplant names the command that copies again",
     onDeep(async (store, { deep, young }) => {
       const outcome = await store.transplant({ source: deep, target: young });
       assert.ok(outcome.kind === "written");
@@ -198,7 +198,7 @@ describe("planning an undo", () => {
       const undone = (await undo(store, outcome.change)).change ?? 0;
       const [taken, planted] = await history(store);
       assert.deepEqual([taken?.wayBack, planted?.wayBack], ["lcm transplant 1 3", "lcm transplant 1 3"]);
-      assert.match(taken?.steps[0]?.what ?? "", /^1 → 3, \d+ summaries, \d+ messages: the copies removed$/);
+      assert.match(taken?.steps[0]?.what ?? "", /^1 → 3, \d+ summaries, \d+ messages: copies removed$/);
       assert.equal((await undo(store, undone)).change, null);
     }),
   );

@@ -1,6 +1,6 @@
 /**
- * What operators have done, told from the journal: one line for each change, which is all that one command did, and what
- * it did step by step. Taking a change back begins with the same words, and with what stands in the way.
+ * Describes the changes in the journal, one line each and step by step, and plans their undo.
+ * A change is everything that one command did.
  */
 
 import type { Obstacle } from "../model/changes.ts";
@@ -13,19 +13,18 @@ import type { Timestamp } from "../base/time.ts";
 
 export interface Change {
   readonly change: number;
-  /** When it began. */
+  /** When it started. */
   readonly at: Timestamp;
   readonly operation: Operation;
-  /** None for what concerns the whole file. */
+  /** Empty for a change of the whole file. */
   readonly conversations: readonly ConversationId[];
-  /** What it did, in one line. */
   readonly what: string;
   readonly state: "holds" | "undone" | "partly undone" | "for good";
-  /** The changes that took it back, or parts of it. */
+  /** The changes that undid it, or parts of it. */
   readonly undoneBy: readonly number[];
-  /** The change that it took back, if it is an undo. */
+  /** The change that it undid, if it is an undo. */
   readonly undoes: number | null;
-  /** The command that takes it back, or does it again if it is undone; null for what is for good. */
+  /** The command that undoes it, or redoes it if it is undone; null if it is permanent. */
   readonly wayBack: string | null;
   /** Oldest first. */
   readonly steps: readonly ChangeStep[];
@@ -35,13 +34,13 @@ export interface ChangeStep {
   readonly conversation: ConversationId | null;
   readonly subject: string;
   readonly what: string;
-  /** What a summary said before and after, where that is what changed. */
+  /** The text of a summary before and after, if that changed. */
   readonly texts: { readonly before: string; readonly after: string } | null;
   readonly undoneBy: number | null;
 }
 
 export interface HistoryFilter {
-  /** Changes that did something to it; all of what they did is told. */
+  /** Changes that touched this conversation, with all their steps. */
   readonly conversation?: ConversationId;
   readonly change?: number;
   readonly limit?: number;
@@ -53,34 +52,34 @@ export async function history(store: Store, filter: HistoryFilter = {}): Promise
   const numbers = [...new Set(entries.map(({ change }) => change))];
   const whole = filter.conversation === undefined ? Map.groupBy(entries, ({ change }) => change) : null;
   return await Promise.all(
-    numbers.map(async (change) => await told(store, whole?.get(change) ?? (await store.journal({ change })))),
+    numbers.map(async (change) => await describeChange(store, whole?.get(change) ?? (await store.journal({ change })))),
   );
 }
 
-// ── Taking back ──────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Undo ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface PlannedUndo {
-  /** What is taken back: the change, or what is left of it, or its part of one summary. */
+  /** What is undone: the change, the rest of it, or its part of one summary. */
   readonly undoing: Change;
   readonly summary: SummaryId | null;
   readonly obstacles: readonly (Obstacle & {
-    /** The command that takes the obstacle away, if there is one. */
+    /** The command that removes the obstacle, if there is one. */
     readonly remedy: string | null;
   })[];
-  /** The command that does again what this takes back, if that is not `lcm undo` of the change that this makes. */
+  /** The command that redoes it, if that is not `lcm undo` of the new change. */
   readonly again: string | null;
 }
 
 export interface AppliedUndo {
   readonly plan: PlannedUndo;
-  /** The change that this is; null if something stands in the way, and then nothing has changed. */
+  /** The new change; null if an obstacle prevented it, and then nothing has changed. */
   readonly change: number | null;
 }
 
 /** `not_found` if there is no such change, or if it did nothing to this summary. */
 export async function planUndo(store: Store, change: number, summary?: SummaryId): Promise<PlannedUndo> {
   const { entries, obstacles } = await store.planUndo(change, summary);
-  const undoing = await told(store, entries.length > 0 ? entries : await store.journal({ change }));
+  const undoing = await describeChange(store, entries.length > 0 ? entries : await store.journal({ change }));
   const remedies = await Promise.all(obstacles.map(async (obstacle) => await remedyOf(store, change, obstacle)));
   return {
     undoing,
@@ -102,19 +101,19 @@ async function remedyOf(store: Store, own: number, { change, cover, subject }: O
   if (change !== null) return change === own ? `lcm undo ${own} --summary ${subject}` : `lcm undo ${change}`;
   if (cover === null) return null;
   const [summary] = await store.summaries({ ids: [cover] });
-  // What was written from a text that is to go must go itself; what merely stands in a place has only to leave it.
+  // A summary written from the text must be purged; one that only occupies the place must be dissolved.
   return summary === undefined
     ? null
     : `lcm dissolve ${summary.conversation} --summary ${cover}${cover === subject ? " --purge" : ""}`;
 }
 
-// ── One change in words ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Describing a change ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** From all of its steps, newest first. */
-async function told(store: Store, entries: readonly JournalEntry[]): Promise<Change> {
+/** `entries` are all its steps, newest first. */
+async function describeChange(store: Store, entries: readonly JournalEntry[]): Promise<Change> {
   const ordered = entries.toReversed();
   const [first] = ordered;
-  if (first === undefined) throw new LcmError("corrupt", "a change without steps is in the journal");
+  if (first === undefined) throw new LcmError("corrupt", "the journal contains a change without steps");
   const depths = await depthsOf(store, ordered);
   const state = stateOf(entries);
   const undoneBy = [...new Set(entries.flatMap((entry) => entry.undoneBy ?? []))].toSorted((a, b) => a - b);
@@ -125,7 +124,8 @@ async function told(store: Store, entries: readonly JournalEntry[]): Promise<Cha
     at: first.at,
     operation: first.operation,
     conversations: [...new Set(entries.flatMap(({ conversation }) => conversation ?? []))].toSorted((a, b) => a - b),
-    what: undoes === null ? whatOf(first.operation, ordered, depths) : undoWords(undoes, undone, entries.length),
+    what:
+      undoes === null ? describeSteps(first.operation, ordered, depths) : describeUndo(undoes, undone, entries.length),
     state,
     undoneBy,
     undoes,
@@ -133,7 +133,7 @@ async function told(store: Store, entries: readonly JournalEntry[]): Promise<Cha
     steps: ordered.map((step) => ({
       conversation: step.conversation,
       subject: step.subject,
-      what: whatOf(step.operation, [step], depths),
+      what: describeSteps(step.operation, [step], depths),
       texts: textsOf(step),
       undoneBy: step.undoneBy,
     })),
@@ -142,13 +142,12 @@ async function told(store: Store, entries: readonly JournalEntry[]): Promise<Cha
 
 function stateOf(entries: readonly JournalEntry[]): Change["state"] {
   if (entries.some(({ operation }) => operation === "forget" || operation === "prune")) return "for good";
-  // Copies that were removed are made again.
+  // Removed copies are not restored, but copied again.
   if (entries.some(({ operation, subject }) => operation === "undo" && copyAgain(subject) !== null)) return "for good";
   const undone = entries.filter(({ undoneBy }) => undoneBy !== null).length;
   return undone === 0 ? "holds" : undone === entries.length ? "undone" : "partly undone";
 }
 
-/** Copies are not brought back once they are removed: they are made again. */
 function wayBackOf(
   { change, operation, subject }: JournalEntry,
   state: Change["state"],
@@ -172,10 +171,10 @@ function copyAgain(subject: string): string | null {
   return source === undefined || target === undefined ? null : `lcm transplant ${source} ${target}`;
 }
 
-function undoWords(change: number, steps: readonly JournalEntry[], taken: number): string {
+function describeUndo(change: number, steps: readonly JournalEntry[], taken: number): string {
   const operation = steps[0]?.operation;
   const named = `change ${change}${operation === undefined ? "" : ` (${operation})`}`;
-  return steps.length > taken ? `took back part of ${named}` : `took back ${named}`;
+  return steps.length > taken ? `undid part of ${named}` : `undid ${named}`;
 }
 
 type Depths = ReadonlyMap<string, number>;
@@ -186,37 +185,37 @@ async function depthsOf(store: Store, steps: readonly JournalEntry[]): Promise<D
   return new Map(summaries.map(({ id, depth }) => [id, depth]));
 }
 
-function whatOf(operation: Operation, steps: readonly JournalEntry[], depths: Depths): string {
-  if (operation === "rewrite" || operation === "repair") return rewriteWords(steps, depths);
-  if (operation === "fix") return fixWords(steps);
-  return steps.map((step) => stepWords[operation](step, depths)).join("; ");
+function describeSteps(operation: Operation, steps: readonly JournalEntry[], depths: Depths): string {
+  if (operation === "rewrite" || operation === "repair") return describeRewrite(steps, depths);
+  if (operation === "fix") return describeFix(steps);
+  return steps.map((step) => describers[operation](step, depths)).join("; ");
 }
 
-const stepWords = {
-  dissolve: dissolveWords,
-  transplant: transplantWords,
-  undo: takenBackWords,
-  forget: goneWords,
-  prune: goneWords,
+const describers = {
+  dissolve: describeDissolve,
+  transplant: describeTransplant,
+  undo: describeUndoStep,
+  forget: describeRemoval,
+  prune: describeRemoval,
 };
 
-/** A step of an undo is told by what it did to the rows. */
-function takenBackWords(step: JournalEntry, depths: Depths): string {
+/** A step of an undo is described by what it did to the rows. */
+function describeUndoStep(step: JournalEntry, depths: Depths): string {
   const { subject, before, after } = step;
-  if (textsOf(step) !== null) return rewriteWords([step], depths);
-  if (stands(after, subject) && !stands(before, subject)) return `${subject} back in its place`;
-  if (stands(before, subject)) return dissolveWords(step);
-  if (before.rows.messages > 0 && subject.includes(" → ")) return `${transplantWords(step)}: the copies removed`;
-  return fixWords([step]).replace(/^set right/, "as before");
+  if (textsOf(step) !== null) return describeRewrite([step], depths);
+  if (isPlaced(after, subject) && !isPlaced(before, subject)) return `${subject} put back in place`;
+  if (isPlaced(before, subject)) return describeDissolve(step);
+  if (before.rows.messages > 0 && subject.includes(" → ")) return `${describeTransplant(step)}: copies removed`;
+  return describeFix([step]).replace(/^fixed/, "restored");
 }
 
-const stands = ({ places }: Touched, subject: string): boolean => places.some((id) => id === subject);
+const isPlaced = ({ places }: Touched, subject: string): boolean => places.some((id) => id === subject);
 
 const summaryIn = ({ summaries }: Touched, id: string): Touched["summaries"][number] | undefined =>
   summaries.find((summary) => summary.id === id);
 
-/** One summary is told by its first text and its last, however often a change has rewritten it. */
-function rewriteWords(steps: readonly JournalEntry[], depths: Depths): string {
+/** Compares the first text of each summary with its last, however often a change has rewritten it. */
+function describeRewrite(steps: readonly JournalEntry[], depths: Depths): string {
   const bySummary = Map.groupBy(steps, ({ subject }) => subject);
   const tokens = [...bySummary].map(([id, of]) => ({
     before: of.slice(0, 1).map(({ before }) => summaryIn(before, id)?.tokens)[0] ?? null,
@@ -226,48 +225,47 @@ function rewriteWords(steps: readonly JournalEntry[], depths: Depths): string {
   const depth = depths.get(id);
   const one = depth === undefined ? id : `${id} d${depth}`;
   const whose = bySummary.size > 1 ? plural(bySummary.size, "summary", "summaries") : one;
-  if (tokens.some(({ before, after }) => before === null || after === null)) return `${whose}, text forgotten since`;
+  if (tokens.some(({ before, after }) => before === null || after === null)) return `${whose}, text since forgotten`;
   const sum = (of: "before" | "after"): string => formatCount(tokens.reduce((all, each) => all + (each[of] ?? 0), 0));
   return `${whose}${bySummary.size > 1 ? "," : ""} ${sum("before")} → ${sum("after")} tokens`;
 }
 
-function dissolveWords({ subject, before, after }: JournalEntry): string {
+function describeDissolve({ subject, before, after }: JournalEntry): string {
   const shown = new Set(before.places);
   const items = after.places.filter((id) => !shown.has(id)).length;
   const isPurged = summaryIn(before, subject) !== undefined && summaryIn(after, subject) === undefined;
-  const words = [...(items === 0 ? [] : [`opened up into ${plural(items, "item")}`]), ...(isPurged ? ["removed"] : [])];
+  const words = [...(items === 0 ? [] : [`dissolved into ${plural(items, "item")}`]), ...(isPurged ? ["removed"] : [])];
   return `${subject} ${words.join(", ")}`.trimEnd();
 }
 
-function transplantWords({ subject, after: { rows } }: JournalEntry): string {
+function describeTransplant({ subject, after: { rows } }: JournalEntry): string {
   return `${subject}, ${plural(rows.summaries, "summary", "summaries")}, ${plural(rows.messages, "message")}`;
 }
 
-/** What was set right, by the kind of row. */
-function fixWords(steps: readonly JournalEntry[]): string {
+function describeFix(steps: readonly JournalEntry[]): string {
   const sum = (kind: keyof Touched["rows"]): number => steps.reduce((all, { after }) => all + after.rows[kind], 0);
   const kinds = [
     [sum("summaries"), "summary", "summaries"],
     [sum("messages"), "message", "messages"],
     [sum("links"), "link", "links"],
-    [sum("places"), "place of the context", "places of the context"],
+    [sum("places"), "context item", "context items"],
   ] as const;
   const words = [
     ...kinds.flatMap(([count, one, many]) => (count === 0 ? [] : [plural(count, one, many)])),
     ...(steps.some(({ hasTotals }) => hasTotals) ? ["totals"] : []),
   ];
   const subjects = [...new Set(steps.map(({ subject }) => subject))];
-  if (words.length === 0) return `set right: ${subjects.join(", ")}`;
-  return `set right: ${[words.join(", "), ...subjects.filter((each) => / stays? removed$/.test(each))].join("; ")}`;
+  if (words.length === 0) return `fixed: ${subjects.join(", ")}`;
+  return `fixed: ${[words.join(", "), ...subjects.filter((each) => / stays? removed$/.test(each))].join("; ")}`;
 }
 
 const namedMax = 10;
 
-/** Of what is gone there are only numbers. */
-function goneWords({ subject, removed, marked }: JournalEntry): string {
+/** Only numbers are left of deleted rows. */
+function describeRemoval({ subject, removed, marked }: JournalEntry): string {
   if (removed.length > 0 && removed.length <= namedMax)
     return `conversation${removed.length === 1 ? "" : "s"} ${removed.join(", ")}`;
-  return marked.length === 0 ? subject : `${subject}, ${plural(marked.length, "summary", "summaries")} to be rewritten`;
+  return marked.length === 0 ? subject : `${subject}, ${plural(marked.length, "summary", "summaries")} to rewrite`;
 }
 
 function textsOf({ subject, before, after }: JournalEntry): ChangeStep["texts"] {

@@ -155,7 +155,7 @@ describe("inspecting a conversation", () => {
     });
   }
 
-  it("takes no offence at asides, copies in front, carried summaries and text made without a model", () => {
+  it("accepts asides, copies in front, carried summaries and extracted texts", () => {
     assert.deepEqual(inspectWith({ context: [summaryItem("sum_a", 1), messageItem(3)], asides: new Set([4]) }), []);
     assert.deepEqual(
       inspectWith({ context: [messageItem(3), messageItem(4), summaryItem("sum_a", 9)], copies: new Set([3, 4]) }),
@@ -175,7 +175,7 @@ describe("inspecting a conversation", () => {
     );
   });
 
-  it("offers to fix what moving and counting mends, and else names what does", () => {
+  it("names the fix or another remedy", () => {
     const remedies = (changed: Partial<Skeleton>): readonly (string | null)[] => [
       ...new Set(inspectWith(changed).map(({ remedy }) => remedy)),
     ];
@@ -199,7 +199,7 @@ describe("inspecting a conversation", () => {
     assert.deepEqual(remedies({ summaries: [{ ...leaf, level: "aggressive" }] }), ["lcm rewrite 7 --summary sum_a"]);
   });
 
-  it("names the summary to open up where two stand for the same message, or one belongs inside another", () => {
+  it("names the summary to dissolve if two cover the same message, or one belongs inside another", () => {
     const other = { ...leaf, id: "sum_b" as SummaryId, earliestAt: time(2), latestAt: time(3) };
     const doubled = inspectWith({
       summaries: [leaf, other],
@@ -221,7 +221,7 @@ describe("inspecting a conversation", () => {
     );
   });
 
-  it("tells one fault once", () => {
+  it("reports one fault once", () => {
     assert.deepEqual(codes(inspectWith({ context: [...sound.context, messageItem(2)] })), ["doubled_message"]);
     const above = { ...leaf, id: "sum_b" as SummaryId, kind: "condensed", depth: 5, descendants: 3 } as const;
     const circle = inspectWith({
@@ -240,7 +240,7 @@ describe("inspecting a conversation", () => {
     );
   });
 
-  it("finds the older program's mark, and what is no text, in a text that is called normal", () => {
+  it("finds the older program's mark and binary data in a normal text", () => {
     for (const flaw of ["marked", "garbled"] as const) {
       const [found, ...others] = inspectWith({ summaries: [{ ...leaf, [flaw]: true }] });
       assert.deepEqual(others, []);
@@ -251,7 +251,7 @@ describe("inspecting a conversation", () => {
     }
   });
 
-  it("tells of a summary that nothing uses, as information, unless it was dissolved or is carried", () => {
+  it("reports an unused summary as info, unless it was dissolved or is carried", () => {
     const context = [1, 2, 3, 4].map(messageItem);
     const [found, ...others] = inspectWith({ context });
     assert.deepEqual(others, []);
@@ -262,7 +262,7 @@ describe("inspecting a conversation", () => {
     assert.deepEqual(inspectWith({ context, summaries: [{ ...leaf, released: true }] }), []);
   });
 
-  it("finds that a summary which the context does not reach names its sources in another order", () => {
+  it("finds sources in the wrong order, even if the context does not reach the summary", () => {
     const context = [1, 2, 3, 4].map(messageItem);
     const summaries = [{ ...leaf, released: true }];
     assert.deepEqual(inspectWith({ context, summaries }), []);
@@ -271,22 +271,22 @@ describe("inspecting a conversation", () => {
     ]);
   });
 
-  it("tells how many files have no row, as information", () => {
+  it("reports the number of orphaned files as info", () => {
     const [found, ...others] = inspectWith({ orphanedFiles: 3 });
     assert.ok(found !== undefined && others.length === 0 && isSound([found]));
     assert.equal(found.code, "file_orphaned");
-    assert.match(found.message, / 3 of the files /);
+    assert.match(found.message, /orphaned files in its folder: 3,/);
   });
 
-  it("tells of rows waiting for the index only when there are unusually many", () => {
+  it("reports unindexed rows only if there are unusually many", () => {
     assert.deepEqual(inspectWith({ search: { missing: [], pending: 300 } }), []);
     assert.ok(isSound(inspectWith({ search: { missing: [], pending: 50_000 } })));
     assert.deepEqual(codes(inspectWith({ search: { missing: [], pending: 50_000 } })), ["search_pending"]);
   });
 });
 
-describe("a summary that was made of both a message and a summary", () => {
-  it("is found, and a fix leaves it as it says it is: nobody knows which of them is wrong", () => {
+describe("a summary with both kinds of sources", () => {
+  it("is reported, but not fixed: which source is wrong is unknown", () => {
     const mixed: SummaryFacts = {
       ...leaf,
       id: "sum_b",
@@ -295,18 +295,18 @@ describe("a summary that was made of both a message and a summary", () => {
       descendants: 1,
       latestAt: time(3),
     };
-    const bones: Skeleton = {
+    const skeleton: Skeleton = {
       ...sound,
       summaries: [leaf, mixed],
       sources: new Map([...sound.sources, ["sum_b", of([3], ["sum_a"])]]),
       context: [summaryItem("sum_b", 1, 1), messageItem(4)],
     };
-    assert.ok(codes(inspectConversation(bones)).includes("wrong_depth"));
-    assert.deepEqual(planFix(bones)?.summaries ?? [], []);
+    assert.ok(codes(inspectConversation(skeleton)).includes("wrong_depth"));
+    assert.deepEqual(planFix(skeleton)?.summaries ?? [], []);
   });
 });
 
-describe("the order that a fix makes", () => {
+describe("the order after a fix", () => {
   const leafOf = (id: SummaryId, from: number, to: number): SummaryFacts => ({
     ...leaf,
     id,
@@ -316,7 +316,7 @@ describe("the order that a fix makes", () => {
   const orderOf = (changed: Partial<Skeleton>): readonly unknown[] | undefined =>
     planFix({ ...sound, ...changed })?.context?.items.map(({ id }) => id);
 
-  it("leaves summaries that reach into each other as they follow each other, and moves what is around them", () => {
+  it("keeps the order of overlapping summaries, and moves the items around them", () => {
     const tangled = {
       summaries: [leafOf("sum_a", 1, 3), leafOf("sum_b", 2, 2)],
       sources: new Map([
@@ -329,13 +329,13 @@ describe("the order that a fix makes", () => {
     assert.deepEqual(orderOf({ ...tangled, context: [messageItem(4), b, a] }), ["sum_b", "sum_a", 4]);
   });
 
-  it("is told with how much comes and how much goes", () => {
+  it("counts the items that are added and dropped", () => {
     const context = [summaryItem("sum_a", 1), messageItem(2), messageItem(3), messageItem(3)];
     const plan = planFix({ ...sound, context })?.context;
     assert.deepEqual([plan?.added, plan?.dropped, plan?.reordered], [1, 2, false]);
   });
 
-  it("keeps copies in front of what they stand in front of, and at the beginning", () => {
+  it("keeps copies in front of the items that they precede", () => {
     const raw = { summaries: [], sources: new Map() };
     const items = (...ids: readonly number[]) => ids.map(messageItem);
     assert.deepEqual(orderOf({ ...raw, copies: new Set([4]), context: items(4, 2, 1, 3) }), [4, 1, 2, 3]);
@@ -346,7 +346,7 @@ describe("the order that a fix makes", () => {
 });
 
 describe("inspecting the file", () => {
-  it("passes on what the database engine and the references say", () => {
+  it("reports problems of the database engine and of references", () => {
     assert.deepEqual(inspectFile({ problems: [], dangling: [], orphanedRows: {}, orphanedSearchEntries: 0 }), []);
     const findings = inspectFile({
       problems: ["row 3 missing from index"],

@@ -1,11 +1,11 @@
 /**
- * What is wrong with a conversation. The one invariant, every reference, every total and every search entry is checked
- * against the rows; each finding says how bad it is, what it is about and what mends it.
+ * Inspects conversations and the database file, and reports findings: each with a severity, a subject and a remedy.
+ * The one invariant, every reference, every total and every search entry is checked against the rows.
  */
 
 import { errorText } from "../base/errors.ts";
-import { isSameRange, isSameSources, partialIn, planFix, whatFollows, wrongTotals } from "./plan-fix.ts";
-import type { WhatFollows } from "./plan-fix.ts";
+import { isSameRange, isSameSources, partialIn, planFix, deriveRows, wrongTotals } from "./plan-fix.ts";
+import type { Derivation } from "./plan-fix.ts";
 import { coverage, flatten, reachedFrom } from "../model/summary-graph.ts";
 import { messagesPerPage, restoreMessage } from "../ingest/large-content.ts";
 import { isSummaryId, messageName } from "../model/types.ts";
@@ -14,20 +14,19 @@ import type { Integrity, Skeleton, Store, SummaryFacts } from "../model/store.ts
 import { formatCount } from "../base/format.ts";
 
 export interface Finding {
-  /** An error breaks a promise; a warning wants attention; information needs nothing. */
+  /** An error breaks a guarantee, a warning needs attention, info needs nothing. */
   readonly severity: "error" | "warning" | "info";
   readonly code: FindingCode;
   readonly conversation: ConversationId | null;
-  /** The id of what is wrong. */
+  /** The id of the affected row or thing. */
   readonly subject: string;
   readonly message: string;
-  /** The command that mends it, where there is one. */
+  /** The command that fixes it, if there is one. */
   readonly remedy: string | null;
 }
 
 type Severity = Finding["severity"];
 
-/** What mends: mechanically, with a new text, by opening a summary up first, or not at all. */
 const remedies = {
   none: () => null,
   fix: (id) => (id === null ? "lcm doctor --fix --apply" : `lcm doctor ${id} --fix --apply`),
@@ -40,7 +39,7 @@ const remedies = {
 } as const satisfies Readonly<Record<string, (id: ConversationId | null, summary: string) => string | null>>;
 type Remedy = keyof typeof remedies;
 
-/** Every kind of finding: how bad it is and what mends it, where it does not say otherwise. */
+/** Every kind of finding, with its default severity and remedy. */
 const kinds = {
   missing_message: ["error", "restore"],
   lost_message: ["error", "fix"],
@@ -72,129 +71,136 @@ const kinds = {
 
 export type FindingCode = keyof typeof kinds;
 
-/** Whether a new text mends it. */
-export const isMendedByText = (code: FindingCode): boolean => kinds[code][1] === "repair";
+/** Whether a new text fixes it. */
+export const isFixedByText = (code: FindingCode): boolean => kinds[code][1] === "repair";
 
-/** A finding, once it is known in which conversation; null for the file. */
-type Found = (conversation: ConversationId | null) => Finding;
+/** A finding that still needs its conversation; null for the file. */
+type PendingFinding = (conversation: ConversationId | null) => Finding;
 
-interface Special {
+interface Overrides {
   readonly severity?: Severity;
   readonly remedy?: Remedy;
-  /** What the remedy is done to, if that is not the subject. */
+  /** The summary to apply the remedy to, if it is not the subject. */
   readonly summary?: SummaryId;
 }
 
-const found =
-  (code: FindingCode, subject: string, message: string, special: Special = {}): Found =>
+const finding =
+  (code: FindingCode, subject: string, message: string, overrides: Overrides = {}): PendingFinding =>
   (conversation) => {
-    const [usual, usually] = kinds[code];
-    const { severity = usual, remedy = usually, summary = subject } = special;
+    const [usualSeverity, usualRemedy] = kinds[code];
+    const { severity = usualSeverity, remedy = usualRemedy, summary = subject } = overrides;
     return { severity, code, subject, message, remedy: remedies[remedy](conversation, summary), conversation };
   };
 
-const onlyBackup = "only a backup from before can have it";
+const onlyBackup = "only an older backup can restore it";
 
 /** All findings of one conversation's skeleton. Pure. */
-export function inspectConversation(bones: Skeleton): readonly Finding[] {
-  const right = whatFollows(bones);
-  const { pending } = bones.search;
+export function inspectConversation(skeleton: Skeleton): readonly Finding[] {
+  const right = deriveRows(skeleton);
+  const { pending } = skeleton.search;
   return [
-    ...bones.gone.map(({ message, summary }) => gone(messageName(message), summary)),
-    ...inspectInvariant(bones, right),
-    ...inspectSummaries(bones, right),
-    ...wrongTotals(bones).map((name) => {
-      const [is, should] = [bones.conversation.totals[name], bones.recounted[name]];
-      return found("wrong_totals", name, `the running total ${name} is ${is}, the rows add up to ${should}`);
+    ...skeleton.gone.map(({ message, summary }) => gone(messageName(message), summary)),
+    ...inspectInvariant(skeleton, right),
+    ...inspectSummaries(skeleton, right),
+    ...wrongTotals(skeleton).map((name) => {
+      const [is, should] = [skeleton.conversation.totals[name], skeleton.recounted[name]];
+      return finding("wrong_totals", name, `the running total ${name} is ${is}, but the rows add up to ${should}`);
     }),
-    ...bones.dangling.map(({ table, from, to }) =>
-      found("dangling_reference", from, `${table} ${from} refers to ${to}, which is not in this conversation`),
+    ...skeleton.dangling.map(({ table, from, to }) =>
+      finding("dangling_reference", from, `${table} ${from} refers to ${to}, which is not in this conversation`),
     ),
-    ...bones.search.missing
+    ...skeleton.search.missing
       .map((row) => (typeof row === "number" ? messageName(row) : row))
-      .map((name) => found("search_entry_missing", name, `${name} is not in the search index`)),
+      .map((name) => finding("search_entry_missing", name, `${name} is not in the search index`)),
     ...(pending > pendingUsual ? [waiting(pending)] : []),
-    ...bones.missingFiles.map((file) =>
-      found("missing_file", file, `the content of ${file} is not in the files folder; ${onlyBackup}`),
+    ...skeleton.missingFiles.map((file) =>
+      finding("missing_file", file, `the content of ${file} is missing from the files folder; ${onlyBackup}`),
     ),
-    ...bones.alteredFiles.map(({ id, stored, found: now }) => {
-      const sizes = `has ${formatCount(now)} bytes where ${formatCount(stored)} were stored`;
-      return found("altered_file", id, `the content of ${id} ${sizes}: it was cut or altered; ${onlyBackup}`);
+    ...skeleton.alteredFiles.map(({ id, stored, found: now }) => {
+      const sizes = `has ${formatCount(now)} bytes, but ${formatCount(stored)} were stored`;
+      return finding("altered_file", id, `the content of ${id} was altered: it ${sizes}; ${onlyBackup}`);
     }),
-    ...(bones.orphanedFiles > 0 ? [orphaned(bones.orphanedFiles)] : []),
-  ].map((each) => each(bones.conversation.id));
+    ...(skeleton.orphanedFiles > 0 ? [orphaned(skeleton.orphanedFiles)] : []),
+  ].map((each) => each(skeleton.conversation.id));
 }
 
-/** So many rows wait for the index at any time, and every search reads them; more means that it is being rebuilt. */
+/** Rows that may wait for the index at any time; more means that it is being rebuilt. */
 const pendingUsual = 2_000;
 
-const waiting = (rows: number): Found =>
-  found("search_pending", "search", `${formatCount(rows)} messages wait to be indexed; search reads them one by one`);
+const waiting = (rows: number): PendingFinding =>
+  finding(
+    "search_pending",
+    "search",
+    `${formatCount(rows)} messages are not indexed yet; searches read them one by one`,
+  );
 
-function gone(message: string, summary: SummaryId | null): Found {
-  const namedBy = summary === null ? "it was in the context" : `${summary} was made from it`;
-  const has = "a backup from before has it, and the host's transcript may, which `lcm import` reads";
-  return found("missing_message", message, `${message} is gone: ${namedBy}, and it is not stored any more; ${has}`);
+function gone(message: string, summary: SummaryId | null): PendingFinding {
+  const namedBy = summary === null ? "the context refers to it" : `${summary} was made from it`;
+  const remedy = "restore an older backup, or import the host's transcript with `lcm import`";
+  return finding(
+    "missing_message",
+    message,
+    `${message} is missing: ${namedBy}, but it is no longer stored; ${remedy}`,
+  );
 }
 
-function orphaned(files: number): Found {
-  const left = "left by a process that was ended; forgetting removes them";
-  return found("file_orphaned", "files", `no row names ${files} of the files in its folder, ${left}`);
+function orphaned(files: number): PendingFinding {
+  const left = "left by an interrupted process; forgetting removes them";
+  return finding("file_orphaned", "files", `orphaned files in its folder: ${files}, ${left}`);
 }
 
 // ── The one invariant ────────────────────────────────────────────────────────────────────────────────────────────────
 
-function inspectInvariant(bones: Skeleton, right: WhatFollows): readonly Found[] {
-  const walked = flatten(bones.context, (summary) => bones.sources.get(summary));
-  const { lost, doubled } = coverage(walked.messages, bones.messageIds, bones.asides);
+function inspectInvariant(skeleton: Skeleton, right: Derivation): readonly PendingFinding[] {
+  const walked = flatten(skeleton.context, (summary) => skeleton.sources.get(summary));
+  const { lost, doubled } = coverage(walked.messages, skeleton.messageIds, skeleton.asides);
   const isDoubled = new Set(doubled);
-  const wrong = misordered(walked.messages, bones).filter((each) => !isDoubled.has(each));
-  const opened = doubled.length + wrong.length === 0 ? () => null : whatToOpen(bones, right);
-  const tangled = (code: FindingCode, message: number, words: string): Found => {
+  const wrong = misordered(walked.messages, skeleton).filter((each) => !isDoubled.has(each));
+  const opened = doubled.length + wrong.length === 0 ? () => null : whatToOpen(skeleton, right);
+  const tangled = (code: FindingCode, message: number, how: string): PendingFinding => {
     const summary = opened(message);
     const subject = messageName(message as MessageId);
-    const reached = `the context reaches ${subject} ${words}`;
-    if (summary === null) return found(code, subject, reached);
-    if (summary === "unknown") return found(code, subject, `${reached}; ${onlyBackup} right`, { remedy: "restore" });
-    const then = `once ${summary} is dissolved, doctor --fix sets it right`;
-    return found(code, subject, `${reached}; ${then}`, { remedy: "dissolve", summary });
+    const reached = `the context reaches ${subject} ${how}`;
+    if (summary === null) return finding(code, subject, reached);
+    if (summary === "unknown") return finding(code, subject, `${reached}; ${onlyBackup}`, { remedy: "restore" });
+    const steps = `dissolve ${summary}, then run doctor --fix`;
+    return finding(code, subject, `${reached}; ${steps}`, { remedy: "dissolve", summary });
   };
   return [
     ...lost
       .map((each) => messageName(each as MessageId))
-      .map((name) => found("lost_message", name, `the context does not reach ${name}`)),
+      .map((name) => finding("lost_message", name, `the context does not reach ${name}`)),
     ...doubled.map((each) => tangled("doubled_message", each, "more than once")),
-    ...[...right.cyclic].map((each) => found("cycle", each, `${each} is among its own sources; ${onlyBackup} right`)),
-    ...wrong.map((each) => tangled("out_of_order", each, "after one that was said later")),
-    ...oddTimes(bones, right),
+    ...[...right.cyclic].map((each) => finding("cycle", each, `${each} is one of its own sources; ${onlyBackup}`)),
+    ...wrong.map((each) => tangled("out_of_order", each, "after a later message")),
+    ...oddTimes(skeleton, right),
   ];
 }
 
-/** Copies stand where the context puts them, and what is not here is another finding; all others in the order said. */
-function misordered(reached: readonly number[], bones: Skeleton): readonly number[] {
-  const seqOf = new Map(bones.messageIds.map((id, index) => [id, bones.messageSeqs[index] ?? 0]));
-  const found: number[] = [];
+/** Ignores copies, whose order only the context knows, and missing messages, which are another finding. */
+function misordered(reached: readonly number[], skeleton: Skeleton): readonly number[] {
+  const seqOf = new Map(skeleton.messageIds.map((id, index) => [id, skeleton.messageSeqs[index] ?? 0]));
+  const misplaced: number[] = [];
   let highest = -1;
   for (const id of reached) {
     const seq = seqOf.get(id);
-    if (seq === undefined || bones.copies.has(id)) continue;
-    if (seq < highest) found.push(id);
+    if (seq === undefined || skeleton.copies.has(id)) continue;
+    if (seq < highest) misplaced.push(id);
     else highest = seq;
   }
-  return found;
+  return misplaced;
 }
 
 /**
- * What moving and leaving out whole items does not mend is two summaries that reach into each other, or a message that
- * belongs inside one: when the summary is opened up, its sources can be moved and left out one by one. Null for a message
- * that needs no such thing; unknown where a summary is among its own sources, so that what it spans cannot be told.
+ * The summary to dissolve so that a fix can sort a message. Moving whole items cannot separate two summaries that overlap
+ * or a message inside one. Null if a fix alone is enough; unknown if a cycle hides what a summary spans.
  */
-function whatToOpen(bones: Skeleton, right: WhatFollows): (message: number) => SummaryId | "unknown" | null {
-  const context: readonly Ref[] = planFix(bones)?.context?.items ?? bones.context;
+function whatToOpen(skeleton: Skeleton, right: Derivation): (message: number) => SummaryId | "unknown" | null {
+  const context: readonly Ref[] = planFix(skeleton)?.context?.items ?? skeleton.context;
   const sourcesOf = (summary: SummaryId): Sources | undefined => right.summaries.get(summary)?.sources;
   const { messages } = flatten(context, sourcesOf);
-  const { doubled } = coverage(messages, bones.messageIds, bones.asides);
-  const left = new Set([...doubled, ...misordered(messages, bones)]);
+  const { doubled } = coverage(messages, skeleton.messageIds, skeleton.asides);
+  const left = new Set([...doubled, ...misordered(messages, skeleton)]);
   const shown = context.filter((item) => item.kind === "summary");
   const over = new Map<number, SummaryId>();
   if (left.size > 0)
@@ -211,27 +217,27 @@ function whatToOpen(bones: Skeleton, right: WhatFollows): (message: number) => S
   };
 }
 
-const oddTimes = (bones: Skeleton, { times }: WhatFollows): readonly Found[] =>
-  bones.messageTimes.flatMap((time, index) => {
-    const id = (bones.messageIds[index] ?? 0) as MessageId;
+const oddTimes = (skeleton: Skeleton, { times }: Derivation): readonly PendingFinding[] =>
+  skeleton.messageTimes.flatMap((time, index) => {
+    const id = (skeleton.messageIds[index] ?? 0) as MessageId;
     const right = times.get(id);
     if (right === time) return [];
     if (right !== undefined)
-      return [found("odd_time", messageName(id), `its time is ${time}, not UTC with milliseconds`)];
-    const words = `its time is “${time}”, which is none; ${onlyBackup}`;
-    return [found("odd_time", messageName(id), words, { remedy: "restore" })];
+      return [finding("odd_time", messageName(id), `its time is ${time}, not UTC with milliseconds`)];
+    const invalid = `its time is “${time}”, which is not a time; ${onlyBackup}`;
+    return [finding("odd_time", messageName(id), invalid, { remedy: "restore" })];
   });
 
 // ── Summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function inspectSummaries(bones: Skeleton, right: WhatFollows): readonly Found[] {
-  const byId = new Map(bones.summaries.map((summary) => [summary.id, summary]));
-  const tokensOf = new Map(bones.messageIds.map((message, index) => [message, bones.messageTokens[index] ?? 0]));
-  const isUnused = unusedIn(bones);
-  const isPartial = partialIn(bones);
-  const reached = new Set(reachedFrom(bones.context, (summary) => bones.sources.get(summary)));
-  return bones.summaries.flatMap((summary) => {
-    const sources = bones.sources.get(summary.id) ?? { messages: [], summaries: [] };
+function inspectSummaries(skeleton: Skeleton, right: Derivation): readonly PendingFinding[] {
+  const byId = new Map(skeleton.summaries.map((summary) => [summary.id, summary]));
+  const tokensOf = new Map(skeleton.messageIds.map((message, index) => [message, skeleton.messageTokens[index] ?? 0]));
+  const isUnused = unusedIn(skeleton);
+  const isPartial = partialIn(skeleton);
+  const reached = new Set(reachedFrom(skeleton.context, (summary) => skeleton.sources.get(summary)));
+  return skeleton.summaries.flatMap((summary) => {
+    const sources = skeleton.sources.get(summary.id) ?? { messages: [], summaries: [] };
     return [
       ...inspectText(summary),
       ...inspectLength(summary, [
@@ -248,111 +254,111 @@ function inspectSummaries(bones: Skeleton, right: WhatFollows): readonly Found[]
 
 const isNone = ({ messages, summaries }: Sources): boolean => messages.length + summaries.length === 0;
 
-function inspectText(summary: SummaryFacts): readonly Found[] {
+function inspectText(summary: SummaryFacts): readonly PendingFinding[] {
   const { id, rewriteReason } = summary;
-  if (summary.empty) return [found("empty_summary", id, `${id} has no text`)];
+  if (summary.empty) return [finding("empty_summary", id, `${id} has no text`)];
   if (rewriteReason !== null) {
-    // What was carried over is rewritten with what it was carried from.
+    // A carried summary is rewritten together with its origin.
     const remedy = summary.carriedFrom === null ? "repair" : "repairAll";
-    return [found("summary_outdated", id, `${id} should be rewritten: ${rewriteReason}`, { remedy })];
+    return [finding("summary_outdated", id, `${id} should be rewritten: ${rewriteReason}`, { remedy })];
   }
-  const below = (words: string, special?: Special): readonly Found[] => [
-    found("summary_below_normal", id, `${id} ${words}`, special),
+  const below = (problem: string, overrides?: Overrides): readonly PendingFinding[] => [
+    finding("summary_below_normal", id, `${id} ${problem}`, overrides),
   ];
   switch (summary.level) {
     case "normal":
-      if (summary.garbled) return below("is garbled: it holds what is no text, or lost part of a number");
-      return summary.marked ? below("has the older program's mark of a text that was cut short") : [];
+      if (summary.garbled) return below("is garbled: it contains binary data or lost part of a number");
+      return summary.marked ? below("has the older program's truncation mark") : [];
     case "aggressive": {
-      const special = { severity: "info", remedy: "rewrite" } as const;
-      return below("keeps the barest facts; a rewrite may keep more", special);
+      return below("keeps only the barest facts; a rewrite may keep more", { severity: "info", remedy: "rewrite" });
     }
     case "extractive":
-      return below("was made without a model; a rewrite would read better", { severity: "info" });
+      return below("was extracted without a model; a rewrite would read better", { severity: "info" });
     case "truncated":
-      return below("was cut short, because no answer of the model was of use");
+      return below("was cut short, because the model gave no usable answer");
   }
 }
 
-/** What is to be rewritten anyway, and what has lost a source, is another finding. */
-function inspectLength(summary: SummaryFacts, sources: readonly number[]): readonly Found[] {
+/** Summaries that need a rewrite anyway, or have lost a source, are other findings. */
+function inspectLength(summary: SummaryFacts, sources: readonly number[]): readonly PendingFinding[] {
   const tokens = sources.reduce((sum, each) => sum + each, 0);
   if (sources.length === 0 || summary.rewriteReason !== null || summary.tokens < tokens) return [];
-  const message = `${summary.id} takes ${summary.tokens} tokens, what it stands for takes ${tokens}`;
-  return [found("summary_too_long", summary.id, message)];
+  const message = `${summary.id} takes ${summary.tokens} tokens, but its sources take ${tokens}`;
+  return [finding("summary_too_long", summary.id, message)];
 }
 
-function inspectFacts(summary: SummaryFacts, sources: Sources, right: WhatFollows): readonly Found[] {
+function inspectFacts(summary: SummaryFacts, sources: Sources, right: Derivation): readonly PendingFinding[] {
   const { id, kind, depth, descendants } = summary;
   if (summary.carriedFrom !== null) return [];
-  if (isNone(sources))
-    return [found("no_sources", id, `${id} stands for nothing: it has no sources; ${onlyBackup} whole`)];
+  if (isNone(sources)) return [finding("no_sources", id, `${id} has no sources; ${onlyBackup}`)];
   const { facts, sources: own } = right.summaries.get(id) ?? { facts: null, sources };
   if (facts === null) return [];
-  const shape = `${id} is ${kind} of depth ${depth}`;
+  const shape = `${id} is ${kind} at depth ${depth}`;
   const isMixed = own.messages.length > 0 && own.summaries.length > 0;
   const isShaped = kind === facts.kind && depth === facts.depth;
-  const mixed = `${shape}, and was made of both messages and summaries`;
-  const misshapen = `${shape}, its sources make it ${facts.kind} of depth ${facts.depth}`;
-  const range = `${id} claims ${rangeWords(summary)}, its sources span ${rangeWords(facts)}`;
-  const count = `${id} claims ${descendants} summaries below it, and has ${facts.descendants}`;
+  const mixed = `${shape}, but its sources are both messages and summaries`;
+  const misshapen = `${shape}, but its sources make it ${facts.kind} at depth ${facts.depth}`;
+  const range = `${id} claims ${rangeText(summary)}, but its sources span ${rangeText(facts)}`;
+  const count = `${id} claims ${descendants} summaries below it, but has ${facts.descendants}`;
   return [
-    ...(isMixed ? [found("wrong_depth", id, mixed, { remedy: "restore" })] : []),
-    ...(isMixed || isShaped ? [] : [found("wrong_depth", id, misshapen)]),
-    ...(isSameRange(summary, facts) ? [] : [found("wrong_range", id, range)]),
-    ...(descendants === facts.descendants ? [] : [found("wrong_descendants", id, count)]),
+    ...(isMixed ? [finding("wrong_depth", id, mixed, { remedy: "restore" })] : []),
+    ...(isMixed || isShaped ? [] : [finding("wrong_depth", id, misshapen)]),
+    ...(isSameRange(summary, facts) ? [] : [finding("wrong_range", id, range)]),
+    ...(descendants === facts.descendants ? [] : [finding("wrong_descendants", id, count)]),
   ];
 }
 
-/** Of a summary that the context does not reach; the one invariant tells the order of all that it does reach. */
-function inspectOrder(id: SummaryId, sources: Sources, right: WhatFollows): readonly Found[] {
+/** Only for summaries that the context does not reach; the invariant checks the others. */
+function inspectOrder(id: SummaryId, sources: Sources, right: Derivation): readonly PendingFinding[] {
   const own = right.summaries.get(id)?.sources;
-  // A link to what is not there is another finding.
+  // A link to a missing source is another finding.
   const isWhole = own?.messages.length === sources.messages.length && own.summaries.length === sources.summaries.length;
   if (!isWhole || isSameSources(sources, own)) return [];
-  return [found("out_of_order", id, `${id} names what it was made from in another order than it was said`)];
+  return [finding("out_of_order", id, `the sources of ${id} are not in the order of the conversation`)];
 }
 
-const rangeWords = ({ earliestAt, latestAt }: Pick<SummaryFacts, "earliestAt" | "latestAt">): string =>
+const rangeText = ({ earliestAt, latestAt }: Pick<SummaryFacts, "earliestAt" | "latestAt">): string =>
   earliestAt === null && latestAt === null ? "no time" : `${earliestAt ?? "?"} – ${latestAt ?? "?"}`;
 
-/** What stands for a message that is lost is wanted again. */
-function unusedIn(bones: Skeleton): (summary: SummaryFacts) => boolean {
-  const used = new Set<unknown>(bones.context.map(({ id }) => id));
-  for (const { summaries } of bones.sources.values()) for (const id of summaries) used.add(id);
-  const candidates = bones.summaries.filter(({ id, released }) => !released && !used.has(id));
+/** A summary that covers a lost message is still needed. */
+function unusedIn(skeleton: Skeleton): (summary: SummaryFacts) => boolean {
+  const used = new Set<unknown>(skeleton.context.map(({ id }) => id));
+  for (const { summaries } of skeleton.sources.values()) for (const id of summaries) used.add(id);
+  const candidates = skeleton.summaries.filter(({ id, released }) => !released && !used.has(id));
   if (candidates.length === 0) return () => false;
-  const sourcesOf = (id: SummaryId): Sources | undefined => bones.sources.get(id);
-  const reached = new Set(flatten(bones.context, sourcesOf).messages);
+  const sourcesOf = (id: SummaryId): Sources | undefined => skeleton.sources.get(id);
+  const reached = new Set(flatten(skeleton.context, sourcesOf).messages);
   return ({ id, released }) =>
     !released &&
     !used.has(id) &&
-    flatten([{ kind: "summary", id }], sourcesOf).messages.every((each) => reached.has(each) || bones.asides.has(each));
+    flatten([{ kind: "summary", id }], sourcesOf).messages.every(
+      (each) => reached.has(each) || skeleton.asides.has(each),
+    );
 }
 
-const unused = (id: SummaryId): Found =>
-  found("unused_summary", id, `nothing uses ${id}: it is not in the context, and nothing was made from it`);
+const unused = (id: SummaryId): PendingFinding =>
+  finding("unused_summary", id, `${id} is unused: it is not in the context, and no summary was made from it`);
 
 // ── The file ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export function inspectFile(integrity: Integrity): readonly Finding[] {
   const { problems, dangling, orphanedRows, orphanedSearchEntries: entries } = integrity;
   return [
-    ...problems.map((problem) => found("damaged_file", "database", problem)),
+    ...problems.map((problem) => finding("damaged_file", "database", problem)),
     ...dangling.map(({ table, from, to }) => {
-      const words = `row ${from} of ${table} refers to a missing row of ${to}; ${onlyBackup}`;
-      return found("dangling_reference", table, words, { remedy: "restore" });
+      const message = `row ${from} of ${table} refers to a missing row of ${to}; ${onlyBackup}`;
+      return finding("dangling_reference", table, message, { remedy: "restore" });
     }),
     ...Object.entries(orphanedRows).map(([table, rows]) =>
-      found("orphaned_rows", table, `rows of ${table} that belong to nothing: ${formatCount(rows)}`),
+      finding("orphaned_rows", table, `orphaned rows in ${table}: ${formatCount(rows)}`),
     ),
     ...(entries === 0
       ? []
-      : [found("search_entry_orphaned", "search", `search entries without a row: ${formatCount(entries)}`)]),
+      : [finding("search_entry_orphaned", "search", `search entries without a row: ${formatCount(entries)}`)]),
   ].map((each) => each(null));
 }
 
-// ── The walk over a database ─────────────────────────────────────────────────────────────────────────────────────────
+// ── Inspecting a database ────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface InspectProgress {
   readonly conversation: ConversationId;
@@ -362,11 +368,11 @@ export interface InspectProgress {
 
 export interface Inspection {
   readonly findings: readonly Finding[];
-  /** What was looked at, counted by its rows: the running totals may be what is wrong. */
+  /** Counted from rows, because the running totals may be wrong. */
   readonly checked: { readonly conversations: number; readonly messages: number; readonly summaries: number };
 }
 
-/** Inspects one conversation, or all of them and the file, and reads every message back, with what lies in files. */
+/** Inspects one conversation, or all of them and the file, and rebuilds every message with its moved content. */
 export async function examine(
   store: Store,
   only: ConversationId | null,
@@ -376,11 +382,11 @@ export async function examine(
   const findings: Finding[][] = integrity === undefined ? [] : [[...inspectFile(integrity)]];
   const checked = { conversations: 0, messages: 0, summaries: 0 };
   for await (const id of eachConversation(store, only, onProgress)) {
-    const bones = await store.skeleton(id);
-    findings.push([...inspectConversation(bones), ...(await unreadable(store, id))]);
+    const skeleton = await store.skeleton(id);
+    findings.push([...inspectConversation(skeleton), ...(await unreadable(store, id))]);
     checked.conversations += 1;
-    checked.messages += bones.recounted.messages;
-    checked.summaries += bones.recounted.summaries;
+    checked.messages += skeleton.recounted.messages;
+    checked.summaries += skeleton.recounted.summaries;
   }
   return { findings: findings.flat(), checked };
 }
@@ -388,7 +394,7 @@ export async function examine(
 export const inspect = async (...asked: Parameters<typeof examine>): Promise<Inspection["findings"]> =>
   (await examine(...asked)).findings;
 
-/** One conversation, or all of them, also the hidden ones, oldest first. */
+/** One conversation, or all including hidden ones, by id. */
 export async function* eachConversation(
   store: Store,
   only: ConversationId | null,
@@ -411,21 +417,21 @@ async function unreadable(store: Store, id: ConversationId): Promise<readonly Fi
         await restoreMessage(store, message);
       } catch (cause) {
         const subject = messageName(message.id);
-        const words = `${subject} cannot be rebuilt: ${errorText(cause)}; ${onlyBackup} whole`;
-        all.push(found("unreadable_message", subject, words)(id));
+        const problem = `${subject} cannot be rebuilt: ${errorText(cause)}; ${onlyBackup}`;
+        all.push(finding("unreadable_message", subject, problem)(id));
       }
     }
     if (page.length < messagesPerPage) return all;
   }
 }
 
-/** Whether anything was found that an operator should look at. */
+/** Whether there is nothing for an operator to look at. */
 export const isSound = (findings: readonly Finding[]): boolean =>
   findings.every((finding) => finding.severity === "info");
 
 const levelsPerPage = 500;
 
-/** What findings do not say: how the texts were made of summaries below normal. */
+/** The levels of the summaries below normal. */
 export async function levelsOf(
   store: Store,
   findings: readonly { readonly code: string; readonly subject: string }[],

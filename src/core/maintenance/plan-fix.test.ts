@@ -318,7 +318,7 @@ const anyDamage = fc.tuple(
 
 describe("fixing", () => {
   for (const name of (Object.keys(damages) as readonly (keyof typeof damages)[]).filter((each) => each !== loss))
-    it(`sees to ${name}`, async () => {
+    it(`fixes ${name}`, async () => {
       // Summaries have names by chance, and a row moved to where it stood already is no damage: a few draws always, and
       // as many more as it takes to have damaged something.
       let mended = 0;
@@ -327,7 +327,7 @@ describe("fixing", () => {
       assert.ok(mended > 0, "chance has damaged something");
     });
 
-  it("mends any damages together, loses nothing, leaves nothing to do twice, and can be taken back", async () => {
+  it("fixes any combination of damage, loses nothing, is idempotent, and can be undone", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyDamage, { minLength: 2, maxLength: 10 }), async (list) => {
         await checkMending(list);
@@ -336,7 +336,7 @@ describe("fixing", () => {
     );
   });
 
-  it("goes on telling that a message is gone, whether a summary or the context named it", async () => {
+  it("keeps reporting a missing message, whether a summary or the context refers to it", async () => {
     const path = damaged([[loss, 3, 3]]);
     const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
     const idOf = (from: string): number =>
@@ -361,7 +361,7 @@ describe("fixing", () => {
     }
   });
 
-  it("takes a summary out of the context that another one there was made from", async () => {
+  it("drops a summary from the context that another one there was made from", async () => {
     const path = damaged([]);
     const db = new DatabaseSync(path);
     const shown = (): unknown => db.prepare("SELECT summary_id FROM context_items WHERE conversation_id = 2").all();
@@ -380,7 +380,7 @@ describe("fixing", () => {
     }
   });
 
-  it("is told how much was looked at", async () => {
+  it("counts what was checked", async () => {
     const store = await openSqlite({ path: damaged([]), housekeeping: false });
     try {
       const { conversations, messages, summaries } = await store.status();
@@ -390,7 +390,7 @@ describe("fixing", () => {
     }
   });
 
-  it("finds nothing in a conversation for what is wrong in another", async () => {
+  it("does not report faults of another conversation", async () => {
     const path = damaged([]);
     const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
     const ids = db.prepare("SELECT summary_id AS id FROM summaries WHERE conversation_id = ?");
@@ -407,7 +407,7 @@ describe("fixing", () => {
     }
   });
 
-  it("of one conversation leaves the rest of the file alone", async () => {
+  it("of one conversation does not touch the rest of the file", async () => {
     const store = await openSqlite({ path: damaged([["a part of nothing", 1, 1]]), housekeeping: false });
     try {
       const [{ id } = assert.fail("one is there")] = await store.conversations();
@@ -418,7 +418,7 @@ describe("fixing", () => {
     }
   });
 
-  it("lets a summary's link to a message go once the host's transcript has brought the message back", async () => {
+  it("drops the link to a missing message once the host's transcript has restored it", async () => {
     const path = join(folder, "back.db");
     const store = await openSqlite({ path, housekeeping: false });
     try {
@@ -445,7 +445,7 @@ describe("fixing", () => {
     }
   });
 
-  it("puts a lost summary back instead of all that it stands for, and leaves one that was dissolved", async () => {
+  it("puts back a lost summary instead of its sources, but not one that was dissolved", async () => {
     const path = damaged([]);
     const store = await openSqlite({ path, housekeeping: false });
     try {
@@ -472,7 +472,7 @@ describe("fixing", () => {
     }
   });
 
-  it("names what has to be opened up where summaries reach into each other, and then mends that too", async () => {
+  it("names the summary to dissolve if summaries overlap, and fixes the rest afterwards", async () => {
     const tangles = [
       "a link to another message",
       "a link to another summary",

@@ -1,7 +1,6 @@
 /**
- * What of a conversation can be set right without deciding anything, because it follows from other rows: the time of a
- * message from what is written there, the depth, range and count of a summary from its sources, the context from what it
- * must reach. Pure. Whatever needs a decision (a new text, a summary to be opened up, a backup) is left as it is.
+ * Plans the fix of a conversation: corrects what can be derived from other rows. Pure.
+ * Anything that needs a decision (a new text, a dissolved summary, a backup) is left alone.
  */
 
 import type { DerivedFacts, Mending } from "../model/changes.ts";
@@ -11,28 +10,30 @@ import type { Skeleton, SummaryFacts } from "../model/store.ts";
 import { parseTimestamp } from "../base/time.ts";
 import type { Timestamp } from "../base/time.ts";
 
-/** Null where there is nothing to set right. */
-export function planFix(bones: Skeleton): Mending | null {
-  const { conversation } = bones;
-  const right = whatFollows(bones);
+/** Null if there is nothing to fix. */
+export function planFix(skeleton: Skeleton): Mending | null {
+  const { conversation } = skeleton;
+  const right = deriveRows(skeleton);
   const plan: Mending = {
     conversation: conversation.id,
     revision: conversation.revision,
-    times: bones.messageIds.flatMap((id, at) => {
+    times: skeleton.messageIds.flatMap((id, at) => {
       const time = right.times.get(id);
-      return time === undefined || time === bones.messageTimes[at] ? [] : [{ message: id as MessageId, at: time }];
+      return time === undefined || time === skeleton.messageTimes[at] ? [] : [{ message: id as MessageId, at: time }];
     }),
-    sources: bones.summaries.flatMap(({ id }) => {
+    sources: skeleton.summaries.flatMap(({ id }) => {
       const should = right.summaries.get(id)?.sources;
-      return should === undefined || isSameSources(bones.sources.get(id), should) ? [] : [{ summary: id, ...should }];
+      return should === undefined || isSameSources(skeleton.sources.get(id), should)
+        ? []
+        : [{ summary: id, ...should }];
     }),
-    summaries: bones.summaries.flatMap((summary) => {
+    summaries: skeleton.summaries.flatMap((summary) => {
       const facts = right.summaries.get(summary.id)?.facts ?? null;
       return facts === null || isSameFacts(summary, facts) ? [] : [{ summary: summary.id, ...facts }];
     }),
-    context: rightContext(bones, right),
-    recount: wrongTotals(bones).length > 0,
-    unindexed: bones.search.missing,
+    context: rightContext(skeleton, right),
+    recount: wrongTotals(skeleton).length > 0,
+    unindexed: skeleton.search.missing,
   };
   const { times, sources, summaries, context, recount, unindexed } = plan;
   const isNothing = times.length + sources.length + summaries.length + unindexed.length === 0;
@@ -52,63 +53,66 @@ export const isSameRange = (a: Range, b: Range): boolean => a.earliestAt === b.e
 const isSameFacts = (a: DerivedFacts, b: DerivedFacts): boolean =>
   a.kind === b.kind && a.depth === b.depth && a.descendants === b.descendants && isSameRange(a, b);
 
-// ── What follows from the rows ───────────────────────────────────────────────────────────────────────────────────────
+// ── Derived facts ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Range = Pick<DerivedFacts, "earliestAt" | "latestAt">;
 
-/** From the first to the last message of the conversation that something stands for, by `seq`. */
+/** The first and last message that an item covers, by `seq`. */
 interface Span {
   readonly first: number;
   readonly last: number;
 }
 
-interface Derived {
-  /** Without links to what is not in the conversation, in its order. */
+interface DerivedSummary {
+  /** In the order of the conversation, without links to rows that are not in it. */
   readonly sources: Sources;
-  /** Null where it stands for nothing whose order `seq` tells. */
+  /** Null if it covers only copies, whose order `seq` does not tell. */
   readonly span: Span | null;
-  /** As it says itself where it has no sources; null where it is among its own, for then nothing follows. */
+  /** As recorded if it has no sources; null in a cycle, where nothing can be derived. */
   readonly facts: DerivedFacts | null;
 }
 
-export interface WhatFollows {
-  /** Times in UTC with milliseconds, of all messages that have a time. */
+export interface Derivation {
+  /** In UTC with milliseconds, for all messages with a valid time. */
   readonly times: ReadonlyMap<number, Timestamp>;
-  readonly summaries: ReadonlyMap<SummaryId, Derived>;
-  /** Summaries that are among their own sources. */
+  readonly summaries: ReadonlyMap<SummaryId, DerivedSummary>;
+  /** Summaries that are their own sources. */
   readonly cyclic: ReadonlySet<SummaryId>;
   readonly spanOf: (item: Ref) => Span | null;
 }
 
-/** What it goes by: the messages of a conversation, its summaries and what these were made from. */
-export type Bones = Pick<Skeleton, "messageIds" | "messageSeqs" | "messageTimes" | "copies" | "sources" | "gone"> & {
-  readonly summaries: readonly Stated[];
+/** The part of a skeleton that facts are derived from. */
+export type DerivationInput = Pick<
+  Skeleton,
+  "messageIds" | "messageSeqs" | "messageTimes" | "copies" | "sources" | "gone"
+> & {
+  readonly summaries: readonly RecordedFacts[];
 };
-type Stated = Omit<SummaryFacts, "released">;
+type RecordedFacts = Omit<SummaryFacts, "released">;
 
-export function whatFollows(bones: Bones): WhatFollows {
+export function deriveRows(skeleton: DerivationInput): Derivation {
   const times = new Map<number, Timestamp>();
   const seqOf = new Map<number, number>();
-  for (const [at, id] of bones.messageIds.entries()) {
-    const time = parseTimestamp(bones.messageTimes[at] ?? "");
+  for (const [at, id] of skeleton.messageIds.entries()) {
+    const time = parseTimestamp(skeleton.messageTimes[at] ?? "");
     if (time !== null) times.set(id, time);
-    seqOf.set(id, bones.messageSeqs[at] ?? 0);
+    seqOf.set(id, skeleton.messageSeqs[at] ?? 0);
   }
-  const byId = new Map(bones.summaries.map((summary) => [summary.id, summary]));
-  const known = new Map<SummaryId, Derived>();
+  const byId = new Map(skeleton.summaries.map((summary) => [summary.id, summary]));
+  const known = new Map<SummaryId, DerivedSummary>();
   const underWay = new Set<SummaryId>();
   const cyclic = new Set<SummaryId>();
-  const isPartial = partialIn(bones);
+  const isPartial = partialIn(skeleton);
   const spanOfMessage = (id: MessageId): Span | null => {
-    const seq = bones.copies.has(id) ? undefined : seqOf.get(id);
+    const seq = skeleton.copies.has(id) ? undefined : seqOf.get(id);
     return seq === undefined ? null : { first: seq, last: seq };
   };
 
-  const derive = (summary: Stated): Derived => {
+  const derive = (summary: RecordedFacts): DerivedSummary => {
     const before = known.get(summary.id);
     if (before !== undefined) return before;
     underWay.add(summary.id);
-    const named = bones.sources.get(summary.id) ?? { messages: [], summaries: [] };
+    const named = skeleton.sources.get(summary.id) ?? { messages: [], summaries: [] };
     const messages = named.messages.filter((id) => seqOf.has(id));
     const below = named.summaries.flatMap((id) => byId.get(id) ?? []);
     let isCyclic = false;
@@ -126,49 +130,60 @@ export function whatFollows(bones: Bones): WhatFollows {
       ),
     };
     const facts = [...derived.values()].map((each) => each.facts).filter((each) => each !== null);
-    const made: Derived = {
+    const made: DerivedSummary = {
       sources,
       span: joined([...messages.map(spanOfMessage), ...[...derived.values()].map(({ span }) => span)]),
       facts:
         isCyclic || facts.length < derived.size
           ? null
-          : factsOf(summary, messages, facts, times, isPartial(summary.id)),
+          : factsOf(summary, {
+              messages: messages.map((id) => times.get(id) ?? null),
+              below: facts,
+              isPartial: isPartial(summary.id),
+            }),
     };
     underWay.delete(summary.id);
     known.set(summary.id, made);
     return made;
   };
-  for (const summary of bones.summaries) derive(summary);
+  for (const summary of skeleton.summaries) derive(summary);
   const spanOf = (item: Ref): Span | null =>
     item.kind === "message" ? spanOfMessage(item.id) : (known.get(item.id)?.span ?? null);
   return { times, summaries: known, cyclic, spanOf };
 }
 
-/** Whether a message is gone that a summary was made from. */
+/** Whether a source message of a summary is missing. */
 export function partialIn({ gone }: Pick<Skeleton, "gone">): (summary: SummaryId) => boolean {
   const partial = new Set(gone.map(({ summary }) => summary));
   return (summary) => partial.has(summary);
 }
 
-/** What nothing is left of, or what was carried over, is what it says; of what has both kinds of sources, the depth is. */
+interface SourceFacts {
+  /** The time of each message; null if it has none. */
+  readonly messages: readonly (Timestamp | null)[];
+  readonly below: readonly DerivedFacts[];
+  readonly isPartial: boolean;
+}
+
+/**
+ * Keeps the recorded facts of a summary that is carried or has no sources left, and the recorded depth of one with both
+ * kinds of sources.
+ */
 function factsOf(
-  { kind, depth, earliestAt, latestAt, descendants, carriedFrom }: Stated,
-  messages: readonly MessageId[],
-  below: readonly DerivedFacts[],
-  times: ReadonlyMap<number, Timestamp>,
-  isPartial: boolean,
+  { kind, depth, earliestAt, latestAt, descendants, carriedFrom }: RecordedFacts,
+  { messages, below, isPartial }: SourceFacts,
 ): DerivedFacts {
   if (carriedFrom !== null || messages.length + below.length === 0)
     return { kind, depth, earliestAt, latestAt, descendants };
   const deepest = below.reduce((most, each) => Math.max(most, each.depth), -1);
   const shape =
     messages.length > 0 ? { kind: "leaf" as const, depth: 0 } : { kind: "condensed" as const, depth: deepest + 1 };
-  // When a message that is gone was said, only the summary still knows.
-  const said = [...messages.map((id) => times.get(id) ?? null), ...(isPartial ? [earliestAt, latestAt] : [])];
+  // Only the summary still knows the time of a missing message.
+  const times = [...messages, ...(isPartial ? [earliestAt, latestAt] : [])];
   return {
     ...(messages.length > 0 && below.length > 0 ? { kind, depth } : shape),
-    earliestAt: least([...said, ...below.map((each) => each.earliestAt)], (a, b) => a < b),
-    latestAt: least([...said, ...below.map((each) => each.latestAt)], (a, b) => a > b),
+    earliestAt: least([...times, ...below.map((each) => each.earliestAt)], (a, b) => a < b),
+    latestAt: least([...times, ...below.map((each) => each.latestAt)], (a, b) => a > b),
     descendants: below.reduce((sum, each) => sum + each.descendants + 1, 0),
   };
 }
@@ -185,12 +200,11 @@ const joined = (spans: readonly (Span | null)[]): Span | null =>
     null,
   );
 
-// ── The order ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Order ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Whole items in the order of what they stand for, with more that belong among them. Items that reach into each other
- * cannot be put right by moving them, and stay as they follow each other. Those whose order `seq` does not tell stay in
- * front of what they stand in front of; at the beginning, in front of all.
+ * Sorts items by what they cover, and inserts `more` among them. Overlapping items keep their relative order, because
+ * moving them cannot help. Items without a span stay in front of the item that they precede.
  */
 function arranged<T>(items: readonly T[], spanOf: (item: T) => Span | null, more: readonly T[] = []): readonly T[] {
   const placed: { readonly item: T; readonly span: Span; readonly place: number; readonly ahead: readonly T[] }[] = [];
@@ -227,18 +241,18 @@ function arranged<T>(items: readonly T[], spanOf: (item: T) => Span | null, more
   return [...order, ...trailing];
 }
 
-// ── The context ──────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Context ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Null where it is right, or as right as it can be. */
-function rightContext(bones: Skeleton, right: WhatFollows): Mending["context"] {
-  const kept = onceEach(bones, right);
-  const added = lostIn(bones, right, kept);
+/** Null if the context is right, or cannot be improved. */
+function rightContext(skeleton: Skeleton, right: Derivation): Mending["context"] {
+  const kept = onceEach(skeleton, right);
+  const added = lostIn(skeleton, right, kept);
   const items = arranged<Ref>(kept, right.spanOf, added).map(bare);
-  if (isSame(idsOf(bones.context), idsOf(items))) return null;
+  if (isSame(idsOf(skeleton.context), idsOf(items))) return null;
   const isAdded = new Set(added.map(({ id }) => id));
   const stayed = items.filter(({ id }) => !isAdded.has(id));
   const reordered = !isSame(idsOf(kept), idsOf(stayed));
-  return { items, added: added.length, dropped: bones.context.length - kept.length, reordered };
+  return { items, added: added.length, dropped: skeleton.context.length - kept.length, reordered };
 }
 
 const idsOf = (items: readonly Ref[]): readonly Ref["id"][] => items.map(({ id }) => id);
@@ -246,14 +260,14 @@ const idsOf = (items: readonly Ref[]): readonly Ref["id"][] => items.map(({ id }
 const bare = (item: Ref): Ref =>
   item.kind === "message" ? { kind: "message", id: item.id } : { kind: "summary", id: item.id };
 
-/** Without what points to nothing or elsewhere, what is there twice, and what a summary that is there stands for. */
-function onceEach(bones: Skeleton, { summaries, cyclic }: WhatFollows): readonly ContextItem[] {
-  const messages = new Set(bones.messageIds);
-  const own = bones.context.filter(({ kind, id }) => (kind === "message" ? messages.has(id) : summaries.has(id)));
+/** Drops items of other conversations, missing items, duplicates, and items covered by a summary in the context. */
+function onceEach(skeleton: Skeleton, { summaries, cyclic }: Derivation): readonly ContextItem[] {
+  const messages = new Set(skeleton.messageIds);
+  const own = skeleton.context.filter(({ kind, id }) => (kind === "message" ? messages.has(id) : summaries.has(id)));
   const sourcesOf = (id: SummaryId): Sources | undefined => summaries.get(id)?.sources;
   const shown = own.filter((item) => item.kind === "summary");
   const covered = new Set<MessageId | SummaryId>(flatten(shown, sourcesOf).messages);
-  // Two that are among each other's sources would both go.
+  // In a cycle, both summaries would be dropped.
   const below = cyclic.size > 0 ? [] : shown.flatMap(({ id }) => sourcesOf(id)?.summaries ?? []);
   for (const id of closure(below, sourcesOf)) covered.add(id);
   const seen = new Set<MessageId | SummaryId>();
@@ -264,15 +278,15 @@ function onceEach(bones: Skeleton, { summaries, cyclic }: WhatFollows): readonly
   });
 }
 
-/** What the context does not reach: summaries that stand for nothing else, the deepest and newest first, and messages. */
-function lostIn(bones: Skeleton, { summaries }: WhatFollows, kept: readonly Ref[]): readonly Ref[] {
+/** What the context does not reach: whole summaries, deepest and newest first, then single messages. */
+function lostIn(skeleton: Skeleton, { summaries }: Derivation, kept: readonly Ref[]): readonly Ref[] {
   const sourcesOf = (id: SummaryId): Sources | undefined => summaries.get(id)?.sources;
   const reached = new Set(flatten(kept, sourcesOf).messages);
-  const isLost = (id: MessageId): boolean => !reached.has(id) && !bones.asides.has(id);
-  const ids = bones.messageIds as readonly MessageId[];
+  const isLost = (id: MessageId): boolean => !reached.has(id) && !skeleton.asides.has(id);
+  const ids = skeleton.messageIds as readonly MessageId[];
   if (!ids.some(isLost)) return [];
   const returning: Ref[] = [];
-  const deepestFirst = bones.summaries.toReversed().sort((a, b) => b.depth - a.depth);
+  const deepestFirst = skeleton.summaries.toReversed().sort((a, b) => b.depth - a.depth);
   for (const { id, released } of deepestFirst) {
     const { messages, cyclic } = flatten(released ? [] : [{ kind: "summary", id }], sourcesOf);
     const isWhole = messages.length > 0 && new Set(messages).size === messages.length && messages.every(isLost);

@@ -45,18 +45,18 @@ const talk = (id: number, more: Partial<Conversation> = {}): Conversation => ({
 
 const idsOf = (chosen: readonly Conversation[]): readonly number[] => chosen.map(({ id }) => id);
 
-describe("choosing what goes", () => {
+describe("choosing conversations", () => {
   const cron = talk(3, { sessionKey: "agent:main:cron:daily", hidden: true });
   const nameless = talk(5, { sessionKey: null, sessionId: "cron-import" });
   const empty = talk(7, { lastMessageAt: null, updatedAt: day(2) });
   const all = [talk(9), nameless, cron, empty];
 
-  it("takes those in which nothing was said since, longest silent first; one without messages by its last write", () => {
+  it("selects by last activity, oldest first; empty conversations by their last write", () => {
     assert.deepEqual(idsOf(choose(all, { olderThan: day(5) })), [7, 3]);
     assert.deepEqual(idsOf(choose(all, { olderThan: at("2026-01-05T12:00:00.001Z") })), [7, 3, 5]);
   });
 
-  it("counts silence, not numbers: the one opened first may have been heard last", () => {
+  it("orders by last activity, not by number", () => {
     const [heardLast, heardFirst] = [talk(1, { lastMessageAt: day(9) }), talk(2)];
     assert.deepEqual(idsOf(choose([heardLast, heardFirst], { pattern: "*" })), [2, 1]);
     assert.deepEqual(idsOf(choose([heardFirst, heardLast], { pattern: "*" })), [2, 1]);
@@ -64,7 +64,7 @@ describe("choosing what goes", () => {
     assert.deepEqual(idsOf(choose(together, { pattern: "*" })), [1, 4]);
   });
 
-  it("takes those whose session key or id is like a pattern", () => {
+  it("selects by a pattern of session key or id", () => {
     assert.deepEqual(idsOf(choose(all, { pattern: "agent:*:cron:*" })), [3]);
     assert.deepEqual(idsOf(choose(all, { pattern: "cron-*" })), [5]);
     assert.deepEqual(idsOf(choose(all, { pattern: "session-9" })), [9]);
@@ -72,17 +72,17 @@ describe("choosing what goes", () => {
     assert.deepEqual(idsOf(choose(all, { pattern: "agent.main.9" })), [], "only * stands for something else");
   });
 
-  it("takes those that are named, and hidden ones", () => {
+  it("selects by id, and hidden ones", () => {
     assert.deepEqual(idsOf(choose(all, { conversations: [9 as ConversationId] })), [9]);
     assert.deepEqual(idsOf(choose(all, { hidden: true })), [3]);
   });
 
-  it("takes what meets all that is asked", () => {
+  it("combines conditions", () => {
     assert.deepEqual(idsOf(choose(all, { olderThan: day(8), pattern: "agent:*", hidden: true })), [3]);
     assert.deepEqual(idsOf(choose(all, { olderThan: day(3), hidden: true })), []);
   });
 
-  it("takes nothing where nothing is asked, and says so", () => {
+  it("rejects a request without conditions", () => {
     assert.throws(() => choose(all, {}), { code: "invalid" });
     assert.throws(() => choose(all, { hidden: false }), { code: "invalid" });
   });
@@ -122,7 +122,7 @@ const everything = { pattern: "agent:*" } as const;
 
 describe("a plan to prune", () => {
   it(
-    "tells of each what it is and takes, and what it all comes to",
+    "shows the size of each conversation and the total",
     onWorld(async ({ lcm, ids }) => {
       const { conversations, totals } = await lcm.planPrune(everything);
       assert.deepEqual(
@@ -139,7 +139,7 @@ describe("a plan to prune", () => {
   );
 
   it(
-    "warns where the host would store it again, and where a carried summary would lead nowhere",
+    "warns if the host would store a session again, or a carried summary would lose its origin",
     onWorld(async ({ lcm, store, ids }) => {
       const [one, two] = ids;
       assert.ok(one !== undefined && two !== undefined);
@@ -152,14 +152,14 @@ describe("a plan to prune", () => {
       assert.deepEqual(
         conversations.map(({ conversation, warnings }) => [conversation, warnings]),
         [
-          [one, [`conversation ${next.id} carries summaries of it: they stay, and can no longer be expanded`]],
-          [two, ["the host still has this session: it stores it again, from the start, when it next opens it"]],
+          [one, [`conversation ${next.id} carries summaries from it: they stay, but can no longer be expanded`]],
+          [two, ["the host still has this session and will store it again from the start when it next opens it"]],
         ],
       );
       const both = await lcm.planPrune({ conversations: [one, next.id] });
       assert.ok(
         both.conversations.every(({ warnings }) => warnings.length === 0),
-        "what goes too needs no expanding",
+        "a carrier that is also deleted needs no warning",
       );
     }),
   );
@@ -167,7 +167,7 @@ describe("a plan to prune", () => {
 
 describe("pruning", () => {
   it(
-    "archives what goes, then deletes it, and lcm brings it back",
+    "archives conversations, then deletes them, and a merge restores them",
     onWorld(async ({ lcm, store, folder, ids }) => {
       const [one] = ids;
       assert.ok(one !== undefined);
@@ -189,7 +189,7 @@ describe("pruning", () => {
   );
 
   it(
-    "leaves everything where it is if the archive cannot be written",
+    "deletes nothing if the archive cannot be written",
     onWorld(async ({ lcm, store, folder }) => {
       const options = {
         archive: join(folder, "lcm.db"),
@@ -246,7 +246,7 @@ describe("guarantee 28, prune part: it can run while the host is writing", () =>
   }
 
   it(
-    "and given up as a conflict if it never rests, with nothing deleted",
+    "fails with a conflict if a conversation keeps changing, and deletes nothing",
     onWorld(
       async ({ lcm, store }) => {
         await assert.rejects(lcm.prune(everything, await lcm.planPrune(everything)), { code: "conflict" });
@@ -257,7 +257,7 @@ describe("guarantee 28, prune part: it can run while the host is writing", () =>
   );
 
   it(
-    "what is no longer old is left alone, and nothing is done if that was all",
+    "keeps a conversation that became active again",
     onWorld(
       async ({ lcm, store }) => {
         const request = { olderThan: at("2026-02-17T07:37:00.500Z"), pattern: "*:two" };

@@ -1,7 +1,4 @@
-/**
- * Old conversations, out: deleted, or first put into an archive from which they can be brought back. Which ones is said by
- * age, by name or one by one; nothing is chosen that nobody asked for.
- */
+/** Plans and applies a prune: selects old conversations, archives them if requested, and deletes them. */
 
 import type { Archived, Extent, Removed, Written } from "../model/changes.ts";
 import { databaseFileOf } from "../model/database-file.ts";
@@ -13,28 +10,27 @@ import { matchesPattern } from "../model/session-pattern.ts";
 import { compare } from "../base/format.ts";
 import type { Timestamp } from "../base/time.ts";
 
-/** At least one; a conversation goes if all hold. */
+/** At least one condition; a conversation is deleted if it meets all of them. */
 export interface PruneRequest {
-  /** Nothing was said in it, or done to one without messages, since then. */
+  /** No message since then; for an empty conversation, no write. */
   readonly olderThan?: Timestamp;
-  /** Its session key or its session id is like that. */
+  /** Matches the session key or session id. */
   readonly pattern?: string;
-  /** It is one of these. */
   readonly conversations?: readonly ConversationId[];
   /** Its session was deleted in the host. */
   readonly hidden?: boolean;
 }
 
 export interface PrunePlan {
-  /** Longest silent first. */
-  readonly conversations: readonly Leaving[];
-  readonly totals: Pick<Leaving, "messages" | "summaries" | "bytes" | "files" | "fileBytes"> & {
+  /** Least recently active first. */
+  readonly conversations: readonly PrunedConversation[];
+  readonly totals: Pick<PrunedConversation, "messages" | "summaries" | "bytes" | "files" | "fileBytes"> & {
     readonly conversations: number;
   };
 }
 
-/** A conversation that would go. */
-export interface Leaving
+/** A conversation that would be deleted. */
+export interface PrunedConversation
   extends
     Pick<Conversation, "revision" | "title" | "sessionKey" | "sessionId" | "active" | "hidden">,
     Pick<Totals, "messages" | "summaries">,
@@ -49,9 +45,9 @@ export async function planPrune(store: Store, request: PruneRequest): Promise<Pr
   const byId = new Map(extents.map((extent) => [extent.conversation, extent]));
   const conversations = chosen.flatMap((conversation) => {
     const extent = byId.get(conversation.id);
-    return extent === undefined ? [] : [toLeaving(conversation, extent, new Set(byId.keys()))];
+    return extent === undefined ? [] : [toPruned(conversation, extent, new Set(byId.keys()))];
   });
-  const sum = (of: keyof PrunePlan["totals"] & keyof Leaving): number =>
+  const sum = (of: keyof PrunePlan["totals"] & keyof PrunedConversation): number =>
     conversations.reduce((total, each) => total + each[of], 0);
   return {
     conversations,
@@ -66,12 +62,12 @@ export async function planPrune(store: Store, request: PruneRequest): Promise<Pr
   };
 }
 
-/** Longest silent first. Pure. */
+/** Least recently active first. Pure. */
 export function choose(all: readonly Conversation[], request: PruneRequest): readonly Conversation[] {
   const { olderThan, pattern, conversations, hidden = false } = request;
   if (olderThan === undefined && pattern === undefined && conversations === undefined && !hidden) {
-    throw new LcmError("invalid", "which conversations should go is not said", {
-      hint: "name them, or say --older-than 90d, --match 'agent:*:cron:*' or --hidden",
+    throw new LcmError("invalid", "no conversations selected", {
+      hint: "pass their ids, or --older-than 90d, --match 'agent:*:cron:*' or --hidden",
     });
   }
   return all
@@ -90,7 +86,7 @@ const lastActivity = ({ lastMessageAt, updatedAt }: Conversation): Timestamp => 
 const namesOf = ({ sessionKey, sessionId }: Conversation): readonly string[] =>
   sessionKey === null ? [sessionId] : [sessionKey, sessionId];
 
-function toLeaving(conversation: Conversation, extent: Extent, going: ReadonlySet<ConversationId>): Leaving {
+function toPruned(conversation: Conversation, extent: Extent, going: ReadonlySet<ConversationId>): PrunedConversation {
   const { id, title, sessionKey, sessionId, active, hidden, revision } = conversation;
   const { messages, summaries } = conversation.totals;
   const { bytes, files, fileBytes } = extent;
@@ -111,36 +107,37 @@ function toLeaving(conversation: Conversation, extent: Extent, going: ReadonlySe
     fileBytes,
     warnings: [
       ...(active && !hidden && conversation.hostCursor !== null
-        ? ["the host still has this session: it stores it again, from the start, when it next opens it"]
+        ? ["the host still has this session and will store it again from the start when it next opens it"]
         : []),
       ...staying(extent.carriedBy).map(
-        (carrier) => `conversation ${carrier} carries summaries of it: they stay, and can no longer be expanded`,
+        (carrier) => `conversation ${carrier} carries summaries from it: they stay, but can no longer be expanded`,
       ),
       ...staying(extent.tiedTo).map(
-        (holder) => `conversation ${holder} points to rows of it, by mistake: it cannot go alone; see \`lcm doctor\``,
+        (holder) =>
+          `conversation ${holder} wrongly refers to its rows, so it cannot be deleted alone; run \`lcm doctor\``,
       ),
     ],
   };
 }
 
-// ── Doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Applying ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface PruneOptions {
-  /** Where they are put before they go; without it they are only deleted. */
+  /** Path of the archive to write first; without it, they are only deleted. */
   readonly archive?: string;
-  /** Once, when an archive is written, if one is wanted, and before anything is deleted. */
+  /** Called once, after the archive is written and before anything is deleted. */
   readonly beforeDeleting?: () => Promise<void>;
-  /** One of them was written to meanwhile, and this is the plan now. */
+  /** Called with the new plan if a conversation changed meanwhile. */
   readonly onReplan?: (plan: PrunePlan) => void;
 }
 
 export interface Pruned extends Removed {
-  /** What was done in the end. */
+  /** The plan that was applied. */
   readonly plan: PrunePlan;
   readonly archive: Archived | null;
 }
 
-/** Null if, planned again, there is nothing left that would go. */
+/** Null if a new plan has nothing left to delete. */
 export async function prune(
   store: Store,
   request: PruneRequest,
@@ -152,8 +149,8 @@ export async function prune(
     if (plan.conversations.length === 0) return { kind: "nothing" };
     const going = plan.conversations.map(({ conversation, revision }) => ({ conversation, revision }));
     const ids = going.map(({ conversation }) => conversation);
-    // What is removed is as it was planned, and so it is in the archive, which was written since. One that was overtaken
-    // is this command's own to replace.
+    // `remove` checks the revisions, so the archive contains exactly what is deleted. An archive of a stale plan is our
+    // own, and is overwritten.
     if (to !== undefined) archive = await databaseFileOf(store).archive(ids, to, archive !== null);
     if (plan === planned) await beforeDeleting?.();
     return await store.remove(going);
@@ -163,8 +160,8 @@ export async function prune(
     replan: async () => await planPrune(store, request),
     onReplan,
     giveUp: (reason) =>
-      new LcmError("conflict", `nothing was deleted: ${reason}, ${attemptsMax} times`, {
-        hint: `run it again when less is going on${archive === null ? "" : `; ${archive.path} is out of date, and can go`}`,
+      new LcmError("conflict", `nothing was deleted: ${reason}, ${attemptsMax} times in a row`, {
+        hint: `run it again when the host is less busy${archive === null ? "" : `; ${archive.path} is out of date and can be deleted`}`,
       }),
   });
   if (done.kind === "nothing") return null;

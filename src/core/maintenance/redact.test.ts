@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { messageFromStore, messageToStore, textOfParts } from "../messages/codec.ts";
 import {
   forgetMessage,
-  formsOf,
-  holdsSecret,
+  escapedForms,
+  containsSecret,
   isOwnWord,
   isTitleFrom,
   redactJson,
@@ -37,7 +37,7 @@ function stored(raw: JsonObject): Message {
 }
 
 describe("forgetting", () => {
-  it("leaves of a message only its place", () => {
+  it("keeps only the place of a message", () => {
     const left = forgetMessage(
       stored({
         role: "toolResult",
@@ -56,7 +56,7 @@ describe("forgetting", () => {
     assert.ok(!JSON.stringify(left).includes("secret"));
   });
 
-  it("keeps the places of what lies in files, and lets go of a reference that is not one any more", () => {
+  it("keeps references to files, and drops those that were redacted", () => {
     const secret = "hunter2hunter2";
     const [kept, lost] = ["file_0123456789abcdef", "file_fedcba9876543210"] as const;
     const pieces = [`by ${secret}: `, `[File ${kept} · ${secret}.log]`, `, and ${secret} `, `[File ${lost}]`, " end"];
@@ -84,7 +84,7 @@ describe("forgetting", () => {
     assert.deepEqual(forgetMessage(message).moved, []);
   });
 
-  it("follows a field that is called by the secret", () => {
+  it("follows a field whose name contains the secret", () => {
     const secret = "hunter2hunter2";
     const reference = "[File file_0123456789abcdef]";
     const moved = [
@@ -97,7 +97,7 @@ describe("forgetting", () => {
     assert.deepEqual(left.moved, [{ ...moved[0], path: ["details", forgottenMark] }]);
   });
 
-  it("blots a secret out of text, thinking, arguments, envelopes and lines", () => {
+  it("redacts a secret in text, reasoning, arguments, envelopes and lines", () => {
     const secret = 'sk-"42"';
     const left = redactMessage(
       stored({
@@ -122,12 +122,12 @@ describe("forgetting", () => {
     assert.equal((raw["content"] as { text: string }[])[0]?.text, `key ${forgottenMark}.`);
   });
 
-  it("forgets a number and keeps the JSON around it", () => {
+  it("redacts a number and keeps the JSON valid", () => {
     assert.equal(redactJson('{"pin":12345,"other":1}', "12345"), `{"pin":"${forgottenMark}","other":1}`);
     assert.equal(redactJson(null, "12345"), null);
   });
 
-  it("leaves nothing of any secret, and every message can still be rebuilt", () => {
+  it("leaves no trace of a secret, and every message can still be rebuilt", () => {
     const word = fc.stringMatching(/^[a-z0-9"\\{}:, ]{4,12}$/);
     fc.assert(
       fc.property(word, fc.jsonValue(), (secret, value) => {
@@ -141,17 +141,17 @@ describe("forgetting", () => {
         });
         const left = redactMessage(message, secret);
         const raw = messageFromStore({ ...left, role: "assistant", at });
-        assert.ok(!holdsSecret(redactText(secret, secret), secret));
+        assert.ok(!containsSecret(redactText(secret, secret), secret));
         if (raw["content"] !== forgottenMark) assert.equal((raw["content"] as unknown[]).length, 2);
         if (isOwnWord(secret)) return; // Refused before it comes to this.
         const { text, parts, envelope, entry } = left;
         const told = [text, envelope, entry, ...parts.flatMap((part) => [part.text, part.kept, part.metadata])];
-        for (const words of told) assert.ok(words === null || !holdsSecret(words, secret), words ?? "");
+        for (const words of told) assert.ok(words === null || !containsSecret(words, secret), words ?? "");
       }),
     );
   });
 
-  it("knows a secret as other programs write it down", () => {
+  it("finds a secret as other programs escape it", () => {
     const secret = 'pä/"ß';
     const once = String.raw`p\u00e4/\"\u00df`;
     for (const written of [
@@ -162,11 +162,11 @@ describe("forgetting", () => {
       JSON.stringify(JSON.stringify(JSON.stringify(secret).slice(1, -1)).slice(1, -1)).slice(1, -1),
     ])
       assert.equal(redactText(`so ${written}.`, secret), `so ${forgottenMark}.`, written);
-    assert.deepEqual(formsOf("ordinary"), ["ordinary"]);
-    assert.ok(formsOf(`${secret}\\\u{1f600}`).length < 260);
+    assert.deepEqual(escapedForms("ordinary"), ["ordinary"]);
+    assert.ok(escapedForms(`${secret}\\\u{1f600}`).length < 260);
   });
 
-  it("forgets the whole message where a secret runs across its blocks or over its fields", () => {
+  it("forgets the whole message if a secret spans blocks or fields", () => {
     const across = stored({
       role: "assistant",
       content: [
@@ -185,7 +185,7 @@ describe("forgetting", () => {
     assert.equal(redactMessage(result, '"toolCallId":"abc-1"').envelope, '{"role":"tool","content":"text"}');
   });
 
-  it("forgets the whole message where a secret is a piece of how a block of it is written down", () => {
+  it("forgets the whole message if a secret is part of how a block is stored", () => {
     const raw = { role: "assistant", content: [{ type: "note", data: { pin: 4711, kind: "x" } }] };
     const secret = '"pin":4711';
     const left = redactMessage({ ...stored(raw), entry: null }, secret);
@@ -193,20 +193,20 @@ describe("forgetting", () => {
     assert.equal(left.text, forgottenMark);
   });
 
-  it("of a line of the transcript keeps its place where blotting is not enough", () => {
+  it("keeps only the place of a transcript line if redacting is not enough", () => {
     const line = '{"type":"custom","id":"e1","data":{"token":"abc"}}';
     assert.equal(redactLine(line, 'abc"'), `{"type":"custom","id":"e1","forgotten":"${forgottenMark}"}`);
     assert.equal(redactLine(line, '"type":"custom"'), `{"forgotten":"${forgottenMark}"}`);
     assert.equal(redactLine(line, "e1xx"), line);
   });
 
-  it("tells words of its own from secrets", () => {
+  it("distinguishes its own words from secrets", () => {
     for (const word of ["content", "text", "lock", "forgotten", '"role":"user"', "null"])
       assert.ok(isOwnWord(word), word);
     for (const word of ["contents", "user text", "hunter2"]) assert.ok(!isOwnWord(word), word);
   });
 
-  it("knows a title that was made from a message", () => {
+  it("recognises a title taken from a message", () => {
     const text =
       "\n  Please   move the archive to\tthe other disk, and tell nobody about it, least of all the others!\nNow.";
     assert.ok(isTitleFrom(firstLine(text, 80), { text }));
@@ -216,7 +216,7 @@ describe("forgetting", () => {
     assert.ok(!isTitleFrom(forgottenMark, { text: forgottenMark }));
   });
 
-  it("blots out of a title also what it was cut to", () => {
+  it("redacts a secret that is cut off in a title", () => {
     const long = "k".repeat(100);
     assert.equal(redactTitle(firstLine(`the key ${long}`, 80), long), `the key ${forgottenMark}`);
     assert.equal(redactTitle("a BEGIN KEY", "BEGIN KEY\nabcdef"), `a ${forgottenMark}`);

@@ -1,7 +1,7 @@
 /**
- * Taking something back out of what never loses anything: what a message looks like once it, or a secret in it, is
- * forgotten. The row stays, so that a replay of the transcript does not bring the content back, calls keep their
- * results, and the order of the conversation is whole.
+ * Redacts a message, or a secret in messages, JSON, transcript lines and titles.
+ * The row of a forgotten message stays, so a replay of the transcript does not restore its content, and tool calls keep
+ * their results.
  */
 
 import { dialectWords, resultFields } from "../messages/dialects.ts";
@@ -14,7 +14,7 @@ import { forgottenMark } from "../model/types.ts";
 
 export type Redacted = Pick<Message, "parts" | "envelope" | "entry" | "tokens" | "text" | "moved">;
 
-/** A message of which only its place is left. */
+/** Removes the content of a message and keeps its place. */
 export function forgetMessage(message: Message): Redacted {
   const envelope = keptFields(message.envelope, tieFields);
   const isShort = isShortEntry(message.entry);
@@ -26,53 +26,50 @@ export function forgetMessage(message: Message): Redacted {
 }
 
 /**
- * The same message with every occurrence of a secret blotted out, also inside JSON and in JSON inside JSON. Where that
- * is not enough (it runs across blocks, or over the fields of a JSON text), the message is forgotten as a whole.
+ * Redacts every occurrence of a secret, also inside nested JSON. If that is not enough, because the secret spans several
+ * blocks or JSON fields, the whole message is forgotten.
  */
 export function redactMessage(message: Message, secret: string): Redacted {
-  const forms = formsOf(secret);
-  const blotted = blotMessage(message, forms);
-  if (!holds(blotted, forms)) return blotted;
-  const place = forgetMessage({ ...message, envelope: blotted.envelope, entry: blotted.entry });
-  if (!holds(place, forms)) return place;
+  const forms = escapedForms(secret);
+  const left = redactForms(message, forms);
+  if (!contains(left, forms)) return left;
+  const place = forgetMessage({ ...message, envelope: left.envelope, entry: left.entry });
+  if (!contains(place, forms)) return place;
   return onlyMark({ role: message.role }, isShortEntry(message.entry) ? message.entry : '{"message":null}');
 }
 
-function blotMessage(message: Message, forms: Forms): Redacted {
-  const parts = message.parts.map((part) => blotPart(part, forms));
-  const entry = isShortEntry(message.entry) ? message.entry : blotJson(message.entry, forms);
-  const left = redacted(parts, blotJson(message.envelope, forms), entry);
+function redactForms(message: Message, forms: Forms): Redacted {
+  const parts = message.parts.map((part) => redactPart(part, forms));
+  const entry = isShortEntry(message.entry) ? message.entry : replaceInJson(message.entry, forms);
+  const left = redacted(parts, replaceInJson(message.envelope, forms), entry);
   return { ...left, moved: message.moved.length === 0 ? [] : stillMoved(message, left, forms) };
 }
 
-/**
- * Where the references to files are in what is left. One that no longer names its file, or can no longer be told from
- * what is around it, is only words from now on.
- */
+/** The file references in the redacted message. One that no longer names its file becomes plain text. */
 function stillMoved(message: Message, left: Redacted, forms: Forms): readonly MovedContent[] {
   const before = messageFromStore(message);
   const after = messageFromStore({ ...message, ...left });
   const byString = Map.groupBy(message.moved, ({ path }) => JSON.stringify(path));
   return [...byString.values()].flatMap((moved) => {
-    const path = (moved[0]?.path ?? []).map((step) => (typeof step === "string" ? blotText(step, forms) : step));
+    const path = (moved[0]?.path ?? []).map((step) => (typeof step === "string" ? replaceForms(step, forms) : step));
     const old = stringAt(before, moved[0]?.path ?? []);
-    let [end, blotted] = [0, ""];
+    let [end, redactedText] = [0, ""];
     const places = moved.flatMap(({ file, from, length }) => {
-      blotted += blotText(old.slice(end, from), forms);
-      const reference = blotText(old.slice(from, from + length), forms);
-      const place = { file, path, from: blotted.length, length: reference.length };
-      blotted += reference;
+      redactedText += replaceForms(old.slice(end, from), forms);
+      const reference = replaceForms(old.slice(from, from + length), forms);
+      const place = { file, path, from: redactedText.length, length: reference.length };
+      redactedText += reference;
       end = from + length;
       return reference.startsWith(old.slice(from, old.indexOf(file, from) + file.length)) ? [place] : [];
     });
-    return blotted + blotText(old.slice(end), forms) === stringAt(after, path) ? places : [];
+    return redactedText + replaceForms(old.slice(end), forms) === stringAt(after, path) ? places : [];
   });
 }
 
-/** Letters for fields that the row knows (see content.ts): nothing in it was said by anybody. */
+/** A short entry encodes fields as letters (see codec.ts), so it contains no content. */
 const isShortEntry = (entry: string | null): boolean => entry === null || !entry.startsWith("{");
 
-/** What is left of a message, by which it is tied to others; and of the line around it. */
+/** Fields that stay: those that link a message to others, and those of its transcript line. */
 const tieFields = ["role", ...resultFields(), "timestamp"];
 const placeFields = "type id parentId timestamp".split(" ");
 
@@ -98,92 +95,92 @@ const redacted = (parts: readonly Part[], envelope: string | null, entry: string
   moved: [],
 });
 
-function holds({ text, parts, envelope, entry, moved }: Redacted, forms: Forms): boolean {
-  const told = parts.flatMap((part) => [part.text, part.kept, part.toolCallId, part.toolName, part.metadata]);
+function contains({ text, parts, envelope, entry, moved }: Redacted, forms: Forms): boolean {
+  const fields = parts.flatMap((part) => [part.text, part.kept, part.toolCallId, part.toolName, part.metadata]);
   const line = isShortEntry(entry) ? null : entry;
   const steps = moved.flatMap(({ path }) => path.map(String));
-  return [text, envelope, line, ...told, ...steps].some((words) => words !== null && holdsAny(words, forms));
+  return [text, envelope, line, ...fields, ...steps].some((each) => each !== null && containsAny(each, forms));
 }
 
-function blotPart(part: Part, forms: Forms): Part {
-  const toolName = part.toolName === null ? null : blotText(part.toolName, forms);
+function redactPart(part: Part, forms: Forms): Part {
+  const toolName = part.toolName === null ? null : replaceForms(part.toolName, forms);
   return {
     type: part.type,
-    text: part.text === null ? null : blotSaid(part, toolName, forms),
-    kept: part.kept === null ? null : blotText(part.kept, forms),
-    toolCallId: part.toolCallId === null ? null : blotText(part.toolCallId, forms),
+    text: part.text === null ? null : redactPartText(part, toolName, forms),
+    kept: part.kept === null ? null : replaceForms(part.kept, forms),
+    toolCallId: part.toolCallId === null ? null : replaceForms(part.toolCallId, forms),
     toolName,
-    metadata: blotJson(part.metadata, forms),
+    metadata: replaceInJson(part.metadata, forms),
   };
 }
 
-/** The arguments of a call must stay JSON, or the call could not be rebuilt. */
-function blotSaid(part: Part, toolName: string | null, forms: Forms): string {
+/** The arguments of a call must stay valid JSON, or the call could not be rebuilt. */
+function redactPartText(part: Part, toolName: string | null, forms: Forms): string {
   const text = part.text ?? "";
   const isCall = part.type === "tool" && part.toolName !== null && text.startsWith(`${part.toolName} {`);
-  if (!isCall) return blotText(text, forms);
+  if (!isCall) return replaceForms(text, forms);
   const input = text.slice((part.toolName ?? "").length + 1);
   try {
-    return `${toolName} ${blotJson(input, forms)}`;
+    return `${toolName} ${replaceInJson(input, forms)}`;
   } catch {
-    // A call whose arguments were never JSON is rebuilt from its metadata; here it is only text.
-    return blotText(text, forms);
+    // A call whose arguments were never JSON is rebuilt from its metadata.
+    return replaceForms(text, forms);
   }
 }
 
 // ── Text and JSON ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Holds no form of the secret afterwards: where blotting makes a new one out of what is around it, nothing stays. */
-export const redactText = (text: string, secret: string): string => blotText(text, formsOf(secret));
+/** The result never contains the secret: if replacing creates a new occurrence, the whole text is replaced. */
+export const redactText = (text: string, secret: string): string => replaceForms(text, escapedForms(secret));
 
-function blotText(text: string, forms: Forms): string {
+function replaceForms(text: string, forms: Forms): string {
   const left = forms.reduce((words, form) => words.replaceAll(form, forgottenMark), text);
-  return holdsAny(left, forms) ? forgottenMark : left;
+  return containsAny(left, forms) ? forgottenMark : left;
 }
 
 /**
- * Also for JSON text: it is taken apart, so that a number or a key can be forgotten and the rest stays valid. A secret
- * that is itself a piece of JSON may still stand in it afterwards; whoever keeps the text must look (`holdsSecret`).
+ * Redacts the values and keys of a JSON text, which stays valid. A secret that is itself a piece of JSON may remain, so
+ * callers must check with `containsSecret`.
  */
 export const redactJson = <T extends string | null>(json: T, secret: string): T | string =>
-  blotJson(json, formsOf(secret));
+  replaceInJson(json, escapedForms(secret));
 
-function blotJson<T extends string | null>(json: T, forms: Forms): T | string {
-  if (json === null || !holdsAny(json, forms)) return json;
-  return JSON.stringify(blotValue(JSON.parse(json), forms));
+function replaceInJson<T extends string | null>(json: T, forms: Forms): T | string {
+  if (json === null || !containsAny(json, forms)) return json;
+  return JSON.stringify(replaceInValue(JSON.parse(json), forms));
 }
 
-function blotValue(value: Json, forms: Forms): Json {
-  if (typeof value === "string") return blotText(value, forms);
-  if (typeof value === "number") return holdsAny(String(value), forms) ? forgottenMark : value;
-  if (Array.isArray(value)) return value.map((item: Json) => blotValue(item, forms));
+function replaceInValue(value: Json, forms: Forms): Json {
+  if (typeof value === "string") return replaceForms(value, forms);
+  if (typeof value === "number") return containsAny(String(value), forms) ? forgottenMark : value;
+  if (Array.isArray(value)) return value.map((item: Json) => replaceInValue(item, forms));
   if (!isObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([field, inner]) => [blotText(field, forms), blotValue(inner ?? null, forms)]),
+    Object.entries(value).map(([field, inner]) => [replaceForms(field, forms), replaceInValue(inner ?? null, forms)]),
   );
 }
 
-/** A line of the transcript without the secret; only its place where blotting is not enough. */
+/** Redacts a transcript line; keeps only its place fields if that is not enough. */
 export function redactLine(raw: string, secret: string): string {
-  const forms = formsOf(secret);
-  const left = blotJson(raw, forms);
-  if (!holdsAny(left, forms)) return left;
+  const forms = escapedForms(secret);
+  const left = replaceInJson(raw, forms);
+  if (!containsAny(left, forms)) return left;
   const place = JSON.stringify({ ...keptFields(left, placeFields), forgotten: forgottenMark });
-  return holdsAny(place, forms) ? JSON.stringify({ forgotten: forgottenMark }) : place;
+  return containsAny(place, forms) ? JSON.stringify({ forgotten: forgottenMark }) : place;
 }
 
 // ── Titles ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const titleLengthMax = 80;
 
-/** Whether a title repeats what a message says: the beginning that an import has taken for it, or any piece. */
+/** Whether a title repeats text of a message. */
 export function isTitleFrom(title: string, message: Pick<Message, "text">): boolean {
   if (title.trim() === "" || message.text === forgottenMark) return false;
   const stem = onOneLine(title.replace(/…$/u, ""));
   return title === firstLine(message.text, titleLengthMax) || (stem !== "" && onOneLine(message.text).includes(stem));
 }
 
-/** A title is one line, and cut: it may hold a secret with other blanks, or only the beginning of one. */
+/** A title is one line and may be cut, so it can contain a secret with other whitespace, or only its beginning. */
 export function redactTitle(title: string, secret: string): string {
   const line = onOneLine(secret);
   const whole = redactText(title, secret);
@@ -205,10 +202,10 @@ const onOneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, " ").t
 
 type Forms = readonly string[];
 
-/** A shorter one would blot out parts of unrelated words. */
+/** A shorter secret would match parts of unrelated words. */
 export const secretLengthMin = 4;
 
-/** With these stored messages are written down; without them a message could not be put together again. */
+/** Words of our own storage format: without them a message could not be rebuilt. */
 const ownWords: readonly string[] = [
   ..."timestamp blocks calls type parentId rest field true false".split(" "),
   ...dialectWords(),
@@ -216,31 +213,30 @@ const ownWords: readonly string[] = [
   .concat(["user", "assistant", "system", "tool"].map((role) => JSON.stringify({ role, content: "text" })))
   .concat('{"message":null}', forgottenMark);
 
-/** No secret: every stored message would hold it, before and after. */
+/** Not a possible secret: every stored message contains it. */
 export const isOwnWord = (secret: string): boolean => ownWords.some((word) => word.includes(secret));
 
-export const holdsSecret = (text: string, secret: string): boolean => holdsAny(text, formsOf(secret));
+export const containsSecret = (text: string, secret: string): boolean => containsAny(text, escapedForms(secret));
 
-const holdsAny = (text: string, forms: Forms): boolean => forms.some((form) => text.includes(form));
+const containsAny = (text: string, forms: Forms): boolean => forms.some((form) => text.includes(form));
 
 const escapingsMax = 3;
 
 /**
- * How a secret can stand in stored text: as it is, and as JSON writes it, up to three times over, by programs that
- * write other letters than ASCII as they are or as \uXXXX and a slash with or without a backslash. An ordinary word has
- * one form; a bad one some eighty. Longest first.
+ * The forms in which a secret can be stored: as it is, and escaped as JSON up to three times, by programs that do or do
+ * not escape slashes and non-ASCII letters. An ordinary word has one form, a difficult one about eighty. Longest first.
  */
-export function formsOf(secret: string): Forms {
+export function escapedForms(secret: string): Forms {
   const forms = new Set([secret]);
   let latest: Forms = [secret];
   for (let level = 0; level < escapingsMax; level++) {
-    latest = [...new Set(latest.flatMap(escapedForms))];
+    latest = [...new Set(latest.flatMap(escapeOnce))];
     for (const form of latest) forms.add(form);
   }
   return [...forms].sort((a, b) => b.length - a.length);
 }
 
-function escapedForms(text: string): Forms {
+function escapeOnce(text: string): Forms {
   const escaped = JSON.stringify(text).slice(1, -1);
   const lower = escaped.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${hexOf(unit)}`);
   const upper = escaped.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${hexOf(unit).toUpperCase()}`);

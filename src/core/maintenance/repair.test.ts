@@ -56,7 +56,7 @@ async function talk(
 }
 
 describe("a repair", () => {
-  it("takes summaries that are empty, cut short or extracted, and no others", async () => {
+  it("selects only empty, truncated and extracted summaries", async () => {
     const lcm = await open();
     const { id, leaves } = await talk(
       lcm,
@@ -84,7 +84,7 @@ describe("a repair", () => {
     await lcm.close();
   });
 
-  it("takes one that is short for want of a better answer as well, if it has another fault", async () => {
+  it("selects an aggressive summary only if it has another fault", async () => {
     const lcm = await open();
     const { id, leaves } = await talk(lcm, "one", { level: "aggressive", text: "", tokens: 0 });
     assert.deepEqual(
@@ -94,7 +94,7 @@ describe("a repair", () => {
     await lcm.close();
   });
 
-  it("takes those that speak of what was forgotten, and those that the older program marked", async () => {
+  it("selects summaries of forgotten content, and those marked by the older program", async () => {
     const lcm = await open();
     const marked = "[LCM fallback summary; the model did not answer]\nsomebody lit a lamp, and then another one";
     const { id, leaves } = await talk(
@@ -113,7 +113,7 @@ describe("a repair", () => {
     await lcm.close();
   });
 
-  it("is of all conversations or of one, each bottom-up, and nothing is found afterwards", async () => {
+  it("covers one or all conversations, bottom-up, and leaves no findings", async () => {
     const lcm = await open();
     const one = await talk(lcm, "one", { level: "truncated" }, {});
     const two = await talk(lcm, "two", { level: "extractive" }, { level: "truncated" });

@@ -1,6 +1,6 @@
-/** Summaries that `inspect` finds fault with and that a new text mends: which they are, and why. */
+/** Plans a repair: selects the summaries whose findings a new text fixes. */
 
-import { eachConversation, inspectConversation, isMendedByText } from "./inspect.ts";
+import { eachConversation, inspectConversation, isFixedByText } from "./inspect.ts";
 import type { Finding } from "./inspect.ts";
 import { isSummaryId } from "../model/types.ts";
 import type { ConversationId, SummaryId } from "../model/types.ts";
@@ -10,11 +10,11 @@ import type { PlannedRewrites } from "./rewrite.ts";
 import type { Settings } from "../model/settings.ts";
 
 export interface PlannedRepair extends PlannedRewrites {
-  /** What is wrong with the summaries of the plan. */
+  /** Why each summary of the plan needs a new text. */
   readonly findings: readonly Finding[];
 }
 
-/** Of one conversation, or of all. */
+/** For one conversation, or for all. */
 export async function planRepair(
   { store, settings }: { readonly store: Store; readonly settings: Settings },
   only: ConversationId | null,
@@ -22,10 +22,10 @@ export async function planRepair(
 ): Promise<PlannedRepair> {
   const plans: PlannedRepair[] = [];
   for await (const id of eachConversation(store, only, onProgress)) {
-    const bones = await store.skeleton(id);
-    const findings = mendable(bones, inspectConversation(bones));
+    const skeleton = await store.skeleton(id);
+    const findings = repairable(skeleton, inspectConversation(skeleton));
     const wanted = new Set(findings.map(({ subject }) => subject).filter(isSummaryId));
-    plans.push({ findings, ...planRewritesOf(bones, wanted, rewriteRules(settings, bones.conversation)) });
+    plans.push({ findings, ...planRewritesOf(skeleton, wanted, rewriteRules(settings, skeleton.conversation)) });
   }
   return {
     findings: plans.flatMap(({ findings }) => findings),
@@ -34,11 +34,11 @@ export async function planRepair(
   };
 }
 
-export function mendable({ summaries }: Skeleton, findings: readonly Finding[]): readonly Finding[] {
+export function repairable({ summaries }: Skeleton, findings: readonly Finding[]): readonly Finding[] {
   const levelOf = new Map<string, string>(summaries.map(({ id, level }): [SummaryId, string] => [id, level]));
-  // The barest facts are what a model made of it when it was asked twice: nothing that is broken.
+  // An aggressive summary is the second attempt of a model, not a defect.
   return findings.filter(
     ({ code, subject }) =>
-      isMendedByText(code) && !(code === "summary_below_normal" && levelOf.get(subject) === "aggressive"),
+      isFixedByText(code) && !(code === "summary_below_normal" && levelOf.get(subject) === "aggressive"),
   );
 }

@@ -146,8 +146,8 @@ const mute = (): Model => writer(() => assert.fail("it was asked"));
 const draft: RewriteOptions = { mode: "draft" };
 const apply: RewriteOptions = { mode: "apply" };
 
-describe("the plan of a rewrite", () => {
-  it("is bottom-up, in the order of the conversation within a depth, and says what each takes", async () => {
+describe("a plan to rewrite", () => {
+  it("is bottom-up, in conversation order within a depth, with the cost of each", async () => {
     const { plan, texts, store } = await ground();
     const { targets, skipped } = await plan();
     const text = await texts();
@@ -165,7 +165,7 @@ describe("the plan of a rewrite", () => {
     await store.close();
   });
 
-  it("takes those of one depth, or one", async () => {
+  it("selects one depth, or one summary", async () => {
     const { plan, using, store, id } = await ground();
     const { targets } = await plan(1);
     assert.deepEqual(new Set(targets.map(({ depth }) => depth)), new Set([1]));
@@ -177,7 +177,7 @@ describe("the plan of a rewrite", () => {
     await store.close();
   });
 
-  it("leaves out what the context does not reach any more, unless it is named", async () => {
+  it("leaves out what the context does not reach, unless named", async () => {
     const { plan, using, store, id } = await ground();
     const top = (await plan(2)).targets[0]?.summary ?? "sum_";
     await dissolveAt(store, id, top);
@@ -187,7 +187,7 @@ describe("the plan of a rewrite", () => {
     await store.close();
   });
 
-  it("names what a carried-over summary was carried from, and does not take a foreign one", async () => {
+  it("names the origin of a carried summary, and rejects a foreign one", async () => {
     const { plan, using, store, id } = await ground();
     const top = (await plan(2)).targets[0]?.summary ?? "sum_";
     const next = await store.openSegment({ sessionId: "t", sessionKey: "agent:main:s" }, { carryDepth: 2 });
@@ -204,7 +204,7 @@ describe("the plan of a rewrite", () => {
 });
 
 describe("a dry run of a rewrite", () => {
-  it("changes no text, and writes each from the drafts below it", async () => {
+  it("changes no text, and drafts each from the drafts below it", async () => {
     const { plan, using, texts, store } = await ground();
     const before = await texts();
     const model = writer();
@@ -224,7 +224,7 @@ describe("a dry run of a rewrite", () => {
     await store.close();
   });
 
-  it("writes none before what it is made from, however many are drafted at a time", async () => {
+  it("drafts sources first, at any concurrency", async () => {
     const { plan, using, store } = await ground();
     const model = writer();
     await using(model).rewriteAll(await plan(), { ...draft, concurrency: 4 });
@@ -235,7 +235,7 @@ describe("a dry run of a rewrite", () => {
     await store.close();
   });
 
-  it("keeps its drafts: what is applied is what was looked at, and nobody is asked again", async () => {
+  it("keeps its drafts, which are applied as reviewed without calling the model again", async () => {
     for (const concurrency of [1, 3]) {
       const { plan, using, texts, store, check } = await ground();
       const targets = await plan();
@@ -254,7 +254,7 @@ describe("a dry run of a rewrite", () => {
     }
   });
 
-  it("is applied as it was seen, whatever the concurrency is then", async () => {
+  it("is applied as reviewed, at any concurrency", async () => {
     for (const [looking, applying] of [
       [3, 1],
       [1, 4],
@@ -268,7 +268,7 @@ describe("a dry run of a rewrite", () => {
     }
   });
 
-  it("asks again where the question is another one, and keeps the answers to the newest five", async () => {
+  it("drafts again if the prompt differs, and keeps the newest five drafts", async () => {
     const { plan, using, store } = await ground();
     const one = { ...(await plan()), targets: (await plan()).targets.slice(0, 1) };
     const calls = async (options: Partial<RewriteOptions>, more: Partial<LcmDeps> = {}, name = "writer") => {
@@ -296,7 +296,7 @@ describe("a dry run of a rewrite", () => {
     await store.close();
   });
 
-  it("keeps what two models wrote side by side, and applies of whom it is told", async () => {
+  it("keeps the drafts of two models, and applies those of the chosen one", async () => {
     const { plan, using, texts, store } = await ground();
     const one = { ...(await plan()), targets: (await plan()).targets.slice(0, 1) };
     const [target] = one.targets;
@@ -311,7 +311,7 @@ describe("a dry run of a rewrite", () => {
     await store.close();
   });
 
-  it("asks again only for what was of no use, and for what stands on that if it is of use now", async () => {
+  it("drafts again only unusable texts, and those above them if they are usable now", async () => {
     for (const [second, calls] of [
       ["…", 1],
       [draftText(20), 3],
@@ -338,7 +338,7 @@ describe("a dry run of a rewrite", () => {
     }
   });
 
-  it("forgets its drafts with what they were written from", async () => {
+  it("forgets drafts together with their sources", async () => {
     const { plan, using, texts, store, id } = await ground();
     const told = (call: number): string => `On day 3 a roof was paid. ${draftText(call)}`;
     await using(writer(told)).rewriteAll(await plan(), draft);
@@ -352,7 +352,7 @@ describe("a dry run of a rewrite", () => {
     await store.close();
   });
 
-  it("asks nobody when it only looks what is kept", async () => {
+  it("does not call the model when counting kept drafts", async () => {
     const { plan, using, store } = await ground();
     const model = writer(() => assert.fail("it was asked"));
     const look = await using(model).rewriteAll(await plan(), { mode: "look" });
@@ -363,7 +363,7 @@ describe("a dry run of a rewrite", () => {
 });
 
 describe("an applied rewrite", () => {
-  it("is one change that can be taken back, and loses nothing", async () => {
+  it("is one change that can be undone, and loses nothing", async () => {
     const { plan, using, texts, store, check } = await ground();
     const before = await texts();
     const { change, results } = await using(writer()).rewriteAll(await plan(), { ...apply, operation: "repair" });
@@ -378,7 +378,7 @@ describe("an applied rewrite", () => {
     await store.close();
   });
 
-  it("counts every call, as what it is for", async () => {
+  it("records every call with its purpose", async () => {
     const { plan, using, store } = await ground();
     const model = writer();
     const lcm = using(model);
@@ -389,7 +389,7 @@ describe("an applied rewrite", () => {
     await store.close();
   });
 
-  it("is not made without a model", async () => {
+  it("needs a model", async () => {
     const { plan, using, texts, store } = await ground("extractive");
     const before = await texts();
     const report = using(null).rewriteAll(await plan(), apply);
@@ -399,8 +399,8 @@ describe("an applied rewrite", () => {
   });
 });
 
-describe("a summary that says already what the model wrote", () => {
-  it("is neither asked for nor written again, but where another text is asked for", async () => {
+describe("a summary that is already what the model wrote", () => {
+  it("is not rewritten, unless a fresh text is requested", async () => {
     const { plan, using, texts, store } = await ground();
     await using(writer()).rewriteAll(await plan(), apply);
     const written = await texts();
@@ -416,7 +416,7 @@ describe("a summary that says already what the model wrote", () => {
     await store.close();
   });
 
-  it("is so no more when that was taken back: the draft is still there", async () => {
+  it("is rewritten from its kept draft after an undo", async () => {
     const { plan, using, texts, store } = await ground();
     const { change } = await using(writer()).rewriteAll(await plan(), apply);
     const written = await texts();
@@ -428,7 +428,7 @@ describe("a summary that says already what the model wrote", () => {
   });
 });
 
-describe("an answer that is of no use", () => {
+describe("an unusable answer", () => {
   const bad: readonly (readonly [Answer, RegExp])[] = [
     [" \n", /empty/],
     [`<think>The ${thoughtWord} user wants a summary.</think>`, /only reasoning/],
@@ -437,7 +437,7 @@ describe("an answer that is of no use", () => {
     [{ refusal: "filtered" }, /refused it: as the script says/],
   ];
 
-  it("leaves the old text, is told with its reason, and keeps nothing else from being rewritten", async () => {
+  it("keeps the old text, is reported with its reason, and does not stop the others", async () => {
     for (const [answer, reason] of bad) {
       const { plan, using, texts, store, check } = await ground();
       const before = await texts();
@@ -458,7 +458,7 @@ describe("an answer that is of no use", () => {
     }
   });
 
-  it("is not replaced by a stricter one where the old text is normal, but is where that is worse", async () => {
+  it("falls back to an aggressive text only if the old text is not normal", async () => {
     const { plan, using, store } = await ground();
     const strict = writer((call) => (call === 1 ? "" : undefined));
     const [first] = (await plan()).targets;
@@ -477,7 +477,7 @@ describe("an answer that is of no use", () => {
     await poor.store.close();
   });
 
-  it("is not put in the place of a text that has become normal meanwhile, although it is kept", async () => {
+  it("does not replace a text that became normal meanwhile, even if kept", async () => {
     const { plan, using, texts, store } = await ground("extractive");
     const one = { ...(await plan()), targets: (await plan()).targets.slice(0, 1) };
     const [target] = one.targets;
@@ -494,7 +494,7 @@ describe("an answer that is of no use", () => {
 });
 
 describe("a rewrite that ends early", () => {
-  it("keeps what was applied when the provider fails, and says what was not reached", async () => {
+  it("keeps what was applied if the provider fails, and reports the rest as unreached", async () => {
     const { plan, using, texts, store, check } = await ground();
     const before = await texts();
     const { targets } = await plan();
@@ -510,7 +510,7 @@ describe("a rewrite that ends early", () => {
     await store.close();
   });
 
-  it("applies nothing after it was interrupted, not even what is drafted already", async () => {
+  it("applies nothing after an interrupt, not even finished drafts", async () => {
     const { plan, using, store } = await ground();
     const targets = await plan();
     await using(writer()).rewriteAll(targets, draft);
@@ -525,7 +525,7 @@ describe("a rewrite that ends early", () => {
     await store.close();
   });
 
-  it("keeps what was applied when it is interrupted, and gives up on a model that hangs", async () => {
+  it("keeps what was applied before an interrupt, and gives up on a model that hangs", async () => {
     const { plan, using, store, check } = await ground();
     const { targets } = await plan();
     const interruption = new AbortController();
@@ -543,7 +543,7 @@ describe("a rewrite that ends early", () => {
     await store.close();
   });
 
-  it("goes on where it was when it is run again: only the rest is asked for", async () => {
+  it("resumes where it stopped when run again", async () => {
     const { plan, using, texts, store, check } = await ground();
     const { targets } = await plan();
     const first = writer((call) => (call === 4 ? { refusal: "overloaded" } : undefined));
@@ -562,7 +562,7 @@ describe("a rewrite that ends early", () => {
 
   const gone = new LcmError("unavailable", "the disk is full");
 
-  it("tells what was applied when the database fails, and that it failed", async () => {
+  it("reports what was applied if the database fails, and the failure", async () => {
     for (const method of ["rewrite", "beginCall", "endCall", "saveDraft"] as const) {
       const { plan, using, texts, store, check } = await ground();
       const before = await texts();
@@ -583,7 +583,7 @@ describe("a rewrite that ends early", () => {
     }
   });
 
-  it("throws what the database throws where nothing was applied yet, and never calls it the model's", async () => {
+  it("throws errors of the database if nothing was applied, and never blames the model", async () => {
     for (const [method, options] of [
       ["rewrite", apply],
       ["beginCall", apply],
@@ -602,7 +602,7 @@ describe("a rewrite that ends early", () => {
     }
   });
 
-  it("calls what comes before applying once, and not at all where nothing is applied", async () => {
+  it("calls beforeApplying once, and not if nothing is applied", async () => {
     const { plan, using, store } = await ground();
     let calls = 0;
     const beforeApplying = async (): Promise<void> => void calls++;
@@ -620,7 +620,7 @@ describe("a rewrite that ends early", () => {
 });
 
 describe("a rewrite while others write", () => {
-  it("looks again at a text that changed meanwhile, and asks nobody twice for what is made from the same", async () => {
+  it("reads a changed text again, and does not draft twice from the same input", async () => {
     const { plan, using, store } = await ground();
     const [target] = (await plan(1)).targets;
     assert.ok(target !== undefined);
@@ -642,7 +642,7 @@ describe("a rewrite while others write", () => {
     await store.close();
   });
 
-  it("drafts again where a source was rewritten meanwhile", async () => {
+  it("drafts again if a source was rewritten", async () => {
     const { plan, using, store } = await ground();
     const [target] = (await plan(1)).targets;
     assert.ok(target !== undefined);
@@ -662,7 +662,7 @@ describe("a rewrite while others write", () => {
     await store.close();
   });
 
-  it("gives up on a summary that never stands still", async () => {
+  it("gives up on a summary that keeps changing", async () => {
     const { plan, using, store } = await ground();
     const { targets } = await plan(2);
     const [target] = targets;
@@ -681,7 +681,7 @@ describe("a rewrite while others write", () => {
     await store.close();
   });
 
-  it("neither applies nor keeps what was drafted from something that is forgotten meanwhile", async () => {
+  it("neither applies nor keeps a draft from forgotten content", async () => {
     for (const options of [draft, apply]) {
       const { plan, using, texts, store, id } = await ground();
       const { targets } = await plan(0);
@@ -709,10 +709,10 @@ describe("a rewrite while others write", () => {
     }
   });
 
-  it("says so of a summary that is not there any more", async () => {
+  it("reports a summary that no longer exists", async () => {
     const { using, store } = await ground();
     const drafted = await using(writer()).draftRewrite("sum_0123456789abcdef");
-    assert.deepEqual(drafted, { kind: "unusable", reason: "it is not there any more" });
+    assert.deepEqual(drafted, { kind: "unusable", reason: "it no longer exists" });
     await store.close();
   });
 });

@@ -1,10 +1,7 @@
 /**
- * New texts for summaries that stand. Which ones, and what each is made from, is a plan; a draft is what the model writes
- * from the sources as they are now; applying it leaves the summary's id, sources and place. Sources come before what was
- * made from them, so that each is written from fresh text.
- *
- * A text is only ever replaced by one that a model wrote, and never by one of a lower level. Drafts are kept, so that
- * what was looked at is what is applied, and paid for once; and work that was interrupted goes on where it was.
+ * Rewrites summaries with a model: plans which, drafts new texts bottom-up, and applies them in place.
+ * A text is only replaced by one that a model wrote, and never by one of a lower level. Drafts are kept, so what was
+ * reviewed is what is applied, each is paid for once, and interrupted work resumes.
  */
 
 import { LcmError } from "../base/errors.ts";
@@ -27,11 +24,11 @@ export interface RewriteDeps extends SummarizeDeps {
   readonly store: Store;
 }
 
-// ── The plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Planning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface RewriteRequest {
   readonly conversation: ConversationId;
-  /** One, alone or with all below it, wherever it stands; or those that the context reaches, of one depth or all. */
+  /** One summary, or it and all below it, anywhere; or those that the context reaches, of one depth or all. */
   readonly select:
     | { readonly summary: SummaryId }
     | { readonly subtree: SummaryId }
@@ -42,7 +39,7 @@ export interface RewriteRequest {
 export interface PlannedRewrite extends Pick<SummaryFacts, "depth" | "level" | "tokens" | "earliestAt" | "latestAt"> {
   readonly conversation: ConversationId;
   readonly summary: SummaryId;
-  /** How many messages or summaries it was made from, and their tokens as they are now. */
+  /** How many sources it has, and their tokens now. */
   readonly sources: number;
   readonly sourceTokens: number;
   readonly targetTokens: number;
@@ -50,9 +47,9 @@ export interface PlannedRewrite extends Pick<SummaryFacts, "depth" | "level" | "
 }
 
 export interface PlannedRewrites {
-  /** In the order in which they are written. */
+  /** In the order of writing: sources first. */
   readonly targets: readonly PlannedRewrite[];
-  /** Those that have no sources to be written from. */
+  /** Those without sources. */
   readonly skipped: readonly SkippedRewrite[];
 }
 
@@ -64,11 +61,11 @@ export async function planRewrite(
   { store, settings }: Pick<RewriteDeps, "store" | "settings">,
   { conversation, select }: RewriteRequest,
 ): Promise<PlannedRewrites> {
-  const bones = await store.skeleton(conversation);
-  return planRewritesOf(bones, selected(bones, select), rewriteRules(settings, bones.conversation));
+  const skeleton = await store.skeleton(conversation);
+  return planRewritesOf(skeleton, selected(skeleton, select), rewriteRules(settings, skeleton.conversation));
 }
 
-/** How long summaries are: as compaction would make them now. */
+/** Target lengths are those that compaction would use now. */
 export const rewriteRules = (settings: Settings, { promptBudget }: Conversation): Rules =>
   rulesOf(settings, false, promptBudget ?? promptBudgetDefault);
 
@@ -80,8 +77,8 @@ function selected(
     const wanted = "summary" in select ? select.summary : select.subtree;
     if (summaries.some(({ id }) => id === wanted))
       return new Set("summary" in select ? [wanted] : closure([wanted], (id) => sources.get(id)));
-    throw new LcmError("not_found", `${wanted} is no summary of conversation ${conversation.id}`, {
-      hint: `\`lcm dag ${conversation.id}\` lists them`,
+    throw new LcmError("not_found", `${wanted} is not a summary of conversation ${conversation.id}`, {
+      hint: `run \`lcm dag ${conversation.id}\` to list them`,
     });
   }
   const reached = reachedFrom(context, (id) => sources.get(id));
@@ -90,25 +87,27 @@ function selected(
   return new Set(reached.filter((id) => ofDepth.has(id)));
 }
 
-/** Sources first. Within a depth by place in the conversation: times may be equal, and copies have those of others. */
-function inOrder(bones: Skeleton, wanted: ReadonlySet<SummaryId>): readonly SummaryFacts[] {
-  const places = new Map(reachedFrom(bones.context, (id) => bones.sources.get(id)).map((id, place) => [id, place]));
+/** Sources first; within a depth by place, because times may be equal and copies have those of their originals. */
+function inOrder(skeleton: Skeleton, wanted: ReadonlySet<SummaryId>): readonly SummaryFacts[] {
+  const places = new Map(
+    reachedFrom(skeleton.context, (id) => skeleton.sources.get(id)).map((id, place) => [id, place]),
+  );
   const placeOf = ({ id }: SummaryFacts): number => places.get(id) ?? places.size;
-  return bottomUp(bones.summaries.filter(({ id }) => wanted.has(id))).toSorted(
+  return bottomUp(skeleton.summaries.filter(({ id }) => wanted.has(id))).toSorted(
     (a, b) => a.depth - b.depth || placeOf(a) - placeOf(b),
   );
 }
 
-/** Pure: what writing these summaries anew would take. */
-export function planRewritesOf(bones: Skeleton, wanted: ReadonlySet<SummaryId>, rules: Rules): PlannedRewrites {
-  const tokensOf = new Map<string | number, number>(bones.summaries.map(({ id, tokens }) => [id, tokens]));
-  for (const [index, id] of bones.messageIds.entries()) tokensOf.set(id, bones.messageTokens[index] ?? 0);
-  const conversation = bones.conversation.id;
+/** The cost of rewriting these summaries. Pure. */
+export function planRewritesOf(skeleton: Skeleton, wanted: ReadonlySet<SummaryId>, rules: Rules): PlannedRewrites {
+  const tokensOf = new Map<string | number, number>(skeleton.summaries.map(({ id, tokens }) => [id, tokens]));
+  for (const [index, id] of skeleton.messageIds.entries()) tokensOf.set(id, skeleton.messageTokens[index] ?? 0);
+  const conversation = skeleton.conversation.id;
   const targets: PlannedRewrite[] = [];
   const skipped: SkippedRewrite[] = [];
-  for (const summary of inOrder(bones, wanted)) {
+  for (const summary of inOrder(skeleton, wanted)) {
     const { id, depth, level, tokens, earliestAt, latestAt } = summary;
-    const from = bones.sources.get(id);
+    const from = skeleton.sources.get(id);
     const sources: readonly (string | number)[] = [...(from?.messages ?? []), ...(from?.summaries ?? [])];
     if (sources.length === 0) {
       skipped.push({ conversation, summary: id, reason: sourceless(summary) });
@@ -135,21 +134,21 @@ export function planRewritesOf(bones: Skeleton, wanted: ReadonlySet<SummaryId>, 
 export const sourceless = ({ carriedFrom }: Pick<SummaryFacts, "carriedFrom">): string =>
   carriedFrom === null
     ? "it has no sources"
-    : `it was carried over from ${carriedFrom} of an earlier conversation, and has no sources of its own`;
+    : `it was carried over from ${carriedFrom} of an earlier conversation, so it has no sources of its own`;
 
-// ── One draft ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Drafting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface DraftOptions {
-  /** In which the sources tell times; null tells none, and the setting holds if it is left out. */
+  /** Time zone of the sources; null for no times; the setting by default. */
   readonly zone?: string | null;
-  /** What comes with this request; the setting holds besides. */
+  /** Added to those of the settings. */
   readonly customInstructions?: string | null;
   readonly signal?: AbortSignal;
-  /** Drafts of sources, and of what comes before, that are not applied. */
+  /** Unapplied drafts of sources and of preceding summaries. */
   readonly overlay?: Overlay;
-  /** Only a draft that is kept: nobody is asked. */
+  /** Use only a kept draft; do not call the model. */
   readonly onlyKept?: boolean;
-  /** Another text, although one is kept. */
+  /** Draft again even if a draft is kept. */
   readonly fresh?: boolean;
 }
 
@@ -158,22 +157,22 @@ export type RewriteDraft =
       readonly kind: "drafted";
       readonly old: Summary;
       readonly summary: NewSummary;
-      /** Drafted before, from the very same. */
+      /** Drafted earlier from the same input. */
       readonly isKept: boolean;
-      /** `forgets` of the conversation, and the revisions of the summaries below, when the sources were read. */
+      /** `forgets` of the conversation and the revisions of the source summaries when they were read. */
       readonly forgets: number;
       readonly sources: NonNullable<RewritePlan["sources"]>;
     }
-  /** It says already what this model wrote from the very same. */
+  /** The text is already what this model wrote from the same input. */
   | { readonly kind: "current" }
-  /** There is no text to put in the place of the old one. */
+  /** There is no usable new text. */
   | { readonly kind: "unusable"; readonly reason: string }
-  /** The provider's trouble, whatever text was asked for; or nobody was to be asked. */
+  /** The provider refused, or the model was not to be called. */
   | { readonly kind: "refused"; readonly refusal: Refusal; readonly message: string; readonly ofStore?: Error };
 
-const noneKept: RewriteDraft = { kind: "refused", refusal: "cancelled", message: "no draft is kept" };
+const noneKept: RewriteDraft = { kind: "refused", refusal: "cancelled", message: "there is no kept draft" };
 
-/** What the model would put in the place of a summary's text. Throws `unavailable` without a model. */
+/** Drafts a new text for a summary. Throws `unavailable` without a model. */
 export async function draftRewrite(
   deps: RewriteDeps,
   id: SummaryId,
@@ -182,7 +181,7 @@ export async function draftRewrite(
   const { store, settings, model } = deps;
   if (model === null) throw missingModel();
   const [old] = await store.summaries({ ids: [id] });
-  if (old === undefined) return { kind: "unusable", reason: "it is not there any more" };
+  if (old === undefined) return { kind: "unusable", reason: "it no longer exists" };
   const conversation = await mustFind(store, old.conversation);
   const { forgets } = conversation;
   const sources = await sourcesOf(store, id);
@@ -190,8 +189,8 @@ export async function draftRewrite(
   const source = await sourceOfSummary(store, old, { targets: rewriteRules(settings, conversation), zone, overlay });
   if (source === null) return { kind: "unusable", reason: sourceless(old) };
 
-  // What comes before it is told to the model, and is no source: a draft fits whatever has become of that since. Or one
-  // answer that was of no use, or another concurrency, would have all later drafts asked for again and applied unseen.
+  // Preceding summaries are context, not sources, so they are not part of the key. Otherwise one unusable answer, or
+  // another concurrency, would invalidate all later drafts, which would then be applied unseen.
   const { system, prompt } = promptFor(deps, { ...source, previousContext: null }, { customInstructions }, "normal");
   const { tokens, overheadTokens } = source;
   const basis = JSON.stringify([modelName(model), system, prompt, tokens, overheadTokens]);
@@ -214,16 +213,16 @@ async function sourcesOf(store: Store, id: SummaryId): Promise<NonNullable<Rewri
   return (await store.summaries({ ids })).map(({ id: summary, revision }) => ({ summary, revision }));
 }
 
-/** A normal text says more than an aggressive one, so the model is not asked for that in its place. */
+/** An aggressive text never replaces a normal one. */
 const levelsInPlaceOf = ({ level, text }: Summary): readonly ("normal" | "aggressive")[] =>
   level === "normal" && text.trim() !== "" ? ["normal"] : ["normal", "aggressive"];
 
 export const missingModel = (): LcmError =>
-  new LcmError("unavailable", "summaries are only rewritten by a model, and there is none", {
-    hint: "--model provider/model or LCM_SUMMARY_MODEL names one",
+  new LcmError("unavailable", "rewriting needs a model, and none is configured", {
+    hint: "pass --model provider/model or set LCM_SUMMARY_MODEL",
   });
 
-/** Stale if the summary or one it was written from has been rewritten, or something was forgotten, since then. */
+/** Stale if the summary or one of its sources was rewritten, or something was forgotten, since the draft. */
 export const applyRewrite = async (
   { store }: Pick<RewriteDeps, "store">,
   { old, summary, forgets, sources }: Extract<RewriteDraft, { readonly kind: "drafted" }>,
@@ -231,15 +230,15 @@ export const applyRewrite = async (
 ): Promise<Written<Changed & { readonly revision: number }>> =>
   await store.rewrite({ summary: old.id, revision: old.revision, forgets, sources }, summary, partOf);
 
-// ── All of a plan ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Running a plan ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface RewriteOptions extends Omit<DraftOptions, "overlay" | "onlyKept"> {
-  /** Count the drafts that are kept, without asking; draft; or draft and apply each. */
+  /** Count kept drafts without calling the model; draft; or draft and apply each. */
   readonly mode: "look" | "draft" | "apply";
   readonly operation?: "rewrite" | "repair";
-  /** How many are drafted at the same time, within a depth. */
+  /** How many summaries of one depth to draft at a time. */
   readonly concurrency?: number;
-  /** Called once, before the first is applied: not at all where none is of use. */
+  /** Called once before the first draft is applied; not called if none is usable. */
   readonly beforeApplying?: () => Promise<void>;
   /** Called for each, in the order of the plan. */
   readonly onResult?: (result: RewriteResult) => void;
@@ -253,7 +252,7 @@ export type RewriteResult = { readonly target: PlannedRewrite } & (
       readonly isKept: boolean;
     }
   | { readonly status: "unusable"; readonly reason: string }
-  /** It says already what it would be made to say, or the work ended before it. */
+  /** The text is already up to date, or the run ended before it. */
   | { readonly status: "current" | "unreached" }
 );
 
@@ -261,19 +260,16 @@ export interface RewriteReport {
   readonly results: readonly RewriteResult[];
   /** The number of the change; null if nothing was applied. */
   readonly change: number | null;
-  /** What ended the work early: trouble of the provider, */
+  /** What ended the run early: a refusal of the provider, */
   readonly stopped: { readonly refusal: Refusal; readonly message: string } | null;
-  /** or of the database, after something was applied; before that it is thrown. */
+  /** or a failure of the database after something was applied; before that, it is thrown. */
   readonly failed: Error | null;
 }
 
-/** So often a summary is drafted at most, if it is rewritten by others meanwhile. */
+/** Attempts per summary if others keep changing it. */
 const staleMax = 5;
 
-/**
- * Drafts what was planned, and applies each draft before what stands on it is drafted. What is applied stays, whatever
- * ends the work: trouble of the provider, or the signal.
- */
+/** Drafts a plan, and applies each draft before those above it are drafted. Applied drafts stay, whatever ends the run. */
 export async function rewriteAll(
   deps: RewriteDeps,
   { targets }: PlannedRewrites,
@@ -285,7 +281,7 @@ export async function rewriteAll(
   let change: number | null = null;
   let stopped: RewriteReport["stopped"] = null;
   let failed: Error | null = null;
-  /** Will be asked for: nobody knows yet what those above it are written from. */
+  /** Without a kept draft: the input of those above is not known yet. */
   const unknown = new Set<SummaryId>();
   const draft = async ({ summary }: PlannedRewrite): Promise<RewriteDraft> => {
     const sources = unknown.size === 0 ? null : (await deps.store.sources([summary])).get(summary);
@@ -317,10 +313,10 @@ export async function rewriteAll(
         return { target, status: "applied", old, summary, isKept };
       }
     }
-    return { target, status: "unusable", reason: "it was changed by others again and again" };
+    return { target, status: "unusable", reason: "others kept changing it" };
   };
 
-  /** What was applied before the database failed is applied, and has to be told. */
+  /** If the database fails after something was applied, the report must still say what. */
   const orFail = async <T>(work: Promise<T>, otherwise: T): Promise<T> => {
     try {
       return await work;
@@ -345,10 +341,7 @@ export async function rewriteAll(
   return { results, change, stopped, failed };
 }
 
-/**
- * What is drafted at the same time: so many of one depth. The next ones read what came of these; so it does not depend
- * on who is quicker what anything is drafted from, and a draft that is kept is found again.
- */
+/** Batches of one depth. Each batch reads the results of the previous one, so the input of a draft is deterministic. */
 function wavesOf(targets: readonly PlannedRewrite[], concurrency: number): readonly (readonly PlannedRewrite[])[] {
   const waves: PlannedRewrite[][] = [];
   for (const target of targets) {

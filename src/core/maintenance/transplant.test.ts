@@ -58,7 +58,7 @@ const promptOf = async (store: Store, id: ConversationId): Promise<number> => {
 };
 
 describe("a plan to transplant", () => {
-  it("tells the summaries of the context, all below them, and what the target carries then", async () => {
+  it("lists the summaries of the context, all below them, and the resulting target", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source, target } = await scene(store);
       const plan = await lcm.planTransplant(source.id, target.id);
@@ -80,7 +80,7 @@ describe("a plan to transplant", () => {
     });
   });
 
-  it("of a context without summaries is empty, and applying it does nothing", async () => {
+  it("is empty for a context without summaries, and applies nothing", async () => {
     await onLcm(async ({ lcm, store, path }) => {
       const { source, target } = await scene(store);
       const plan = await lcm.planTransplant(target.id, source.id);
@@ -91,7 +91,7 @@ describe("a plan to transplant", () => {
     });
   });
 
-  it("refuses a conversation into itself, and what is nowhere", async () => {
+  it("rejects the same conversation twice, and missing ones", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source } = await scene(store);
       await refuses(lcm.planTransplant(source.id, source.id), "invalid", /into itself/);
@@ -99,7 +99,7 @@ describe("a plan to transplant", () => {
     });
   });
 
-  it("refuses what the target holds already, names it, and says how to take it back", async () => {
+  it("rejects existing copies, names them, and says how to undo them", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source, target } = await scene(store);
       const change = await apply(lcm, source.id, target.id);
@@ -108,7 +108,7 @@ describe("a plan to transplant", () => {
       await refuses(
         again(),
         "conflict",
-        new RegExp(`already holds .*: ${first?.id}, `),
+        new RegExp(`already contains ${first?.id}, `),
         new RegExp(`lcm undo ${change}`),
       );
       await store.undo(change);
@@ -116,7 +116,7 @@ describe("a plan to transplant", () => {
     });
   });
 
-  it("takes more from elsewhere into a conversation that holds copies already", async () => {
+  it("accepts copies from several sources", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source, target } = await scene(store);
       await apply(lcm, source.id, target.id);
@@ -128,25 +128,30 @@ describe("a plan to transplant", () => {
     });
   });
 
-  it("knows copies also when both sides have been folded, rewritten or purged since, and its own originals", async () => {
+  it("recognises copies and originals after folds, rewrites and purges", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source, target } = await scene(store);
       await apply(lcm, source.id, target.id);
       for (const { id, revision } of await store.summaries({ conversation: target.id }))
         await store.rewrite({ summary: id, revision }, summary(`anew ${id}`));
-      await refuses(lcm.planTransplant(source.id, target.id), "conflict", /already holds what would be copied: sum_/);
-      await refuses(lcm.planTransplant(target.id, source.id), "conflict", /already holds/, /^transplant into a fresh/);
+      await refuses(lcm.planTransplant(source.id, target.id), "conflict", /already contains sum_/);
+      await refuses(
+        lcm.planTransplant(target.id, source.id),
+        "conflict",
+        /already contains/,
+        /^transplant into another/,
+      );
       for (let left = true; left;) {
         const [top] = await store.context(target.id, { kind: "summary", limit: 1 });
         left = top !== undefined;
         const asked = { conversation: target.id, summary: top?.id as SummaryId, purge: true };
         if (left) await lcm.dissolve(await lcm.planDissolve(asked));
       }
-      await refuses(lcm.planTransplant(source.id, target.id), "conflict", /already holds 6 messages of those/);
+      await refuses(lcm.planTransplant(source.id, target.id), "conflict", /already contains copies of 6 messages/);
     });
   });
 
-  it("refuses the same text of another origin, and names the way out", async () => {
+  it("rejects the same text of another origin, with a remedy", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source, target } = await scene(store);
       const same = await foldPlaces(store, target.id, [0, 1], "condensed");
@@ -158,7 +163,7 @@ describe("a plan to transplant", () => {
     });
   });
 
-  it("says of damaged links where they are, and nothing is changed", async () => {
+  it("reports damaged links, and changes nothing", async () => {
     for (const [sql, where] of [
       ["DELETE FROM messages WHERE message_id = 3", /names msg_3/],
       ["UPDATE messages SET conversation_id = 2, seq = 50 WHERE message_id = 3", /names msg_3/],
@@ -182,7 +187,7 @@ describe("a plan to transplant", () => {
 });
 
 describe("transplanting", () => {
-  it("copies the text as it is now, and finds the copies", async () => {
+  it("copies the current text, and the copies are searchable", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source, target } = await scene(store);
       const plan = await lcm.planTransplant(source.id, target.id);
@@ -198,7 +203,7 @@ describe("transplanting", () => {
     });
   });
 
-  it("is planned again when the source has changed meanwhile, and says so", async () => {
+  it("plans again if the source has changed, and reports that", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source, target } = await scene(store);
       const plan = await lcm.planTransplant(source.id, target.id);
@@ -209,16 +214,16 @@ describe("transplanting", () => {
     });
   });
 
-  it("is refused when somebody else has done it meanwhile", async () => {
+  it("is rejected if it was already done", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source, target } = await scene(store);
       const plan = await lcm.planTransplant(source.id, target.id);
       const change = await apply(lcm, source.id, target.id);
-      await refuses(lcm.transplant(plan), "conflict", /already holds/, new RegExp(`lcm undo ${change}`));
+      await refuses(lcm.transplant(plan), "conflict", /already contains/, new RegExp(`lcm undo ${change}`));
     });
   });
 
-  it("forgetting reaches a copy of a copy, also when what lay between is gone", async () => {
+  it("forgetting reaches a copy of a copy, even if the one in between is gone", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { source, target } = await scene(store);
       const first = await apply(lcm, source.id, target.id);
@@ -260,7 +265,7 @@ describe("a summary that was carried over at a reset", () => {
     return { copy: copy.id, described, expanded: await lcm.expand(ask), found: hits.map(({ id: hit }) => hit) };
   };
 
-  it("is copied as it is; in its own family it still leads to its origin, and is found once", async () => {
+  it("is copied unchanged, leads to its origin within the family, and is found once", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { origin, second, target } = await reset(store, "agent:s:main");
       assert.equal((await lcm.planTransplant(second.id, target.id)).messages, 0);
@@ -273,7 +278,7 @@ describe("a summary that was carried over at a reset", () => {
     });
   });
 
-  it("guarantee 25: in another family it is a text that is found and leads nowhere", async () => {
+  it("guarantee 25: in another family, is searchable but leads nowhere", async () => {
     await onLcm(async ({ lcm, store }) => {
       const { origin, second, target } = await reset(store, "agent:s:other");
       await apply(lcm, second.id, target.id);
@@ -288,21 +293,21 @@ describe("a summary that was carried over at a reset", () => {
     });
   });
 
-  it("is not copied to where it was carried already; what is below it can be read there", async () => {
+  it("is not copied to where it was already carried", async () => {
     await onLcm(async ({ lcm, store }) => {
       const first = await talking(store, "s", 4);
       await foldPlaces(store, first.id, [0, 3], "the heron");
       const second = await store.openSegment({ sessionId: "s2", sessionKey: "agent:s:main" }, { carryDepth: 0 });
       const [carried] = await store.context(second.id);
       const asked = lcm.planTransplant(first.id, second.id);
-      await refuses(asked, "conflict", new RegExp(`${carried?.id}`), /carried over at a reset; .lcm expand/);
+      await refuses(asked, "conflict", new RegExp(`${carried?.id}`), /carried over at a reset; run .lcm expand/);
     });
   });
 });
 
 // ── Files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-describe("guarantee 25: files that copies name", () => {
+describe("guarantee 25: files of copied messages", () => {
   const save = async (store: Store, { id }: Conversation, content: string): Promise<StoredFile> => {
     const about = { name: null, mimeType: null, encoding: "utf8", exploration: null } as const;
     return await store.saveFile({ conversation: id, content, ...about });
@@ -334,7 +339,7 @@ describe("guarantee 25: files that copies name", () => {
       conversation,
     ]);
 
-  it("are read and searched from the target, which is where they are said to be; no other of the source is", async () => {
+  it("are read and searched through the target; other files of the source are not", async () => {
     await onLcm(async (ground) => {
       const { lcm, store, source, target, copied, kept } = await withFiles(ground);
       const within = only(target.id);
@@ -363,7 +368,7 @@ describe("guarantee 25: files that copies name", () => {
     });
   });
 
-  it("are read by whoever reads all, though the source is hidden; a grant for the target pays for them", async () => {
+  it("are read under policy all even if the source is hidden, and charged to a grant for the target", async () => {
     await onLcm(async (ground) => {
       const { lcm, store, source, target, copied, kept } = await withFiles(ground);
       await apply(lcm, source.id, target.id);
@@ -383,7 +388,7 @@ describe("guarantee 25: files that copies name", () => {
     });
   });
 
-  it("of the older program, which names them in texts, are read through a copy and not through a mention", async () => {
+  it("of the older program are read through a copy, not through a mention", async () => {
     await onLcm(async ({ lcm, store }) => {
       const source = await store.open({ sessionId: "source" });
       const [target, other] = [await store.open({ sessionId: "target" }), await store.open({ sessionId: "other" })];
@@ -422,7 +427,7 @@ function rowsOf(dump: Dump, id: ConversationId): readonly string[] {
   return [...own, ...hanging].map(({ table, row }) => `${table} ${row}`);
 }
 
-describe("between any two conversations", () => {
+describe("a transplant between any two conversations", () => {
   const onPair = (
     test: (pair: {
       lcm: Lcm;
@@ -454,7 +459,7 @@ describe("between any two conversations", () => {
       { numRuns: 40 },
     );
 
-  it("the source stays row by row; the target flattens to source, then target; nothing refers across", async () => {
+  it("keeps the source, prepends it to the target, and leaves no references across", async () => {
     await onPair(async ({ lcm, store, path, source, target }) => {
       const under = async (id: ConversationId) => (await flattened(store, id)).map(messageFromStore);
       const shown = (await store.context(source)).filter((item) => item.kind === "summary");
@@ -469,13 +474,13 @@ describe("between any two conversations", () => {
       const planned = [plan.shown.length, plan.depths.reduce((sum, each) => sum + each.summaries, 0), plan.messages];
       assert.deepEqual([done?.contextItems, done?.summaries, done?.messages], planned);
       await checkSound(store);
-      await refuses(lcm.planTransplant(source, target), "conflict", /already holds/, /lcm undo/);
+      await refuses(lcm.planTransplant(source, target), "conflict", /already contains/, /lcm undo/);
       while ((await store.index(1_000)) > 0);
       await checkSound(store);
     });
   });
 
-  it("taking it back restores every table and what is found, indexed or not", async () => {
+  it("undo restores every table and the search, indexed or not", async () => {
     await onPair(async ({ lcm, store, path, source, target, random }) => {
       const found = async () => {
         const { hits } = await lcm.grep({
@@ -497,7 +502,7 @@ describe("between any two conversations", () => {
     });
   });
 
-  it("also after the host went on in the target; then only what it said is new", async () => {
+  it("undo also works after the host went on in the target", async () => {
     await onPair(async ({ lcm, store, path, source, target }) => {
       const [before, context] = [dumpOfContent(path), await store.context(target)];
       const change = await apply(lcm, source, target);

@@ -1,6 +1,6 @@
 /**
- * Copying what a conversation's context knows into another one, with everything below it. The plan counts what would be
- * copied and what the target would carry from then on; what the target holds already is refused before anything happens.
+ * Plans and applies a transplant: copies the summaries of a context, and everything below them, into a conversation.
+ * A copy that the target already has is rejected before anything is written.
  */
 
 import type { Copying, Transplanted, TransplantPlan } from "../model/changes.ts";
@@ -17,17 +17,17 @@ import { promptTokens } from "../model/prompt-cost.ts";
 
 export interface Transplantation extends TransplantPlan {
   readonly summaries: readonly SummaryId[];
-  /** The same ones, as one would show them. */
+  /** The same summaries, for display. */
   readonly shown: readonly SummaryInShort[];
   readonly depths: Copying["depths"];
   readonly messages: number;
   readonly targetContext: { readonly items: number; readonly summaries: number; readonly messages: number };
-  /** Of the target's whole context, as a prompt. */
+  /** Of the target's whole context as a prompt. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }
 
-/** `conflict` if the target holds some of it already. Nothing to copy is a plan without summaries. */
+/** Throws `conflict` if the target already has copies. A plan without summaries copies nothing. */
 export async function planTransplant(
   store: Store,
   source: ConversationId,
@@ -35,7 +35,7 @@ export async function planTransplant(
 ): Promise<Transplantation> {
   if (source === target) {
     throw new LcmError("invalid", "a conversation cannot be transplanted into itself", {
-      hint: "name the one to copy from, then the one to copy into; `lcm conversations` lists them",
+      hint: "pass the source, then the target; run `lcm conversations` to list them",
     });
   }
   const copying = await store.planTransplant(source, target);
@@ -64,42 +64,40 @@ export async function planTransplant(
   };
 }
 
-/** What of the one conversation the other holds already. */
-type Held = Pick<TransplantPlan, "source" | "target"> & Pick<Copying, "existing" | "copied">;
+/** What the target already has of the source. */
+type Duplicates = Pick<TransplantPlan, "source" | "target"> & Pick<Copying, "existing" | "copied">;
 
 const namedMax = 3;
 
-/** Says what is there, and the way on that fits how it came there. */
-async function duplicate(store: Store, held: Held): Promise<LcmError> {
-  const { target, existing, copied } = held;
+async function duplicate(store: Store, duplicates: Duplicates): Promise<LcmError> {
+  const { target, existing, copied } = duplicates;
   const more = existing.length > namedMax ? ` and ${existing.length - namedMax} more` : "";
   const what =
     existing.length === 0
-      ? `${plural(copied, "message")} of those that would be copied`
-      : `what would be copied: ${existing.slice(0, namedMax).join(", ")}${more}`;
-  return new LcmError("conflict", `conversation ${target} already holds ${what}`, {
-    hint: await wayOn(store, held),
+      ? `copies of ${plural(copied, "message")}`
+      : `${existing.slice(0, namedMax).join(", ")}${more}`;
+  return new LcmError("conflict", `conversation ${target} already contains ${what}`, {
+    hint: await hintFor(store, duplicates),
   });
 }
 
-async function wayOn(store: Store, { source, target, existing, copied }: Held): Promise<string> {
+async function hintFor(store: Store, { source, target, existing, copied }: Duplicates): Promise<string> {
   const steps = await store.journal({ conversation: target });
   const earlier = steps.find(
     ({ operation, subject, undoneBy }) =>
       operation === "transplant" && subject === `${source} → ${target}` && undoneBy === null,
   );
-  const fresh = "transplant into a fresh conversation";
-  if (earlier !== undefined)
-    return `${fresh}, or take the earlier copy back first: \`lcm undo ${earlier.change} --apply\``;
+  const fresh = "transplant into another conversation";
+  if (earlier !== undefined) return `${fresh}, or undo the earlier copy first: \`lcm undo ${earlier.change} --apply\``;
   const carried = (await store.summaries({ ids: existing })).find(({ carriedFrom }) => carriedFrom !== null);
   if (carried !== undefined)
-    return `${carried.id} was carried over at a reset; \`lcm expand ${carried.id}\` reads what is below it`;
+    return `${carried.id} was carried over at a reset; run \`lcm expand ${carried.id}\` to read its sources`;
   const [first] = existing;
   if (copied > 0 || first === undefined) return fresh;
   return `${fresh}, or dissolve the earlier copy first: \`lcm dissolve ${target} --summary ${first} --purge --apply\``;
 }
 
-/** With what was applied: the plan given, or one made again because the source had changed. */
+/** With the plan that was applied, made again if the source had changed. */
 export type TransplantDone = Omit<Extract<Transplanted, { readonly kind: "written" }>, "kind"> & {
   readonly plan: Transplantation;
 };

@@ -3,7 +3,7 @@
  * reads them; but they may hold what somebody wants gone, so forgetting and deleting reach into them.
  */
 
-import { formsOf } from "../../core/maintenance/redact.ts";
+import { escapedForms } from "../../core/maintenance/redact.ts";
 import type { ConversationId } from "../../core/model/types.ts";
 import type { ForgetPlan } from "../../core/model/store.ts";
 import { quoted } from "./older-rows.ts";
@@ -18,7 +18,7 @@ export function* countOlderValues(secret: string): Script<number> {
   for (const [table, columns] of yield* olderTables()) {
     const holds = columns.map((column) => `instr(${column}, f.value)`).join(" OR ");
     const isHolding = `EXISTS (SELECT 1 FROM json_each(?) f WHERE ${holds})`;
-    rows += yield* count(statement(`SELECT count(*) FROM ${table} WHERE ${isHolding}`, [formsOf(secret)]));
+    rows += yield* count(statement(`SELECT count(*) FROM ${table} WHERE ${isHolding}`, [escapedForms(secret)]));
   }
   return rows;
 }
@@ -52,7 +52,7 @@ export function* removeOlderValues(conversations: readonly ConversationId[]): Sc
 }
 
 function* blotOut(table: string, column: string, secret: string): Script<void> {
-  for (const form of formsOf(secret)) {
+  for (const form of escapedForms(secret)) {
     // A row that becomes equal to another which must be unique goes with what it held.
     yield statement(
       `UPDATE OR REPLACE ${table} SET ${column} = replace(${column}, ?, ?) WHERE typeof(${column}) = 'text' AND instr(${column}, ?)`,

@@ -10,7 +10,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { assert } from "../../core/base/errors.ts";
-import { whatFollows } from "../../core/maintenance/plan-fix.ts";
+import { deriveRows } from "../../core/maintenance/plan-fix.ts";
 import { stampVersion } from "../sqlite/migrate.ts";
 import {
   asText,
@@ -213,7 +213,7 @@ function deriveFacts(db: DatabaseSync): number {
   );
   let summaries = 0;
   for (const row of db.prepare("SELECT DISTINCT conversation_id FROM summaries").all()) {
-    const right = whatFollows(runner.run(bonesOf(asConversation(int(row, "conversation_id")))));
+    const right = deriveRows(runner.run(bonesOf(asConversation(int(row, "conversation_id")))));
     for (const [id, { facts }] of right.summaries) {
       if (facts !== null) update.run(facts.kind, facts.depth, facts.earliestAt, facts.latestAt, facts.descendants, id);
       summaries += 1;

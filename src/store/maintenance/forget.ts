@@ -6,8 +6,8 @@
 import { LcmError } from "../../core/base/errors.ts";
 import {
   forgetMessage,
-  formsOf,
-  holdsSecret,
+  escapedForms,
+  containsSecret,
   isOwnWord,
   isTitleFrom,
   redactJson,
@@ -139,7 +139,7 @@ function* planSecret(scope: ConversationId | null, secret: string): Script<Forge
       hint: "give more of what stands around it, or forget single messages",
     });
   }
-  const forms = formsOf(secret);
+  const forms = escapedForms(secret);
   const messageIds = yield* all(
     sql`SELECT DISTINCT m.message_id FROM messages m, json_each(${forms}) f
         WHERE (${scope} IS NULL OR m.conversation_id = ${scope}) AND (
@@ -301,7 +301,7 @@ function* forgetInJournal(id: number, target: ForgetPlan["target"]): Script<void
     if (target.kind === "message") return nothing;
     const left = redactJson(json, target.text);
     // A number, a time or an id that was blotted out must never be put back into a row.
-    return holdsSecret(left, target.text) || withoutTexts(left) !== withoutTexts(json) ? nothing : left;
+    return containsSecret(left, target.text) || withoutTexts(left) !== withoutTexts(json) ? nothing : left;
   };
   yield sql`UPDATE journal SET before_json = ${blot(text(row, "before_json"))},
               after_json = ${blot(text(row, "after_json"))} WHERE journal_id = ${id}`;
@@ -325,7 +325,7 @@ function* rowsTelling(place: (typeof elsewhere)[number], scope: ConversationId |
     statement(
       `SELECT DISTINCT ${id} AS id, ${column} AS words FROM ${table}, json_each(?) f
        WHERE (? IS NULL OR conversation_id = ?) AND instr(${column}, f.value)`,
-      [formsOf(secret), scope, scope],
+      [escapedForms(secret), scope, scope],
     ),
     (row) => ({ id: int(row, "id"), words: text(row, "words") }),
   );
