@@ -157,7 +157,7 @@ describe("lcm mcp", () => {
         ["lcm_describe", { id: "nonsense" }, /"nonsense" is not an id/],
         ["lcm_describe", { id: "sum_0000000000000000" }, /there is no summary sum_0000000000000000/],
         ["lcm_expand_query", { question: "?" }, /prompt is missing/],
-        ["lcm_recent", { since: "soon" }, /since is "soon", which is no time/],
+        ["lcm_recent", { since: "soon" }, /since is "soon", which is not a time/],
       ] as const) {
         const result = await call(name, args);
         assert.equal(result.isError, true, name);

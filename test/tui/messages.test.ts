@@ -126,7 +126,7 @@ describe("reading the messages", () => {
       await goTo("msg_101");
       await robot.sees("✗ there is no msg_101 here · it is of conversation 2");
       await goTo("the day before the flood");
-      await robot.sees("which is no time");
+      await robot.sees("which is not a time");
       await robot.press(":", "x", "escape");
       assert.match(screen(robot), /message 74 of 98/);
     });

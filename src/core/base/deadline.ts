@@ -1,6 +1,6 @@
-/** What comes first: a piece of work or the signal that is its deadline. Work that is late is left behind, not ended. */
+/** Deadlines: waits for work until a signal aborts or a time is up. */
 
-/** What the work gives; `late` if the signal comes first, and then it does not matter how the work ends. */
+/** The result of the work, or `late` if the signal comes first. Late work is abandoned, not stopped. */
 export async function beforeDeadline<T, Late>(
   signal: AbortSignal | undefined,
   work: Promise<T>,
@@ -18,7 +18,7 @@ export async function beforeDeadline<T, Late>(
   }
 }
 
-/** The signal comes after so long, or with the one outside. */
+/** Runs work with a signal that aborts after `ms`, or together with the outer one. */
 export async function withDeadline<T>(
   ms: number,
   outer: AbortSignal | undefined,
@@ -27,7 +27,7 @@ export async function withDeadline<T>(
   const own = new AbortController();
   const timer = setTimeout(() => own.abort(new DOMException("The time is up", "TimeoutError")), ms);
   const follow = (): void => {
-    clearTimeout(timer); // There may be no end to work that heeds no signal.
+    clearTimeout(timer); // Work that ignores its signal may never end.
     own.abort(outer?.reason);
   };
   outer?.addEventListener("abort", follow, { once: true });

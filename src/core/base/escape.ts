@@ -1,16 +1,19 @@
-/** Escaping: stored text can neither open nor close an element of a prompt. */
+/** Escaping: keeps stored text from opening or closing an element of a prompt. */
 
 import { estimateTokens } from "./tokens.ts";
-/** What the text of a summary costs in a prompt, where it is escaped. */
+
+export const escapeText = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+export const escapeAttribute = (text: string): string => escapeText(text).replaceAll('"', "&quot;");
+
+/** Tokens of a summary's text in a prompt, where it is escaped. */
 export const renderedTokens = (text: string): number => estimateTokens(escapeText(text));
 
-/**
- * Text that somebody else wrote and that we put into a user's message: it may look like anything but one of our
- * elements. What a user wrote is shown as it is.
- */
+/** Text by others inside a user's message, with our own elements defused. What the user wrote is shown unchanged. */
 export const disarm = (text: string): string => text.replace(forgedElement, "&lt;");
 
-/** What opens or closes something like an element: in any case, with blanks or invisible characters in it, in wide signs. */
+/** Matches what opens or closes an element of these names, in any case, with blanks or invisible characters, or wide. */
 export const forgeries = (names: readonly string[]): RegExp =>
   new RegExp(
     `[<\\uff1c\\ufe64](?=[\\s\\p{Cf}/\\uff0f]*(?:${names
@@ -20,8 +23,3 @@ export const forgeries = (names: readonly string[]): RegExp =>
   );
 
 const forgedElement = forgeries(["summary", "parents", "content"]);
-
-export const escapeText = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-
-export const escapeAttribute = (text: string): string => escapeText(text).replaceAll('"', "&quot;");

@@ -1,31 +1,33 @@
 /**
- * Excerpts: which few words of a long text to show, and how much of it fits a number of tokens. Widths are in characters
- * as a reader counts them: an emoji joined of five code points is one.
+ * Excerpts: cuts a few words out of a long text, and finds how much of it fits into a number of tokens.
+ *
+ * Widths are in characters as a reader counts them: an emoji of five code points is one.
  */
 
 import { estimateTokens } from "./tokens.ts";
 
-/** How far a cut may move to fall between words. A longer word is cut where it is. */
+/** How far a cut may move to fall between words. A longer word is cut in the middle. */
 const wordMax = 24;
 
 /**
- * One line of at most `width` characters around a match, cut between words, with `…` where text was left out. The whole
- * match is in it if it fits, else its beginning. Looks only at the text near the match, however long the rest is.
+ * One line of at most `width` characters around a match, cut between words, with `…` where text was left out. It shows
+ * the whole match if that fits, otherwise its beginning. Reads only the text near the match.
  */
-export const excerpt = (text: string, match: Place, width: number): string => cutAround(text, match, width, onOneLine);
+export const excerpt = (text: string, match: TextRange, width: number): string =>
+  cutAround(text, match, width, onOneLine);
 
-/** An excerpt that keeps its lines: of code, lists and logs, which are hard to read without. */
-export const passage = (text: string, match: Place, width: number): string => cutAround(text, match, width, inLines);
+/** An excerpt that keeps its line breaks, for code, lists and logs. */
+export const passage = (text: string, match: TextRange, width: number): string =>
+  cutAround(text, match, width, inLines);
 
-/** From one place of a text up to another. */
-interface Place {
+interface TextRange {
   readonly from: number;
   readonly to: number;
 }
 
 const onOneLine = (piece: string): string => piece.replace(blanksAndControls, " ");
 
-/** Without blanks at the ends of lines, and with one empty line where there are more. */
+/** Without trailing blanks, and with at most one empty line in a row. */
 const inLines = (piece: string): string =>
   piece
     .replace(lineEnds, "\n")
@@ -33,7 +35,7 @@ const inLines = (piece: string): string =>
     .replace(/[^\S\n]+(?=\n)/g, "")
     .replace(/\n{3,}/g, "\n\n");
 
-function cutAround(text: string, match: Place, width: number, tidy: (piece: string) => string): string {
+function cutAround(text: string, match: TextRange, width: number, tidy: (piece: string) => string): string {
   const { from, to } = wholeMatch(text, match);
   const reach = 2 * width + wordMax;
   const before = charactersBefore(text, from, reach, tidy);
@@ -52,17 +54,17 @@ function cutAround(text: string, match: Place, width: number, tidy: (piece: stri
   return start + joined(found.shown) + end;
 }
 
-/** Every line behind `> `: what somebody wrote, which cannot pass for what stands at the margin. */
+/** Prefixes every line with `> `, so that quoted text cannot be mistaken for the text around it. */
 export const quote = (text: string): string => `> ${text.replace(lineEnds, "\n").replaceAll("\n", "\n> ")}`;
 
-/** The first line that says anything, cut to `width` characters: what to call a text that has no title. */
+/** The first line that is not blank, cut to `width` characters: a title for a text without one. */
 export function firstLine(text: string, width: number): string {
   const line = /[^\s\p{Cc}].*/u.exec(text)?.[0] ?? "";
   return cutEnd(charactersAfter(line, 0, 2 * width + wordMax, onOneLine), width);
 }
 
-/** The match within the text, without blanks around it and without half a character. */
-function wholeMatch(text: string, match: Place): Place {
+/** The match, clamped to the text, without blanks around it and without half a character. */
+function wholeMatch(text: string, match: TextRange): TextRange {
   let from = Math.min(Math.max(match.from, 0), text.length);
   let to = Math.min(Math.max(match.to, from), text.length);
   while (from < to && isBlank(text.charAt(from))) from++;
@@ -73,28 +75,28 @@ function wholeMatch(text: string, match: Place): Place {
   return { from, to };
 }
 
-/** Characters next to a place, and whether there are more beyond them. */
-interface Stretch {
+/** Characters next to a match, and whether there are more beyond them. */
+interface Nearby {
   readonly shown: Characters;
   readonly more: boolean;
 }
 
-function charactersBefore(text: string, to: number, reach: number, tidy: (piece: string) => string): Stretch {
+function charactersBefore(text: string, to: number, reach: number, tidy: (piece: string) => string): Nearby {
   const from = Math.max(0, to - reach);
   const near = tidy(text.slice(from, to));
   if (from === 0) return { shown: characters(near.trimStart()), more: false };
-  // The edge of the window may have torn the outermost character.
+  // The edge of the window may have cut the outermost character in two.
   return { shown: characters(near).slice(1), more: true };
 }
 
-function charactersAfter(text: string, from: number, reach: number, tidy: (piece: string) => string): Stretch {
+function charactersAfter(text: string, from: number, reach: number, tidy: (piece: string) => string): Nearby {
   const to = Math.min(text.length, from + reach);
   const near = tidy(text.slice(from, to));
   if (to === text.length) return { shown: characters(near.trimEnd()), more: false };
   return { shown: characters(near).slice(0, -1), more: true };
 }
 
-function cutStart({ shown, more }: Stretch, room: number): string {
+function cutStart({ shown, more }: Nearby, room: number): string {
   if (!more && shown.length <= room) return joined(shown);
   if (room < 1) return "";
   const earliest = Math.max(0, shown.length - (room - 1));
@@ -104,7 +106,7 @@ function cutStart({ shown, more }: Stretch, room: number): string {
   return `…${joined(kept).trimStart()}`;
 }
 
-function cutEnd({ shown, more }: Stretch, room: number): string {
+function cutEnd({ shown, more }: Nearby, room: number): string {
   if (!more && shown.length <= room) return joined(shown);
   if (room < 1) return "";
   const latest = Math.min(shown.length, room - 1);
@@ -114,7 +116,7 @@ function cutEnd({ shown, more }: Stretch, room: number): string {
   return `${joined(kept).trimEnd()}…`;
 }
 
-/** Single spaces, as most are, are passed over: quick. */
+/** Skips single spaces, which is faster. */
 const blanksAndControls = /[\s\p{Cc}]{2,}|[[\s\p{Cc}]--\x20]/gv;
 const lineEnds = /\r\n|[\v\f\r\u0085\u2028\u2029]/g;
 const controls = /[^\P{Cc}\t\n]+/gu;
@@ -127,12 +129,12 @@ function isInsidePair(text: string, at: number): boolean {
   return (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 && (text.charCodeAt(at) & 0xfc00) === 0xdc00;
 }
 
-/** A plain text is as good as a list of its characters, and need not be taken apart. */
+/** A plain string serves as the list of its characters, and needs no segmenting. */
 type Characters = string | readonly string[];
 
 const joined = (shown: Characters): string => (typeof shown === "string" ? shown : shown.join(""));
 
-/** Made at first use, which takes longer than all the rest of this file. */
+/** Created on first use, since that takes longer than everything else in this file. */
 let graphemes: Intl.Segmenter | undefined;
 
 function characters(text: string): Characters {
@@ -143,13 +145,13 @@ function characters(text: string): Characters {
 
 // ── Beginnings ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** More characters than any text has in a token, but for long runs of one. */
+/** More characters than any text has per token, except for long runs of one character. */
 export const charactersPerToken = 16;
 const sampleCharacters = 4_000;
 
 /**
- * How much of the beginning of a text fits into so many tokens, to one part in five hundred, and a length that does not;
- * null if all of it fits. Looks little further than that.
+ * How many characters of a text's beginning fit into a number of tokens, to within 0.2%, and a length that does not fit;
+ * null if all of it fits. Reads little beyond that.
  */
 export function lengthWithin(
   text: string,
@@ -158,7 +160,7 @@ export function lengthWithin(
 ): { readonly fitting: number; readonly tooLong: number | null } {
   const furthest = Math.min(text.length, tokensMax * charactersPerToken);
   if (furthest === text.length && !isTooLong(text)) return { fitting: furthest, tooLong: null };
-  // What it begins with tells about how far to look; each look counts all of it up to there.
+  // The first guess comes from a sample, since each test counts the tokens of everything up to the guess.
   const sample = text.slice(0, sampleCharacters);
   const reach = Math.ceil((1.05 * tokensMax * sample.length) / Math.max(1, estimateTokens(sample)));
   let [fitting, tooLong] = [0, furthest + 1];
@@ -170,5 +172,3 @@ export function lengthWithin(
   }
   return { fitting, tooLong };
 }
-
-// ── Amounts ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
-/** Numbers as people read them, and the order of strings. */
+/** Formats counts, lists and sizes for people, and compares strings. */
 
-/** For texts and times in their order, which for times is the order of their strings. */
+/** Sort order of strings; for timestamps, the order in time. */
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** `1,234`. */
@@ -24,7 +24,6 @@ export function formatBytes(bytes: number): string {
   let shown = `${bytes} B`;
   let amount = bytes;
   for (const unit of units) {
-    // Rounded up to a thousand of one unit is one of the next.
     if (Number(amount.toFixed(0)) < 1000) break;
     amount /= 1000;
     shown = `${amount.toFixed(amount < 99.95 ? 1 : 0)} ${unit}`;

@@ -1,6 +1,7 @@
-/** JSON values, and telling objects among them apart. */
+/** JSON: the types of its values, and a parser for objects. */
 
 import { assert } from "./errors.ts";
+
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 
 export interface JsonObject {

@@ -1,4 +1,4 @@
-/** A moment as people and models write it: in the zone they live in, or so long ago. Everything behind this is UTC. */
+/** Parses times as people and models write them, such as `yesterday`, `2h` or a local date, into UTC. */
 
 import { LcmError } from "./errors.ts";
 import { dayMs, parseTimestamp, timestampAt, timestampToMs, wallTime } from "./time.ts";
@@ -6,14 +6,9 @@ import type { Timestamp } from "./time.ts";
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs, w: 7 * dayMs, y: 365 * dayMs };
 
-interface Written {
-  readonly since?: string;
-  readonly before?: string;
-}
-
-/** Both ends of a span of time, as far as they are given; `prefix` is what stands before their names where it was. */
+/** Parses both ends of a time span, if given; `prefix` goes before their names in an error. */
 export function parseSpan(
-  { since, before }: Written,
+  { since, before }: { readonly since?: string; readonly before?: string },
   zone: string,
   now: Timestamp,
   prefix: "--" | "",
@@ -24,12 +19,12 @@ export function parseSpan(
   };
 }
 
-/** `2h` ago, `today`, `yesterday`, or a date with or without a time; without a zone it is in the given one. */
+/** Parses `2h` (ago), `today`, `yesterday`, or a date with or without a time. A time without a zone is in `zone`. */
 export function parseWhen(name: string, text: string, zone: string, now: Timestamp): Timestamp {
   const typed = text.trim();
   const when = ago(typed, now) ?? dayByName(typed, zone, now) ?? onTheWall(typed, zone) ?? parseTimestamp(typed);
   if (when !== null) return when;
-  throw new LcmError("invalid", `${name} is ${JSON.stringify(text)}, which is no time`, {
+  throw new LcmError("invalid", `${name} is ${JSON.stringify(text)}, which is not a time`, {
     hint: "for example 2026-02-17, '2026-02-17 15:30', 2026-02-17T15:30:00Z, yesterday, 2h or 7d",
   });
 }
@@ -51,12 +46,12 @@ const wall = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)?$/;
 
 function onTheWall(text: string, zone: string): Timestamp | null {
   if (!wall.test(text)) return null;
-  // Read as if the clock on the wall showed UTC, which also refuses the 31st of February.
+  // Parsed as if it were UTC, which also rejects 31 February.
   const read = parseTimestamp(text.length === 10 ? `${text}T00:00:00Z` : `${text.replace(" ", "T")}Z`);
   return read === null ? null : fromWall(timestampToMs(read), zone);
 }
 
-/** The instant at which clocks in the zone show this; where they skip an hour, one on either side of the gap. */
+/** The instant at which clocks in the zone show this time; if they skip it, an instant on either side of the gap. */
 function fromWall(shownMs: number, zone: string): Timestamp {
   const first = shownMs - offsetMs(shownMs, zone);
   return fromMs(shownMs - offsetMs(first, zone));
@@ -71,5 +66,5 @@ function offsetMs(instantMs: number, zone: string): number {
 function fromMs(ms: number): Timestamp {
   const when = timestampAt(ms);
   if (when !== null) return when;
-  throw new LcmError("invalid", "that time is out of range", { hint: "name one between 1970 and 9999" });
+  throw new LcmError("invalid", "the time is out of range", { hint: "use a year from 1970 to 9999" });
 }

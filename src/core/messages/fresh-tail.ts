@@ -1,11 +1,12 @@
-/** Where the fresh tail of a context begins. */
+/** Finds where the fresh tail of a context begins, without separating a tool result from its call. */
 
 import type { Ties } from "./tool-calls.ts";
 import { safeCuts } from "./tool-calls.ts";
-/** How far before the fresh tail a call may lie whose result is in it. */
+
+/** How many messages before the fresh tail are searched for the call of a result in it. */
 export const tailLookback = 64;
 
-/** Where the fresh tail begins among the newest raw messages: no result in it is without its call. */
+/** The position in a list of the newest raw messages. */
 export function tailStart(newest: readonly Ties[], freshTailCount: number): number {
   const wanted = Math.max(0, newest.length - freshTailCount);
   return safeCuts(newest).findLast((cut) => cut <= wanted) ?? 0;

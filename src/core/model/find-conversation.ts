@@ -1,9 +1,10 @@
-/** Finding a conversation by what a person calls it, or failing with a hint. */
+/** Finds a conversation by its number, session key or session id, or fails with a hint. */
 
 import type { Store } from "./store.ts";
 import type { Conversation, ConversationId } from "./types.ts";
 import { LcmError } from "../base/errors.ts";
-/** A conversation by what people call it: its number, its session key, or its session id (then the newest segment). */
+
+/** A session key or id finds the newest segment. */
 export async function findConversation(store: Store, name: string): Promise<Conversation> {
   if (/^\d{1,15}$/.test(name)) {
     const found = await store.conversation(Number(name) as ConversationId);
@@ -24,4 +25,4 @@ export async function mustFind(store: Store, id: ConversationId): Promise<Conver
 }
 
 export const unknown = (name: string | number): LcmError =>
-  new LcmError("not_found", `there is no conversation ${name}`, { hint: "`lcm conversations` lists them" });
+  new LcmError("not_found", `there is no conversation ${name}`, { hint: "list them with `lcm conversations`" });

@@ -1,6 +1,6 @@
-/** Patterns that sessions are named by, in settings and by operators. */
+/** Matches session keys against patterns such as `agent:*:cron:*`. */
 
-/** `*` stands for any characters, also none; everything else for itself. */
+/** `*` matches any characters, or none. */
 export const matchesPattern = (pattern: string, name: string): boolean =>
   new RegExp(
     `^${pattern

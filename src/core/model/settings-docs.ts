@@ -1,19 +1,18 @@
-/** What is made from the table of settings: the plugin's config for the host, and the page for operators. */
+/** Generates the plugin's config schema, its form hints and docs/settings.md from the table of settings. */
 
 import { envOf, exampleOf, expectation, rows, schemaOf } from "./settings.ts";
 import type { Setting, SettingKey } from "./settings.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 
 /**
- * For the plugin's manifest. Unknown keys are allowed, because configs written for the older program hold some. What a
- * host finds as a default it writes into the config, where it would pass for what the operator wants: so a default is
- * only told.
+ * For the plugin's manifest. Unknown keys are allowed, because configs of the older program have some. Defaults appear
+ * only in descriptions: a host writes a schema's defaults into the config, where they would look like the operator's.
  */
 export function settingsJsonSchema(): JsonObject {
   return { type: "object", additionalProperties: true, properties: perSetting(describedSchema) };
 }
 
-/** How a host's form shows each setting. */
+/** For the settings form of a host. */
 export function settingsUiHints(): JsonObject {
   return perSetting((setting, key) => ({
     label: labelOf(key),
@@ -23,7 +22,7 @@ export function settingsUiHints(): JsonObject {
   }));
 }
 
-/** What an operator may well want to change without having read much. */
+/** Shown without opening the advanced settings. */
 const everyday: ReadonlySet<string> = new Set<SettingKey>([
   "enabled",
   "contextThreshold",
@@ -42,7 +41,6 @@ const perSetting = (make: (setting: Setting, key: string) => Json): JsonObject =
 
 const describedSchema = (setting: Setting): Json => ({ description: withDefault(setting), ...schemaOf(setting) });
 
-/** Where there is none, the sentence says what holds then. */
 const withDefault = ({ sentence, default: preset }: Setting): string =>
   preset === null || isEmptyList(preset) ? sentence : `${sentence} Default: ${String(preset)}.`;
 
@@ -54,7 +52,6 @@ function labelOf(key: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The page for operators. */
 export function settingsMarkdown(): string {
   const table = rows.map(([key, setting]) => {
     const preset = setting.default === null ? "not set" : `\`${JSON.stringify(setting.default)}\``;
@@ -63,9 +60,9 @@ export function settingsMarkdown(): string {
   const reasons = rows.flatMap(([key, { why }]) => (why === undefined ? [] : [`- \`${key}\`: ${why}`]));
   return `# Settings
 
-Each setting can be given as an environment variable or in the plugin's config: the variable wins, then the config, then
-the default. An empty variable counts as not set. A wrong value is an error that names the setting, the value and what
-it may be. Keys that are not listed here are tolerated, and reported by \`lcm doctor\`.
+Set a setting with an environment variable or in the plugin's config. The variable takes precedence, then the config,
+then the default. An empty variable counts as not set. A wrong value is an error that names the setting, its value and
+the valid values. Keys that are not listed here are ignored; \`lcm doctor\` reports them.
 
 \`\`\`json
 { "plugins": { "entries": { "lossless-claw": { "config": { "incrementalMaxDepth": 1 } } } } }
@@ -77,9 +74,9 @@ The state directory is \`OPENCLAW_STATE_DIR\`, or \`~/.openclaw\` when that is n
 | --- | --- | --- | --- | --- |
 ${table.join("\n")}
 
-## Why a default cannot do
+## Settings that the older program does not have
 
-The older program does not have these; each is here because no one value is right for everybody.
+Each exists because no single value suits everyone:
 
 ${reasons.join("\n")}
 `;

@@ -1,18 +1,17 @@
 /**
- * Every setting, once. The parser, the JSON schema of the plugin's config and the page in docs/ are made from this
- * table, so a setting cannot exist in one of them and be missing in another.
+ * Settings: the table of all of them, from which the parser, the plugin's JSON schema and docs/settings.md are made.
  *
- * Nothing here touches the world: the environment comes in as a record, and paths stay the strings they were given as.
- * Where `null` is the default, the sentence says what its absence means.
+ * The environment comes in as a record, and paths stay strings. Where the default is `null`, the sentence says what
+ * applies instead.
  */
 
 import { assert, LcmError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 
-/** Far above any use, so that "never" can be written as a number, and far below where numbers lose precision. */
+/** Large enough to mean "never", and small enough to be exact. */
 const wholeMax = 1_000_000_000;
 
-/** Timers overflow at about 24 days; an hour is more than anybody waits. */
+/** Timers overflow after about 24 days. */
 const timeoutSecondsMax = 3_600;
 
 const minutesOfYear = 525_600;
@@ -21,201 +20,205 @@ export const settings = {
   enabled: {
     kind: "boolean",
     default: true,
-    sentence: "When false, nothing is stored or compacted, no tool answers, and the host's messages pass through.",
+    sentence:
+      "Turns the plugin on. When false, it stores and compacts nothing, its tools are off, and the host's messages pass through unchanged.",
   },
   databasePath: {
     kind: "path",
     default: null,
     example: "/var/lib/openclaw/lcm.db",
-    sentence: "The SQLite database; when not set, `lcm.db` in the state directory.",
+    sentence: "Path of the SQLite database. When not set: `lcm.db` in the state directory.",
   },
   contextThreshold: {
     kind: "number",
     default: 0.75,
     bounds: [0, 1],
-    sentence: "The part of the prompt budget that the context may fill before a full sweep runs.",
+    sentence: "Share of the prompt budget that the context may fill before a full sweep runs.",
   },
   freshTailCount: {
     kind: "integer",
     default: 32,
     bounds: [0, wholeMax],
     sentence:
-      "How many of the newest raw messages are never folded; more where a tool result would lose its call otherwise.",
+      "Number of newest messages that are never folded. A tool result and its call are kept together, which may add a few.",
   },
   leafMinFanout: {
     kind: "integer",
     default: 8,
     bounds: [2, wholeMax],
-    sentence: "How many leaves in a row it takes to condense them into a summary of depth 1.",
+    sentence: "Number of consecutive leaves that are condensed into one summary of depth 1.",
   },
   condensedMinFanout: {
     kind: "integer",
     default: 4,
     bounds: [2, wholeMax],
-    sentence: "How many condensed summaries of one depth in a row it takes to condense them into one a depth above.",
+    sentence:
+      "Number of consecutive summaries of the same depth (1 or deeper) that are condensed into one of the next depth.",
   },
   condensedMinFanoutHard: {
     kind: "integer",
     default: 2,
     bounds: [2, wholeMax],
-    sentence: "What both fanouts are lowered to in a forced sweep, so it may not exceed either.",
+    sentence:
+      "Fanout used instead of `leafMinFanout` and `condensedMinFanout` in a forced sweep. Must not exceed either.",
   },
   incrementalMaxDepth: {
     kind: "integer",
     default: 0,
     bounds: [-1, wholeMax],
     sentence:
-      "The deepest summary that compaction between turns may make: 0 is leaves only, 1 condenses them, -1 is no limit.",
+      "Deepest summary that compaction between turns may create: 0 for leaves only, 1 to condense leaves, -1 for no limit.",
   },
   leafChunkTokens: {
     kind: "integer",
     default: 20_000,
     bounds: [2, wholeMax],
     sentence:
-      "How many tokens of raw messages a leaf pass takes at most, and how many outside the fresh tail start one.",
+      "Maximum tokens of messages folded into one leaf. A leaf pass starts when the messages outside the fresh tail exceed it.",
   },
   leafTargetTokens: {
     kind: "integer",
     default: 1_200,
     bounds: [1, wholeMax],
-    sentence: "The length in tokens that a leaf should have, which must be below `leafChunkTokens`.",
+    sentence: "Target length of a leaf in tokens. Must be below `leafChunkTokens`.",
   },
   condensedTargetTokens: {
     kind: "integer",
     default: 2_000,
     bounds: [1, wholeMax],
-    sentence: "The length in tokens that a condensed summary should have.",
+    sentence: "Target length of a condensed summary in tokens.",
   },
   maxExpandTokens: {
     kind: "integer",
     default: 4_000,
     bounds: [1, wholeMax],
-    sentence: "How many tokens of stored text one expansion may read, and how much of a file is described at once.",
+    sentence: "Maximum tokens of stored text that one expansion reads, or that one description of a file returns.",
   },
   largeFileTokenThreshold: {
     kind: "integer",
     default: 25_000,
     bounds: [1, wholeMax],
     sentence:
-      "A file inside a message is stored on its own, and replaced by a short reference, above this many tokens.",
+      "Texts and files in a message that have more tokens than this are stored separately and replaced by a short reference.",
   },
   summaryModel: {
     kind: "string",
     default: null,
     example: "anthropic/claude-sonnet-4-20250514",
     sentence:
-      "The model that writes summaries; when not set, the session's own (another needs `allowModelOverride` there), and outside of a host the one in OpenClaw's config.",
+      "Model that writes summaries. When not set: the session's own model (to use a different one, set OpenClaw's `allowModelOverride`), or, outside a host, the model in OpenClaw's config.",
   },
   summaryProvider: {
     kind: "string",
     default: null,
     example: "anthropic",
     sentence:
-      "The provider of that model; when not set, the one its name begins with, else the one in OpenClaw's config.",
+      "Provider of `summaryModel`. When not set: the one its name begins with, otherwise the one in OpenClaw's config.",
   },
   summaryBaseUrl: {
     kind: "string",
     default: null,
     example: "http://127.0.0.1:11434/v1",
-    sentence: "Where that provider is reached outside of a host; when not set, its own address or OpenClaw's config.",
-    why: "A model on one's own machine or behind a gateway has an address that nobody else can know.",
+    sentence:
+      "Base URL of that provider, for use outside a host. When not set: the provider's own, or the one in OpenClaw's config.",
+    why: "A local model, or one behind a gateway, has an address that cannot be guessed.",
   },
   summaryConcurrency: {
     kind: "integer",
     default: 4,
     bounds: [1, 64],
-    sentence: "How many summaries of one conversation are written at the same time.",
-    why: "A hosted model answers many at once, and one on the operator's own machine only one after the other.",
+    sentence: "Number of summaries of one conversation that are written at the same time.",
+    why: "A hosted model serves many calls at once; a local one often serves one at a time.",
   },
   summaryTimeoutSeconds: {
     kind: "integer",
     default: 120,
     bounds: [1, timeoutSecondsMax],
-    sentence: "How long one model call may take before it counts as failed.",
-    why: "A model on the operator's own machine can need many times what a hosted one does.",
+    sentence: "Seconds after which a model call counts as failed.",
+    why: "A local model can take many times as long as a hosted one.",
   },
   newSessionRetainDepth: {
     kind: "integer",
     default: 2,
     bounds: [-1, wholeMax],
-    sentence: "Summaries of at least this depth are carried over when `/new` opens a segment; -1 carries none.",
-    why: "One person wants a clean start where another wants to go on, and both say `/new`.",
+    sentence: "Minimum depth of the summaries that are carried over when `/new` starts a new segment; -1 carries none.",
+    why: "Some people type `/new` to start afresh, others to continue with a smaller context.",
   },
   promptDir: {
     kind: "path",
     default: null,
     example: "/etc/openclaw/lcm-prompts",
-    sentence: "The folder of files that replace built-in prompts; when not set, `lcm-prompts` in the state directory.",
-    why: "Prompts are reviewed and shared like source code, so they may have to lie where that is kept.",
+    sentence: "Folder of files that replace built-in prompts. When not set: `lcm-prompts` in the state directory.",
+    why: "Prompts are reviewed and shared like source code, so they may belong in a repository.",
   },
   customInstructions: {
     kind: "string",
     default: null,
     example: "Always keep invoice numbers.",
-    sentence: "Text that is added to every summary prompt; when not set, none.",
-    why: "What must never be dropped differs by field of work, and a whole prompt file is much to keep for one line.",
+    sentence: "Text added to every summary prompt. When not set: none.",
+    why: "What must never be dropped depends on the work, and one line should not need a whole prompt file.",
   },
   timezone: {
     kind: "zone",
     default: "UTC",
-    sentence: "The time zone of the timestamps in the text that is given to be summarised.",
-    why: 'A summary that says "this morning" is right only in the zone its people live in, which no row tells.',
+    sentence: "Time zone of the timestamps that the summarising model sees.",
+    why: '"This morning" in a summary is only right in the local time zone, which is not stored with a message.',
   },
   scopePolicy: {
     kind: "choice",
     default: "agent",
     choices: ["own", "agent", "all"],
     sentence:
-      "How far tools may read when asked to: `own` family, same `agent` or `all`, the default of command line and MCP.",
-    why: "Only the operator knows whether those who share a database may read each other.",
+      "How far tools may read: the `own` session's family, all sessions of the same `agent`, or `all`. The command line and MCP default to `all`.",
+    why: "Only the operator knows whether users of a shared database may read each other's conversations.",
   },
   ignoreSessionPatterns: {
     kind: "list",
     default: [],
     example: ["agent:*:cron:*"],
-    sentence:
-      "Sessions whose key matches one of these, `*` standing for any characters, are left to the host entirely.",
-    why: "Which sessions are noise, or too private to keep, depends on how an operator names and uses them.",
+    sentence: "Sessions with a matching key are left entirely to the host. `*` matches any characters.",
+    why: "Which sessions are noise, or too private to store, depends on how they are named and used.",
   },
   statelessSessionPatterns: {
     kind: "list",
     default: [],
     example: ["agent:*:subagent:*"],
     sentence:
-      "Sessions whose key matches one of these only read: they have the tools, and nothing of them is stored or folded.",
-    why: "Which sessions come and go by the hundred, and are worth nothing afterwards, depends on what they are used for.",
+      "Sessions with a matching key are read-only: they have the tools, but nothing of them is stored or compacted.",
+    why: "Which sessions are short-lived and not worth storing depends on what they are used for.",
   },
   spendCeilingCalls: {
     kind: "integer",
     default: 120,
     bounds: [0, wholeMax],
-    sentence: "How many model calls a spend window allows; then passes wait, and overflow is met without a model.",
-    why: "What a call costs differs a hundredfold between models, so no one ceiling fits all purses.",
+    sentence:
+      "Maximum model calls per spend window. Beyond it, compaction waits, and an overflow is handled without a model.",
+    why: "The price of a call differs a hundredfold between models.",
   },
   spendWindowMinutes: {
     kind: "integer",
     default: 60,
     bounds: [1, minutesOfYear],
-    sentence: "How long a spend window is.",
-    why: "Quotas of providers run by the minute, the hour or the day, and the ceiling is only of use in their measure.",
+    sentence: "Length of the spend window in minutes.",
+    why: "Provider quotas are per minute, hour or day, and the ceiling should match.",
   },
   expandTimeoutSeconds: {
     kind: "integer",
     default: 120,
     bounds: [1, timeoutSecondsMax],
-    sentence: "How long an expansion query may take before it answers with what it has.",
-    why: "A model on the operator's own machine can need many times what a hosted one does.",
+    sentence: "Seconds after which an expansion query answers with what it has found.",
+    why: "A local model can take many times as long as a hosted one.",
   },
   searchTimeoutSeconds: {
     kind: "integer",
     default: 10,
     bounds: [1, timeoutSecondsMax],
-    sentence: "How long a search may run before it stops and says how far it got.",
-    why: "The same pattern takes a hundred times longer on a large database and a slow disk.",
+    sentence: "Seconds after which a search stops and reports how far it got.",
+    why: "The same search can take a hundred times longer on a large database and a slow disk.",
   },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** One row of the table. `why` is owed by every setting that the specification does not name. */
+/** One row of the table. `why` says why a default cannot suit everyone; the settings of the older program need none. */
 export type Setting = { readonly sentence: string; readonly why?: string } & (
   | { readonly kind: "boolean"; readonly default: boolean }
   | { readonly kind: "integer" | "number"; readonly default: number; readonly bounds: Bounds }
@@ -228,7 +231,7 @@ export type Setting = { readonly sentence: string; readonly why?: string } & (
 /** `freshTailCount` is `LCM_FRESH_TAIL_COUNT` in the environment. */
 export const envOf = (key: string): string => `LCM_${key.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
 
-/** Both ends are allowed. */
+/** Inclusive. */
 type Bounds = readonly [least: number, most: number];
 
 export type SettingKey = keyof typeof settings;
@@ -254,16 +257,15 @@ export type SettingSource = "environment" | "plugin config" | "default";
 export interface ResolvedSettings {
   readonly values: Settings;
   readonly sources: Readonly<Record<SettingKey, SettingSource>>;
-  /** Keys of the plugin config that mean nothing to us. Older configs have some, so they are told, not refused. */
+  /** Keys of the plugin config that are not settings. Configs of the older program have some, so they are allowed. */
   readonly unknownKeys: readonly string[];
 }
 
 /**
- * Environment, then plugin config, then default. An empty variable is one that is not set. Throws `invalid` for the
- * first wrong value.
+ * The environment comes first, then the plugin config, then the default. An empty variable counts as not set. Throws
+ * `invalid` for the first wrong value.
  *
- * A host that fills the schema's defaults into the config makes every default look written by the operator: give it the
- * config as it was written.
+ * Pass the config as the operator wrote it: a host may fill in defaults, which would look like the operator's choice.
  */
 export function resolveSettings(given: {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -275,14 +277,15 @@ export function resolveSettings(given: {
     const text = given.env[envOf(key)];
     const written = given.config[key];
     if (text !== undefined && text.trim() !== "") {
-      values[key] = accept(key, setting, "environment", text, kinds[setting.kind].fromText(text));
+      const value = kinds[setting.kind].fromText(text);
       sources[key] = "environment";
+      values[key] = fits(setting, value) ? value : refuse(key, setting, "environment", text);
     } else if (written !== undefined && !(written === null && setting.default === null)) {
-      values[key] = accept(key, setting, "plugin config", written, written);
       sources[key] = "plugin config";
+      values[key] = fits(setting, written) ? written : refuse(key, setting, "plugin config", written);
     } else {
-      values[key] = setting.default;
       sources[key] = "default";
+      values[key] = setting.default;
     }
   }
   assert(isSettings(values) && namesEverySetting(sources), "the table makes every setting");
@@ -297,7 +300,7 @@ export interface ChangedSetting {
   readonly source: string;
 }
 
-/** What the operator has set. */
+/** The settings that the operator has set. */
 export function changedSettings({ values, sources }: ResolvedSettings): readonly ChangedSetting[] {
   const keys = Object.keys(settings) as readonly SettingKey[];
   return keys
@@ -307,8 +310,7 @@ export function changedSettings({ values, sources }: ResolvedSettings): readonly
 
 export const rows: readonly (readonly [key: string, setting: Setting])[] = Object.entries(settings);
 
-function accept(key: string, setting: Setting, source: SettingSource, given: unknown, value: unknown): Value {
-  if (fits(setting, value)) return value;
+function refuse(key: string, setting: Setting, source: SettingSource, given: unknown): never {
   const hint = `for example ${assignment(source, key, exampleOf(setting))}`;
   const wrong = `${nameIn(source, key)} is ${show(given)}, but must be ${expectation(setting)}`;
   throw new LcmError("invalid", wrong, { hint });
@@ -320,19 +322,17 @@ const isSettings = (values: Readonly<Record<string, Value>>): values is Settings
 const namesEverySetting = <T>(record: Readonly<Record<string, T>>): record is Readonly<Record<SettingKey, T>> =>
   rows.every(([key]) => Object.hasOwn(record, key));
 
-// ── What a setting may be, by its kind ───────────────────────────────────────────────────────────────────────────────
+// ── Valid values, by kind ────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Kind {
-  /** What a variable's text stands for, not yet checked; undefined when it cannot stand for anything. */
+  /** The value of a variable's text, not yet checked; undefined if there is none. */
   readonly fromText: (text: string) => unknown;
-  /** The one rule for what a setting may be; the JSON schema says the same, save for time zones. */
+  /** Whether a value is valid. The JSON schema has the same rule, except for time zones. */
   readonly fits: (value: unknown, limits: Limits) => boolean;
-  /** The rule in words. */
   readonly expectation: (limits: Limits) => string;
   readonly schema: (limits: Limits) => JsonObject;
 }
 
-/** What a row says beyond its kind. */
 interface Limits {
   readonly bounds: Bounds;
   readonly choices: readonly string[];
@@ -344,13 +344,12 @@ const isWithin = ([least, most]: Bounds, value: unknown): boolean =>
 const isFilled = (value: unknown): value is string => typeof value === "string" && /\S/.test(value);
 
 function isZone(name: string): boolean {
-  // The default needs no look into the zone tables, the first of which costs more than all the rest here.
+  // The first lookup in the zone tables is slow, and the default needs none.
   if (name === settings.timezone.default) return true;
   try {
     return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
   } catch {
-    // A RangeError is how the language says that it knows no such zone; the caller says it better.
-    return false;
+    return false; // A RangeError means that there is no such zone, which the caller reports.
   }
 }
 
@@ -370,7 +369,7 @@ const kinds: Readonly<Record<Setting["kind"], Kind>> = {
   boolean: {
     fromText: (text) => booleanWords.get(text.trim().toLowerCase()),
     fits: (value) => typeof value === "boolean",
-    expectation: () => "true or false (a variable may also say 1 or 0, yes or no, on or off)",
+    expectation: () => "true or false (variables also accept 1 or 0, yes or no, on or off)",
     schema: () => ({ type: "boolean" }),
   },
   integer: {
@@ -390,7 +389,7 @@ const kinds: Readonly<Record<Setting["kind"], Kind>> = {
   zone: {
     fromText: (text) => text.trim(),
     fits: (value) => isFilled(value) && isZone(value),
-    expectation: () => "a time zone by its IANA name",
+    expectation: () => "an IANA time zone name",
     schema: () => ({ type: "string", pattern: "\\S" }),
   },
   choice: {
@@ -406,7 +405,7 @@ const kinds: Readonly<Record<Setting["kind"], Kind>> = {
         .split(/\s*,\s*/)
         .filter(isFilled),
     fits: (value) => Array.isArray(value) && value.every(isFilled),
-    expectation: () => "a list of texts, none blank (a variable separates them by commas)",
+    expectation: () => "a list of texts, none blank (in a variable, separated by commas)",
     schema: () => ({ type: "array", items: { type: "string", pattern: "\\S" } }),
   },
 };
@@ -430,19 +429,19 @@ function checkTogether(values: Settings, sources: ResolvedSettings["sources"]): 
     const [low, high] = [values[lower], values[upper]];
     if (low < high || (low === high && relation === "at most")) continue;
 
-    const told = (key: SettingKey): string => `${nameIn(sources[key], key)} (${sources[key]})`;
-    // One of the two was set by somebody, and that is where a remedy can be written.
+    const named = (key: SettingKey): string => `${nameIn(sources[key], key)} (${sources[key]})`;
+    // At least one of the two was set, and that is where it can be fixed.
     const remedySource = sources[lower] === "default" ? sources[upper] : sources[lower];
     const remedy = Math.max(settings[lower].bounds[0], Math.min(settings[lower].default, Math.floor(high / 2)));
     const hint = `for example ${assignment(remedySource, lower, remedy)}`;
-    const wrong = `${told(lower)} is ${low}, but must be ${relation} ${told(upper)}, which is ${high}`;
+    const wrong = `${named(lower)} is ${low}, but must be ${relation} ${named(upper)}, which is ${high}`;
     throw new LcmError("invalid", wrong, { hint });
   }
 }
 
-// ── Saying it ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Errors ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** As the one who set it knows it. */
+/** The name by which the operator set it. */
 const nameIn = (source: SettingSource, key: string): string => (source === "environment" ? envOf(key) : key);
 
 const assignment = (source: SettingSource, key: string, value: Value): string =>

@@ -1,7 +1,7 @@
 /**
- * The shape of what was folded: walking from a context down its summaries to the messages, and back up in order.
- * Pure, over ids only; texts never come here. A cycle or a missing source, which only a damaged database can have,
- * ends the walk at that place instead of looping.
+ * The graph of summaries: walks from a context down to its messages, and back up in order, over ids only.
+ *
+ * A cycle or a missing source, which only a damaged database has, ends the walk there.
  */
 
 import type { MessageId, Ref, Sources, SummaryId } from "./types.ts";
@@ -22,14 +22,14 @@ export function closure(roots: readonly SummaryId[], sourcesOf: SourcesOf): read
   return [...seen];
 }
 
-/** The summaries that a context reaches: of one depth, in the order of the conversation. */
+/** The summaries that a context reaches; those of one depth are in conversation order. */
 export const reachedFrom = (context: readonly Ref[], sourcesOf: SourcesOf): readonly SummaryId[] =>
   closure(
     context.flatMap((item) => (item.kind === "summary" ? [item.id] : [])),
     sourcesOf,
   );
 
-/** Sources first: the order in which summaries can be copied, or rewritten so that each reads fresh text below it. */
+/** Sources first: the order for copying summaries, and for rewriting them from rewritten sources. */
 export function bottomUp<
   T extends { readonly id: SummaryId; readonly depth: number; readonly earliestAt: string | null },
 >(summaries: readonly T[]): readonly T[] {
@@ -39,13 +39,13 @@ export function bottomUp<
 }
 
 export interface Flattened {
-  /** Every message under the context, oldest first, as often as it is reached: more than once is a fault. */
+  /** Every message under the context, oldest first, once for each time it is reached; more than once is a fault. */
   readonly messages: readonly MessageId[];
-  /** Summaries that were met inside themselves. */
+  /** Summaries that are among their own sources, directly or not. */
   readonly cyclic: readonly SummaryId[];
 }
 
-/** Walks the sources of every item, oldest first. This is what the one invariant speaks of. */
+/** Walks the sources of every item, oldest first. The lossless invariant is about its result. */
 export function flatten(context: readonly Ref[], sourcesOf: SourcesOf): Flattened {
   const messages: MessageId[] = [];
   const cyclic: SummaryId[] = [];
@@ -58,9 +58,9 @@ export function flatten(context: readonly Ref[], sourcesOf: SourcesOf): Flattene
       cyclic.push(item.id);
       return;
     }
-    // One that was carried over from an earlier segment has no sources here, and a damaged one may have none.
-    const { messages: said = [], summaries = [] } = sourcesOf(item.id) ?? {};
-    for (const id of said) messages.push(id);
+    // A summary carried over from an earlier segment has no sources here; a damaged one may have none.
+    const { messages: own = [], summaries = [] } = sourcesOf(item.id) ?? {};
+    for (const id of own) messages.push(id);
     const within = new Set(above).add(item.id);
     for (const id of summaries) walk({ kind: "summary", id }, within);
   };
@@ -69,13 +69,12 @@ export function flatten(context: readonly Ref[], sourcesOf: SourcesOf): Flattene
 }
 
 export interface Coverage {
-  /** Messages that the context does not reach, and that are not exempt. */
+  /** Messages that the context does not reach and that are not exempt. */
   readonly lost: readonly number[];
   /** Messages reached more than once. */
   readonly doubled: readonly number[];
 }
 
-/** Compares what a context reaches with what should be there. */
 export function coverage(
   reached: readonly number[],
   expected: readonly number[],
