@@ -3,7 +3,7 @@
 import type { Finding, Inspection } from "../core/maintenance/inspect.ts";
 import type { Level } from "../core/model/types.ts";
 import { levelsOf } from "../core/maintenance/inspect.ts";
-import type { Mending, Store } from "../core/model/store.ts";
+import type { ConversationFix, Store } from "../core/model/store.ts";
 import { formatCount, plural } from "../core/base/format.ts";
 import { breakLines } from "./width.ts";
 import { oneLine } from "./safe-text.ts";
@@ -171,7 +171,7 @@ function findingLines(page: Page, finding: ToldFinding, isWhole = false): readon
 // ── Setting right ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What would be set right in a conversation. */
-export function mendingLines(page: Page, mending: Mending): readonly string[] {
+export function mendingLines(page: Page, mending: ConversationFix): readonly string[] {
   const { conversation, times, sources, context, summaries, recount, unindexed } = mending;
   const { added = 0, dropped = 0, reordered = false } = context ?? {};
   const inContext = [

@@ -11,7 +11,7 @@ import { holderOf } from "./search/shared-files.ts";
 import { journal } from "./journal/read.ts";
 import { ledger, recordFile } from "./ledger/ledger.ts";
 import { manifest } from "./conversation/subtree.ts";
-import { mend, sweepOrphans } from "./maintenance/fix.ts";
+import { fix, sweepOrphans } from "./maintenance/fix.ts";
 import * as read from "./conversation/reads.ts";
 import { draft, rewrite, saveDraft } from "./maintenance/rewrite.ts";
 import { extents, remove } from "./maintenance/remove.ts";
@@ -60,7 +60,7 @@ export const writes = {
   dissolve,
   rewrite,
   transplant,
-  mend,
+  fix,
   sweepOrphans,
   undo,
   saveDraft,

@@ -128,7 +128,7 @@ export const nothingIsLost = async ({ store, id, host }: Pick<SceneOf<typeof onT
 
 /** Writes that take nothing away: all but those that are there to. */
 const adding: ReadonlySet<unknown> = new Set([...Object.keys(writes), "forget", "saveFile"]).difference(
-  new Set(["mend", "sweepOrphans", "undo"]),
+  new Set(["fix", "sweepOrphans", "undo"]),
 );
 
 /** After every such write the whole database is inspected, and holds no fewer rows than before. */

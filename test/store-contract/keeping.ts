@@ -163,10 +163,10 @@ function everyWrite(
       const [made] = await store.summaries({ conversation: talk.id });
       await dissolveAt(store, talk.id, made?.id ?? "sum_");
     },
-    mend: async (store) => {
+    fix: async (store) => {
       const { revision } = (await store.conversation(talk.id)) ?? talk;
       const nothing = { times: [], summaries: [], sources: [], context: null, recount: true, unindexed: [] };
-      return await store.mend({ conversation: talk.id, revision, ...nothing });
+      return await store.fix({ conversation: talk.id, revision, ...nothing });
     },
     sweepOrphans: async (store) => await store.sweepOrphans(),
     saveDraft: async (store) => await store.saveDraft("sum_0000000000000000", "basis", summary("drafted")),

@@ -1,4 +1,4 @@
-/** Mending: rows become what a plan says, all of it or nothing, and what was there can be put back. */
+/** ConversationFix: rows become what a plan says, all of it or nothing, and what was there can be put back. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -6,7 +6,7 @@ import { planFix } from "../../src/core/maintenance/plan-fix.ts";
 import { inspect } from "../../src/core/maintenance/inspect.ts";
 import { applyFixes, isNothing, planFixes } from "../../src/core/maintenance/apply-fix.ts";
 import type { ConversationId, MessageId, Ref } from "../../src/core/model/types.ts";
-import type { Mending, PartOf, Store } from "../../src/core/model/store.ts";
+import type { ConversationFix, PartOf, Store } from "../../src/core/model/store.ts";
 import { assertSameRows, dumpOf, dumpOfContent } from "../support/dump.ts";
 import { checkLossless, checkSound } from "../support/lossless.ts";
 import { createHost } from "../support/scripted-host.ts";
@@ -91,10 +91,10 @@ export function testMend(subject: StoreUnderTest): void {
       const plan = { ...empty, conversation: talk.id, revision: await revisionOf(store, talk.id), recount: true };
       await say(store, talk, host, "meanwhile");
       const before = dumpOf(path);
-      const outcome = await store.mend({ ...plan, context: { items: [], added: 0, dropped: 5, reordered: false } });
+      const outcome = await store.fix({ ...plan, context: { items: [], added: 0, dropped: 5, reordered: false } });
       assert.equal(outcome.kind, "stale");
       assertSameRows(dumpOf(path), before);
-      await refuses("not_found", () => store.mend({ ...plan, conversation: nowhere }));
+      await refuses("not_found", () => store.fix({ ...plan, conversation: nowhere }));
     });
 
     it(
@@ -182,10 +182,10 @@ export function testMend(subject: StoreUnderTest): void {
           let left = times;
           return new Proxy(store, {
             get: (target, name) =>
-              name === "mend"
-                ? async (plan: Mending, partOf?: PartOf) => {
+              name === "fix"
+                ? async (plan: ConversationFix, partOf?: PartOf) => {
                     if (left-- > 0) await speaks();
-                    return await target.mend(plan, partOf);
+                    return await target.fix(plan, partOf);
                   }
                 : Reflect.get(target, name),
           });
@@ -227,11 +227,11 @@ const idOf = (ids: readonly MessageId[], place: number): MessageId => ids[place]
 async function mend(
   store: Store,
   conversation: ConversationId,
-  plan: Partial<Mending>,
+  plan: Partial<ConversationFix>,
   partOf?: PartOf,
 ): Promise<number> {
   const revision = await revisionOf(store, conversation);
-  const outcome = await store.mend({ ...empty, ...plan, conversation, revision }, partOf);
+  const outcome = await store.fix({ ...empty, ...plan, conversation, revision }, partOf);
   assert.ok(outcome.kind === "written");
   return outcome.change;
 }

@@ -7,7 +7,7 @@ import type { Lcm } from "../../core/lcm.ts";
 import { isNothing } from "../../core/maintenance/apply-fix.ts";
 import type { FixPlan } from "../../core/maintenance/apply-fix.ts";
 import type { Conversation } from "../../core/model/types.ts";
-import type { Mending } from "../../core/model/store.ts";
+import type { ConversationFix } from "../../core/model/store.ts";
 import { findingsLines, groupsOf, mendingLines } from "../../format/findings.ts";
 import type { ToldFinding } from "../../format/findings.ts";
 import { applyOptions, backUpFirst, backupOption, endAtPlan, isApplying, sayUndo } from "./_applying.ts";
@@ -137,7 +137,7 @@ async function setRight(
 }
 
 /** The whole context would be as long as the conversation. */
-const shownMending = ({ context, revision: _, ...mending }: Mending): object => ({
+const shownMending = ({ context, revision: _, ...mending }: ConversationFix): object => ({
   ...mending,
   context: context === null ? null : { added: context.added, dropped: context.dropped, reordered: context.reordered },
 });

@@ -6,7 +6,7 @@ import { isMadeOf, presentBlocks } from "./present-message.ts";
 import { callsOf, matchTies, resultsOf } from "../messages/tool-calls.ts";
 import type { TiePlace } from "../messages/tool-calls.ts";
 import { blocksOf, isResultBlock, isResultRole, resultOfBlock, resultTo, resultToolIn } from "../messages/dialects.ts";
-import type { ToolCall, ToolResult } from "../messages/dialects.ts";
+import type { HostCall, HostResult } from "../messages/dialects.ts";
 import { isObject } from "../base/json.ts";
 import { disarm } from "../base/escape.ts";
 
@@ -68,7 +68,7 @@ export function pair(
     });
     if (rest.length > 0) list.placeRest(raw, rest, at);
   };
-  const placeResult = (call: ToolCall, raw: HostMessage, { at, nth }: TiePlace): void => {
+  const placeResult = (call: HostCall, raw: HostMessage, { at, nth }: TiePlace): void => {
     const answer = answerTo({ at, nth });
     called.set(call.id, call.name);
     if (answer === undefined) unanswered.push({ at, id: call.id });
@@ -127,7 +127,7 @@ function createList(messages: readonly HostMessage[]): List {
 }
 
 function matchMessages(messages: readonly HostMessage[]): {
-  readonly answerTo: (call: TiePlace) => (ToolResult & { readonly from: number }) | undefined;
+  readonly answerTo: (call: TiePlace) => (HostResult & { readonly from: number }) | undefined;
   readonly isTaken: (answer: TiePlace) => boolean;
 } {
   const answers = messages.map(resultsOf);

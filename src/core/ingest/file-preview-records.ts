@@ -24,9 +24,9 @@ export function tellJson(content: string): readonly string[] | null {
   if (records.length > 1 && records.length >= 0.9 * lines.length) {
     return [`JSON lines, ${size}; seen from the first ${formatCount(records.length)}.`, ...tellRecords(records)];
   }
-  const mended = parse(mend(headOf(content)));
-  if (mended === undefined) return null;
-  return [`JSON, cut short or not valid, ${size}; seen from the beginning.`, ...tellValue(mended)];
+  const repaired = parse(repairJson(headOf(content)));
+  if (repaired === undefined) return null;
+  return [`JSON, cut short or not valid, ${size}; seen from the beginning.`, ...tellValue(repaired)];
 }
 
 function parse(text: string): Json | undefined {
@@ -42,7 +42,7 @@ function parse(text: string): Json | undefined {
 const nestingMax = 16;
 
 /** The beginning of a JSON text up to the last value that is complete, with what is open closed. */
-function mend(head: string): string {
+function repairJson(head: string): string {
   const open: string[] = [];
   let end = 0;
   let closing: readonly string[] = [];

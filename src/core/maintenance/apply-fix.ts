@@ -1,6 +1,6 @@
 /** Plans and applies fixes for one conversation or a whole database, while others write to it. */
 
-import type { Changed, Mending, Written } from "../model/changes.ts";
+import type { Changed, ConversationFix, Written } from "../model/changes.ts";
 import { LcmError } from "../base/errors.ts";
 import { planFix } from "./plan-fix.ts";
 import { eachConversation } from "./inspect.ts";
@@ -10,7 +10,7 @@ import type { Store } from "../model/store.ts";
 import { applyOrReplan } from "./apply-or-replan.ts";
 
 export interface FixPlan {
-  readonly conversations: readonly Mending[];
+  readonly conversations: readonly ConversationFix[];
   /** In the rest of the file: orphaned rows, and search entries without a row. */
   readonly orphans: { readonly rows: number; readonly searchEntries: number };
 }
@@ -24,7 +24,7 @@ export async function planFixes(
   only: ConversationId | null,
   onProgress: (progress: InspectProgress) => void = () => undefined,
 ): Promise<FixPlan> {
-  const conversations: Mending[] = [];
+  const conversations: ConversationFix[] = [];
   for await (const id of eachConversation(store, only, onProgress)) {
     const plan = planFix(await store.skeleton(id));
     if (plan !== null) conversations.push(plan);
@@ -38,7 +38,7 @@ export async function planFixes(
 export interface FixWatch {
   readonly onProgress?: (progress: InspectProgress) => void;
   /** Called if a conversation changed meanwhile, with the new plan; null if nothing is left to fix. */
-  readonly onReplan?: (conversation: ConversationId, plan: Mending | null) => void;
+  readonly onReplan?: (conversation: ConversationId, plan: ConversationFix | null) => void;
 }
 
 export interface Fixed {
@@ -70,21 +70,24 @@ export async function applyFixes(store: Store, plan: FixPlan, watch: FixWatch = 
 /** The number of the change; null if nothing was left to fix. */
 async function fixOne(
   store: Store,
-  planned: Mending,
+  planned: ConversationFix,
   change: number | null,
   { onReplan }: FixWatch,
 ): Promise<number | null> {
   const { conversation } = planned;
   const before = change === null ? "nothing was changed" : `the conversations before it were fixed as change ${change}`;
-  const { done } = await applyOrReplan<Mending | null, { readonly kind: "nothing" } | Written<Changed>>(planned, {
-    apply: async (plan) =>
-      plan === null ? { kind: "nothing" } : await store.mend(plan, change === null ? {} : { change }),
-    replan: async () => planFix(await store.skeleton(conversation)),
-    onReplan: (plan) => onReplan?.(conversation, plan),
-    giveUp: () =>
-      new LcmError("conflict", `conversation ${conversation} kept changing; ${before}`, {
-        hint: "run it again when the host is less busy",
-      }),
-  });
+  const { done } = await applyOrReplan<ConversationFix | null, { readonly kind: "nothing" } | Written<Changed>>(
+    planned,
+    {
+      apply: async (plan) =>
+        plan === null ? { kind: "nothing" } : await store.fix(plan, change === null ? {} : { change }),
+      replan: async () => planFix(await store.skeleton(conversation)),
+      onReplan: (plan) => onReplan?.(conversation, plan),
+      giveUp: () =>
+        new LcmError("conflict", `conversation ${conversation} kept changing; ${before}`, {
+          hint: "run it again when the host is less busy",
+        }),
+    },
+  );
   return done.kind === "written" ? done.change : null;
 }

@@ -3,7 +3,7 @@
  * Anything that needs a decision (a new text, a dissolved summary, a backup) is left alone.
  */
 
-import type { DerivedFacts, Mending } from "../model/changes.ts";
+import type { DerivedFacts, ConversationFix } from "../model/changes.ts";
 import { closure, flatten } from "../model/summary-graph.ts";
 import type { ContextItem, MessageId, Ref, Sources, SummaryId, Totals } from "../model/types.ts";
 import type { Skeleton, SummaryFacts } from "../model/store.ts";
@@ -11,10 +11,10 @@ import { parseTimestamp } from "../base/time.ts";
 import type { Timestamp } from "../base/time.ts";
 
 /** Null if there is nothing to fix. */
-export function planFix(skeleton: Skeleton): Mending | null {
+export function planFix(skeleton: Skeleton): ConversationFix | null {
   const { conversation } = skeleton;
   const right = deriveRows(skeleton);
-  const plan: Mending = {
+  const plan: ConversationFix = {
     conversation: conversation.id,
     revision: conversation.revision,
     times: skeleton.messageIds.flatMap((id, at) => {
@@ -244,7 +244,7 @@ function arranged<T>(items: readonly T[], spanOf: (item: T) => Span | null, more
 // ── Context ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Null if the context is right, or cannot be improved. */
-function rightContext(skeleton: Skeleton, right: Derivation): Mending["context"] {
+function rightContext(skeleton: Skeleton, right: Derivation): ConversationFix["context"] {
   const kept = onceEach(skeleton, right);
   const added = lostIn(skeleton, right, kept);
   const items = arranged<Ref>(kept, right.spanOf, added).map(bare);

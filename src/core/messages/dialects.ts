@@ -56,7 +56,7 @@ export const dialects: readonly Dialect[] = [
 
 // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface ToolCall {
+export interface HostCall {
   readonly id: string;
   /** Empty where the call names no tool. */
   readonly name: string;
@@ -71,7 +71,7 @@ const callDialectOf = ({ type }: JsonObject): Dialect | undefined =>
 
 export const isCallBlock = (block: Json): boolean => isObject(block) && callDialectOf(block) !== undefined;
 
-export function callOfBlock(block: Json): ToolCall | null {
+export function callOfBlock(block: Json): HostCall | null {
   if (!isObject(block) || typeof block["id"] !== "string") return null;
   const dialect = callDialectOf(block);
   return dialect === undefined ? null : { id: block["id"], name: textOr(block["name"], ""), dialect };
@@ -89,7 +89,7 @@ export const callFields = (): readonly CallsBeside[] =>
 export const callFieldOf = (raw: JsonObject): CallsBeside | undefined =>
   callFields().find(({ field }) => raw[field] !== undefined);
 
-export function callBeside(call: Json, { target, dialect }: CallsBeside): ToolCall | null {
+export function callBeside(call: Json, { target, dialect }: CallsBeside): HostCall | null {
   if (!isObject(call) || typeof call["id"] !== "string") return null;
   const called = call[target];
   return { id: call["id"], name: isObject(called) ? textOr(called["name"], "") : "", dialect };
@@ -101,7 +101,7 @@ export const looksLikeCall = (type: string): boolean =>
 
 // ── Results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface ToolResult {
+export interface HostResult {
   /** The id of the call that it answers. */
   readonly id: string;
   readonly dialect: Dialect;
@@ -112,7 +112,7 @@ export interface ToolResult {
 export const isResultRole = (role: Json | undefined): boolean =>
   dialects.some(({ resultMessage }) => resultMessage !== undefined && resultMessage.role === role);
 
-export function resultOfMessage(raw: JsonObject): ToolResult | null {
+export function resultOfMessage(raw: JsonObject): HostResult | null {
   for (const dialect of dialects) {
     const shape = dialect.resultMessage;
     const id = shape?.role === raw["role"] ? raw[shape?.id ?? ""] : undefined;
@@ -125,7 +125,7 @@ export const isResultBlock = (block: Json): boolean =>
   isObject(block) &&
   dialects.some(({ resultBlock }) => resultBlock !== undefined && resultBlock.type === block["type"]);
 
-export function resultOfBlock(block: Json): ToolResult | null {
+export function resultOfBlock(block: Json): HostResult | null {
   if (!isObject(block)) return null;
   for (const dialect of dialects) {
     const shape = dialect.resultBlock;
@@ -152,7 +152,7 @@ export const toolNameFields = (): readonly string[] => [
 ];
 
 /** What a result says and whether it failed, written in the dialect of its call. */
-export function resultTo({ id, name, dialect }: ToolCall, holder: JsonObject): JsonObject {
+export function resultTo({ id, name, dialect }: HostCall, holder: JsonObject): JsonObject {
   const { resultBlock: block, resultMessage: message } = dialect;
   const content = holder["content"] ?? "";
   if (block !== undefined) return { type: block.type, [block.id]: id, content, [block.error]: hasFailed(holder) };

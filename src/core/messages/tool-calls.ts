@@ -13,7 +13,7 @@
 import type { HostMessage } from "./codec.ts";
 import type { Json } from "../base/json.ts";
 import { callBeside, callFields, callOfBlock, resultOfBlock, resultOfMessage } from "./dialects.ts";
-import type { ToolCall, ToolResult } from "./dialects.ts";
+import type { HostCall, HostResult } from "./dialects.ts";
 
 /** What ties a message to others. */
 export interface Ties {
@@ -31,7 +31,7 @@ export function tiesOf(raw: HostMessage): Ties {
 export const untied: Ties = { calls: [], answers: [] };
 const none: readonly never[] = [];
 
-export function callsOf(raw: HostMessage): readonly ToolCall[] {
+export function callsOf(raw: HostMessage): readonly HostCall[] {
   if (raw["role"] !== "assistant") return none;
   const beside = callFields().flatMap((place) => listOf(raw[place.field]).map((call) => callBeside(call, place)));
   return [...listOf(raw["content"]).map(callOfBlock), ...beside].filter((call) => call !== null);
@@ -39,7 +39,7 @@ export function callsOf(raw: HostMessage): readonly ToolCall[] {
 
 const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : none);
 
-export function resultsOf(raw: HostMessage): readonly ToolResult[] {
+export function resultsOf(raw: HostMessage): readonly HostResult[] {
   const result = resultOfMessage(raw);
   if (result !== null) return [result];
   if (raw["role"] !== "user") return none;

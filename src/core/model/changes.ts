@@ -81,7 +81,7 @@ export type Transplanted =
   /** The source's context has no summary. */
   | { readonly kind: "empty" };
 
-// ── Mending ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── ConversationFix ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** What of a summary follows from its sources. Times are as they are written, which may be no times. */
 export interface DerivedFacts {
@@ -93,7 +93,7 @@ export interface DerivedFacts {
 }
 
 /** What of a conversation is mended without deciding anything: facts that follow from other rows. */
-export interface Mending {
+export interface ConversationFix {
   readonly conversation: ConversationId;
   /** Of the conversation when it was inspected; stale if it has been written to since. */
   readonly revision: number;

@@ -172,7 +172,7 @@ describe("a wrong value", () => {
     [
       "LCM_ENABLED",
       "maybe",
-      'LCM_ENABLED is "maybe", but must be true or false (a variable may also say 1 or 0, yes or no, on or off)',
+      'LCM_ENABLED is "maybe", but must be true or false (variables also accept 1 or 0, yes or no, on or off)',
       "for example LCM_ENABLED=true",
     ],
     [
@@ -232,7 +232,7 @@ describe("a wrong value", () => {
     [
       "LCM_TIMEZONE",
       "Mars/Olympus",
-      'LCM_TIMEZONE is "Mars/Olympus", but must be a time zone by its IANA name',
+      'LCM_TIMEZONE is "Mars/Olympus", but must be an IANA time zone name',
       "for example LCM_TIMEZONE=UTC",
     ],
   ];
@@ -249,7 +249,7 @@ describe("a wrong value", () => {
     [
       "enabled",
       "yes",
-      'enabled is "yes", but must be true or false (a variable may also say 1 or 0, yes or no, on or off)',
+      'enabled is "yes", but must be true or false (variables also accept 1 or 0, yes or no, on or off)',
       'for example "enabled": true',
     ],
     [
@@ -294,12 +294,12 @@ describe("a wrong value", () => {
       'scopePolicy is "Own", but must be one of own, agent, all',
       'for example "scopePolicy": "agent"',
     ],
-    ["timezone", "", 'timezone is "", but must be a time zone by its IANA name', 'for example "timezone": "UTC"'],
+    ["timezone", "", 'timezone is "", but must be an IANA time zone name', 'for example "timezone": "UTC"'],
     [
       "ignoreSessionPatterns",
       ["a", ""],
       'ignoreSessionPatterns is ["a",""], but must be ' +
-        "a list of texts, none blank (a variable separates them by commas)",
+        "a list of texts, none blank (in a variable, separated by commas)",
       'for example "ignoreSessionPatterns": ["agent:*:cron:*"]',
     ],
   ];

@@ -162,7 +162,7 @@ export const settings = {
     kind: "zone",
     default: "UTC",
     sentence: "Time zone of the timestamps that the summarising model sees.",
-    why: '"This morning" in a summary is only right in the local time zone, which is not stored with a message.',
+    why: 'The words "this morning" in a summary are only right in the local time zone, which is not stored with a message.',
   },
   scopePolicy: {
     kind: "choice",

@@ -11,7 +11,7 @@ import type {
   Extent,
   ForgetPlan,
   JournalFilter,
-  Mending,
+  ConversationFix,
   PartOf,
   Removed,
   RemovePlan,
@@ -386,7 +386,7 @@ export interface Store {
   ): Promise<Written<Changed & { readonly revision: number }>>;
   /** Deep copy of the source's summaries, and all below them, in front of the target's context. */
   transplant(plan: TransplantPlan): Promise<Transplanted>;
-  mend(plan: Mending, partOf?: PartOf): Promise<Written<Changed>>;
+  fix(plan: ConversationFix, partOf?: PartOf): Promise<Written<Changed>>;
   /** Rows that belong to nothing, and search entries without a row, in all of the file; null if there were none. */
   sweepOrphans(partOf?: PartOf): Promise<{ readonly change: number | null; readonly removed: number }>;
   /** Takes back a change, all of it or what it did to one summary, if nothing stands on it. Can be taken back itself. */

@@ -5,7 +5,7 @@
  * the loss.
  */
 
-import type { Mending, PartOf } from "../../core/model/changes.ts";
+import type { ConversationFix, PartOf } from "../../core/model/changes.ts";
 import type { ConversationId, SummaryId, Totals } from "../../core/model/types.ts";
 import { journalGone, recorded, reindex, replaced, tiesOf } from "../journal/record.ts";
 import type { Columns, Image } from "../journal/record.ts";
@@ -17,7 +17,7 @@ import type { TotalsChange } from "../totals.ts";
 import { orphaned, orphanedEntries, recount } from "./inspect-facts.ts";
 import { referencesToNone } from "../conversation/missing-rows.ts";
 
-export const mend: WriteScript<"mend"> = function* (deps, plan, partOf) {
+export const fix: WriteScript<"fix"> = function* (deps, plan, partOf) {
   const { conversation: id } = plan;
   if ((yield* mustHave(id)).revision !== plan.revision) {
     return { kind: "stale", reason: `conversation ${id} was written to in the meantime` };
@@ -41,7 +41,7 @@ export const mend: WriteScript<"mend"> = function* (deps, plan, partOf) {
 };
 
 /** Search entries follow from the rows. */
-function* bringIn(unindexed: Mending["unindexed"]): Script<void> {
+function* bringIn(unindexed: ConversationFix["unindexed"]): Script<void> {
   for (const row of unindexed) {
     if (typeof row === "number") yield* reindex({ table: "messages", key: { message_id: row } });
     else yield* reindex({ table: "summaries", key: { summary_id: row } });
@@ -50,7 +50,7 @@ function* bringIn(unindexed: Mending["unindexed"]): Script<void> {
 
 const imageOf = (table: Image["table"], key: Columns, columns: Columns | null): Image => ({ table, key, columns });
 
-const factsImage = (facts: Mending["summaries"][number]): Image =>
+const factsImage = (facts: ConversationFix["summaries"][number]): Image =>
   imageOf(
     "summaries",
     { summary_id: facts.summary },
@@ -76,7 +76,7 @@ function* wrongBy(id: ConversationId): Script<TotalsChange | null> {
 /** What is said next comes after the highest place there ever was, or it would take one that an undo needs. */
 function* contextImages(
   id: ConversationId,
-  items: NonNullable<Mending["context"]>["items"],
+  items: NonNullable<ConversationFix["context"]>["items"],
   highest: number,
 ): Script<readonly Image[]> {
   const rows = yield sql`SELECT ordinal, message_id, summary_id FROM context_items WHERE conversation_id = ${id}
@@ -101,7 +101,7 @@ function* contextImages(
   ];
 }
 
-function* sourceImages({ sources }: Mending): Script<readonly Image[]> {
+function* sourceImages({ sources }: ConversationFix): Script<readonly Image[]> {
   const images: Image[] = [];
   for (const { summary, messages: said, summaries: below } of sources) {
     for (const [table, column, ids] of [

@@ -8,7 +8,7 @@ import type { Dissolution, DissolveRequest } from "../../core/maintenance/dissol
 import type { Change, PlannedUndo } from "../../core/maintenance/history.ts";
 import type { Lcm } from "../../core/lcm.ts";
 import type { Conversation, ConversationId } from "../../core/model/types.ts";
-import type { Mending } from "../../core/model/store.ts";
+import type { ConversationFix } from "../../core/model/store.ts";
 import type { Transplantation } from "../../core/maintenance/transplant.ts";
 import type { ChangeInShort } from "../../format/changes.ts";
 import { undoneWords } from "../../format/changes.ts";
@@ -34,7 +34,7 @@ export type PlannedChange =
     }
   | { readonly kind: "undo"; readonly plan: PlannedUndo }
   /** Null where there is nothing to set right. */
-  | { readonly kind: "fix"; readonly plan: Mending | null };
+  | { readonly kind: "fix"; readonly plan: ConversationFix | null };
 
 type Applied =
   | { readonly kind: "applied"; readonly words: string }
@@ -173,7 +173,7 @@ async function write(lcm: Lcm, change: PlannedChange, doing: Doing): Promise<str
       return again === null ? withWayBack(words, done.change) : `${words} · t copies them again`;
     }
     case "fix": {
-      const done = change.plan && (await lcm.store.mend(change.plan));
+      const done = change.plan && (await lcm.store.fix(change.plan));
       if (done?.kind !== "written") return null;
       return withWayBack(`conversation ${change.plan?.conversation} is set right`, done.change);
     }
