@@ -20,8 +20,10 @@ import type { SearchHit } from "../src/core/model/store.ts";
 import { resolveSettings } from "../src/core/model/settings.ts";
 import { createReader, scoreTurns, turnRules, weightOf } from "../src/store/search/rank.ts";
 import type { TurnRules } from "../src/store/search/rank.ts";
+import { expressionOf } from "../src/store/sqlite/search-index.ts";
 import { openSqlite, systemNow } from "../src/store/sqlite/store.ts";
-import { parseQuery, prepareForIndex } from "../src/store/search/tokenize.ts";
+import { parseQuery } from "../src/store/search/query.ts";
+import { tokenize } from "../src/store/search/tokenize.ts";
 import { makeScratch } from "../test/support/scratch.ts";
 import type { Json } from "../src/core/base/json.ts";
 
@@ -165,18 +167,18 @@ const nothing: Lines = new Set();
 /** FTS5's own ranking of the words that our search looks for, over the texts that it looks in. */
 function createPlainSearch({ messages, summaries, leaves }: Stored, scope: Scope): Search {
   const db = new DatabaseSync(":memory:");
-  db.exec("CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = 'porter unicode61')");
+  db.exec("CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = 'unicode61')");
   const insert = db.prepare("INSERT INTO texts (rowid, text) VALUES (?, ?)");
   const lines: Lines[] = [];
   const add = (text: string, of: Lines): void => {
-    insert.run(lines.push(of), prepareForIndex(text, 0));
+    insert.run(lines.push(of), tokenize(text).join(" "));
   };
   for (const { text, key } of messages) add(text, new Set([key]));
   if (scope === "both") for (const { id, text } of summaries) add(text, leaves.get(id) ?? nothing);
   const best = db.prepare(`SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts) LIMIT ${hitsMax}`);
   return async (question) => {
     const { phrases, words, pieces } = parseQuery(question);
-    const match = [...phrases, ...words, ...pieces].map((term) => term.match).join(" OR ");
+    const match = expressionOf({ conversations: [], all: [], any: [...phrases, ...words, ...pieces] });
     return best.all(match).map((row) => lines[Number(row["rowid"]) - 1] ?? nothing);
   };
 }
@@ -347,7 +349,7 @@ function createScorer({ lines, questions }: Sample): (rules: TurnRules) => reado
   });
   return (rules) =>
     asked.map(({ question, query, turns, weights, meanLength }) => {
-      const scores = scoreTurns(turns, query, weights, meanLength, rules);
+      const scores = scoreTurns(turns, query, { weights, meanLength }, rules);
       const best = [...scores.keys()].sort((one, other) => (scores[other] ?? 0) - (scores[one] ?? 0));
       return { ...question, found: best.slice(0, hitsMax).map((at) => new Set([turns[at]?.id ?? ""])) };
     });

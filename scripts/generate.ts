@@ -11,7 +11,8 @@ import { DatabaseSync } from "node:sqlite";
 
 import packageJson from "../package.json" with { type: "json" };
 import { settingsJsonSchema, settingsMarkdown, settingsUiHints } from "../src/core/model/settings-docs.ts";
-import { applicationId, indexes, schemaVersion, searchTables, tables } from "../src/store/sqlite/schema.ts";
+import { applicationId, indexes, schemaVersion, tables } from "../src/store/sqlite/schema.ts";
+import { searchTables } from "../src/store/sqlite/search-index.ts";
 import { expectation } from "../src/agent-tools/arguments.ts";
 import type { Parameter } from "../src/agent-tools/arguments.ts";
 import type { Tool } from "../src/agent-tools/define.ts";

@@ -16,15 +16,15 @@ import * as read from "./conversation/reads.ts";
 import { draft, rewrite, saveDraft } from "./maintenance/rewrite.ts";
 import { extents, remove } from "./maintenance/remove.ts";
 import type { ReadScripts, StoreMethod, WriteScripts } from "./script.ts";
-import { indexBatch } from "./search/indexing.ts";
 import { planTransplant, transplant } from "./maintenance/transplant.ts";
 import { planUndo, undo } from "./journal/undo.ts";
 import { integrity, skeleton, status } from "./maintenance/inspect-facts.ts";
 import * as write from "./conversation/append.ts";
 
-/** Methods that need more than rows: content, the clock or the database file. */
+/** Methods that need more than rows: content, the search index, the clock or the database file. */
 const beyondRows = [
   "search",
+  "index",
   "fileContent",
   "fileLines",
   "saveFile",
@@ -65,7 +65,6 @@ export const writes = {
   undo,
   saveDraft,
   ...ledger,
-  index: (_, rowsMax) => indexBatch(rowsMax),
 } as const satisfies Required<Omit<WriteScripts, keyof typeof reads | (typeof beyondRows)[number]>>;
 
 /** The rows' part of what also touches files or the clock. */

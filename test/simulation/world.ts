@@ -11,6 +11,8 @@ import { restoreMessage } from "../../src/core/ingest/large-content.ts";
 import type { ContextItem, ConversationId, NewSummary } from "../../src/core/model/types.ts";
 import type { AppendOptions, DissolvePlan, RewritePlan, Store } from "../../src/core/model/store.ts";
 import { beyond, writes } from "../../src/store/operations.ts";
+import { indexBatch } from "../../src/store/search/indexing.ts";
+import { searchIndex } from "../../src/store/sqlite/search-index.ts";
 import type { Script } from "../../src/store/script.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { checkLossless, flattened } from "../support/lossless.ts";
@@ -352,7 +354,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
         name: "transplant",
         script: writes.transplant(deps, { source: other.conversation, target: segment.conversation }),
       };
-    if (random.chance(0.2)) return { name: "index", script: writes.index(deps, 64) };
+    if (random.chance(0.2)) return { name: "index", script: indexBatch(searchIndex, 64) };
     if (random.chance(0.1)) {
       const carried = random.chance(0.5) ? { carryDepth: random.below(3) } : {};
       return { name: "reset", script: writes.openSegment(deps, segment.session, carried) };

@@ -26,7 +26,8 @@ import {
 import type { TakenTable } from "./older-rows.ts";
 import { copyMessages } from "./rebuild-messages.ts";
 import { asConversation } from "../rows.ts";
-import { indexes, searchTables, tables } from "../sqlite/schema.ts";
+import { indexes, tables } from "../sqlite/schema.ts";
+import { searchTables } from "../sqlite/search-index.ts";
 import { bonesOf } from "../maintenance/inspect-facts.ts";
 import { columnsOf, tableNames } from "../sqlite/pragma.ts";
 import { createRunner } from "../sqlite/runner.ts";

@@ -9,7 +9,7 @@ import type { ConversationFix, PartOf } from "../../core/model/changes.ts";
 import type { ConversationId, SummaryId, Totals } from "../../core/model/types.ts";
 import { journalGone, recorded, reindex, replaced, tiesOf } from "../journal/record.ts";
 import type { Columns, Image } from "../journal/record.ts";
-import { messages, summaries } from "../search/sources.ts";
+import { reindexRow } from "../search/indexing.ts";
 import { mustHave } from "../conversation/reads.ts";
 import { count, int, sql, statement } from "../script.ts";
 import type { Row, Script, ScriptDeps, WriteScript } from "../script.ts";
@@ -183,8 +183,8 @@ export const sweepOrphans: WriteScript<"sweepOrphans"> = function* (deps, partOf
   for (const [table, isOrphan] of Object.entries(orphaned))
     gone[table] = yield statement(`DELETE FROM ${table} WHERE ${isOrphan} RETURNING *`);
   const entries = yield* orphanedEntries();
-  for (const entry of entries.messages) yield messages.unindex(entry);
-  for (const entry of entries.summaries) yield summaries.unindex(entry);
+  for (const entry of entries.messages) yield* reindexRow("messages", entry, null);
+  for (const entry of entries.summaries) yield* reindexRow("summaries", entry, null);
   const removed = [...Object.values(gone), entries.messages, entries.summaries].reduce(
     (sum, { length }) => sum + length,
     0,

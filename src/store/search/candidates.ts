@@ -1,49 +1,56 @@
 /**
- * Which rows are worth reading for a query, by the index alone: words are looked up rarest first, and rows are ranked
- * by the weights of the words they hold. Rough, and many times faster than ranking by FTS5 itself; the best are then
- * scored from their text.
+ * Picks the rows worth reading for a query from the index alone: looks up the rarest words first and ranks rows by the
+ * weights of the words they contain. Rough, but many times faster than FTS5's ranking; the best rows are then scored
+ * from their text.
  */
 
-import { allOf, anyOf } from "./sources.ts";
+import type { Match, SearchIndex } from "./indexing.ts";
 import type { Corpus, Scope } from "./sources.ts";
 import { weightOf } from "./rank.ts";
 import type { Script } from "../script.ts";
-import type { Query, Term } from "./tokenize.ts";
+import type { Query, Term } from "./query.ts";
 
-/** Rows worth reading, most promising first: how many, and the ids from one place of the list to another. */
+/** Rows worth reading, most promising first: how many, and the ids of a part of the list. */
 export interface Picked {
   readonly ranked: number;
   readonly ids: (from: number, to: number) => readonly number[];
-  /** How many rows hold each term. */
+  /** How many rows contain each term. */
   readonly holding: ReadonlyMap<Term, number>;
-  /** What all of them match, and others below this id do too, that were left out; 0 if none were. */
-  readonly match: string;
+  /** What all of them match. Rows below this id match it too but were left out; 0 if none were. */
+  readonly match: Match;
   readonly cutBelow: number;
 }
 
-/** How many ids of rows are fetched for one search: about 20 ms of them. */
+/** How many ids one search fetches: about 20 ms of them. */
 export const postingsMax = 200_000;
-/** Of so many of the best, some are read. The others can be needed when a filter leaves rows out. */
+/** How many of the best are sorted at first. The others are needed only if a filter excludes these. */
 const promisingMax = 4_000;
-/** With fewer rows than these, even a word that is everywhere is worth a look. */
+/** While fewer rows than these were found, even a word that is everywhere is looked up. */
 const fewRows = 400;
 const probeRows = 128;
 
 /** What every hit of a query matches: its conversation, and the phrases. */
-export const requiredBy = (query: Query, scope: Scope): readonly string[] => [
-  ...scope.matches,
-  ...query.phrases.map((phrase) => phrase.match),
-];
+export const requiredBy = ({ phrases }: Query, { named }: Scope): Match => ({
+  conversations: named,
+  all: phrases,
+  any: [],
+});
 
-/** Rows that hold all the phrases and any of the words; of frequent words the newest, so many in all. */
-export function* lookUp(corpus: Corpus, query: Query, scope: Scope, most: number): Script<Picked> {
+export const withTerms = (match: Match, ...terms: readonly Term[]): Match => ({
+  ...match,
+  all: [...match.all, ...terms],
+});
+
+/** Rows that contain all phrases and any of the words. Of frequent words only the highest ids, `most` in all. */
+export function* lookUp(
+  { index, query, scope, postings: most }: LookUp,
+  { name, rowsFrom }: Pick<Corpus, "name" | "rowsFrom">,
+): Script<Picked> {
   const required = requiredBy(query, scope);
-  const newestId = yield* corpus.newestId();
+  const stored = scope.stored[name];
   const holding = new Map<Term, number>();
   const postings: Posting[] = [];
-  let found = 0;
-  let left = most;
-  let cutBelow = 0;
+  let [found, left, cutBelow] = [0, most, 0];
   const add = (ids: readonly number[], rows: number, terms: readonly Term[]): void => {
     found += ids.length;
     postings.push({ ids, weight: weightOf(rows, scope.rows) });
@@ -51,92 +58,115 @@ export function* lookUp(corpus: Corpus, query: Query, scope: Scope, most: number
   };
 
   if (query.phrases.length > 0) {
-    const ids = yield* corpus.newest(allOf(required), left);
+    const ids = yield* index.newest(name, required, left);
     if (ids.length === left) cutBelow = ids.at(-1) ?? 0;
     left -= ids.length;
     add(ids, ids.length, query.phrases);
   }
   const words = [...query.words, ...query.pieces];
-  for (const { term, newest, rows } of yield* probe(corpus, words, newestId)) {
-    const match = allOf([...required, term.match]);
+  const isRestricted = scope.named.length + query.phrases.length > 0;
+  const probes: Probe[] = [];
+  for (const term of words) {
+    const newest = yield* index.newest(name, { conversations: [], all: [term], any: [] }, probeRows);
+    const oldest = newest.length < probeRows ? undefined : newest.at(-1);
+    // A frequent word is taken to be as frequent in the other rows.
+    const rows = oldest === undefined ? newest.length : (probeRows * stored) / ((yield* rowsFrom(oldest)) || stored);
+    probes.push({ term, newest, rows: Math.round(rows) });
+  }
+  for (const { term, newest, rows } of probes.sort((one, other) => one.rows - other.rows)) {
+    const match = withTerms(required, term);
     // In one conversation, a word costs no more than the conversation has rows.
     const cost = Math.min(rows, scope.rows);
-    if (newest.length === 0 || (newest.length < probeRows && required.length === 0)) add(newest, rows, [term]);
+    if (newest.length === 0 || (newest.length < probeRows && !isRestricted)) add(newest, rows, [term]);
     else if (cost <= left) {
-      const ids = yield* corpus.holding(match);
+      const ids = yield* index.holding(name, match);
       left -= Math.max(cost, ids.length);
       add(ids, ids.length, [term]);
     } else {
       const share = found < fewRows ? left : 0;
-      const ids = share > 0 ? yield* corpus.newest(match, share) : [];
-      if (ids.length === share) cutBelow = Math.max(cutBelow, ids.at(-1) ?? newestId + 1);
+      const ids = share > 0 ? yield* index.newest(name, match, share) : [];
+      if (ids.length === share) cutBelow = Math.max(cutBelow, ids.at(-1) ?? Number.MAX_SAFE_INTEGER);
       left -= ids.length;
-      add(ids, ids.length < share ? ids.length : Math.round((rows * scope.rows) / newestId), [term]);
+      add(ids, ids.length < share ? ids.length : Math.round((rows * scope.rows) / stored), [term]);
     }
   }
-  const some = query.phrases.length > 0 ? [] : [anyOf(words.map((word) => word.match))];
-  return { ...rankRoughly(postings), holding, match: allOf([...required, ...some]), cutBelow };
+  const any = query.phrases.length > 0 ? [] : words;
+  return { ...rankRoughly(postings), holding, match: { ...required, any }, cutBelow };
+}
+
+interface LookUp {
+  readonly index: SearchIndex;
+  readonly query: Query;
+  readonly scope: Scope;
+  /** How many ids are fetched to be ranked. */
+  readonly postings: number;
 }
 
 interface Probe {
   readonly term: Term;
   readonly newest: readonly number[];
-  /** About how many rows hold it, in all conversations. */
+  /** About how many rows contain it, in all conversations. */
   readonly rows: number;
-}
-
-/** How frequent words are, rarest first. A frequent one is taken to be as frequent in older rows as in the newest. */
-function* probe(corpus: Corpus, terms: readonly Term[], newestId: number): Script<readonly Probe[]> {
-  const probes: Probe[] = [];
-  for (const term of terms) {
-    const newest = yield* corpus.newest(term.match, probeRows);
-    const oldest = newest.length < probeRows ? undefined : newest.at(-1);
-    const rows = oldest === undefined ? newest.length : Math.round((probeRows * newestId) / (newestId - oldest + 1));
-    probes.push({ term, newest, rows });
-  }
-  return probes.sort((one, other) => one.rows - other.rows);
 }
 
 // ── Ranking by id ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The rows that hold a word, and what holding it is worth. */
+/** The rows that contain a word, in order of their ids, and what containing it is worth. */
 interface Posting {
   readonly ids: readonly number[];
   readonly weight: number;
 }
 
-const idRange = 2 ** 32;
+/** Ids in ascending order, and the sum of the weights of each. Ids are too far apart to be places of an array. */
+interface Sums {
+  readonly ids: Float64Array;
+  readonly sums: Float32Array;
+}
+
+const placesMax = 2 ** 32;
 const sumSteps = 2 ** 20;
 
-/** Ids by the sum of the weights of the words they hold, newest first among equals; and how many there are in all. */
+/** Ids by the sum of the weights of the words their rows contain, highest id first among equals. */
 function rankRoughly(postings: readonly Posting[]): Pick<Picked, "ids" | "ranked"> {
-  const ends = postings.flatMap(({ ids }) => [ids[0] ?? 0, ids.at(-1) ?? 0]).filter((id) => id > 0);
-  const oldest = Math.min(...ends, idRange);
-  const sums = new Float32Array(Math.max(...ends, oldest) - oldest + 1);
   const total = postings.reduce((sum, { weight }) => sum + weight, 0);
-  const distinct = new Float64Array(postings.reduce((sum, { ids }) => sum + ids.length, 0));
-  let ranked = 0;
-  for (const { ids, weight } of postings) {
-    for (const id of ids) {
-      const sum = sums[id - oldest] ?? 0;
-      if (sum === 0) distinct[ranked++] = id;
-      sums[id - oldest] = sum + weight / total;
-    }
-  }
-  // The sum, coarsely, in front of the id, so that sorting compares numbers.
-  const keys = distinct.subarray(0, ranked).map((id) => Math.round((sums[id - oldest] ?? 0) * sumSteps) * idRange + id);
-  const best = largest(keys, promisingMax).slice().sort().reverse();
-  let sorted = best;
+  let lists = postings.map(({ ids, weight }): Sums => {
+    const ascending = Float64Array.from(ids);
+    if ((ascending[0] ?? 0) > (ascending.at(-1) ?? 0)) ascending.reverse();
+    return { ids: ascending, sums: new Float32Array(ids.length).fill(weight / total) };
+  });
+  while (lists.length > 1)
+    lists = lists.flatMap((list, at) => (at % 2 === 1 ? [] : [addSums(list, lists[at + 1] ?? noSums)]));
+  const { ids, sums } = lists[0] ?? noSums;
+  // The sum, coarsely, in front of the place of the id, so that sorting compares numbers.
+  const keys = Float64Array.from(sums, (sum, place) => Math.round(sum * sumSteps) * placesMax + place);
+  let sorted = largest(keys, promisingMax).slice().sort().reverse();
   return {
-    ranked,
+    ranked: ids.length,
     ids(from, to) {
-      if (to > sorted.length && sorted.length < ranked) sorted = keys.sort().reverse();
-      return Array.from(sorted.subarray(from, to), (key) => key % idRange);
+      if (to > sorted.length && sorted.length < ids.length) sorted = keys.sort().reverse();
+      return Array.from(sorted.subarray(from, to), (key) => ids[key % placesMax] ?? 0);
     },
   };
 }
 
-/** So many of the largest of distinct numbers, in no order. Quickselect: to sort them all would take too long. */
+const noSums: Sums = { ids: new Float64Array(), sums: new Float32Array() };
+
+function addSums(one: Sums, other: Sums): Sums {
+  if (other.ids.length === 0) return one;
+  const ids = new Float64Array(one.ids.length + other.ids.length);
+  const sums = new Float32Array(ids.length);
+  let [length, left, right] = [0, 0, 0];
+  while (left < one.ids.length || right < other.ids.length) {
+    const first = one.ids[left] ?? Infinity;
+    const second = other.ids[right] ?? Infinity;
+    ids[length] = first < second ? first : second;
+    sums[length++] =
+      (first <= second ? (one.sums[left++] ?? 0) : 0) + (second <= first ? (other.sums[right++] ?? 0) : 0);
+  }
+  return { ids: ids.subarray(0, length), sums: sums.subarray(0, length) };
+}
+
+/** So many of the largest of distinct numbers, in no order. Quickselect, because sorting them all takes too long. */
 function largest(numbers: Float64Array<ArrayBuffer>, most: number): Float64Array<ArrayBuffer> {
   const smaller = numbers.length - most;
   if (smaller <= 0) return numbers;

@@ -5,19 +5,53 @@
  */
 
 import { isPending, messages, summaries } from "./sources.ts";
-import type { Corpus } from "./sources.ts";
+import type { Corpus, CorpusName } from "./sources.ts";
 import { count, first, int, statement, text } from "../script.ts";
-import type { Row, Script } from "../script.ts";
-import { prepareForIndex } from "./tokenize.ts";
+import type { Row, Script, Statement } from "../script.ts";
+import type { Term } from "./query.ts";
+import { termsVersion, tokenize } from "./tokenize.ts";
 
-/** Indexes up to this many rows, one conversation after another; returns how many remain. */
-export function* indexBatch(rowsMax: number): Script<number> {
+/** Finds rows by their terms. Each database brings its own. */
+export interface SearchIndex {
+  /** Ids of the rows that match. */
+  readonly holding: (corpus: CorpusName, match: Match) => Script<readonly number[]>;
+  /** The highest ids of rows that match, below a given one, highest first. */
+  readonly newest: (corpus: CorpusName, match: Match, most: number, below?: number) => Script<readonly number[]>;
+  /** Replaces the index by an empty one of the current version. */
+  readonly reset: readonly Statement[];
+}
+
+/** Rows of any of these conversations (of all, if none is named) that contain all of some terms and any of others. */
+export interface Match {
+  readonly conversations: readonly number[];
+  readonly all: readonly Term[];
+  readonly any: readonly Term[];
+}
+
+/** The term that every entry has for its conversation; it makes searching one conversation cheap. */
+export const conversationTerm = (conversation: number): string => `xconv${conversation}`;
+
+/**
+ * Indexes up to this many rows, one conversation after another; returns how many remain. An index made by an earlier
+ * version is replaced first; one made by a later version is left alone.
+ */
+export function* indexBatch({ reset }: Pick<SearchIndex, "reset">, rowsMax: number): Script<number> {
+  const version = yield* indexVersion();
+  if (version > termsVersion) return 0;
+  if (version < termsVersion) for (const each of reset) yield each;
   for (let left = rowsMax; left > 0;) {
     const pending = yield* first(pendingConversation, (row) => row);
     if (pending === null) break;
     for (const corpus of [messages, summaries]) left -= yield* indexConversation(corpus, pending, left);
   }
   return yield* unindexedRows();
+}
+
+const indexVersion = (): Script<number> => count(statement("SELECT max(version) FROM search_progress"));
+
+/** Entries made by another version have other terms, so the index cannot be searched. */
+export function* isIndexUsable(): Script<boolean> {
+  return (yield* indexVersion()) === termsVersion;
 }
 
 const pendingConversation = statement(
@@ -30,36 +64,41 @@ const rowsPerPage = 256;
 
 function* indexConversation(corpus: Corpus, pending: Row, rowsMax: number): Script<number> {
   const conversation = int(pending, "conversation_id");
-  const newest = int(pending, corpus.name);
-  let indexed = int(pending, corpus.indexed);
+  const last = int(pending, corpus.name);
+  let after = int(pending, corpus.indexed);
   let done = 0;
-  while (indexed < newest && done < rowsMax) {
-    const asked = Math.min(rowsPerPage, rowsMax - done);
-    const rows = yield corpus.toIndex({ conversation, indexed, newest }, asked);
-    for (const row of rows) yield corpus.index(int(row, "id"), prepareForIndex(text(row, "content"), conversation));
-    // Numbers of rows that were deleted are passed over.
-    const last = rows.length < asked ? undefined : rows.at(-1);
-    indexed = last === undefined ? newest : int(last, "number");
-    yield corpus.setIndexed(conversation, indexed);
-    done += rows.length;
+  while (after < last && done < rowsMax) {
+    const newest = Math.min(last, after + Math.min(rowsPerPage, rowsMax - done));
+    const rows = yield corpus.toIndex({ conversation, after, newest, latest: "" });
+    for (const row of rows) yield entry(corpus.name, int(row, "id"), text(row, "content"), conversation);
+    yield corpus.setIndexed(conversation, newest);
+    done += newest - after;
+    after = newest;
   }
   return done;
 }
 
+const entry = (name: CorpusName, id: number, content: string, conversation: number): Statement =>
+  statement(`INSERT INTO ${name}_fts (rowid, text) VALUES (?, ?)`, [
+    id,
+    `${conversationTerm(conversation)} ${tokenize(content).join(" ")}`,
+  ]);
+
 /** Updates the entry of a row whose text has changed, or that is gone (null). A row past the watermark is indexed later. */
-export function* reindexRow(name: Corpus["name"], id: number, content: string | null): Script<void> {
-  const corpus = name === "messages" ? messages : summaries;
-  yield corpus.unindex(id);
+export function* reindexRow(name: CorpusName, id: number, content: string | null): Script<void> {
+  yield statement(`DELETE FROM ${name}_fts WHERE rowid = ?`, [id]);
   if (content === null) return;
-  const conversation = yield* corpus.indexedIn(id);
-  if (conversation > 0) yield corpus.index(id, prepareForIndex(content, conversation));
+  const conversation = yield* (name === "messages" ? messages : summaries).indexedIn(id);
+  if (conversation > 0) yield entry(name, id, content, conversation);
 }
 
 /** Counted from the numbers of rows, which is nearly free; numbers of deleted rows count too until the next batch. */
 export const unindexedRows = (): Script<number> =>
   count(
     statement(
-      `SELECT sum(max(0, next_seq - 1 - indexed_seq) + max(0, last_summary - indexed_summary))
-       FROM conversations WHERE ${isPending}`,
+      `SELECT CASE WHEN (SELECT max(version) FROM search_progress) = ${termsVersion}
+         THEN (SELECT sum(max(0, next_seq - 1 - indexed_seq) + max(0, last_summary - indexed_summary))
+               FROM conversations WHERE ${isPending})
+         ELSE (SELECT sum(next_seq - 1 + last_summary) FROM conversations) END`,
     ),
   );

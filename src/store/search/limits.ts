@@ -1,9 +1,9 @@
-/** What bounds a search, wherever it looks: how many hits, how wide they are shown, and until when. */
+/** The limits of every search: number of hits, width of snippets, deadline and cancellation. */
 
 import { LcmError } from "../../core/base/errors.ts";
 import type { SearchRequest } from "../../core/model/store.ts";
 
-/** When to stop, by the clock that tells the time. */
+/** When to stop, and the clock that decides it. */
 export interface Deadline {
   readonly deadlineMs: number;
   readonly nowMs: () => number;
@@ -11,10 +11,9 @@ export interface Deadline {
 
 export const isLate = ({ deadlineMs, nowMs }: Deadline): boolean => nowMs() >= deadlineMs;
 
-/** How long there is, for whoever is told that it was not enough. */
+/** The time that is left, for the caveat that reports a timeout. */
 export const timeoutMsOf = ({ deadlineMs, nowMs }: Deadline): number => Math.round(deadlineMs - nowMs());
 
-/** Where a search stops if nothing else is said. */
 export const searchTimeoutMsDefault = 10_000;
 
 export const cancelled = (): LcmError => new LcmError("unavailable", "the search was cancelled");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { createReader, scoreTurns, weightOf } from "./rank.ts";
-import { parseQuery } from "./tokenize.ts";
+import { parseQuery } from "./query.ts";
 
 interface Said {
   readonly conversation: number;
@@ -18,7 +18,7 @@ function scoresOf(question: string, said: readonly Said[]): readonly number[] {
   const read = createReader(terms);
   const weights = terms.map(() => weightOf(1, 100));
   const turns = said.map((turn) => ({ name: null, at: "2026-03-01T10:00:00.000Z", ...turn, reading: read(turn.text) }));
-  return scoreTurns(turns, query, weights, 5);
+  return scoreTurns(turns, query, { weights, meanLength: 5 });
 }
 
 /** Turns of one conversation, so far apart that they have nothing to do with each other. */

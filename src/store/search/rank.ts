@@ -1,24 +1,25 @@
 /**
- * How well a stored text answers a query: BM25 over the words of words.ts, and what tells the turns of a conversation
- * apart from loose documents. A reply is found through its question, a turn through the turns around it, and both
- * through who speaks and when. Pure: rows come in, scores go out.
+ * Scores how well a text answers a query: BM25, and what sets the turns of a conversation apart from loose documents.
+ * A reply also matches through its question, a turn through the turns around it, its speaker and its date.
  */
 
-import type { Query, Term, Wanted } from "./tokenize.ts";
-import { eachWord, stem } from "./tokenize.ts";
+import type { Query, Term } from "./query.ts";
+import { stem } from "./stem.ts";
+import { eachWord } from "./tokenize.ts";
+import type { Wanted } from "./tokenize.ts";
 
-/** A part of a text, from one character to before another. */
-export interface Stretch {
+/** A part of a text: from one character up to, not including, another. */
+export interface TextRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** Where one term stands in a text. */
-interface Match extends Stretch {
+/** Where a term occurs in a text. */
+interface Match extends TextRange {
   readonly term: number;
 }
 
-/** What a text holds of a query. */
+/** What a text contains of a query. */
 export interface Reading {
   /** In words. */
   readonly length: number;
@@ -27,7 +28,7 @@ export interface Reading {
   readonly matches: readonly Match[];
 }
 
-/** A reader of texts that remembers what it made of each word, for the length of one search. */
+/** Creates a function that reads texts and remembers each word it has seen; use one per search. */
 export function createReader(terms: readonly Term[]): (text: string) => Reading {
   const stems: { readonly stem: string; readonly prefix: boolean }[] = [];
   const numberOf = (wanted: string, prefix: boolean): number => {
@@ -84,7 +85,7 @@ export function createReader(terms: readonly Term[]): (text: string) => Reading 
   };
 }
 
-/** Stemming changes no letter of a word before the last of its stem; the first two tell most words apart. */
+/** A word shares every letter but the last with its stem, so two letters are enough to skip most words. */
 function wantedFor(stems: readonly string[]): Wanted {
   const opens = new Uint8Array(128 * 128);
   const bothCases = (letter: string): readonly number[] =>
@@ -104,18 +105,18 @@ function wantedFor(stems: readonly string[]): Wanted {
   return { opens, begins };
 }
 
-/** How much a term tells, from how many of the rows hold it. */
+/** A term's weight, from how many of the rows contain it. */
 export const weightOf = (holding: number, rows: number): number =>
   Math.log(1 + (Math.max(rows, holding) - holding + 0.5) / (holding + 0.5));
 
 const saturation = 1.2;
 const lengthShare = 0.75;
 
-/** BM25 of a text by itself. */
+/** The BM25 score of a text by itself. */
 export const ownScore = (reading: Reading, weights: readonly number[], meanLength: number): number =>
   sumOf(frequenciesOf(reading, meanLength), weights);
 
-/** How often each term occurs, less in a text that is longer than others. */
+/** How often each term occurs, reduced in texts longer than the mean. */
 function frequenciesOf({ counts, length }: Reading, meanLength: number): readonly number[] {
   const excess = 1 - lengthShare + (lengthShare * length) / meanLength;
   return counts.map((count) => count / excess);
@@ -127,8 +128,8 @@ const sumOf = (frequencies: readonly number[], weights: readonly number[]): numb
     0,
   );
 
-/** The stretch of a text, at most so wide, that holds the most telling terms. */
-export function bestStretch(reading: Reading, weights: readonly number[], width: number): Stretch {
+/** The part of a text, at most this wide, whose terms weigh most. */
+export function bestRange(reading: Reading, weights: readonly number[], width: number): TextRange {
   const matches = reading.matches.toSorted((one, other) => one.from - other.from).slice(0, matchesMax);
   let best = { from: 0, to: 0, worth: 0 };
   for (const [index, first] of matches.entries()) {
@@ -144,7 +145,7 @@ export function bestStretch(reading: Reading, weights: readonly number[], width:
   return { from: best.from, to: best.to };
 }
 
-/** A text that repeats a word thousands of times has its best stretch near the start, or nowhere in particular. */
+/** In a text that repeats a word thousands of times, looking at the first matches is enough. */
 const matchesMax = 200;
 
 // ── Conversations ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -154,38 +155,37 @@ interface Turn {
   readonly seq: number;
   readonly text: string;
   readonly at: string;
-  /** The `name` field of the message, if the host gave one. */
+  /** The message's `name` field, if the host sent one. */
   readonly name: string | null;
   readonly reading: Reading;
 }
 
 export const neighboursEachSide = 3;
 
-/** Round numbers; `npm run bench:recall -- --tune` tells what others would give. */
+/** Round numbers; `npm run bench:recall -- --tune` tries others. */
 export const turnRules = {
-  /** How much a word counts for a turn when the question before it holds the word. */
+  /** How much a word counts for a turn if it is in the question before that turn. */
   replyShare: 0.5,
-  /** How much, when a turn nearby does. */
+  /** How much it counts if it is in a turn nearby. */
   neighbourShare: 0.25,
-  /** For a turn of someone whom the query names. */
+  /** For a turn whose speaker the query names. */
   speakerFactor: 1.3,
-  /** For a turn that tells a time, when the query asks for one. */
+  /** For a turn that mentions a time, if the query asks for one. */
   timeFactor: 1.3,
-  /** For a turn that ends by asking: what answers a question is seldom one itself. */
+  /** For a turn that ends with a question, because answers seldom do. */
   askingFactor: 0.9,
 };
 export type TurnRules = Readonly<typeof turnRules>;
 
 /**
- * The score of each turn among the turns around it. What they say is part of what it is about, so their words count as
- * its own in part: a turn with one word of the query, beside a turn with another, is better than one with the same word
- * twice. Turns that are not given count as unrelated.
+ * Scores each turn together with the turns around it. Their words count as its own in part: a turn with one word of the
+ * query next to a turn with another word scores higher than a turn with the same word twice. Turns that are not given do
+ * not count.
  */
 export function scoreTurns(
   turns: readonly Turn[],
   query: Query,
-  weights: readonly number[],
-  meanLength: number,
+  { weights, meanLength }: { readonly weights: readonly number[]; readonly meanLength: number },
   rules: TurnRules = turnRules,
 ): readonly number[] {
   const own = turns.map(({ reading }) => frequenciesOf(reading, meanLength));
@@ -200,27 +200,27 @@ export function scoreTurns(
       const other = offset === 0 ? undefined : own[near(offset)];
       other?.forEach((frequency, term) => (nearby[term] = Math.max(nearby[term] ?? 0, frequency)));
     }
-    const heard = nearby.map(
+    const counted = nearby.map(
       (most, term) => (own[at]?.[term] ?? 0) + rules.replyShare * (asked?.[term] ?? 0) + rules.neighbourShare * most,
     );
-    const score = sumOf(heard, weights);
+    const score = sumOf(counted, weights);
     if (score === 0) return 0;
     const factor =
       (isNamed(turn, query) ? rules.speakerFactor : 1) *
-      (wantsTime && timeTold.test(turn.text) ? rules.timeFactor : 1) *
+      (wantsTime && timeMentioned.test(turn.text) ? rules.timeFactor : 1) *
       (endsAsking(turn.text) ? rules.askingFactor : 1);
     return (score + dateScore(turn)) * factor;
   });
 }
 
-/** A turn's place as one number: thousands are looked up for one search. */
-export const placeOf = (conversation: number, seq: number): number => conversation * 2 ** 32 + seq;
+/** A turn's place as one number, exact for any conversation and seq that an id can hold. */
+export const placeOf = (conversation: number, seq: number): number => conversation * 2 ** 24 + seq;
 
 const asks = (text: string): boolean => /[?？]/.test(text);
 const endsAsking = (text: string): boolean => asks(text.trimEnd().slice(-1));
 
-/** A day or a time of day, or how long before or after the day on which it is said. "May" is mostly a verb. */
-const timeTold = new RegExp(
+/** A date, a time of day, or a time relative to today. "May" needs a day beside it, since it is mostly a verb. */
+const timeMentioned = new RegExp(
   String.raw`\b(?:(?:19|20)\d\d|\d\d?:\d\d|may \d+|\d+ may|yesterday|today|tonight|tomorrow|ago|recently|` +
     "january|february|march|april|june|july|august|september|october|november|december|" +
     "(?:mon|tues|wednes|thurs|fri|satur|sun)day|" +
@@ -228,7 +228,7 @@ const timeTold = new RegExp(
   "i",
 );
 
-/** Whether the query names the speaker: `Name: …`, or the message's own name. */
+/** Whether the query names the speaker: the message's name, or `Name: …` at its start. */
 function isNamed(turn: Turn, query: Query): boolean {
   const speaker = turn.name ?? /^\s*(\p{Lu}[\p{L}\p{M}'’. -]{0,40}):\s/u.exec(turn.text)?.[1];
   if (speaker === undefined) return false;
@@ -241,7 +241,7 @@ function isNamed(turn: Turn, query: Query): boolean {
 
 const months = "january february march april may june july august september october november december".split(" ");
 
-/** When a query names a month or a year, the day of a turn is searched like a field of it. */
+/** If a query names a month or a year, the date of each turn is scored like one of its fields. */
 function createDateScore(turns: readonly Turn[], query: Query): (turn: Turn) => number {
   const wanted = [...query.mentioned].filter(
     (word) => /^(?:19|20)\d\d$/.test(word) || months.some((month) => isMonth(word, month)),
@@ -259,10 +259,10 @@ function createDateScore(turns: readonly Turn[], query: Query): (turn: Turn) => 
 
 const isMonth = (word: string, month: string): boolean => word.length >= 3 && month.startsWith(word);
 
-/** What the newest gains over the oldest in the order "hybrid". */
+/** How much more the newest counts than the oldest with sort `hybrid`. */
 const recencyShare = 0.15;
 
-/** A factor for each time: mild, and by place between the oldest and the newest, so that it needs no clock. */
+/** A mild factor for each time, by its place between the oldest and the newest, so that no clock is needed. */
 export function recencyBoosts(times: readonly string[]): readonly number[] {
   const moments = times.map((at) => Date.parse(at));
   const oldest = moments.reduce((one, other) => Math.min(one, other), Infinity);

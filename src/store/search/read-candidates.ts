@@ -1,26 +1,28 @@
 /**
- * From ids to readings: reads the rows that a lookup picked, most promising first, until there are enough of them, and
- * rows that are not indexed yet. Tells what it did not look at. Each statement is short, and the deadline is looked at
- * between.
+ * Reads the rows that a lookup picked, most promising first, until there are enough, and rows that are not indexed yet.
+ * Reports what it did not read. Each statement is short, and the deadline is checked in between.
  */
 
 import type { SearchRequest } from "../../core/model/store.ts";
-import { byRecency, toFound } from "./sources.ts";
-import type { Corpus, Found, Scope } from "./sources.ts";
+import { isIndexUsable } from "./indexing.ts";
+import type { SearchIndex } from "./indexing.ts";
+import { byRecency, rowsIn, takeSpans, toSearchedRow } from "./sources.ts";
+import type { Corpus, Scope, SearchedRow } from "./sources.ts";
 import type { Picked } from "./candidates.ts";
 import type { Reading } from "./rank.ts";
 import { all } from "../script.ts";
 import type { Script } from "../script.ts";
 import { isLate } from "./limits.ts";
 import type { Deadline } from "./limits.ts";
-import type { Query, Term } from "./tokenize.ts";
+import type { Query, Term } from "./query.ts";
 
 export interface WordSearch {
+  readonly index: SearchIndex;
   readonly request: SearchRequest;
   readonly query: Query;
   readonly scope: Scope;
   readonly deadline: Deadline;
-  /** How many ids are looked up in order to rank them. */
+  /** How many ids are fetched to be ranked. */
   readonly postings: number;
   /** All terms of the query; readings count them by position. */
   readonly terms: readonly Term[];
@@ -30,49 +32,59 @@ export interface WordSearch {
 export const holds = ({ terms }: WordSearch, reading: Reading, term: Term): boolean =>
   (reading.counts[terms.indexOf(term)] ?? 0) > 0;
 
-/** A row and what it holds of the query. */
+/** A row, and what it contains of the query. */
 export interface Candidate {
-  readonly found: Found;
+  readonly row: SearchedRow;
   readonly reading: Reading;
 }
 
 export interface Collected {
   readonly candidates: readonly Candidate[];
-  /** How many rows hold each term. */
+  /** How many rows contain each term. */
   readonly holding: ReadonlyMap<Term, number>;
-  /** How many ids were looked at, how many there were, and whether the others were not for want of time. */
+  /** How many ids were looked at, how many there were, and whether time ran out before the others. */
   readonly looked: number;
   readonly total: number;
   readonly endedLate: boolean;
-  /** How many were ranked, and whether older ones were not. */
+  /** How many were ranked, and whether others were not. */
   readonly ranked: number;
   readonly isCut: boolean;
   /** Rows outside the index that were not read either. */
   readonly unindexed: number;
 }
 
-/** Reads rows that were picked through the index, until there are enough, and rows that are not in it. */
-export function* collect(
-  wanted: WordSearch,
-  isEnough: (reading: Reading) => boolean,
-  enough: number,
-  pick: (corpus: Corpus) => Script<Picked>,
-): Script<Collected> {
+/** Which rows to collect: how to pick them, which readings count, and how many are enough. */
+export interface Collecting {
+  readonly pick: (corpus: Corpus) => Script<Picked>;
+  readonly isMatch: (reading: Reading) => boolean;
+  readonly enough: number;
+}
+
+/** One corpus of a search. */
+interface CorpusSearch extends WordSearch {
+  readonly corpus: Corpus;
+  readonly enough: number;
+  readonly keep: (rows: readonly SearchedRow[]) => readonly Candidate[];
+}
+
+export function* collect(wanted: WordSearch, { pick, isMatch, enough }: Collecting): Script<Collected> {
   const { query, scope, terms } = wanted;
-  const keep = (rows: readonly Found[]): readonly Candidate[] =>
+  const keep = (rows: readonly SearchedRow[]): readonly Candidate[] =>
     rows
       .filter(({ corpus, id }) => scope.isNear[corpus](id))
-      .map((found) => ({ found, reading: wanted.read(found.text) }))
-      .filter(({ reading }) => isEnough(reading) && query.phrases.every((phrase) => holds(wanted, reading, phrase)));
+      .map((row) => ({ row, reading: wanted.read(row.text) }))
+      .filter(({ reading }) => isMatch(reading) && query.phrases.every((phrase) => holds(wanted, reading, phrase)));
+  const isUsable = yield* isIndexUsable();
   const holding = new Map<Term, number>();
   const candidates: Candidate[] = [];
   let [ranked, looked, total, unindexed, isCut, endedLate] = [0, 0, 0, 0, false, false];
   for (const corpus of scope.corpora) {
-    const picked = yield* pick(corpus);
-    const indexed = yield* readPicked(corpus, picked, enough, keep, wanted);
+    const search: CorpusSearch = { ...wanted, corpus, enough, keep };
+    const picked = isUsable ? yield* pick(corpus) : nothingPicked;
+    const indexed = yield* readPicked(search, picked);
     const isByTime = wanted.request.sort === "recency";
-    const others = isByTime ? yield* readElsewhere(corpus, picked.match, indexed, keep, wanted) : none;
-    const tail = yield* readTail(corpus, keep, wanted);
+    const others = isByTime ? yield* readLater(search, picked, indexed) : none;
+    const tail = yield* readTail(search, isUsable ? "unindexed" : "all");
     for (const term of terms) {
       const inTail = tail.candidates.filter(({ reading }) => holds(wanted, reading, term)).length;
       holding.set(term, (holding.get(term) ?? 0) + (picked.holding.get(term) ?? 0) + inTail);
@@ -88,7 +100,15 @@ export function* collect(
   return { candidates, holding, looked, total, endedLate, ranked, isCut, unindexed };
 }
 
-/** Whether there may be hits below what was ranked: of those, the filter may leave out all. */
+const nothingPicked: Picked = {
+  ranked: 0,
+  ids: () => [],
+  holding: new Map(),
+  match: { conversations: [], all: [], any: [] },
+  cutBelow: 0,
+};
+
+/** Whether there may be hits that were not ranked; the filter may exclude them all. */
 function* isUnranked(
   corpus: Corpus,
   { cutBelow, endedLate }: ReadRows,
@@ -98,12 +118,12 @@ function* isUnranked(
   return !isNarrowed || (yield* corpus.behind(cutBelow, filter.since, filter)).length > 0;
 }
 
-/** Rows of one statement: few at first, and never many that are long. */
+/** Rows of one statement: few at first, and fewer if they are long. */
 const rowsPerRead = 50;
 const rowsPerReadMax = 200;
 const charactersPerRead = 2 ** 20;
 
-/** Ids whose rows are only checked, in one statement. */
+/** How many ids one statement filters without reading text. */
 const idsPerSift = 5_000;
 
 interface ReadRows extends Pick<Collected, "candidates" | "looked" | "total" | "endedLate" | "ranked"> {
@@ -114,17 +134,13 @@ interface ReadRows extends Pick<Collected, "candidates" | "looked" | "total" | "
 const none: ReadRows = { candidates: [], looked: 0, total: 0, endedLate: false, ranked: 0, cutBelow: 0 };
 
 /**
- * Reads the most promising rows, until there are enough. Where these are hidden, or of another time, those that are not
- * can be far down the list, or older than all of it. Then ids are sifted before any text is read, all there are if need
- * be: to find nothing among the newest is no answer.
+ * Reads the most promising rows until there are enough. Where the filter excludes many, those that pass may be far down
+ * the list, or below all of it. Then ids are filtered before any text is read, all of them if need be: finding nothing
+ * among the best does not mean that there is nothing.
  */
-function* readPicked(
-  corpus: Corpus,
-  picked: Picked,
-  enough: number,
-  keep: (rows: readonly Found[]) => readonly Candidate[],
-  { scope, request, deadline }: WordSearch,
-): Script<ReadRows> {
+function* readPicked(search: CorpusSearch, picked: Picked): Script<ReadRows> {
+  const { index, corpus, scope, request, deadline, enough, keep } = search;
+  const isNear = scope.isNear[corpus.name];
   const candidates: Candidate[] = [];
   let queue = picked.ids(0, 10 * enough);
   let [taken, page, endedLate] = [queue.length, rowsPerRead, false];
@@ -132,76 +148,70 @@ function* readPicked(
   let isById = request.sort === "recency";
   for (;;) {
     while (queue.length > 0 && candidates.length < enough && !endedLate) {
-      const near = queue.slice(0, page).filter(scope.isNear[corpus.name]);
-      const rows = near.length === 0 ? [] : yield* all(corpus.rows(near, scope.filter), toFound);
+      const near = queue.slice(0, page).filter(isNear);
+      const rows = near.length === 0 ? [] : yield* corpus.rows(near, scope.filter);
       candidates.push(...keep(rows));
       queue = queue.slice(page);
       page = nextPage(page, rows);
       endedLate = queue.length > 0 && candidates.length < enough && isLate(deadline);
     }
     const isListed = taken < picked.ranked;
-    // Of a ranked list, what was asked for is the best.
+    // A ranked list yields the best first, so the limit is enough.
     const isEnough = candidates.length >= (isById ? enough : request.limit + 1);
     if (endedLate || isEnough || (!isListed && cutBelow === 0)) break;
     endedLate = isLate(deadline);
     if (endedLate) break;
     let next = picked.ids(taken, taken + idsPerSift);
     if (!isListed) {
-      next = yield* corpus.newest(picked.match, idsPerSift, cutBelow);
+      next = yield* index.newest(corpus.name, picked.match, idsPerSift, cutBelow);
       cutBelow = next.length < idsPerSift ? 0 : (next.at(-1) ?? 0);
       isById = true;
     }
     taken += next.length;
-    const known = new Set(candidates.map(({ found }) => found.id));
-    const near = next.filter(scope.isNear[corpus.name]);
-    queue = (yield* corpus.sift(near, scope.filter)).filter((id) => !known.has(id));
+    const known = new Set(candidates.map(({ row }) => row.id));
+    queue = (yield* corpus.sift(next.filter(isNear), scope.filter)).filter((id) => !known.has(id));
   }
   const [following] = isById ? [...queue, ...picked.ids(taken, taken + 1)] : [];
   return {
     candidates,
     looked: taken - queue.length,
-    total: Math.max(taken, picked.ranked) + cutBelow,
+    total: Math.max(taken, picked.ranked, cutBelow === 0 ? 0 : scope.stored[corpus.name]),
     endedLate,
     ranked: isById ? candidates.length : picked.ranked,
     cutBelow: following === undefined ? cutBelow : following + 1,
   };
 }
 
-const nextPage = (page: number, rows: readonly Found[]): number =>
-  rows.reduce((sum, found) => sum + found.text.length, 0) > charactersPerRead
+const nextPage = (page: number, rows: readonly SearchedRow[]): number =>
+  rows.reduce((sum, row) => sum + row.text.length, 0) > charactersPerRead
     ? Math.max(1, page >> 1)
     : Math.min(rowsPerReadMax, page << 1);
 
-/** How many more are looked at where rows were not stored in the order of their time. */
-const newestElsewhereMax = 20_000;
+/** How many more ids are looked at where ids are not in the order of time. */
+const laterMax = 20_000;
 
 /**
- * Where the newest are asked for, those that were stored last may not be: a conversation imported before another can
- * be the later one. Reads the rows of such conversations that are later than what was found.
+ * Ids rise with time only within a conversation, so an older conversation may have later rows than those with the
+ * highest ids. Reads the rows of such conversations that are later than what was found.
  */
-function* readElsewhere(
-  corpus: Corpus,
-  match: string,
-  indexed: ReadRows,
-  keep: (rows: readonly Found[]) => readonly Candidate[],
-  { scope, request, deadline }: WordSearch,
-): Script<ReadRows> {
+function* readLater(search: CorpusSearch, { match }: Picked, indexed: ReadRows): Script<ReadRows> {
+  const { index, corpus, scope, request, deadline, keep } = search;
   const newest = newestOf(indexed.candidates, request.limit + 1);
-  // With too few of them, all were looked at, or there was no time.
+  // With too few candidates, all rows were looked at, or time ran out.
   if (newest.length <= request.limit || indexed.cutBelow === 0 || indexed.endedLate) return none;
-  const behind = yield* corpus.behind(indexed.cutBelow, newest[request.limit - 1]?.found.at ?? "", scope.filter);
+  const behind = yield* corpus.behind(indexed.cutBelow, newest[request.limit - 1]?.row.at ?? "", scope.filter);
   if (behind.length === 0) return none;
 
   const only = JSON.stringify(behind);
-  const others = yield* corpus.newest(match, newestElsewhereMax + 1, indexed.cutBelow);
-  const total = Math.min(others.length, newestElsewhereMax);
+  const others = yield* index.newest(corpus.name, match, laterMax + 1, indexed.cutBelow);
+  const total = Math.min(others.length, laterMax);
   let candidates: readonly Candidate[] = newest;
   let looked = 0;
   let page = rowsPerRead;
   while (looked < total && !isLate(deadline)) {
-    const since = later(scope.filter.since, candidates[request.limit - 1]?.found.at ?? "");
+    const since = later(scope.filter.since, candidates[request.limit - 1]?.row.at ?? "");
     const next = others.slice(looked, Math.min(looked + page, total));
-    const rows = yield* all(corpus.rows(next, { ...scope.filter, only, since }), toFound);
+    const rows = yield* corpus.rows(next, { ...scope.filter, only, since });
     candidates = newestOf([...candidates, ...keep(rows)], request.limit + 1);
     looked += next.length;
     page = nextPage(page, rows);
@@ -220,30 +230,24 @@ function* readElsewhere(
 
 const tailMax = 2_000;
 
-/** Reads rows that are not indexed yet, usually few: the newest of each conversation, the latest conversation first. */
+/** Reads rows that the index does not have, usually few: the latest conversation first, and its newest rows first. */
 function* readTail(
-  corpus: Corpus,
-  keep: (rows: readonly Found[]) => readonly Candidate[],
-  { scope, deadline }: WordSearch,
+  { corpus, scope, deadline, keep }: CorpusSearch,
+  which: "all" | "unindexed",
 ): Script<{ readonly candidates: readonly Candidate[]; readonly unread: number }> {
   const candidates: Candidate[] = [];
-  let [left, unread, page] = [tailMax, 0, rowsPerRead];
-  for (const { conversation, indexed, newest } of yield* corpus.unindexed(scope.filter)) {
-    const oldest = Math.max(indexed, newest - left);
-    let to = newest;
-    while (to > oldest && !isLate(deadline)) {
-      const from = Math.max(oldest, to - page);
-      const rows = yield* all(corpus.numbered(conversation, from + 1, to, scope.filter), toFound);
-      candidates.push(...keep(rows));
-      left -= to - from;
-      to = from;
-      page = nextPage(page, rows);
-    }
-    unread += to - indexed;
+  const spans = [...(yield* corpus.spans(which, scope.filter))].reverse();
+  let [left, page] = [tailMax, rowsPerRead];
+  while (left > 0 && spans.length > 0 && !isLate(deadline)) {
+    const next = takeSpans(spans, Math.min(page, left));
+    const rows = yield* all(corpus.spanned(next, scope.filter), toSearchedRow);
+    candidates.push(...keep(rows));
+    left -= rowsIn(next);
+    page = nextPage(page, rows);
   }
-  return { candidates, unread };
+  return { candidates, unread: rowsIn(spans) };
 }
 
-const newestOf = <T extends { readonly found: Found }>(rows: readonly T[], most: number): readonly T[] =>
-  rows.toSorted((one, other) => byRecency(one.found, other.found)).slice(0, most);
+const newestOf = <T extends { readonly row: SearchedRow }>(rows: readonly T[], most: number): readonly T[] =>
+  rows.toSorted((one, other) => byRecency(one.row, other.row)).slice(0, most);
 export const later = (one: string, other: string): string => (one > other ? one : other);

@@ -10,15 +10,15 @@ import type { SearchCaveat, SearchHit, SearchRequest, SearchResult } from "../..
 import { excerpt } from "../../core/base/excerpt.ts";
 import { heldFiles } from "./shared-files.ts";
 import { compilePattern } from "./regex.ts";
-import { bestStretch, createReader, ownScore, recencyBoosts, weightOf } from "./rank.ts";
-import type { Reading, Stretch } from "./rank.ts";
+import { bestRange, createReader, ownScore, recencyBoosts, weightOf } from "./rank.ts";
+import type { Reading, TextRange } from "./rank.ts";
 import { toStoredFile } from "../rows.ts";
 import { all, count, sql } from "../script.ts";
 import type { Script } from "../script.ts";
 import { checkLimit, isLate, snippetWidth, timeoutMsOf } from "./limits.ts";
 import type { Deadline } from "./limits.ts";
-import { parseQuery } from "./tokenize.ts";
-import type { Term } from "./tokenize.ts";
+import { parseQuery } from "./query.ts";
+import type { Term } from "./query.ts";
 
 /** The texts among the files, newest first. Conversations that are asked for by name are searched even if hidden. */
 export function* filesToSearch(request: SearchRequest): Script<readonly StoredFile[]> {
@@ -118,7 +118,7 @@ async function readOrNull(file: StoredFile, read: (file: StoredFile) => Promise<
 // ── Places ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A part of one text that matches. */
-interface Spot extends Stretch {
+interface Spot extends TextRange {
   /** Whether it holds everything that was asked for. */
   readonly isFull: boolean;
   /** What it holds of the words; null where none were asked for. */
@@ -170,7 +170,7 @@ function withShown(places: readonly Place[], text: string): readonly Place[] {
 }
 
 /** The lines of a spot as they stand, as many as fit; of a longer line, what stands around the match. */
-function linesAt(text: string, spot: Stretch): string {
+function linesAt(text: string, spot: TextRange): string {
   const beside = 3 * snippetWidth; // More than an excerpt looks at.
   const edge = Math.max(0, spot.from - beside);
   const near = text.slice(edge, Math.min(spot.to, spot.from + snippetWidth) + beside);
@@ -226,7 +226,7 @@ function lookByPattern({ pattern, limit }: SearchRequest, deadline: Deadline): L
     return literal === "";
   };
   /** Matches in a piece, so far apart that one is not seen beside the other. */
-  function* matchesIn(piece: string): Generator<Stretch> {
+  function* matchesIn(piece: string): Generator<TextRange> {
     each.lastIndex = 0;
     for (let match = each.exec(piece); match !== null; match = each.exec(piece)) {
       const to = match.index + match[0].length;
@@ -295,7 +295,7 @@ function lookByWords({ pattern, sort, limit }: SearchRequest, deadline: Deadline
     const weighed = weights();
     const narrowed: Spot[] = [];
     for (const spot of inOrder(spots)) {
-      const stretch = bestStretch(spot.reading, weighed, snippetWidth);
+      const stretch = bestRange(spot.reading, weighed, snippetWidth);
       const [from, to] = [spot.from + stretch.from, spot.from + stretch.to];
       if (!narrowed.some((known) => from < known.to && known.from < to)) narrowed.push({ ...spot, from, to });
       if (narrowed.length > limit) break;
@@ -364,7 +364,7 @@ function createSieve(terms: Iterable<Term>): (text: string) => boolean {
 const marginOf = (terms: readonly Term[]): number => 80 + 2 * Math.max(...terms.map((term) => term.text.length));
 
 /** Parts of a text, of some hundred words, that overlap: what is said across an edge is whole in one of them. */
-function* windowsOf(text: string, margin: number): Generator<Stretch> {
+function* windowsOf(text: string, margin: number): Generator<TextRange> {
   for (let from = 0, to = 0; to < text.length; from = edgesIn(text, to - 2 * margin, to - margin)[0] ?? to - margin) {
     const most = from + 8 * margin;
     to = most < text.length ? (edgesIn(text, most - margin, most).at(-1) ?? most) : text.length;

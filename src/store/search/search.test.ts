@@ -5,7 +5,8 @@ import { describe, it } from "node:test";
 import { LcmError } from "../../core/base/errors.ts";
 import type { SearchCaveat, SearchRequest, SearchResult } from "../../core/model/store.ts";
 import { asConversation } from "../rows.ts";
-import { indexes, searchTables, tables } from "../sqlite/schema.ts";
+import { indexes, tables } from "../sqlite/schema.ts";
+import { searchIndex, searchTables } from "../sqlite/search-index.ts";
 import type { Row, Script, Statement, Value } from "../script.ts";
 import { indexBatch, reindexRow } from "./indexing.ts";
 import { search } from "./search.ts";
@@ -76,7 +77,7 @@ function createArchive() {
       return id;
     },
     index(rowsMax = 1_000_000): number {
-      return run(indexBatch(rowsMax));
+      return run(indexBatch(searchIndex, rowsMax));
     },
     find(
       pattern: string,
@@ -85,7 +86,7 @@ function createArchive() {
       postings?: number,
     ): SearchResult {
       const request = { pattern, mode: "full_text", scope: "both", sort: "hybrid", limit: 20, ...more } as const;
-      return run(search(request, deadline, postings));
+      return run(search(searchIndex, request, deadline, postings));
     },
     snippets(pattern: string, more: Partial<SearchRequest> = {}): readonly string[] {
       return this.find(pattern, more).hits.map((hit) => hit.snippet);
@@ -607,7 +608,7 @@ describe("order", () => {
 
     it("and says so when there was no time to look for later ones", () => {
       let ms = 0;
-      const impatient = { deadlineMs: 40, nowMs: () => ms++ };
+      const impatient = { deadlineMs: 10, nowMs: () => ms++ };
       const request = { mode: "regex", limit: 3, scope: "messages" } as const;
       archive.say(numbered(300, "old again"), { conversation: 3, at: "2020-01-01T00:00:00.000Z" });
       const { hits, caveats } = archive.find("needle", request, impatient);

@@ -1,7 +1,4 @@
-/**
- * What can be searched: messages and summaries, each with its rows and its index. Both are asked the same questions, so
- * the statements are written once, from the few names that differ. Ids are those of the index.
- */
+/** What can be searched: the rows of messages and summaries, read by id, by conversation and by the request's filter. */
 
 import { roles } from "../../core/model/types.ts";
 import type { ConversationId, SummaryId } from "../../core/model/types.ts";
@@ -9,28 +6,33 @@ import type { SearchHit, SearchRequest } from "../../core/model/store.ts";
 import { asConversation, asMessage, asSummary } from "../rows.ts";
 import { all, count, int, one, sql, statement, text, textOrNull } from "../script.ts";
 import type { Row, Script, Statement } from "../script.ts";
-import { conversationWord } from "./tokenize.ts";
 import { toolNameFields } from "../../core/messages/dialects.ts";
+import { excerpt } from "../../core/base/excerpt.ts";
+import { snippetWidth } from "./limits.ts";
+import type { TextRange } from "./rank.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
 export type Corpus = ReturnType<typeof createCorpus>;
+export type CorpusName = "messages" | "summaries";
 
-/** The rows of a conversation that are not in the index yet: those numbered after `indexed`, up to `newest`. */
-export interface Unindexed {
+/** Some rows of a conversation: those numbered after `after`, up to `newest`. */
+export interface Span {
   readonly conversation: number;
-  readonly indexed: number;
+  readonly after: number;
   readonly newest: number;
+  /** None of them is later. */
+  readonly latest: string;
 }
+
+/** Sort before and after every time. */
+const earliest = "";
+const latest = "~";
 
 /** Rows are numbered within their conversation. The id of a summary in the index is made of both numbers. */
 const numbersPerConversation = 2 ** 24;
 
-/** True of conversations that have rows outside the index: the condition of a partial index, which needs these words. */
+/** Conversations that have rows outside the index. The partial index needs exactly this condition. */
 export const isPending = "(indexed_seq < next_seq - 1 OR indexed_summary < last_summary)";
-
-/** Before and after every time there is. */
-const earliest = "";
-const latest = "~";
 
 const messageColumns = `message_id AS id, conversation_id, seq, role, content, created_at AS at,
   CASE WHEN json_valid(envelope) THEN envelope ->> '$.name' END AS name,
@@ -43,147 +45,149 @@ export const messages = createCorpus({
   name: "messages",
   id: "message_id",
   number: "seq",
-  order: "seq",
   newest: "next_seq - 1",
   indexed: "indexed_seq",
-  within: "conversation_id = ? AND seq BETWEEN ? AND ?",
-  valuesWithin: (conversation, from, to) => [conversation, from, to],
+  isInSpan: "conversation_id = span.value ->> 0 AND seq BETWEEN span.value ->> 1 AND span.value ->> 2",
+  toSpan: (conversation, from, to) => [conversation, from, to],
   total: "message_count",
   columns: messageColumns,
   earliest: "created_at",
   latest: "created_at",
   isContent: "aside IS NOT 'note'",
-  // Turns follow each other in time. Those above the id are passed over by the index alone.
+  bound: `coalesce(last_message_at, '${latest}')`,
   latestFirst: "ORDER BY seq DESC LIMIT 1",
 });
 
-/** A summary is of the time of the messages below it. */
+/** A summary has the time of the messages below it. */
 export const summaries = createCorpus({
   name: "summaries",
   id: "search_id",
   number: `search_id % ${numbersPerConversation}`,
-  order: "search_id",
   newest: "last_summary",
   indexed: "indexed_summary",
-  within: "search_id BETWEEN ? AND ?",
-  valuesWithin: (conversation, from, to) => [from, to].map((number) => conversation * numbersPerConversation + number),
+  isInSpan: "search_id BETWEEN span.value ->> 0 AND span.value ->> 1",
+  toSpan: (conversation, from, to) => [from, to].map((number) => conversation * numbersPerConversation + number),
   total: "summary_count",
   columns: `search_id AS id, summary_id, conversation_id, depth, content, earliest_at,
   coalesce(latest_at, created_at) AS at`,
   earliest: "coalesce(earliest_at, created_at)",
   latest: "coalesce(latest_at, created_at)",
-  // What was carried over says nothing that its original does not say, where that is searched too: in its family.
+  // A carried summary repeats its original. It is left out where the original is searched too: in its family.
   isContent: `(carried_from IS NULL OR NOT EXISTS (SELECT 1 FROM summaries AS origin
       JOIN conversations AS there ON there.conversation_id = origin.conversation_id AND there.hidden = 0
       JOIN conversations AS here ON here.conversation_id = summaries.conversation_id
     WHERE origin.summary_id = summaries.carried_from AND there.agent_id IS here.agent_id
       AND there.session_key IS here.session_key
       AND (here.session_key IS NOT NULL OR there.session_id = here.session_id)))`,
+  bound: `'${latest}'`,
   latestFirst: "",
 });
 
 function createCorpus(names: {
-  readonly name: "messages" | "summaries";
+  readonly name: CorpusName;
   readonly id: string;
-  /** A row's number within its conversation; and the columns of `conversations` that name the newest and the last indexed. */
+  /** A row's number within its conversation; and where `conversations` records the newest and the last indexed one. */
   readonly number: string;
-  readonly order: string;
   readonly newest: string;
   readonly indexed: string;
-  /** Rows by number, and the values to ask for them with. */
-  readonly within: string;
-  readonly valuesWithin: (conversation: number, from: number, to: number) => readonly number[];
+  /** Rows from one number to another: the condition, and a span as its values. */
+  readonly isInSpan: string;
+  readonly toSpan: (conversation: number, from: number, to: number) => readonly number[];
   readonly total: string;
   readonly columns: string;
   readonly earliest: string;
   readonly latest: string;
   readonly isContent: string;
-  /** How to come to the latest row of a conversation first, if there is a way. */
+  /** No row of a conversation is later; unknown for summaries, which may be carried or copied. */
+  readonly bound: string;
+  /** Finds the latest row of a conversation without reading the others, where that is possible. */
   readonly latestFirst: string;
 }) {
-  const { name, id, columns, within, valuesWithin } = names;
-  const fts = `${name}_fts`;
+  const { name, id, columns, toSpan } = names;
   const inList = "IN (SELECT value FROM json_each(?))";
-  // What is cheap to check, and leaves out most, comes first.
-  const isAllowed = `${names.latest} >= ? AND ${names.earliest} < ? AND ${names.isContent}
-    AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
-  const allowing = ({ since, before, hidden, only }: Filter) => [since, before, hidden, hidden, only, only] as const;
-  const passes = `${isAllowed} AND content LIKE ? ESCAPE '\\'`;
+  const isInScope = `(? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})`;
+  const scoping = ({ hidden, only }: Filter) => [hidden, hidden, only, only] as const;
+  // Cheap and selective conditions come first.
+  const isAllowed = `${names.latest} >= ? AND ${names.earliest} < ? AND ${names.isContent} AND ${isInScope}`;
+  const allowing = (filter: Filter) => [filter.since, filter.before, ...scoping(filter)] as const;
 
-  const newestId = `SELECT max(${id}) FROM ${name}`;
   const countIn = `SELECT sum(${names.total}) FROM conversations WHERE conversation_id ${inList}`;
-  const idsIn = `SELECT json_group_array(${id}) AS ids FROM ${name} WHERE conversation_id ${inList}`;
-  const holding = `SELECT json_group_array(rowid) AS ids FROM ${fts} WHERE ${fts} MATCH ?`;
-  // FTS5 goes straight to a rowid that is an integer; to any other number, which is what runners bind, it walks.
-  const newest = `SELECT json_group_array(rowid) AS ids FROM (SELECT rowid FROM ${fts}
-    WHERE ${fts} MATCH ? AND rowid < CAST(? AS INTEGER) ORDER BY rowid DESC LIMIT ?)`;
+  const rowsFrom = `SELECT sum(iif(c.conversation_id > it.conversation_id, c.${names.total}, c.${names.newest} - it.number + 1))
+    FROM (SELECT conversation_id, ${names.number} AS number FROM ${name} WHERE ${id} = ?) AS it
+      JOIN conversations AS c ON c.conversation_id >= it.conversation_id`;
   const sift = `SELECT json_group_array(asked.value) AS ids
     FROM json_each(?) AS asked CROSS JOIN ${name} ON ${id} = asked.value WHERE ${isAllowed}`;
-  const rows = `SELECT ${columns} FROM ${name} WHERE ${id} ${inList} AND ${passes} ORDER BY ${id} DESC`;
-  const between = `SELECT ${columns} FROM ${name} WHERE ${id} BETWEEN ? AND ? AND ${passes} ORDER BY ${id} DESC`;
+  const rows = `SELECT ${columns} FROM ${name} WHERE ${id} ${inList} AND ${isAllowed} ORDER BY ${id} DESC`;
   const behind = `SELECT json_group_array(conversation_id) AS ids FROM conversations AS c
-    WHERE coalesce(last_message_at, '${latest}') > ?
-      AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})
+    WHERE coalesce(last_message_at, '${latest}') > ? AND ${isInScope}
       AND EXISTS (SELECT 1 FROM (SELECT ${names.latest} AS at FROM ${name}
         WHERE conversation_id = c.conversation_id AND +${id} < ? ${names.latestFirst}) WHERE at > ?)`;
-  const unindexed = `SELECT conversation_id, ${names.indexed} AS indexed, ${names.newest} AS newest FROM conversations
-    WHERE ${isPending} AND ${names.indexed} < ${names.newest}
-      AND (? = '[]' OR conversation_id NOT ${inList}) AND (? IS NULL OR conversation_id ${inList})
+  const spans = (after: string, isAsked: string): string => `SELECT conversation_id, ${after} AS after,
+      ${names.newest} AS newest, ${names.bound} AS latest FROM conversations
+    WHERE ${isAsked} AND ${after} < ${names.newest} AND latest >= ? AND ${isInScope}
     ORDER BY last_message_at DESC, conversation_id DESC`;
-  const numbered = `SELECT ${columns} FROM ${name} WHERE ${within} AND ${passes} ORDER BY ${id} DESC`;
-  const toIndex = `SELECT ${id} AS id, ${names.number} AS number, content FROM ${name} WHERE ${within}
-    ORDER BY ${names.order} LIMIT ?`;
+  const [whole, unindexed] = [spans("0", "1"), spans(names.indexed, isPending)];
+  const inSpans = `FROM json_each(?) AS span CROSS JOIN ${name} ON ${names.isInSpan}`;
+  const spanned = `SELECT ${columns} ${inSpans} WHERE ${isAllowed} AND content LIKE ? ESCAPE '\\'`;
+  const toIndex = `SELECT ${id} AS id, content ${inSpans}`;
   const indexedIn = `SELECT conversation_id FROM ${name} JOIN conversations USING (conversation_id)
     WHERE ${id} = ? AND ${names.number} <= ${names.indexed}`;
-  const index = `INSERT INTO ${fts} (rowid, text) VALUES (?, ?)`;
-  const unindex = `DELETE FROM ${fts} WHERE rowid = ?`;
   const setIndexed = `UPDATE conversations SET ${names.indexed} = ? WHERE conversation_id = ?`;
+  const spansOf = (asked: readonly Span[]): string =>
+    JSON.stringify(asked.map(({ conversation, after, newest }) => toSpan(conversation, after + 1, newest)));
   return {
     name,
     indexed: names.indexed,
-    newestId: () => count(statement(newestId)),
-    /** How many rows these conversations hold, and the ids of those rows. */
+    /** How many rows these conversations have. */
     countIn: (conversations: string) => count(statement(countIn, [conversations])),
-    idsIn: (conversations: string) => ids(statement(idsIn, [conversations])),
-    /** Ids of indexed rows that match an FTS5 expression: all of them, or the newest (below an id), newest first. */
-    holding: (match: string) => ids(statement(holding, [match])),
-    newest: (match: string, most: number, below = highest) => ids(statement(newest, [match, below, most])),
-    /** Which of these ids are of rows that the filter lets pass, in the same order; no text is read for it. */
+    /** How many rows have this id or a higher one; 0 if no row has this id. */
+    rowsFrom: (row: number) => count(statement(rowsFrom, [row])),
+    /** Those of these ids whose rows pass the filter, in the same order. Reads no text. */
     sift: (wanted: readonly number[], filter: Filter) =>
       ids(statement(sift, [JSON.stringify(wanted), ...allowing(filter)])),
-    /** Rows of these ids, or from one id to another, both included; newest first. See `toFound`. */
-    rows: (wanted: readonly number[], filter: Filter, like = "%") =>
-      statement(rows, [JSON.stringify(wanted), ...allowing(filter), like]),
-    between: (from: number, to: number, filter: Filter, like = "%") =>
-      statement(between, [from, to, ...allowing(filter), like]),
-    /** Conversations that hold rows later than a time whose ids are below one: those that were stored out of order. */
-    behind: (below: number, time: string, { hidden, only }: Filter) =>
-      ids(statement(behind, [time, hidden, hidden, only, only, below, time])),
-    /** Conversations that have rows outside the index, the latest first. */
-    unindexed: ({ hidden, only }: Filter) => all(statement(unindexed, [hidden, hidden, only, only]), toUnindexed),
-    /** Rows of a conversation from one number to another, both included; newest first. */
-    numbered: (conversation: number, from: number, to: number, filter: Filter) =>
-      statement(numbered, [...valuesWithin(conversation, from, to), ...allowing(filter), "%"]),
-    /** The oldest rows that are not indexed: id, number, content. */
-    toIndex: ({ conversation, indexed, newest }: Unindexed, most: number) =>
-      statement(toIndex, [...valuesWithin(conversation, indexed + 1, newest), most]),
-    /** The conversation of a row that the index should hold; 0 for any other row. */
+    /** Rows with these ids, highest first. */
+    rows: (wanted: readonly number[], filter: Filter) =>
+      all(statement(rows, [JSON.stringify(wanted), ...allowing(filter)]), toSearchedRow),
+    /** Conversations that have rows with lower ids that are later than a time. */
+    behind: (below: number, time: string, filter: Filter) =>
+      ids(statement(behind, [time, ...scoping(filter), below, time])),
+    /** Rows by conversation, latest conversation first: all of them, or those that are not indexed. */
+    spans: (which: "all" | "unindexed", filter: Filter) =>
+      all(statement(which === "all" ? whole : unindexed, [filter.since, ...scoping(filter)]), toSpanOf),
+    spanned: (asked: readonly Span[], filter: Filter, like = "%") =>
+      statement(spanned, [spansOf(asked), ...allowing(filter), like]),
+    toIndex: (asked: Span) => statement(toIndex, [spansOf([asked])]),
+    /** The conversation of a row that should be in the index; 0 for any other row. */
     indexedIn: (row: number) => count(statement(indexedIn, [row])),
-    index: (row: number, prepared: string) => statement(index, [row, prepared]),
-    unindex: (row: number) => statement(unindex, [row]),
     setIndexed: (conversation: number, upTo: number) => statement(setIndexed, [upTo, conversation]),
   };
 }
 
-const highest = Number.MAX_SAFE_INTEGER;
-
-const toUnindexed = (row: Row): Unindexed => ({
+const toSpanOf = (row: Row): Span => ({
   conversation: int(row, "conversation_id"),
-  indexed: int(row, "indexed"),
+  after: int(row, "after"),
   newest: int(row, "newest"),
+  latest: text(row, "latest"),
 });
 
-/** Turns by conversation and seq, whenever they were. */
+/** Takes spans of about this many rows off a list, whose last one is taken first, from its newest rows down. */
+export function takeSpans(list: Span[], rowsMax: number): readonly Span[] {
+  const taken: Span[] = [];
+  for (let left = rowsMax; left > 0;) {
+    const span = list.pop();
+    if (span === undefined) break;
+    const from = Math.max(span.after, span.newest - left);
+    taken.push({ ...span, after: from });
+    if (from > span.after) list.push({ ...span, newest: from });
+    left -= span.newest - from;
+  }
+  return taken;
+}
+
+export const rowsIn = (spans: readonly Span[]): number =>
+  spans.reduce((sum, { after, newest }) => sum + newest - after, 0);
+
+/** Turns by conversation and seq, at any time. */
 export const turnsAt = (places: readonly (readonly [number, number])[]): Statement =>
   statement(
     `SELECT ${messageColumns} FROM json_each(?) AS place
@@ -191,8 +195,8 @@ export const turnsAt = (places: readonly (readonly [number, number])[]): Stateme
     [JSON.stringify(places)],
   );
 
-/** Many ids come as one JSON text: a tenth of the time of as many rows. */
-const ids = (query: Statement): Script<readonly number[]> =>
+/** Many ids are passed as one JSON text, which takes a tenth of the time of as many rows. */
+export const ids = (query: Statement): Script<readonly number[]> =>
   one(query, (row) => JSON.parse(text(row, "ids")) as number[]);
 
 // ── Scope ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -200,17 +204,18 @@ const ids = (query: Statement): Script<readonly number[]> =>
 export interface Scope {
   readonly corpora: readonly Corpus[];
   readonly filter: Filter;
-  /** FTS5 expressions that hold in these conversations only; none if there are too many to name, or they are most of all. */
-  readonly matches: readonly string[];
-  /** How many rows there are to look at, roughly. */
+  /** The conversations to search; empty if all are, or too many to name, or they have most of the rows. */
+  readonly named: readonly ConversationId[];
+  /** About how many rows are searched, and how many each corpus has. */
   readonly rows: number;
-  /** Whether a row can be around what was asked for: to tell it by the id is many times quicker than to read it. */
-  readonly isNear: Readonly<Record<Corpus["name"], (id: number) => boolean>>;
-  /** Whether rows that the index finds may be left out by the filter. */
+  readonly stored: Readonly<Record<CorpusName, number>>;
+  /** Whether a row can be near the summaries that were asked for, judged by its id: many times faster than reading it. */
+  readonly isNear: Readonly<Record<CorpusName, (id: number) => boolean>>;
+  /** Whether the filter may exclude rows that the index finds. */
   readonly isNarrowed: boolean;
 }
 
-/** As values of statements; lists are JSON text. */
+/** Values for statements; lists are JSON text. */
 export interface Filter {
   readonly only: string | null;
   readonly hidden: string;
@@ -220,7 +225,7 @@ export interface Filter {
 
 const namedMax = 500;
 
-/** Files have no rows of text and no index: see search-files.ts. */
+/** Files have neither rows of text nor an index: see search-files.ts. */
 const corporaOf: Readonly<Record<SearchRequest["scope"], readonly Corpus[]>> = {
   messages: [messages],
   summaries: [summaries],
@@ -237,28 +242,34 @@ export function* openScope({
 }: SearchRequest): Script<Scope> {
   const corpora = corporaOf[scope];
   const only = conversations === undefined ? null : JSON.stringify(conversations);
-  // Conversations that are asked for by name are searched even if hidden.
-  const hidden = only === null ? yield* ids(hiddenConversations) : [];
-  let stored = 0;
-  let rows = 0;
-  for (const corpus of corpora) {
-    const newest = yield* corpus.newestId();
-    stored += newest;
-    rows += only === null ? newest : yield* corpus.countIn(only);
-  }
-  // Looking up a conversation that holds most rows costs more than leaving out the few others afterwards.
-  const isNamed = conversations !== undefined && conversations.length <= namedMax && rows * 2 < stored;
+  const { hidden: allHidden, ...stored } = yield* one(everyConversation, (row) => ({
+    messages: int(row, "messages"),
+    summaries: int(row, "summaries"),
+    hidden: text(row, "hidden"),
+  }));
+  // Conversations that are named are searched even if hidden.
+  const hidden = only === null ? allHidden : "[]";
+  const all = corpora.reduce((sum, { name }) => sum + stored[name], 0);
+  let rows = only === null ? all : 0;
+  if (only !== null) for (const corpus of corpora) rows += yield* corpus.countIn(only);
+  // Looking up a conversation that has most rows costs more than dropping the few others afterwards.
+  const isNamed = conversations !== undefined && conversations.length <= namedMax && rows * 2 < all;
   return {
     corpora,
-    filter: { only, hidden: JSON.stringify(hidden), since, before },
-    matches: isNamed ? [anyOf(conversations.map((id) => `"${conversationWord(id)}"`))] : [],
+    filter: { only, hidden, since, before },
+    named: isNamed ? conversations : [],
     rows,
+    stored,
     isNear: around === undefined ? { messages: () => true, summaries: () => true } : yield* nearTo(around),
-    isNarrowed: since !== earliest || before !== latest || hidden.length > 0 || (only !== null && !isNamed),
+    isNarrowed: since !== earliest || before !== latest || hidden !== "[]" || (only !== null && !isNamed),
   };
 }
 
-/** Messages are stored in about the order in which they are folded: they lie between two ids. */
+const everyConversation = sql`SELECT coalesce(sum(message_count), 0) AS messages,
+    coalesce(sum(summary_count), 0) AS summaries,
+    json_group_array(conversation_id) FILTER (WHERE hidden = 1) AS hidden FROM conversations`;
+
+/** Messages are folded in about the order of their ids, so those near a summary lie between two ids. */
 function* nearTo(asked: readonly SummaryId[]): Script<Scope["isNear"]> {
   const [row = {}] = yield sql`WITH RECURSIVE
     below(id) AS (SELECT value FROM json_each(${asked})
@@ -276,34 +287,28 @@ function* nearTo(asked: readonly SummaryId[]): Script<Scope["isNear"]> {
   return { messages: (id) => id >= first && id <= last, summaries: (id) => summaries.has(id) };
 }
 
-const hiddenConversations = sql`SELECT json_group_array(conversation_id) AS ids FROM conversations WHERE hidden = 1`;
-
 export const isWithin = (at: string, { since, before }: Filter): boolean => at >= since && at < before;
-
-/** FTS5 expressions that hold where all, or any, of these do. */
-export const allOf = (matches: readonly string[]): string => matches.join(" AND ");
-export const anyOf = (matches: readonly string[]): string => `(${matches.join(" OR ")})`;
 
 // ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** One row that may become a hit. */
-export interface Found {
+/** A row that may become a hit. */
+export interface SearchedRow {
   readonly corpus: Corpus["name"];
   readonly id: number;
   readonly conversation: ConversationId;
-  /** 0 for a summary, which has no place among the turns. */
+  /** 0 for a summary. */
   readonly seq: number;
   readonly text: string;
   readonly at: Timestamp;
   readonly name: string | null;
-  /** What one of our own tools answered: it says again what is stored, and would hide that. */
+  /** Whether it is a result of one of our own tools, which repeats stored text and would hide the original. */
   readonly isRecalled: boolean;
   readonly toHit: (shared: Pick<SearchHit, "conversation" | "snippet" | "at" | "score">) => SearchHit;
 }
 
 const asTime = (value: string): Timestamp => value as Timestamp;
 
-export function toFound(row: Row): Found {
+export function toSearchedRow(row: Row): SearchedRow {
   const id = int(row, "id");
   const shared = {
     id,
@@ -341,9 +346,17 @@ export function toFound(row: Row): Found {
   };
 }
 
-export const byRecency = (one: Found, other: Found): number =>
+export const toSearchHit = (row: SearchedRow, range: TextRange, score: number): SearchHit =>
+  row.toHit({
+    conversation: row.conversation,
+    snippet: excerpt(row.text, range, snippetWidth),
+    at: row.at,
+    score,
+  });
+
+export const byRecency = (one: SearchedRow, other: SearchedRow): number =>
   one.at === other.at ? other.id - one.id : one.at < other.at ? 1 : -1;
 
-/** What was recalled comes behind all else, and otherwise the newest first, where nothing tells more. */
-export const recalledLast = (one: Found, other: Found, otherwise = 0): number =>
+/** Results of our own tools come last; then by the given order, then newest first. */
+export const recalledLast = (one: SearchedRow, other: SearchedRow, otherwise = 0): number =>
   Number(one.isRecalled) - Number(other.isRecalled) || otherwise || byRecency(one, other);

@@ -5,6 +5,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { indexBatch, unindexedRows } from "../search/indexing.ts";
 import { errcodeOf } from "./errors.ts";
 import type { Runner } from "./runner.ts";
+import { searchIndex } from "./search-index.ts";
 
 const rowsPerBatch = 256;
 /** The log is checkpointed each time it has grown by this much. */
@@ -23,7 +24,7 @@ export function createHousekeeper(db: DatabaseSync, path: string, runner: Runner
     checkpointedBytes = bytes;
   };
   const tidy = (rowsMax: number): number => {
-    const left = runner.atomically("BEGIN IMMEDIATE", indexBatch(rowsMax));
+    const left = runner.atomically("BEGIN IMMEDIATE", indexBatch(searchIndex, rowsMax));
     checkpoint();
     return left;
   };

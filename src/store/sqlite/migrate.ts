@@ -5,7 +5,8 @@ import { LcmError } from "../../core/base/errors.ts";
 import { kindOf } from "./file-kind.ts";
 import { pragma } from "./pragma.ts";
 import { inTransaction } from "./runner.ts";
-import { applicationId, indexes, schemaVersion, searchTables, tables } from "./schema.ts";
+import { applicationId, indexes, schemaVersion, tables } from "./schema.ts";
+import { searchTables } from "./search-index.ts";
 
 /** Steps from one version of our schema to the next, by the version they lead to. */
 const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map();

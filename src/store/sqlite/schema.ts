@@ -229,19 +229,6 @@ export const tables = {
     )`,
 } as const;
 
-/**
- * Contentless: the index holds no text, and snippets are cut from the rows. The figures are measured: `hashsize` (what a
- * batch gathers before it writes) halves the cost of bulk indexing; 2,000 segments would be a hard limit of FTS5.
- */
-export const searchTables = [
-  `CREATE VIRTUAL TABLE messages_fts USING fts5(text, content='', contentless_delete=1, tokenize='porter unicode61')`,
-  `CREATE VIRTUAL TABLE summaries_fts USING fts5(text, content='', contentless_delete=1, tokenize='porter unicode61')`,
-  `INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 8)`,
-  `INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 1000)`,
-  `INSERT INTO messages_fts (messages_fts, rank) VALUES ('hashsize', 16777216)`,
-  `INSERT INTO search_progress (version) VALUES (1)`,
-] as const;
-
 export const indexes = [
   `CREATE UNIQUE INDEX conversations_active_session_key_idx ON conversations (session_key, coalesce(agent_id, '')) WHERE session_key IS NOT NULL AND active = 1`,
   `CREATE INDEX conversations_session_id_idx ON conversations (session_id, active)`,

@@ -23,6 +23,7 @@ import { createHousekeeper } from "./housekeeping.ts";
 import { merge } from "./merge.ts";
 import { createQueue, createRunner, offer } from "./runner.ts";
 import type { ScriptQueue } from "./runner.ts";
+import { searchIndex } from "./search-index.ts";
 import { createForgetting } from "./scrub.ts";
 import { bytesIn, giveBack } from "./vacuum.ts";
 
@@ -104,7 +105,7 @@ async function searchStore(files: StoredFiles, request: SearchRequest, limits: S
   throwIfCancelled(limits.signal);
   const nowMs = (): number => performance.now();
   const deadline = { deadlineMs: nowMs() + (limits.timeoutMs ?? searchTimeoutMsDefault), nowMs };
-  if (request.scope !== "files") return await files.read(() => search(request, deadline));
+  if (request.scope !== "files") return await files.read(() => search(searchIndex, request, deadline));
   const candidates = await files.read(() => filesToSearch(request));
   return await searchFiles(request, deadline, candidates, (file) => files.content.read(file));
 }

@@ -1,0 +1,102 @@
+/** Searches messages and summaries by regular expression: reads every row, the latest conversation first. */
+
+import type { SearchCaveat, SearchRequest, SearchResult } from "../../core/model/store.ts";
+import { isLate, timeoutMsOf } from "./limits.ts";
+import type { Deadline } from "./limits.ts";
+import { later } from "./read-candidates.ts";
+import type { TextRange } from "./rank.ts";
+import { compilePattern } from "./regex.ts";
+import type { Pattern } from "./regex.ts";
+import { messages, openScope, recalledLast, rowsIn, takeSpans, toSearchHit, toSearchedRow } from "./sources.ts";
+import type { Corpus, Scope, SearchedRow } from "./sources.ts";
+import { text } from "../script.ts";
+import type { Script } from "../script.ts";
+
+export function* searchByRegex(request: SearchRequest, deadline: Deadline): Script<SearchResult> {
+  const pattern = compilePattern(request.pattern);
+  const { limit } = request;
+  const timeoutMs = timeoutMsOf(deadline);
+  const scope = yield* openScope(request);
+  const scans: Scan[] = [];
+  for (const corpus of scope.corpora) scans.push(yield* scanRows(corpus, scope.filter, pattern, { limit, deadline }));
+  const hits = inOrder(scans.flatMap((scan) => scan.hits));
+  const total = (of: "scanned" | "rows"): number => scans.reduce((sum, scan) => sum + scan[of], 0);
+
+  const caveats: SearchCaveat[] = [];
+  if (hits.length > limit) caveats.push({ kind: "limit", limit });
+  if (scans.some((scan) => scan.endedLate))
+    caveats.push({ kind: "time", timeoutMs, scanned: total("scanned"), of: total("rows") });
+  return { hits: hits.slice(0, limit).map(({ row, range }) => toSearchHit(row, range, 0)), caveats };
+}
+
+interface RegexHit {
+  readonly row: SearchedRow;
+  readonly range: TextRange;
+}
+
+const inOrder = (hits: readonly RegexHit[]): readonly RegexHit[] =>
+  hits.toSorted((one, other) => recalledLast(one.row, other.row));
+
+interface Scan {
+  readonly hits: readonly RegexHit[];
+  readonly scanned: number;
+  readonly rows: number;
+  readonly endedLate: boolean;
+}
+
+/** How long one statement should take, and how many rows it reads: few at first, since rows may be long. */
+const chunkMs = 6;
+const chunkRowsMin = 16;
+const chunkRowsMax = 1_000;
+
+/**
+ * The newest rows that match, and one more than the limit if there are more. A statement cannot be interrupted, so rows
+ * are read in chunks, and the deadline is checked in between.
+ */
+function* scanRows(
+  corpus: Corpus,
+  filter: Scope["filter"],
+  { regex, like }: Pattern,
+  { limit, deadline }: { readonly limit: number; readonly deadline: Deadline },
+): Script<Scan> {
+  let hits: readonly RegexHit[] = [];
+  const add = (hit: RegexHit): void => {
+    const last = hits[limit];
+    if (last === undefined || recalledLast(hit.row, last.row) < 0) hits = inOrder([...hits, hit]).slice(0, limit + 1);
+  };
+  const spans = [...(yield* corpus.spans("all", filter))].reverse();
+  const rows = rowsIn(spans);
+  let untested = 0;
+  let chunkRows = chunkRowsMin;
+  while (spans.length > 0 && untested === 0 && !isLate(deadline)) {
+    let { since } = filter;
+    const next = takeSpans(spans, chunkRows);
+    if (hits[limit]?.row.isRecalled === false) {
+      // Enough rows. Only later ones could still replace one of them.
+      since = later(since, hits[limit - 1]?.row.at ?? "");
+      if ((next[0]?.latest ?? "") <= since) return { hits, scanned: rows, rows, endedLate: false };
+    }
+    const startedMs = deadline.nowMs();
+    // Rows are returned in the order of their spans, oldest first.
+    const chunk = (yield corpus.spanned(next.toReversed(), { ...filter, since }, like)).toReversed();
+    const isSlow = deadline.nowMs() - startedMs > chunkMs;
+    chunkRows = isSlow ? Math.max(chunkRowsMin, chunkRows >> 1) : Math.min(chunkRowsMax, chunkRows << 1);
+    for (const [at, row] of chunk.entries()) {
+      const match = regex.exec(text(row, "content"));
+      if (match) add({ row: toSearchedRow(row), range: { from: match.index, to: match.index + match[0].length } });
+      if (at < chunk.length - 1 && isLate(deadline)) {
+        untested = chunk.length - 1 - at;
+        break;
+      }
+    }
+    const unread = spans.at(-1);
+    if (
+      corpus === messages &&
+      hits[limit]?.row.isRecalled === false &&
+      unread?.conversation === next.at(-1)?.conversation
+    )
+      spans.pop(); // Its other rows are older.
+  }
+  const left = untested + rowsIn(spans);
+  return { hits, scanned: rows - left, rows, endedLate: left > 0 };
+}

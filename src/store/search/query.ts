@@ -1,0 +1,117 @@
+/** Parses a query into the terms to search for. */
+
+import { LcmError } from "../../core/base/errors.ts";
+import { queryStopWords } from "../../core/base/stop-words.ts";
+import { stem } from "./stem.ts";
+import { allPieces, eachWord, unspacedCharacter } from "./tokenize.ts";
+import type { Piece } from "./tokenize.ts";
+
+/** One thing to look for: a word, or words in a row. */
+export interface Term {
+  /** As the query wrote it, for caveats. */
+  readonly text: string;
+  /** Rows of stems; a text that contains any of these rows contains the term. */
+  readonly alternatives: readonly (readonly string[])[];
+  /** Whether the last stem is the beginning of a word. */
+  readonly prefix: boolean;
+}
+
+export interface Query {
+  /** Quoted in the query: a hit contains every one. */
+  readonly phrases: readonly Term[];
+  /** A row with all of these is a full match. */
+  readonly words: readonly Term[];
+  /** Pieces of words such as paths: they improve the ranking and are not required. */
+  readonly pieces: readonly Term[];
+  /** Every word of the query in lower case, including those too common to search for. */
+  readonly mentioned: ReadonlySet<string>;
+  /** Whether it asks a question rather than naming what to look for. */
+  readonly isQuestion: boolean;
+}
+
+const termsMax = 256;
+
+/** Parses `words and "quoted phrases"`. Throws `invalid` for a query without a letter, digit or emoji. */
+export function parseQuery(pattern: string): Query {
+  const phrases: Term[] = [];
+  const words: Term[] = [];
+  const common: Term[] = [];
+  const pieces: Term[] = [];
+  const unquoted = pattern.replace(/["“”]([^"“”]*)["“”]/gu, (_, quoted: string) => {
+    phrases.push(...phraseOf(quoted));
+    return " ";
+  });
+  for (const chunk of unquoted.split(/\s+/u)) {
+    const asked = termsOfChunk(chunk.replace(/['’](?:s|t|d|m|re|ve|ll)(?=[^\p{L}\p{N}]*$)/iu, ""));
+    for (const word of asked.words) (isCommon(word) ? common : words).push(word);
+    for (const piece of asked.pieces) if (!isCommon(piece)) pieces.push(piece);
+  }
+
+  const searched = distinct(words.length + phrases.length > 0 ? words : common);
+  if (phrases.length + searched.length === 0) {
+    const message = `nothing to search for in ${JSON.stringify(pattern)}: no letter, digit or emoji`;
+    throw new LcmError("invalid", message, {
+      hint: "pass words, such as: database migration; to find punctuation, use a regular expression",
+    });
+  }
+  if (phrases.length + searched.length > termsMax) {
+    const message = `the query has ${phrases.length + searched.length} words; the limit is ${termsMax}`;
+    throw new LcmError("invalid", message, { hint: "pass a few distinctive words, such as: database migration" });
+  }
+  const mentioned = new Set<string>();
+  eachWord(pattern, (word) => mentioned.add(word));
+  const asks = /[?？]/u.test(pattern) || questionWords.some((word) => mentioned.has(word)) || searched.length > 2;
+  return {
+    phrases: distinct(phrases),
+    words: searched,
+    pieces: distinct(pieces),
+    mentioned,
+    isQuestion: asks && phrases.length === 0,
+  };
+}
+
+/** The terms of a chunk without white space: `word`, `src/a.ts`, `getName`, `migrat*`, `数据库`, `🎉`. */
+function termsOfChunk(chunk: string): { readonly words: readonly Term[]; readonly pieces: readonly Term[] } {
+  const words: Term[] = [];
+  const spaced: Piece[] = [];
+  for (const piece of allPieces(chunk)) {
+    if (piece.script === "spaced") spaced.push(piece);
+    else for (const word of withoutEnd(piece)) words.push(termOf(word, [[word]], isLoneCharacter(word)));
+  }
+  const row = spaced.flatMap((piece) => piece.words);
+  if (row.length > 0) {
+    const shown = chunk.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}*]+$/gu, "");
+    // `getName` also finds get_name, unless the index leaves out one of its parts.
+    const parts = row.length === 1 ? (spaced[0]?.parts ?? []) : [];
+    const alternatives = parts.length > 0 && parts.join("") === row[0] ? [row, parts] : [row];
+    words.push(termOf(shown, alternatives, /[\p{L}\p{N}]{3}\*$/u.test(shown)));
+  }
+  const pieces = row.length > 1 ? row.filter((word) => word.length > 1) : [];
+  return { words, pieces: pieces.map((word) => termOf(word, [[word]], false)) };
+}
+
+function phraseOf(quoted: string): readonly Term[] {
+  const pieces = allPieces(quoted);
+  const row = pieces.flatMap((piece, at) => (at === pieces.length - 1 ? withoutEnd(piece) : piece.words));
+  return row.length === 0 ? [] : [termOf(quoted.trim(), [row], row.length === 1 && isLoneCharacter(row[0] ?? ""))];
+}
+
+/** Drops the last character of a run: it is indexed alone only at the end of a run, and else begins a pair. */
+const withoutEnd = (piece: Piece): readonly string[] =>
+  piece.script === "unspaced" && piece.words.length > 1 ? piece.words.slice(0, -1) : piece.words;
+
+const isLoneCharacter = (word: string): boolean => unspacedCharacter.test(word);
+
+const termOf = (text: string, alternatives: readonly (readonly string[])[], prefix: boolean): Term => ({
+  text,
+  alternatives: alternatives.map((row) => row.map(stem)),
+  prefix,
+});
+
+const distinct = (terms: readonly Term[]): readonly Term[] => [
+  ...new Map(terms.map((term) => [`${term.prefix} ${JSON.stringify(term.alternatives)}`, term])).values(),
+];
+
+const isCommon = (term: Term): boolean => queryStopWords.has(term.text.toLowerCase());
+
+const questionWords = ["how", "what", "when", "where", "which", "who", "whom", "whose", "why"];
