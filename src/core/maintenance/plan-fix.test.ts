@@ -113,7 +113,8 @@ const damages = {
   "a message that is gone": (db, a) => drop(db, "messages", a),
   "a summary that is gone": (db, a) => drop(db, "summaries", a),
   "a message that search does not know": (db, a) => db.exec(`DELETE FROM messages_fts WHERE rowid = ${1 + (a % 30)}`),
-  "a summary that search does not know": (db, a) => db.exec(`DELETE FROM summaries_fts WHERE rowid = ${1 + (a % 5)}`),
+  "a summary that search does not know": (db, a) =>
+    db.exec(`DELETE FROM summaries_fts WHERE rowid = (SELECT search_id FROM summaries LIMIT 1 OFFSET ${a % 5})`),
   "a search entry of nothing": (db, a) =>
     db.exec(`INSERT INTO messages_fts (rowid, text) VALUES (${100_000 + a}, 'x')`),
   "a search entry of no summary": (db, a) =>

@@ -14,6 +14,8 @@ export interface Term {
   readonly alternatives: readonly (readonly string[])[];
   /** Whether the last stem is the beginning of a word. */
   readonly prefix: boolean;
+  /** Equal for terms that ask for the same words, before stemming. */
+  readonly key: string;
 }
 
 export interface Query {
@@ -106,10 +108,11 @@ const termOf = (text: string, alternatives: readonly (readonly string[])[], pref
   text,
   alternatives: alternatives.map((row) => row.map(stem)),
   prefix,
+  key: JSON.stringify([alternatives, prefix]),
 });
 
 const distinct = (terms: readonly Term[]): readonly Term[] => [
-  ...new Map(terms.map((term) => [`${term.prefix} ${JSON.stringify(term.alternatives)}`, term])).values(),
+  ...new Map(terms.map((term) => [term.key, term])).values(),
 ];
 
 const isCommon = (term: Term): boolean => queryStopWords.has(term.text.toLowerCase());
