@@ -1,9 +1,7 @@
 /**
- * A database with a past, the same to the byte of every row each time it is made: a conversation with summaries of depth
- * 0 to 3, one that was cut short among them, tool calls and a stored file; one that came from the older program; and
- * the young segment that follows the first. For tests that show what operators see.
- *
- * The shape is laid down here, not chosen by the planner: what a test expects of it changes only with this file.
+ * Builds a small database with a past: summaries of depth 0 to 3, tool calls, a file, an adopted conversation. Every
+ * row is byte-identical each time. The shape is fixed here and not chosen by the planner, so what a test expects of it
+ * changes only with this file.
  */
 
 import type { HostMessage } from "../../src/core/messages/codec.ts";
@@ -22,13 +20,13 @@ import type { Timestamp } from "../../src/core/base/time.ts";
 export interface DeepConversation {
   /** 98 messages and 34 summaries; its context is d3, d2, d1, d0, d0 and six messages. */
   readonly deep: ConversationId;
-  /** Ten messages: four under an extracted leaf, four under one of the older program, and two that are not folded. */
+  /** Ten messages: four under an extracted leaf, four under a leaf of the older program, and two not folded. */
   readonly older: ConversationId;
   /** Four messages, in the segment after `deep`. */
   readonly young: ConversationId;
-  /** A leaf of `deep`, below the d1 of its context: no answer of the model was of use. */
+  /** A leaf of `deep`, below the d1 of its context: no answer of the model was usable. */
   readonly truncated: SummaryId;
-  /** Leaves of `older`: made without a model, and with the older program's mark of a model that did not answer. */
+  /** Leaves of `older`: made without a model, and marked by the older program because the model did not answer. */
   readonly extractive: SummaryId;
   readonly marked: SummaryId;
   readonly file: FileId;
@@ -37,9 +35,9 @@ export interface DeepConversation {
 const epochMs = timestampToMs("2025-11-03T08:00:00.000Z" as Timestamp);
 const minuteMs = 60_000;
 
-/** Makes it at a path where there is nothing yet. */
+/** Builds it at a path where no file exists yet. */
 export async function makeDeepConversation(path: string): Promise<DeepConversation> {
-  // Every look at the clock is a second later, and every id is the next number.
+  // Each reading of the clock is a second later, and each id is the next number.
   let [seconds, ids] = [0, 0];
   const now = (): Timestamp => msToTimestamp(epochMs + 14 * 24 * 60 * minuteMs + 1_000 * seconds++);
   const hex16 = (): string => (++ids).toString(16).padStart(16, "0");
@@ -116,7 +114,7 @@ async function say(lcm: Lcm, id: ConversationId, turn: number, said: readonly Ho
 
 // ── Its summaries ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A leaf over the oldest raw messages: those of a turn. */
+/** A leaf over the oldest raw messages: those of one turn. */
 const foldTurn = async (lcm: Lcm, id: ConversationId, text: string, level: Level): Promise<SummaryId> =>
   await fold(lcm, id, await lcm.store.context(id, { kind: "message", limit: 4 }), text, level);
 
@@ -147,7 +145,7 @@ async function fold(
 
 const fanoutOf = (depth: number): number => (depth === 0 ? 3 : 2);
 
-/** Folds what stands at the end of the summaries as long as there is enough of one depth. */
+/** Folds the last summaries as long as there are enough of one depth. */
 async function condense(lcm: Lcm, id: ConversationId): Promise<void> {
   for (;;) {
     const shown = await lcm.store.context(id, { kind: "summary", keep: "newest", limit: 3 });
@@ -173,7 +171,7 @@ const leafText = (turn: number, subject: Subject): string =>
 const truncatedText = ({ question, name }: Subject): string =>
   `[Truncated for context management]\n${question}\nnotes: ${name}: see the whole list\nExpand for details about: ${name}`;
 
-/** The deeper, the less is left of each: two decisions of a leaf's own words, then only what they were about. */
+/** The deeper, the shorter: two decisions in a leaf's own words, then only their subjects. */
 function condensedText(depth: number, texts: readonly string[]): string {
   const topics = texts.flatMap((text) => /^Expand for details about: (.*)$/m.exec(text)?.[1]?.split(", ") ?? []);
   const decided = texts.flatMap((text) => /^Decided: (.*)$/m.exec(text)?.[1] ?? []);
@@ -182,7 +180,7 @@ function condensedText(depth: number, texts: readonly string[]): string {
   return [heading, ...lines, `Expand for details about: ${topics.join(", ")}`].join("\n");
 }
 
-// ── What is said ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Subject {
   readonly name: string;

@@ -1,4 +1,4 @@
-/** The database of `lcm demo`, the same to the byte of every row each time it is made: what pages and screens show is on it. */
+/** Builds the database of `lcm demo`, byte-identical each time, for pages and screens that show it. */
 
 import { demoSession, readDemoTranscript } from "../../src/cli/demo/five-weeks.ts";
 import { createLcm } from "../../src/core/lcm.ts";
@@ -6,7 +6,7 @@ import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { msToTimestamp, timestampToMs } from "../../src/core/base/time.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
-/** As `lcm demo` makes it, at a path where there is nothing yet. Answers the time just after its last message. */
+/** Builds it as `lcm demo` does, at a path where no file exists yet. Returns the time just after its last message. */
 export async function makeDemoDatabase(path: string): Promise<Timestamp> {
   let [ids, seconds] = [0, 0];
   const transcript = readDemoTranscript();

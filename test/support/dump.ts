@@ -1,12 +1,12 @@
-/** Every row of a database as it stands in the file, for tests that say that nothing, or nothing else, has changed. */
+/** Dumps every row of a database, for tests that nothing, or nothing else, has changed. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 
-/** Rows by table, each as JSON text, in an order of their own. */
+/** Rows by table, each as JSON text, sorted. */
 export type Dump = Readonly<Record<string, readonly string[]>>;
 
-/** What a change and its undoing may leave behind: that they happened, and numbers that are given only once. */
+/** What a change and its undo may leave behind: the record of them, and numbers that are used only once. */
 export const afterUndo: Readonly<Record<string, readonly string[] | "all">> = {
   journal: "all",
   drafts: "all",
@@ -15,10 +15,10 @@ export const afterUndo: Readonly<Record<string, readonly string[] | "all">> = {
   conversations: ["revision", "next_seq", "last_summary", "indexed_seq", "indexed_summary"],
 };
 
-/** All tables, but for how search keeps its index. */
+/** All tables except those of the search index. */
 export const dumpOf = (path: string): Dump => read(path, {});
 
-/** All that an undo promises to restore. */
+/** Everything an undo promises to restore. */
 export const dumpOfContent = (path: string): Dump => read(path, afterUndo);
 
 function read(path: string, leftOut: typeof afterUndo): Dump {
@@ -42,7 +42,7 @@ function read(path: string, leftOut: typeof afterUndo): Dump {
   }
 }
 
-/** The same rows in every table; else the rows that only one of the two has. */
+/** Asserts that every table has the same rows, and otherwise shows the rows that only one dump has. */
 export function assertSameRows(now: Dump, before: Dump, words = "the rows are as they were"): void {
   const only = (one: Dump, other: Dump): readonly string[] =>
     Object.entries(one).flatMap(([table, rows]) => {
@@ -52,11 +52,11 @@ export function assertSameRows(now: Dump, before: Dump, words = "the rows are as
   assert.deepEqual({ more: only(now, before), missing: only(before, now) }, { more: [], missing: [] }, words);
 }
 
-/** The tables that differ. */
+/** The names of the tables that differ. */
 export const tablesChanged = (before: Dump, after: Dump): readonly string[] =>
   Object.keys({ ...before, ...after }).filter((name) => before[name]?.join("\n") !== after[name]?.join("\n"));
 
-/** What the journal has put down, as it lies in the file. */
+/** The journal as stored in the file. */
 export function journalIn(path: string): readonly { readonly change: number; readonly text: string }[] {
   const db = new DatabaseSync(path, { readOnly: true });
   try {

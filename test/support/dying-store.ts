@@ -1,8 +1,8 @@
-/** Simulates a process that dies in the middle of its work: the real store, which stops answering at some call. */
+/** Wraps a real store that stops answering at a chosen call, to simulate a process that dies at work. */
 
 import type { Store } from "../../src/core/model/store.ts";
 
-/** Dies at its nth call, before it or just after it. */
+/** Dies at its nth call: before the call, or just after it. */
 export function dyingStore(store: Store, call: number, when: "before" | "after"): Store {
   let calls = 0;
   const handler: ProxyHandler<object> = {

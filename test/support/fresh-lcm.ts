@@ -1,4 +1,4 @@
-/** An engine over a database of its own, for each test anew. */
+/** Creates an engine over its own new database for each test. */
 
 import { join } from "node:path";
 import { createLcm } from "../../src/core/lcm.ts";

@@ -1,4 +1,4 @@
-/** Conversations that chance has made: turns with and without tools, folded here and there, to any depth. */
+/** Generates random conversations: turns with and without tools, folded here and there, to any depth. */
 
 import type { ContextItem, Conversation } from "../../src/core/model/types.ts";
 import type { Store } from "../../src/core/model/store.ts";
@@ -27,7 +27,7 @@ export async function growConversation(store: Store, name: string, random: Rando
   return { conversation, host };
 }
 
-/** Neighbours of one depth that a summary of one token would shorten; none where chance has found none. */
+/** Picks neighbours of one depth that a summary of one token would shorten; returns none if there are none. */
 export function pickRun(context: readonly ContextItem[], random: Random): readonly ContextItem[] {
   const from = random.below(context.length);
   const depth = context[from]?.depth;

@@ -1,6 +1,6 @@
 /**
- * How long timers of this thread are late while something goes on. A busy machine is late all by itself, so what counts
- * is how much later than a baseline of the same run, and the best of a few tries: what really blocks, blocks every time.
+ * Measures how late this thread's timers are while something runs. A busy machine delays timers by itself, so the
+ * measure is the difference to a baseline of the same run, and the best of a few tries: real blocking shows every time.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,7 +9,7 @@ import { Worker } from "node:worker_threads";
 const everyMs = 5;
 const triesMax = 5;
 
-/** The latest that a timer was, in ms. */
+/** The greatest delay of a timer, in ms. */
 async function latestDuring(work: () => Promise<unknown>): Promise<number> {
   let latest = 0;
   let expected = performance.now() + everyMs;
@@ -21,14 +21,14 @@ async function latestDuring(work: () => Promise<unknown>): Promise<number> {
   try {
     await sleep(4 * everyMs);
     await work();
-    await sleep(4 * everyMs); // A timer that was held up to the end is heard of only afterwards.
+    await sleep(4 * everyMs); // A timer that was blocked until the end fires only afterwards.
     return latest;
   } finally {
     clearInterval(timer);
   }
 }
 
-/** How much later timers are while `work` goes on than during `baseline`, in ms; of several tries the best. */
+/** How much later timers are during `work` than during `baseline`, in ms; the best of several tries. */
 export async function extraLag(
   baseline: () => Promise<unknown>,
   work: () => Promise<unknown>,
@@ -42,7 +42,7 @@ export async function extraLag(
   return best;
 }
 
-/** Another thread that does nothing, as fast as it can. */
+/** Another thread that spins. */
 export async function busyThread(forMs: number): Promise<void> {
   const worker = new Worker(`const end = performance.now() + ${forMs}; while (performance.now() < end);`, {
     eval: true,

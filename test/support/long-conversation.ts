@@ -1,7 +1,7 @@
 /**
- * A database that was lived in for a year: one conversation of 100,000 messages with summaries of depth 0 to 3 and a
- * context as a real one has it, and three small ones beside it. The same rows each time it is made, as fast as the store
- * allows: what is shown of it is tested, and how it came about is not.
+ * Builds a database as after a year of use: 100,000 messages, summaries of depth 0 to 3, and three small conversations.
+ * The rows are the same each time, and written as fast as the store allows: tests look at the result, not at how it was
+ * made.
  */
 
 import { constants, copyFileSync, cpSync } from "node:fs";
@@ -25,8 +25,8 @@ const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
 /**
- * Conversation 1 is the long one, 2 the young segment after it, 3 another agent's with a d1 over its leaves, and 4 has
- * nothing but a question.
+ * 1 is the long conversation, 2 the young segment after it, 3 another agent's, with a d1 over its leaves, and 4 has
+ * only one question.
  */
 export async function makeLongDatabase(path: string, messages = 100_000): Promise<void> {
   let [seconds, ids] = [0, 0];
@@ -59,15 +59,15 @@ export async function makeLongDatabase(path: string, messages = 100_000): Promis
 const turnsPerBatch = 1_000;
 const turnsPerLeaf = 8;
 const messagesPerTurn = 4;
-/** At the end, not folded. */
+/** Messages at the end that are not folded. */
 const tailTurns = 10;
-/** How many of each depth make one of the next. */
+/** How many summaries of each depth make one of the next. */
 const fanouts = [10, 7, 6];
 
 interface Growing {
   readonly lcm: Lcm;
   readonly id: ConversationId;
-  /** By the turn that each was moved out of. */
+  /** Files by the turn they were moved out of. */
   readonly files: Map<number, FileId>;
   /** The summaries in the context by depth, oldest first. */
   readonly standing: readonly Standing[][];
@@ -81,7 +81,7 @@ interface Standing {
 
 type Session = Parameters<Lcm["store"]["openSegment"]>[0];
 
-/** A segment of so many turns, from the given one on. */
+/** Adds a segment of this many turns, starting at the given one. */
 async function grow(lcm: Lcm, session: Session, turns: number, from = 0): Promise<ConversationId> {
   const { id } = await lcm.store.openSegment(session);
   const growing: Growing = { lcm, id, files: new Map(), standing: [[], [], [], []] };
@@ -118,7 +118,7 @@ async function foldLeaf(growing: Growing, run: readonly ContextItem[], turn: num
   for (const [depth, fanout] of fanouts.entries()) {
     const standing = growing.standing[depth] ?? [];
     if (standing.length <= fanout) return;
-    // The newest of a depth is left: the context ends in summaries of every depth, as one that is lived does.
+    // The newest summary of each depth stays unfolded: a real context ends in summaries of every depth.
     const sources = standing.splice(0, fanout);
     const text = condensedText(depth + 1, sources);
     const items = sources.map(({ item }) => item);
@@ -149,9 +149,9 @@ async function fold(
   standing[depth]?.push({ item, text, fileIds });
 }
 
-// ── What is said ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** By the first turn of a leaf: now and then the model was of no use, or there was none. */
+/** The level of a leaf, by its first turn: now and then the model was unusable, or there was none. */
 const levelOf = (turn: number): Level =>
   turn % 12_000 === 5_600 ? "truncated" : turn % 7_200 === 3_600 ? "extractive" : "normal";
 
@@ -222,7 +222,7 @@ const leafText = (turns: readonly number[]): string =>
     `Expand for details about: turns ${turns[0]} to ${turns.at(-1)}`,
   ].join("\n");
 
-/** The first thing of each of its sources, and from when to when. */
+/** The first sentence of each source, and the range of times. */
 function condensedText(depth: number, sources: readonly Standing[]): string {
   const kept = sources.flatMap(({ text }) => /^- .*$/m.exec(text)?.[0] ?? []);
   const turns = sources.flatMap(({ text }) => /turns (\d+) to (\d+)$/.exec(text)?.slice(1) ?? []);
@@ -234,12 +234,12 @@ function condensedText(depth: number, sources: readonly Standing[]): string {
 
 let made: Promise<string> | null = null;
 
-/** The path of one that is made once for all tests of a run. To be looked at; whoever writes takes a copy. */
+/** The path of one database that is made once for all tests of a run. Read it only; a test that writes takes a copy. */
 export const longDatabase = async (): Promise<string> => join(await (made ??= makeShared("long", makeIn)), "lcm.db");
 
 const makeIn = async (folder: string): Promise<void> => await makeLongDatabase(join(folder, "lcm.db"));
 
-/** A copy of one's own, in a folder of its own. */
+/** A copy in its own folder. */
 export async function copyLongDatabase(): Promise<string> {
   const from = await longDatabase();
   const to = join(makeScratch("long"), "lcm.db");

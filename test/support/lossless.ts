@@ -1,6 +1,6 @@
 /**
- * The one invariant, held against the host's own list. A store that loses, doubles or bends a message agrees with
- * itself; only what the host remembers having sent can tell.
+ * Checks the one invariant, losslessness, against the host's own list of messages. A store that loses, doubles or
+ * alters a message still agrees with itself; only the host's record of what it sent reveals it.
  */
 
 import assert from "node:assert/strict";
@@ -16,22 +16,22 @@ import type { JsonObject } from "../../src/core/base/json.ts";
 
 export interface HostList {
   readonly conversation: ConversationId;
-  /** Everything the host has handed over, in order, on all branches. */
+  /** Everything the host has sent, in order, on all branches. */
   readonly entries: readonly HostEntry[];
-  /** Messages deep-copied in from elsewhere: they come first in the context, under keys of their own. */
+  /** Messages copied in from another conversation: they come first in the context, under their own keys. */
   readonly inherited?: readonly JsonObject[];
 }
 
 export interface LosslessOptions {
-  /** The whole database is inspected, not only the conversations of the lists. */
+  /** Inspects the whole database, not only the listed conversations. */
   readonly wholeFile?: boolean;
-  /** What inspecting may find, because the test brought it about. */
+  /** Findings to expect, because the test caused them. */
   readonly expected?: readonly FindingCode[];
 }
 
 /**
- * Flattening the context yields every message of the active branch, each once, in order, each deep-equal to what came;
- * messages and lines of all branches are stored once; and `inspect` finds nothing to look at.
+ * Asserts that flattening the context yields every message of the active branch once, in order, deep-equal to what the
+ * host sent; that all branches are stored once; and that `inspect` has no findings.
  */
 export async function checkLossless(
   store: Store,
@@ -46,7 +46,7 @@ export async function checkLossless(
   await checkSound(store, wholeFile ? [null] : lists.map(({ conversation }) => conversation), expected);
 }
 
-/** The messages that the context stands for, oldest first. */
+/** The messages that the context represents, oldest first. */
 export async function flattened(store: Store, conversation: ConversationId): Promise<readonly Message[]> {
   const context = await store.context(conversation);
   const roots = context.flatMap((item) => (item.kind === "summary" ? [item.id] : []));
@@ -68,7 +68,7 @@ async function checkContext(
   reached: readonly Message[],
 ): Promise<void> {
   const where = `conversation ${conversation}`;
-  // What a host says itself in the assistant's name is kept as a note.
+  // What a host itself writes in the assistant's name is stored as a note.
   const active = activeBranch(entries).filter(({ raw }) => raw["provider"] !== "openclaw");
   const own = reached.slice(inherited.length);
   const ids = new Set(reached.map(({ id }) => id));
@@ -121,7 +121,7 @@ async function checkOtherLines(store: Store, { conversation, entries }: HostList
   );
 }
 
-/** Nothing but information is found, or what a test has brought about itself. */
+/** Asserts that only informational findings exist, or those that the test caused. */
 export async function checkSound(
   store: Store,
   conversations: readonly (ConversationId | null)[] = [null],

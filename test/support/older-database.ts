@@ -1,6 +1,6 @@
 /**
- * Databases of the older program for tests: the two that it really made, and what a script makes of them to reach the
- * states that those two do not hold. Also how two databases are compared, row by row.
+ * Provides databases of the older program: two real ones, and scripts that bring them into states these two lack. Also
+ * compares two databases row by row.
  */
 
 import { createHash } from "node:crypto";
@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 export type FixtureVersion = "0.1.0" | "0.15.3";
 export const fixtureVersions: readonly FixtureVersion[] = ["0.1.0", "0.15.3"];
 
-/** A copy of a fixture that may be written to. */
+/** A writable copy of a fixture. */
 export function copyFixture(version: FixtureVersion, folder: string, name = "lcm.db"): string {
   const path = join(folder, name);
   copyFileSync(fileURLToPath(new URL(`../../test/fixtures/lcm-${version}.db`, import.meta.url)), path);
@@ -21,7 +21,7 @@ export function copyFixture(version: FixtureVersion, folder: string, name = "lcm
   return path;
 }
 
-/** Works on a database without any of the safeguards, as years of use and other programs may have done. */
+/** Writes to a database without any safeguards, as years of use and other programs may have done. */
 export function tamper(path: string, work: (db: DatabaseSync) => void): string {
   const db = new DatabaseSync(path, { enableForeignKeyConstraints: false, defensive: false });
   try {
@@ -34,7 +34,7 @@ export function tamper(path: string, work: (db: DatabaseSync) => void): string {
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
-/** Rows as plain objects, whole numbers as BigInt. Leaves nothing beside the file if there was nothing. */
+/** Rows as plain objects, integers as BigInt. Leaves no new file beside the database. */
 export function rowsOf(path: string, statement: string): readonly Row[] {
   const db = new DatabaseSync(path, { readOnly: true });
   try {
@@ -54,7 +54,7 @@ export const tablesOf = (path: string): readonly string[] =>
 export const columnsOf = (path: string, table: string): readonly string[] =>
   rowsOf(path, `SELECT name FROM pragma_table_xinfo('${table}') ORDER BY cid`).map((row) => String(row["name"]));
 
-/** Everything in a database, table by table, in an order that does not depend on how it lies in the file. */
+/** Everything in a database, table by table, in an order that does not depend on the file's layout. */
 export function contentsOf(path: string): Readonly<Record<string, readonly string[]>> {
   const line = (row: Row): string =>
     JSON.stringify(row, (_, value: unknown) =>
@@ -81,7 +81,7 @@ const copied = [
   "context_items",
 ];
 
-/** The only conversation of a fixture many times over, each with ids of its own. */
+/** Copies a fixture's only conversation many times, each copy with its own ids. */
 export function multiply(path: string, times: number): string {
   return tamper(path, (db) => {
     db.exec("PRAGMA synchronous = OFF; BEGIN");
@@ -112,7 +112,7 @@ export function multiply(path: string, times: number): string {
   });
 }
 
-/** Gives a table its columns in another order, or fewer or more of them; the rows stay. */
+/** Rebuilds a table with its columns reordered, or with fewer or more of them; the rows stay. */
 export function reshape(
   db: DatabaseSync,
   table: string,

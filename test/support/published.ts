@@ -1,6 +1,6 @@
 /**
- * What is published, built from the sources as they are: a folder that holds it and nothing else, and its tarball. The
- * host copies all of a plugin's folder, and this repository has a whole host in it.
+ * Packs what would be published, built from the current sources: a folder with nothing else in it, and its tarball. The
+ * host copies a plugin's whole folder, and this repository contains an entire host.
  */
 
 import assert from "node:assert/strict";
@@ -27,23 +27,23 @@ function build(folder: string): void {
 }
 
 export interface Packed {
-  /** Where the tarball lies. */
+  /** Path of the tarball. */
   readonly path: string;
-  /** In bytes; unpacked. */
+  /** Unpacked size in bytes. */
   readonly size: number;
   readonly unpackedSize: number;
   readonly files: readonly { readonly path: string; readonly size: number }[];
 }
 
 export function pack(folder: string, into: string): Packed {
-  // What it prints is a list in some versions of npm, and by name in others.
+  // Some versions of npm print a list here, others an object by name.
   const said = JSON.parse(npm(["pack", "--json", "--ignore-scripts", "--pack-destination", into], folder));
   const [packed] = Object.values<Packed & { readonly filename: string }>(said);
   assert(packed);
   return { ...packed, path: join(into, packed.filename) };
 }
 
-/** What npm prints. On Windows it is a script, which only a shell starts. */
+/** The output of npm. On Windows npm is a script, which only a shell can start. */
 export function npm(words: readonly string[], cwd: string): string {
   const isWindows = process.platform === "win32";
   const said = isWindows ? words.map((word) => `"${word}"`) : words;

@@ -1,13 +1,13 @@
-/** Chance that can be repeated: everything random in a test comes from one of these, so a seed replays the whole run. */
+/** Provides seeded randomness: everything random in a test comes from here, so a seed replays the whole run. */
 
 export interface Random {
-  /** A whole number, 0 ≤ n < below. */
+  /** An integer, 0 ≤ n < below. */
   below(below: number): number;
-  /** A whole number, both ends included. */
+  /** An integer, both ends included. */
   between(from: number, to: number): number;
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T;
-  /** By weight; a choice of weight 0 is never taken. */
+  /** Picks by weight; a choice of weight 0 is never taken. */
   weighted<T extends string>(weights: Readonly<Record<T, number>>): T;
   shuffled<T>(items: readonly T[]): readonly T[];
   hex16(): string;

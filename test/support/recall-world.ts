@@ -1,6 +1,6 @@
 /**
- * What is needed to try recall in a host: a real store with sessions that each keep a secret, the tools as a host makes
- * them for a run, and a host whose sub-agents do what a script says, with those tools and no others.
+ * Sets up recall in a host: a real store whose sessions each keep a secret, the tools of a run, and scripted
+ * sub-agents.
  */
 
 import assert from "node:assert/strict";
@@ -30,7 +30,7 @@ import type { Json } from "../../src/core/base/json.ts";
 import { msToTimestamp, timestampToMs } from "../../src/core/base/time.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
-/** A conversation in which one thing is kept secret: in a message, and in a leaf over it. */
+/** A conversation with one secret: in a message, and in a leaf over it. */
 export interface Place {
   readonly id: ConversationId;
   readonly context: Required<SessionNames>;
@@ -41,12 +41,12 @@ export interface Place {
 
 type RunRequest = Parameters<Subagents["run"]>[0];
 
-/** A sub-agent at work. */
+/** A running sub-agent. */
 export interface ChildRun {
   readonly request: RunRequest;
   /** The tools that it was offered. */
   readonly tools: readonly HostTool[];
-  /** The text that it reads when it calls one of them. */
+  /** The text that a tool call returns to it. */
   readonly call: (name: string, args: Json) => Promise<string>;
 }
 
@@ -59,13 +59,13 @@ export interface RecallWorld {
   readonly own: Place;
   readonly sister: Place;
   readonly stranger: Place;
-  /** What the host was asked, and the sessions that it has deleted. */
+  /** The requests to the host, and the sessions it deleted. */
   readonly runs: readonly RunRequest[];
   readonly completions: readonly LlmRequest[];
   readonly deleted: readonly string[];
   readonly host: HostRuntime;
   readonly toolsFor: (context: SessionNames) => readonly HostTool[];
-  /** Fails if the session is not offered it. */
+  /** Fails if the session is not offered this tool. */
   readonly call: (
     context: SessionNames,
     name: string,
@@ -76,10 +76,13 @@ export interface RecallWorld {
 }
 
 export interface RecallOptions {
-  /** How long a turn waits for the store; as long as usual if left out. */
+  /** How long a turn waits for the store; the default if absent. */
   readonly patienceMs?: number;
   readonly config?: Readonly<Record<string, unknown>>;
-  /** What a sub-agent says in the end; one that rejects has failed. Without it there are none, as without a gateway. */
+  /**
+   * What a sub-agent returns in the end; if it rejects, the sub-agent has failed. Without it there are no sub-agents,
+   * as without a gateway.
+   */
   readonly child?: (run: ChildRun) => Promise<string>;
   readonly subagent?: Partial<Subagents>;
   readonly model?: (request: LlmRequest) => Promise<string>;

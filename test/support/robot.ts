@@ -1,6 +1,6 @@
 /**
- * A robot at the terminal UI: it types keys into a real terminal emulator, waits until nothing more happens, and reads the
- * screen. The UI, the store and the files are the real ones.
+ * Drives the terminal UI like a person: types keys into a real terminal emulator, waits until it settles, reads the
+ * screen. The UI, the store and the files are real.
  */
 
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ import { runTui } from "../../src/tui/run.ts";
 import type { Running } from "../../src/tui/run.ts";
 import { createPaint } from "../../src/format/paint.ts";
 
-/** What a test that failed has left open would keep its process waiting. */
+/** A UI left open by a failed test would keep its process alive. */
 const living = new Set<() => Promise<void>>();
 if (process.env["NODE_TEST_CONTEXT"] !== undefined) {
   after(async () => {
@@ -27,27 +27,27 @@ if (process.env["NODE_TEST_CONTEXT"] !== undefined) {
 }
 
 export interface Robot {
-  /** Types keys, one after the other, by their names (`j`, `enter`, `escape`, `pageDown`, `ctrl+c`) or raw sequences. */
+  /** Types keys one after the other, by name (`j`, `enter`, `escape`, `pageDown`, `ctrl+c`) or as raw sequences. */
   press(...keys: readonly string[]): Promise<void>;
   /** Types a text, character by character. */
   type(text: string): Promise<void>;
   click(column: number, row: number): Promise<void>;
   wheel(lines: number, column?: number, row?: number): Promise<void>;
   resize(columns: number, rows: number): Promise<void>;
-  /** What is on the screen, without trailing blanks. */
+  /** The screen's text, without trailing blanks. */
   screen(): string;
   lines(): readonly string[];
-  /** Waits until the screen has this; fails with what is on it instead. */
+  /** Waits until the screen contains this; on failure shows the screen. */
   sees(words: string | RegExp): Promise<void>;
-  /** Waits until the screen no longer has it. */
+  /** Waits until the screen no longer contains it. */
   misses(words: string | RegExp): Promise<void>;
-  /** Waits until the screen has been the same for a while. */
+  /** Waits until the screen has not changed for a while. */
   settled(): Promise<void>;
-  /** All that was written to the terminal. */
+  /** Everything written to the terminal. */
   written(): string;
-  /** Whether it has been left. */
+  /** Whether the UI has exited. */
   isOver(): boolean;
-  /** Until it has been left; throws what ended it. */
+  /** Resolves when the UI has exited; rejects with the error that ended it. */
   over(): Promise<void>;
   /** Ends it, as a signal would. */
   end(): Promise<void>;
@@ -81,7 +81,7 @@ export const sequences: Readonly<Record<string, string>> = {
   "ctrl+u": "\u0015",
 };
 
-/** How long something may take to be seen; only a test that fails waits so long. */
+/** How long to wait for something to appear; only a failing test waits this long. */
 const patienceMs = 20_000;
 
 export function startRobot(port: Port, options: RobotOptions = {}): Robot {
@@ -200,9 +200,9 @@ export function startRobot(port: Port, options: RobotOptions = {}): Robot {
 
 export interface Ground {
   readonly readOnly?: boolean;
-  /** Who writes summaries; nobody if left out. */
+  /** The model that writes summaries; none if absent. */
   readonly model?: Model | null;
-  /** A folder of transcripts; one beside the database if left out. */
+  /** A folder of transcripts; one beside the database if absent. */
   readonly sessions?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -210,9 +210,9 @@ export interface Ground {
 const own = "built-in";
 const builtInSources = { leaf: own, "condensed-d1": own, "condensed-d2": own, "condensed-d3": own };
 
-/** What `lcm tui` would work with over this file, but for the model. To be closed in the end. */
+/** What `lcm tui` uses with this file, except the model. The caller closes it. */
 export function portOver(path: string, { readOnly = false, model = null, env = {}, ...ground }: Ground = {}) {
-  // Not those of whoever runs the tests.
+  // Not the transcripts of the person who runs the tests.
   const sessions = ground.sessions ?? join(dirname(path), "sessions");
   const settings = resolveSettings({ env, config: {} });
   const database = createDatabase(path, async () => settings);

@@ -1,4 +1,4 @@
-/** Folders for tests. In memory where the system has such a place: what is tested is not how fast a disk syncs. */
+/** Creates temporary folders for tests, in memory where possible, because disk speed is not what they test. */
 
 import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ process.on("exit", () => {
   for (const folder of made) remove(folder);
 });
 
-/** Gone with the process, if not before. */
+/** Removed at process exit, if not before. */
 export function makeScratch(name: string): string {
   const folder = mkdtempSync(join(inMemory() ?? tmpdir(), `lcm-${name}-`));
   made.push(folder);
@@ -20,7 +20,7 @@ function remove(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true });
   } catch (error) {
-    // There a file that somebody still has open cannot be removed; the system looks after its temporary folder itself.
+    // On Windows an open file cannot be removed; the system cleans its temporary folder itself.
     if (process.platform !== "win32") throw error;
   }
 }
@@ -31,6 +31,6 @@ function inMemory(): string | null {
     accessSync(shared, constants.W_OK);
     return shared;
   } catch {
-    return null; // Not this system, or not for us.
+    return null; // Not available on this system, or not to us.
   }
 }

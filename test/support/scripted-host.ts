@@ -1,6 +1,6 @@
 /**
- * A host for tests: it keeps a transcript as real hosts do (every entry under its own key, hanging from the one it
- * continues), and is the oracle of what must be stored. It knows nothing of the store.
+ * A host for tests: it keeps a transcript as real hosts do, and is the oracle for what must be stored. Every entry has
+ * its own key and a parent that it continues. It knows nothing of the store.
  */
 
 import type { HostMessage, Incoming } from "../../src/core/messages/codec.ts";
@@ -23,11 +23,11 @@ export type SentMessage = HostEntry & { readonly kind: "message" };
 export interface ScriptedHost {
   /** Everything ever written, in the order of writing, on all branches. */
   readonly entries: readonly HostEntry[];
-  /** Says something after the newest entry of the present branch. */
+  /** Appends a message after the newest entry of the current branch. */
   says(raw: HostMessage): SentMessage;
   /** Writes a line that is not a message. */
   notes(type: string, data?: JsonObject): HostEntry;
-  /** What is said next continues this entry. */
+  /** The next message continues this entry. */
   goesBackTo(key: string): void;
 }
 
@@ -79,7 +79,7 @@ export const toAppendable = (entry: HostEntry): Appendable => encode(toIncoming(
 export const encode = (item: Incoming): Appendable =>
   item.kind === "entry" ? item : { kind: "message", message: messageToStore(item.message, item) };
 
-// ── What is said ─────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const user = (text: string): HostMessage => ({ role: "user", content: text });
 

@@ -1,6 +1,6 @@
 /**
- * A model for tests, the only thing that is ever faked: it answers well, badly or not at all, as it is told, and always
- * the same way to the same question.
+ * A model for tests, the only fake: it answers well, badly or not at all, as scripted. It always answers the same
+ * question in the same way.
  */
 
 import type { Completion, CompletionRequest, Model, ToolCall } from "../../src/core/model/store.ts";
@@ -21,11 +21,11 @@ export const behaviours = [
 ] as const;
 export type Behaviour = (typeof behaviours)[number];
 
-/** No summary may ever hold this word: it stands in every thought. */
+/** No summary may ever contain this word: every thought does. */
 export const thoughtWord = "xylophonic";
 
 export function createScriptedModel(options: {
-  /** Asked before every call. */
+  /** Consulted before every call. */
   readonly behaviour: () => Behaviour;
   /** How long `slow` takes. */
   readonly delayMs?: number;
@@ -58,7 +58,7 @@ async function behave(
         ? { kind: "refused", refusal: "cancelled", message: "the caller hung up" }
         : text(request, summaryOf(segment));
     case "refuses":
-      // Words that would mislead whoever decides by words.
+      // Words that would mislead code that decides by words.
       return {
         kind: "refused",
         refusal: "overloaded",
@@ -73,7 +73,7 @@ async function behave(
     case "reasoning":
       return text(request, thinking(call, summaryOf(segment)));
     case "hangs":
-      // Deaf to its signal too.
+      // It also ignores its signal.
       return await new Promise<Completion>(() => undefined);
     case "long":
       return text(
@@ -87,7 +87,7 @@ async function behave(
   }
 }
 
-/** A model that answers, and calls tools, by a script; the number of the call counts from 1. */
+/** A model that answers and calls tools by a script; calls count from 1. */
 export function createToolModel(
   script: (request: CompletionRequest, call: number) => Completion | Promise<Completion>,
 ): Model & { readonly calls: readonly CompletionRequest[] } {
@@ -103,7 +103,7 @@ export function createToolModel(
   };
 }
 
-/** What such a model says, and what it wants called. */
+/** What such a model says, and which tools it calls. */
 export const says = (answer: string, ...wanted: readonly Omit<ToolCall, "id">[]): Completion => ({
   kind: "text",
   text: answer,
@@ -132,7 +132,7 @@ function summaryOf(segment: string): string {
   return `${time}: ${segment.length} characters, noted as ${mark.toString(36)}.\nExpand for details about: wording`;
 }
 
-/** Answers that no provider should give, and that some do. */
+/** Answers that no provider should give, and some do. */
 function garbage(call: number, segment: string): string {
   const kinds = [
     "\0\u0007\ud800 \udfff",
@@ -148,7 +148,7 @@ function garbage(call: number, segment: string): string {
   return kinds[call % kinds.length] ?? "";
 }
 
-/** Thinking in the forms that models write it, with a summary after it or without. */
+/** Reasoning in the forms that models write it, with or without a summary after it. */
 function thinking(call: number, summary: string): string {
   const thought = `Okay, the ${thoughtWord} user wants a summary.\nI should be brief.`;
   const kinds = [

@@ -1,7 +1,7 @@
 /**
- * OpenClaw for tests, as far as a context engine sees it: transcripts with their cursors, generations and fence, and turns
- * in the order in which the real host calls an engine. It is the oracle of what must be stored, and remembers everything
- * that went to the model. Nothing in it is left to chance: what happens is what the test says.
+ * OpenClaw for tests, as a context engine sees it: transcripts with cursors, generations and fence, and turns in real
+ * call order. It is the oracle for what must be stored, and records everything sent to the model. Nothing in it is
+ * random: the test decides what happens.
  */
 
 import assert from "node:assert/strict";
@@ -30,13 +30,13 @@ export interface OpenClawOptions {
   readonly engine: (read: ReadTranscript) => ContextEngine;
   readonly llm?: Llm;
   readonly config?: HostConfig;
-  /** Of the model, in tokens; of it the reserve is for the output, and the system prompt takes its part. */
+  /** The model's window in tokens, including the reserve for output and the system prompt. */
   readonly window?: number;
   readonly reserve?: number;
   readonly systemTokens?: number;
-  /** The provider counts the schemas of tools, and the host does not. */
+  /** The provider counts the schemas of tools; the host does not. */
   readonly schemaTokens?: number;
-  /** How many tokens the provider finds in a message. */
+  /** How many tokens the provider counts for a message. */
   readonly counts?: (message: HostMessage) => number;
   /** What else happens while a tool runs. */
   readonly whileTool?: () => Promise<void>;
@@ -44,15 +44,15 @@ export interface OpenClawOptions {
 
 export interface Turn {
   readonly says?: string;
-  /** What each tool answers; each takes one more request to the model. */
+  /** What each tool returns; each takes one more request to the model. */
   readonly tools?: readonly string[];
-  /** `broken_off`: while its last tool ran, so that a call is left without a result. */
+  /** `broken_off`: while its last tool ran, which leaves a call without a result. */
   readonly ends?: "answered" | "failed" | "broken_off";
   /** An announcement is answered, and never committed. */
   readonly kind?: "turn" | "heartbeat" | "announcement";
-  /** Refused as too long so many times, whatever its length. */
+  /** Refused as too long this many times, whatever its length. */
   readonly overflows?: number;
-  /** Served without us: the factory failed, or another version of the host did it. */
+  /** Served without us: the factory failed, or another version of the host ran it. */
   readonly by?: "engine" | "legacy";
 }
 
@@ -61,10 +61,10 @@ export interface Request {
   readonly sessionKey: string;
   readonly turn: number;
   readonly assembled: readonly HostMessage[];
-  /** The turn itself, which the host adds. */
+  /** The live turn, which the host adds. */
   readonly live: readonly HostMessage[];
   readonly addition: string | undefined;
-  /** What the engine says that the assembled messages take. */
+  /** The engine's estimate for the assembled messages. */
   readonly estimatedTokens: number;
   /** The budget of the attempt's first call, and how much the turn has grown since. */
   readonly budget: number;
@@ -81,29 +81,29 @@ interface TurnEnd {
 
 export interface ScriptedOpenClaw {
   readonly requests: readonly Request[];
-  /** Names of the engine's methods, as they were called. */
+  /** Names of the engine's methods, in the order they were called. */
   readonly calls: readonly string[];
   turn(sessionKey: string, turn?: Turn): Promise<TurnEnd>;
-  /** How many turns were ever committed, or tried to be; any of them can be committed again. */
+  /** How many turns were committed or attempted; any of them can be committed again. */
   commits(): number;
   commitAgain(nth: number): Promise<"committed" | "duplicate">;
-  /** A run of a plugin, of which no transcript is kept. */
+  /** A plugin's run, which has no transcript. */
   standalone(sessionKey: string, turn?: Turn): Promise<void>;
   /** `/compact`. */
   compact(sessionKey: string, call?: Partial<CompactCall>): Promise<CompactResult>;
-  /** Only what comes before a turn. */
+  /** Only what precedes a turn. */
   bootstrap(sessionKey: string): Promise<{ readonly bootstrapped: boolean; readonly importedMessages?: number }>;
   slash(sessionKey: string, command: string): void;
   reset(sessionKey: string, reason: "new" | "reset" | "idle"): void;
-  /** A line that is no message. */
+  /** A line that is not a message. */
   note(sessionKey: string, type: string): void;
-  /** Writes the transcript anew: the same rows, perhaps with other contents, and all cursors are void. */
+  /** Rewrites the transcript: the same rows, perhaps with other contents; all cursors become invalid. */
   rewrite(sessionKey: string, change?: (message: HostMessage) => HostMessage): void;
-  /** Keeps the header and so many of the newest rows, as `sessions.compact` does with a number of lines. */
+  /** Keeps the header and this many of the newest rows, as `sessions.compact` does with a number of lines. */
   trim(sessionKey: string, rows: number): void;
-  /** The next turn under the key is one of another session. */
+  /** The next turn under the key belongs to another session. */
   delete(sessionKey: string): void;
-  /** What was written between resets, by segment, the oldest first; of all sessions that had the key. */
+  /** What was written between resets, by segment, oldest first, for all sessions that had the key. */
   segments(sessionKey: string): readonly (readonly HostEntry[])[];
   placeOf(sessionKey: string): { readonly agentId: string; readonly sessionKey: string; readonly sessionId: string };
   readonly read: ReadTranscript;
@@ -112,7 +112,7 @@ export interface ScriptedOpenClaw {
 interface Session extends Transcript {
   readonly id: string;
   readonly key: string;
-  /** Turns that could not be committed, to be brought again. */
+  /** Turns that could not be committed and will be offered again. */
   readonly queued: CommitCall[];
 }
 
@@ -166,7 +166,7 @@ export function createOpenClaw(options: OpenClawOptions): ScriptedOpenClaw {
     return await call();
   };
 
-  /** What the host does with an engine that fails it: it goes on. */
+  /** How the host treats an engine that fails: it goes on. */
   const forgiven = async <T>(call: () => Promise<T>): Promise<T | null> => await call().catch(() => null);
 
   async function runTurn(session: Session, turn: Turn): Promise<TurnEnd> {
@@ -285,7 +285,7 @@ export function createOpenClaw(options: OpenClawOptions): ScriptedOpenClaw {
   }
 
   function callTool(session: Session, at: number, text: string, isOpen = false, input = 0): readonly HostMessage[] {
-    // Some providers count their calls from the start in every turn.
+    // Some providers restart their call ids in every turn.
     const id = `call_${at}`;
     const call = { type: "toolCall", id, name: "read", arguments: { path: `notes/${at}.md` } };
     const asked = session.say({
@@ -339,7 +339,7 @@ export function createOpenClaw(options: OpenClawOptions): ScriptedOpenClaw {
     }
   }
 
-  /** The live turn's user row is written by then, and nothing fences it off. */
+  /** The live turn's user row is written by then, and no fence excludes it. */
   async function retryQueued(session: Session, engine: ContextEngine): Promise<boolean> {
     const [first] = session.queued;
     if (first === undefined) return true;

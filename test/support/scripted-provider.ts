@@ -1,6 +1,6 @@
 /**
- * A provider of models on the loopback interface. It speaks each wire format at the path where that format is spoken,
- * follows a script, and keeps what it was asked: so what is tested is what really goes over the wire.
+ * A model provider on the loopback interface that follows a script and records every request. It speaks each wire
+ * format at the path of that format, so tests see what really goes over the wire.
  */
 
 import { once } from "node:events";
@@ -13,28 +13,28 @@ export interface ScriptedAnswer {
   readonly kind: "answer";
   readonly text: string;
   readonly reasoning?: string;
-  /** What it wants called. Arguments are JSON text; formats that carry text carry it as it stands here. */
+  /** The tool it calls. Arguments are JSON text; formats that carry text send it unchanged. */
   readonly calls?: readonly { readonly id: string; readonly name: string; readonly args: string }[];
   readonly finish?: "stop" | "length" | "filtered";
-  /** Whether it says how many tokens it took; it does if this is left out. */
+  /** Whether it reports token usage; it does if this is absent. */
   readonly usage?: boolean;
 }
 
 export type Step =
   | ScriptedAnswer
-  /** `error` goes into the body of the error, beside what every format wants there. */
+  /** `error` goes into the error body, beside what each format requires there. */
   | {
       readonly kind: "error";
       readonly status: number;
       readonly headers?: Record<string, string>;
       readonly error?: object;
-      /** It is said only when so many have asked. */
+      /** Sent only once this many requests have arrived. */
       readonly afterAsked?: number;
     }
   | { readonly kind: "body"; readonly status: number; readonly body: string }
-  /** Takes the request and says nothing. */
+  /** Accepts the request and never answers. */
   | { readonly kind: "hang" }
-  /** Begins to answer, then breaks the connection. */
+  /** Starts to answer, then drops the connection. */
   | { readonly kind: "cut" };
 
 export interface Asked {
@@ -45,7 +45,7 @@ export interface Asked {
 }
 
 export interface ScriptedProvider {
-  /** Without a path, and without a slash at its end. */
+  /** Without a path or a trailing slash. */
   readonly url: string;
   readonly asked: readonly Asked[];
   /** What it does from now on, request by request; the last step repeats. */
@@ -116,7 +116,7 @@ function answerTo({ path, body }: Asked, answer: ScriptedAnswer): object {
   if (path.endsWith("/chat/completions")) return openaiCompletion(answer);
   if (path.endsWith("/responses")) return openaiResponse(answer, body);
   if (path.endsWith(":generateContent")) return googleContent(answer);
-  throw new Error(`no format is spoken at ${path}`);
+  throw new Error(`no wire format at ${path}`);
 }
 
 const finishOf = <T>(answer: ScriptedAnswer, words: { stop: T; length: T; filtered: T; calls?: T }): T =>
@@ -210,7 +210,7 @@ const googleContent = (answer: ScriptedAnswer): object => ({
         parts: [
           ...someIf(answer.reasoning, (text) => ({ text, thought: true })),
           ...someIf(answer.text, (text) => ({ text })),
-          // Of calls made together the first is signed for all.
+          // When calls are made together, only the first is signed, for all.
           ...(answer.calls ?? []).map(({ id, name, args }, at) => {
             return {
               functionCall: { id, name, args: JSON.parse(args) },

@@ -1,6 +1,6 @@
 /**
- * The transcript of one session, as OpenClaw keeps it: rows with their ids and parents, read in pages from a cursor that
- * is void when the transcript was written anew. It is the oracle of what must be stored.
+ * The transcript of one session as OpenClaw keeps it: rows with ids and parents, read in pages from a cursor. Rewriting
+ * the transcript makes its cursors invalid. It is the oracle for what must be stored.
  */
 
 import assert from "node:assert/strict";
@@ -18,21 +18,21 @@ interface Row {
 
 export interface Transcript {
   readonly rows: readonly Row[];
-  /** Says something, at a time of its own. */
+  /** Appends a message at a given time. */
   say(message: HostMessage): HostMessage;
-  /** A line that is no message. */
+  /** A line that is not a message. */
   note(event: JsonObject): Row;
-  /** What a person asks for, or what time brings: then the newest message of a user is kept in the host's own prompts. */
+  /** A reset, by a person or by the clock: the host then keeps the newest user message in its own prompts. */
   reset(reason: "new" | "reset" | "idle"): void;
-  /** The same rows, perhaps with other contents; all cursors are void. */
+  /** The same rows, perhaps with other contents; all cursors become invalid. */
   rewrite(change?: (message: HostMessage) => HostMessage): void;
-  /** Keeps the header and so many of the newest rows. */
+  /** Keeps the header and this many of the newest rows. */
   trim(count: number): void;
-  /** Ends before a row, if one is live. Throws if the cursor is beyond it, as the host does. */
+  /** Ends before the live row, if there is one. Throws if the cursor is beyond it, as the host does. */
   page(request: Parameters<ReadTranscript>[0], before: number): TranscriptPage;
-  /** What the host itself would show: what was said since the last reset, without what models do not see. */
+  /** What the host itself would show: everything since the last reset, without what models do not see. */
   view(before: number): readonly HostMessage[];
-  /** What was ever written between resets, as it was written, the oldest first. */
+  /** Everything written between resets, in the original form, oldest first. */
   segments(): readonly (readonly HostEntry[])[];
 }
 
@@ -41,7 +41,7 @@ const eventsMax = 10_000;
 const bytesDefault = 1_000_000;
 const bytesMax = 67_108_864;
 
-/** `now` gives another millisecond every time. */
+/** `now` returns another millisecond every time. */
 export function createTranscript(sessionId: string, now: () => number): Transcript {
   let rows: readonly Row[] = [];
   const written: Row[] = [];
@@ -66,7 +66,7 @@ export function createTranscript(sessionId: string, now: () => number): Transcri
       const [session, of, seq] = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown[];
       return session === sessionId && of === generation && typeof seq === "number" ? seq : null;
     } catch {
-      return null; // Not one of ours: the host says so.
+      return null; // Not one of ours: the host marks it.
     }
   };
 

@@ -1,4 +1,4 @@
-/** What takes long to make is made once, and found by all tests that need it. */
+/** Makes expensive fixtures once and shares them among all tests of a run. */
 
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -9,8 +9,8 @@ import { makeScratch } from "./scratch.ts";
 const patienceMs = 180_000;
 
 /**
- * A folder of this name, and what is made in it. `npm test` names a place for what its processes share; the first that
- * needs something makes it there, and others wait. Nobody may write to it afterwards.
+ * A folder of this name, with the contents that `make` creates. `npm test` sets a place that its processes share: the
+ * first that needs a fixture makes it there, and the others wait. It is read-only afterwards.
  */
 export async function makeShared(name: string, make: (folder: string) => Promise<void> | void): Promise<string> {
   const folder = join(process.env["LCM_TEST_SHARED"] ?? makeScratch("shared"), name);
@@ -20,12 +20,12 @@ export async function makeShared(name: string, make: (folder: string) => Promise
     try {
       mkdirSync(drafts);
     } catch {
-      // Somebody else is making it.
+      // Another process is making it.
       assert(performance.now() < end, `${drafts} was never finished`);
       await sleep(50);
       continue;
     }
-    if (existsSync(folder)) break; // Somebody else has just made it.
+    if (existsSync(folder)) break; // Another process has just made it.
     try {
       await make(drafts);
     } catch (error) {

@@ -1,6 +1,7 @@
 /**
- * A program on a real pseudo-terminal, as a person starts it: what it writes goes to a terminal emulator, which answers its
- * questions and shows the screen; what is typed goes to its tty. `script` of util-linux makes the pseudo-terminal.
+ * Runs a program on a real pseudo-terminal, as a person starts it. Its output goes to a terminal emulator, which
+ * answers its queries and holds the screen; typed keys go to its tty. `script` of util-linux creates the
+ * pseudo-terminal.
  */
 
 import assert from "node:assert/strict";
@@ -13,28 +14,28 @@ import { sequences } from "./robot.ts";
 import { makeScratch } from "./scratch.ts";
 
 export interface Terminal {
-  /** Types keys by the names that robots use, or as they are. */
+  /** Types keys by the names that robots use, or raw. */
   press(...keys: readonly string[]): void;
-  /** What is on the screen, without trailing blanks. */
+  /** The screen's text, without trailing blanks. */
   screen(): string;
-  /** Waits until the screen has this, and no longer; fails with what is on it instead. */
+  /** Waits only until the screen contains this; on failure shows the screen. */
   sees(words: string | RegExp): Promise<void>;
-  /** Waits until something more is drawn, or for so long. */
+  /** Waits until something more is drawn, or for this long. */
   drawn(timeoutMs: number): Promise<void>;
   resize(columns: number, rows: number): void;
-  /** All bytes that were written, as text. */
+  /** All bytes written, as text. */
   written(): string;
-  /** How the terminal has been left by what was written to it. */
+  /** The modes in which the output has left the terminal. */
   modes(): Modes;
-  /** To the program itself. */
+  /** Sends a signal to the program itself. */
   signal(name: NodeJS.Signals): void;
   /** Takes the terminal away, as closing its window does. */
   close(): void;
-  /** The program's status, once it has ended by itself, and how the tty was set before and after it. */
+  /** The program's status, once it has ended by itself, and the tty settings before and after it. */
   ended(): Promise<{ readonly status: number; readonly before: string; readonly after: string }>;
-  /** Whether a process of this program is there. */
+  /** Whether a process of this program exists. */
   isRunning(): boolean;
-  /** What it has taken of a processor up to now. */
+  /** Processor time used so far. */
   cpuMs(): number;
 }
 
@@ -48,23 +49,23 @@ interface Modes {
 }
 
 export interface TerminalOptions {
-  /** All of the environment that the program gets, but for PATH and TERM. */
+  /** The whole environment of the program, except PATH and TERM. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly columns?: number;
   readonly rows?: number;
 }
 
-/** How long something may take to be seen; only a test that fails waits so long. */
+/** How long to wait for something to appear; only a failing test waits this long. */
 const patienceMs = 30_000;
 
 const started: ChildProcess[] = [];
-// Also where a test has failed.
+// Also after a failed test.
 process.on("exit", () => {
   for (const script of started) script.kill("SIGKILL");
 });
 
-/** Runs a line of shell in it. Where there is no `script`, this fails; `withoutPseudoTerminal` says so beforehand. */
+/** Runs a shell line in it. Fails without `script`; check `withoutPseudoTerminal` first. */
 export function startTerminal(command: string, options: TerminalOptions = {}): Terminal {
   const { env = {}, cwd, columns = 100, rows = 30 } = options;
   const notes = makeScratch("terminal");
@@ -81,7 +82,7 @@ export function startTerminal(command: string, options: TerminalOptions = {}): T
   const emulator = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, scrollback: 0 });
   let written = "";
   let drawn = Promise.withResolvers<void>();
-  script.stdin.on("error", () => undefined); // Typed into a terminal that is gone: nobody reads it.
+  script.stdin.on("error", () => undefined); // Typed into a terminal that is gone: nothing reads it.
   emulator.onData((answer) => script.stdin.write(answer));
   script.stdout.setEncoding("utf8").on("data", (data: string) => {
     written += data;
@@ -93,7 +94,7 @@ export function startTerminal(command: string, options: TerminalOptions = {}): T
   started.push(script);
   const ended = Promise.withResolvers<number>();
   let isOver = false;
-  script.on("error", (cause) => ended.reject(new Error("`script` of util-linux makes the terminal", { cause })));
+  script.on("error", (cause) => ended.reject(new Error("cannot start `script` of util-linux", { cause })));
   script.on("close", (status) => ended.resolve(status ?? -1));
   void ended.promise.finally(() => (isOver = true)).catch(() => undefined);
 
@@ -112,7 +113,7 @@ export function startTerminal(command: string, options: TerminalOptions = {}): T
   const until = async (isSo: () => boolean, otherwise: string): Promise<void> => {
     const end = performance.now() + patienceMs;
     while (!isSo()) {
-      if (isOver) await ended.promise; // Which tells why it did not even begin.
+      if (isOver) await ended.promise; // It explains why the program did not start.
       assert.ok(performance.now() < end && !isOver, `${otherwise}:\n${screen()}`);
       await more(Math.max(1, end - performance.now()));
     }
@@ -159,7 +160,7 @@ export function startTerminal(command: string, options: TerminalOptions = {}): T
 
 const msPerTick = 10;
 
-/** Of Linux: the fields from the process's state on; empty for a process that is gone. */
+/** On Linux: the fields of /proc/PID/stat from the state on; empty for a process that is gone. */
 const procStat = (pid: number): string =>
   existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "") : "";
 

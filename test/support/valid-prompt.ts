@@ -1,6 +1,6 @@
 /**
- * Whether a provider would take a list of messages. Written from what providers refuse, not from how a prompt is made:
- * it walks the list once and expects, behind every call, exactly its result.
+ * Decides whether a provider would accept a list of messages. Written from what providers refuse, not from how a prompt
+ * is built: it walks the list once and expects exactly the result after every call.
  */
 
 import assert from "node:assert/strict";
@@ -8,7 +8,7 @@ import type { HostMessage } from "../../src/core/messages/codec.ts";
 import type { Json, JsonObject } from "../../src/core/base/json.ts";
 import { isObject } from "../../src/core/base/json.ts";
 
-/** Throws at the first message that a provider would refuse, and says why. */
+/** Throws at the first message that a provider would refuse, with the reason. */
 export function checkValid(messages: readonly HostMessage[]): void {
   if (messages.length > 0) assert.equal(messages[0]?.["role"], "user", "a prompt begins with a user's message");
   for (let at = 0; at < messages.length;) {
@@ -54,7 +54,7 @@ function checkBlocks(message: HostMessage, refuse: Refuse): void {
   }
 }
 
-/** How many messages after the one that calls hold its results. */
+/** How many messages after the calling one contain its results. */
 function checkCalls(message: HostMessage, following: readonly HostMessage[], refuse: Refuse): number {
   const calls = callsOf(message);
   if (
@@ -64,7 +64,7 @@ function checkCalls(message: HostMessage, following: readonly HostMessage[], ref
     refuse("has an empty list of calls");
   if (new Set(calls.map(({ id }) => id)).size < calls.length) refuse("has two calls of one id");
   if (typeof message["content"] === "string") refuse("is an assistant's, and not in blocks");
-  // With calls beside it, content may be missing.
+  // Beside calls, content may be absent.
   if (Array.isArray(message["content"]) || calls.length === 0) checkBlocks(message, refuse);
   let used = 0;
   for (let nth = 0; nth < calls.length;) {
