@@ -1,4 +1,4 @@
-/** Storing what the host says: once, whole, in order, however often it comes. */
+/** Contract: appending stores what the host sends once, whole and in order, however often it is sent. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -39,7 +39,7 @@ export function testAppend(subject: StoreUnderTest): void {
       await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("the newest time stays the newest, also when something older is handed over later", async ({ store, id }) => {
+    it("the newest time stays the newest, even when something older arrives later", async ({ store, id }) => {
       for (const [key, time] of [
         ["1", "2026-03-01T00:00:00.000Z"],
         ["2", "2026-01-01T00:00:00.000Z"],
@@ -49,17 +49,17 @@ export function testAppend(subject: StoreUnderTest): void {
       assert.equal((await store.conversation(id))?.lastMessageAt, "2026-03-01T00:00:00.000Z");
     });
 
-    it("what a crash kept from us comes with the next bootstrap", async ({ store, talk }) => {
+    it("the next bootstrap brings what a crash prevented us from storing", async ({ store, talk }) => {
       const host = livedHost(4);
       const entries = host.entries.map(toAppendable);
       await store.append(talk.id, entries.slice(0, 6), { hostCursor: "6" });
-      // The turn was committed in the host; we died before we heard of it.
+      // The turn was committed in the host; we died before we received it.
       const cursor = Number((await store.conversation(talk.id))?.hostCursor);
       await store.append(talk.id, entries.slice(cursor), { hostCursor: String(entries.length) });
       await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("what users said outside a turn of ours is counted, once, and nothing else is", async ({ store, talk }) => {
+    it("counts user messages outside our turns once, and nothing else", async ({ store, talk }) => {
       const caughtUp = async (): Promise<number | undefined> => (await store.conversation(talk.id))?.caughtUp;
       const host = livedHost(4);
       const entries = host.entries.map(toAppendable);
@@ -73,7 +73,7 @@ export function testAppend(subject: StoreUnderTest): void {
       assert.equal(await caughtUp(), 2);
     });
 
-    it("an append that fails anywhere leaves nothing of itself, cursor and turn included", async ({ store, talk }) => {
+    it("an append that fails anywhere leaves nothing behind, including cursor and turn", async ({ store, talk }) => {
       const host = livedHost(1);
       const good = host.entries.map(toAppendable);
       const last = good.at(-1);
@@ -87,7 +87,7 @@ export function testAppend(subject: StoreUnderTest): void {
       await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("appends made at once are stored one after the other, each whole", async ({ store, talk }) => {
+    it("concurrent appends are stored one after the other, each whole", async ({ store, talk }) => {
       const host = livedHost(6);
       const turns = Array.from({ length: 7 }, (_, turn) => host.entries.slice(turn * 4, turn * 4 + 4));
       await Promise.all(turns.map((turn) => store.append(talk.id, turn.map(toAppendable))));
@@ -135,7 +135,7 @@ export function testAppend(subject: StoreUnderTest): void {
       await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("a turn that is named is stored once, and an append that names it again writes nothing", async (scene) => {
+    it("a named turn is stored once, and an append that names it again writes nothing", async (scene) => {
       const { store, talk } = scene;
       const host = livedHost(1);
       const turn = host.entries.map(toAppendable);
@@ -151,7 +151,7 @@ export function testAppend(subject: StoreUnderTest): void {
       await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
     });
 
-    it("a key that comes again with another content is named, and what was stored stays", async (scene) => {
+    it("a key that arrives again with different content is reported, and the stored content stays", async (scene) => {
       const { store, talk, host } = scene;
       host.says(user("as it was"));
       host.notes("custom", { value: 1 });
@@ -212,7 +212,7 @@ export function testAppend(subject: StoreUnderTest): void {
     const clock = { now: () => at("2026-02-17T07:37:00.000Z") };
     const target = { fallbackSessionId: "imported" };
 
-    it("not a recent part; and one that was broken off goes on where it was", async ({ store }) => {
+    it("all of it, not only a recent part, and an interrupted import resumes", async ({ store }) => {
       const broken = async function* (): AsyncGenerator<SourceLine> {
         yield* read(600);
         throw new Error("the disk went away");
@@ -233,7 +233,7 @@ export function testAppend(subject: StoreUnderTest): void {
   });
 
   describe("appending", () => {
-    it("the cursor is stored with what it stands for, and stays when none is named", async ({ store, talk }) => {
+    it("the cursor is stored with the entries it belongs to, and stays when none is given", async ({ store, talk }) => {
       const host = livedHost(1);
       const [first = assert.fail(), ...rest] = host.entries.map(toAppendable);
       await store.append(talk.id, [first], { hostCursor: "one" });
@@ -244,7 +244,7 @@ export function testAppend(subject: StoreUnderTest): void {
       assert.equal((await store.conversation(talk.id))?.hostCursor, "five");
     });
 
-    it("lines that are no messages stay outside the context, each behind the message it followed", async (scene) => {
+    it("lines that are not messages stay outside the context, each after the message it followed", async (scene) => {
       const { store, talk, host } = scene;
       host.notes("session", { cwd: "/" });
       host.says(user("one"));
@@ -276,7 +276,11 @@ export function testAppend(subject: StoreUnderTest): void {
       assert.equal((await store.conversation(talk.id))?.totals.messages, 4);
     });
 
-    it("a window of the context is cut by place, and by number from either end", async ({ store, talk, host }) => {
+    it("a window of the context is selected by position, and by count from either end", async ({
+      store,
+      talk,
+      host,
+    }) => {
       await say(store, talk, host, ...numbered(6, (index) => `m${index}`));
       const all = await store.context(talk.id);
       assert.deepEqual(await store.context(talk.id, { limit: 2 }), all.slice(0, 2));
@@ -288,7 +292,7 @@ export function testAppend(subject: StoreUnderTest): void {
       assert.deepEqual(await store.context(talk.id, { ...inner, limit: 1, keep: "newest" }), all.slice(3, 4));
     });
 
-    it("a window of messages, or of summaries, is cut alike", async ({ store, id, host }) => {
+    it("a window of messages, or of summaries, works the same way", async ({ store, id, host }) => {
       for (let index = 0; index < 12; index++) host.says(user(`m${index}`));
       await store.append(id, host.entries.map(toAppendable));
       for (const place of [8, 4, 0]) await foldPlaces(store, id, [place, place + 1], `leaf ${place}`);
@@ -306,7 +310,7 @@ export function testAppend(subject: StoreUnderTest): void {
       }
     });
 
-    it("messages are chosen by place, time, role and number, or by id or key in the order asked", async (scene) => {
+    it("messages are selected by position, time, role and count, or by id or key in the order given", async (scene) => {
       const { store, talk } = scene;
       const host = livedHost(3);
       await deliver(store, talk, host);

@@ -1,4 +1,4 @@
-/** Conversations out of a database and back into it, or into another: whole, or not at all. */
+/** Contract: conversations move out of a database and back, or into another one, whole or not at all. */
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -22,7 +22,7 @@ export function testArchive(subject: StoreUnderTest): void {
     await onFile(subject, path, work);
 
   describe("an archive", () => {
-    it("is a private database of its own, with nothing but those conversations, and can be used like any", async (scene) => {
+    it("is a private database with only those conversations, and can be used like any other", async (scene) => {
       const { store, path, folder, old, host } = scene;
       const before = dump(path);
       const to = join(folder, "old.db");
@@ -50,7 +50,7 @@ export function testArchive(subject: StoreUnderTest): void {
       });
     });
 
-    it("is never written over what is there, nor where there is no folder", async ({ store, folder, old }) => {
+    it("never overwrites anything, and needs an existing folder", async ({ store, folder, old }) => {
       const to = join(folder, "old.db");
       await databaseFileOf(store).archive([old.id], to);
       const bytes = readFileSync(to);
@@ -60,7 +60,7 @@ export function testArchive(subject: StoreUnderTest): void {
       assert.equal((await databaseFileOf(store).archive([old.id], to, true)).files, 1);
     });
 
-    it("shows conversations as they were at one moment, while others write to them", async (scene) => {
+    it("shows conversations as of one moment, while others write to them", async (scene) => {
       const { store, path, folder, old, host } = scene;
       const second = await subject.open(path);
       const isOver = new AbortController();
@@ -84,7 +84,7 @@ export function testArchive(subject: StoreUnderTest): void {
   });
 
   describe("archived, removed and merged again", () => {
-    it("every row of a conversation is as it was, and no other row was touched on the way", async (scene) => {
+    it("every row of a conversation is unchanged, and no other row was touched on the way", async (scene) => {
       const { store, path, folder, old, host, other, otherHost } = scene;
       const before = dump(path);
       const to = join(folder, "old.db");
@@ -125,7 +125,13 @@ export function testArchive(subject: StoreUnderTest): void {
       assert.equal(await store.fileContent(file?.id ?? "file_"), fileWords);
     });
 
-    it("a second merge changes nothing, and tells what is known", async ({ store, path, folder, old, other }) => {
+    it("a second merge changes nothing, and reports what exists already", async ({
+      store,
+      path,
+      folder,
+      old,
+      other,
+    }) => {
       const to = join(folder, "both.db");
       await databaseFileOf(store).archive([old.id, other.id], to);
       await removeAll(store, old.id);
@@ -139,12 +145,16 @@ export function testArchive(subject: StoreUnderTest): void {
         files: 0,
       });
       assert.deepEqual(dump(path), after);
-      // The host has gone on with it under another id: it is still the same conversation.
+      // The host continued it under another id: it is still the same conversation.
       await store.setSession(old.id, "went on");
       assert.equal((await databaseFileOf(store).merge(to)).conversations.length, 0);
     });
 
-    it("what goes on here stays the active segment of its session", async ({ store, folder, other }) => {
+    it("a conversation that continues here stays the active segment of its session", async ({
+      store,
+      folder,
+      other,
+    }) => {
       const to = join(folder, "other.db");
       await databaseFileOf(store).archive([other.id], to);
       await removeAll(store, other.id);
@@ -193,7 +203,7 @@ export function testArchive(subject: StoreUnderTest): void {
       });
     });
 
-    it("copies name their originals wherever those are, and never a stranger's message", async (scene) => {
+    it("copies name their originals wherever those are, and never an unrelated message", async (scene) => {
       const { store, folder, old, other } = scene;
       assert.equal((await store.transplant({ source: old.id, target: other.id })).kind, "written");
       const originsIn = (path: string): readonly (readonly [string, string | null])[] => {
@@ -227,7 +237,7 @@ export function testArchive(subject: StoreUnderTest): void {
       }
     });
 
-    it("no stranger gets the number that a copy here gives for its original", async (scene) => {
+    it("no unrelated conversation gets the number that a copy here names as its original", async (scene) => {
       const { store, path, folder, old, other } = scene;
       assert.equal((await store.transplant({ source: old.id, target: other.id })).kind, "written");
       await removeAll(store, old.id);
@@ -255,7 +265,7 @@ export function testArchive(subject: StoreUnderTest): void {
       await checkSound(store);
     });
 
-    it("nothing comes where a summary of the same id belongs to something else", async (scene) => {
+    it("refuses everything if a summary of the same id belongs to something else", async (scene) => {
       const { store, path, folder, old } = scene;
       const to = join(folder, "old.db");
       await databaseFileOf(store).archive([old.id], to);
@@ -267,7 +277,7 @@ export function testArchive(subject: StoreUnderTest): void {
       assert.deepEqual(dump(path), before);
     });
 
-    it("what is no database of ours is refused, and so is the database itself", async ({ store, path, folder }) => {
+    it("refuses what is not one of our databases, and the database itself", async ({ store, path, folder }) => {
       await refuses("invalid", () => databaseFileOf(store).merge(path));
       await refuses("not_found", () => databaseFileOf(store).merge(join(folder, "none.db")));
       const strange = join(folder, "strange.db");
@@ -277,7 +287,7 @@ export function testArchive(subject: StoreUnderTest): void {
       await refuses("invalid", () => databaseFileOf(store).merge(strange));
     });
 
-    it("the files of a backup come too", async ({ store, folder, old }) => {
+    it("brings the files of a backup too", async ({ store, folder, old }) => {
       const copy = join(folder, "lcm.backup");
       await databaseFileOf(store).backup(copy);
       await opened(join(folder, "elsewhere", "lcm.db"), async (elsewhere) => {

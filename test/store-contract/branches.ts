@@ -1,4 +1,4 @@
-/** Rewinds: every branch is stored, the context holds the active one. */
+/** Contract: every branch is stored, and the context contains the active one. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -11,7 +11,7 @@ import type { ScriptedHost } from "../support/scripted-host.ts";
 import { at, deliver, foldPlaces, further, itOn, onTalk, shownTexts } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
-/** Says these words one after the other, and hands them over. */
+/** Sends these words, one message each, and stores them. */
 async function say(store: Store, conversation: Conversation, host: ScriptedHost, words: string): Promise<void> {
   for (const word of words.split(" ")) host.says(user(word));
   await deliver(store, conversation, host);
@@ -27,7 +27,11 @@ export function testBranches(subject: StoreUnderTest): void {
   describe("branches and rewinds", () => {
     const it = itOn(subject, began);
 
-    it("a message that continues an earlier one sets aside what came after that one", async ({ store, talk, host }) => {
+    it("a message that continues an earlier one sets aside everything after that one", async ({
+      store,
+      talk,
+      host,
+    }) => {
       host.goesBackTo("h-2");
       await say(store, talk, host, "e f");
       assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "e", "f"]);
@@ -47,7 +51,7 @@ export function testBranches(subject: StoreUnderTest): void {
       assert.deepEqual([totals.messages, totals.contextMessages], [6, 4]);
     });
 
-    it("going back to a branch that was left brings its messages back", async ({ store, talk, host }) => {
+    it("returning to an abandoned branch brings its messages back", async ({ store, talk, host }) => {
       host.goesBackTo("h-2");
       await say(store, talk, host, "e f");
       host.goesBackTo("h-4");
@@ -61,7 +65,7 @@ export function testBranches(subject: StoreUnderTest): void {
       assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "c", "i"]);
     });
 
-    it("a cut inside a folded summary opens it up and keeps what was before the cut", async ({ store, talk, host }) => {
+    it("a cut inside a folded summary opens it and keeps what came before the cut", async ({ store, talk, host }) => {
       await foldPlaces(store, talk.id, [0, 3], "a to d");
       await say(store, talk, host, "e");
       host.goesBackTo("h-2");
@@ -70,7 +74,7 @@ export function testBranches(subject: StoreUnderTest): void {
       assert.equal((await store.conversation(talk.id))?.totals.summaries, 1);
     });
 
-    it("a cut deep inside condensed summaries opens only those that reach across it", async ({ store, talk, host }) => {
+    it("a cut deep inside condensed summaries opens only those that span it", async ({ store, talk, host }) => {
       await say(store, talk, host, "e f g h");
       for (const [place, text] of ["ab", "cd", "ef", "gh"].entries())
         await foldPlaces(store, talk.id, [place, place + 1], text);
@@ -85,14 +89,14 @@ export function testBranches(subject: StoreUnderTest): void {
       assert.deepEqual(await shownTexts(store, talk.id), ["abcd", "e", "f", "g", "h", "j"]);
     });
 
-    it("a cut just behind a summary leaves it whole", async ({ store, talk, host }) => {
+    it("a cut just after a summary leaves it whole", async ({ store, talk, host }) => {
       await foldPlaces(store, talk.id, [0, 1], "ab");
       host.goesBackTo("h-2");
       await say(store, talk, host, "e");
       assert.deepEqual(await shownTexts(store, talk.id), ["ab", "e"]);
     });
 
-    it("what came back can be folded, and the fold is of what is shown", async ({ store, talk, host }) => {
+    it("messages that came back can be folded, and the fold covers what is shown", async ({ store, talk, host }) => {
       host.goesBackTo("h-1");
       await say(store, talk, host, "e");
       host.goesBackTo("h-4");
@@ -104,7 +108,7 @@ export function testBranches(subject: StoreUnderTest): void {
       assert.deepEqual(await shownTexts(store, talk.id), ["a", "e", "g"]);
     });
 
-    it("lines that are no messages are places to go back to, and move the branch themselves", async (scene) => {
+    it("lines that are not messages can be rewound to, and move the branch themselves", async (scene) => {
       const { store, talk, host } = scene;
       const mark = host.notes("label", { name: "here" });
       await say(store, talk, host, "e");
@@ -119,7 +123,7 @@ export function testBranches(subject: StoreUnderTest): void {
       assert.deepEqual(await shownTexts(store, talk.id), ["a", "b", "g"]);
     });
 
-    it("a parent that was never handed over is no rewind", async ({ store, talk, host }) => {
+    it("a parent that was never sent is not a rewind", async ({ store, talk, host }) => {
       const stranger = createHost("x");
       stranger.goesBackTo("unheard-of");
       const said = stranger.says(user("e"));
@@ -129,7 +133,7 @@ export function testBranches(subject: StoreUnderTest): void {
     });
   });
 
-  describe("branches whose messages come in another order, or without a tree", () => {
+  describe("branches whose messages arrive out of order, or without a tree", () => {
     const it = itOn(subject, onTalk);
 
     it("several branches in one append end at the last, and replaying them changes nothing", async (scene) => {
@@ -165,7 +169,7 @@ export function testBranches(subject: StoreUnderTest): void {
       "two holes": [1, 3, 4, 6, 7, 8, 9, 10],
     };
     for (const [name, stored] of Object.entries(holes)) {
-      it(`what comes after those that continue it takes its place in front of them: ${name}`, async (scene) => {
+      it(`a message that arrives after its successors is placed before them: ${name}`, async (scene) => {
         const { store, talk } = scene;
         const put = async (numbers: readonly number[]): Promise<void> => {
           const items = numbers.map((n) => {
@@ -188,7 +192,7 @@ export function testBranches(subject: StoreUnderTest): void {
     }
 
     const moment = { at: at("2026-01-01T00:00:00.000Z") };
-    /** Each message under its key, said by its key, behind the one it names. */
+    /** Each message under its key, with its key as text, after the one it names. */
     const put = async (store: Store, { id }: Conversation, ...links: readonly (readonly [string, string])[]) => {
       for (const [key, parentKey] of links) {
         const message = messageToStore(user(key), { ...moment, key, parentKey });
@@ -198,7 +202,7 @@ export function testBranches(subject: StoreUnderTest): void {
     const shown = async (store: Store, { id }: Conversation): Promise<string> =>
       (await shownTexts(store, id)).join(" ");
 
-    it("a branch comes back behind ancestors that were stored after it, and is left again where they are", async (scene) => {
+    it("a branch returns after ancestors that were stored later, and is abandoned where they are", async (scene) => {
       const { store, talk } = scene;
       await put(store, talk, ["a", "unseen"], ["d", "c"], ["e", "d"], ["b", "a"], ["c", "b"], ["f", "e"]);
       assert.equal(await shown(store, talk), "a b c d e f");
@@ -208,7 +212,7 @@ export function testBranches(subject: StoreUnderTest): void {
       assert.equal(await shown(store, talk), "a b c d i");
     });
 
-    it("the newest message is shown also if a branch that was left had been missing it, and is left like any other", async (scene) => {
+    it("the newest message is shown even if an abandoned branch had been missing it, and is abandoned like any other", async (scene) => {
       const { store, talk } = scene;
       await put(store, talk, ["a", "unseen"], ["d", "c"], ["b", "a"], ["c", "b"]);
       assert.equal(await shown(store, talk), "a b c");
@@ -226,7 +230,10 @@ export function testBranches(subject: StoreUnderTest): void {
       assert.equal(await shown(store, again), "a b c", "in one append as well");
     });
 
-    it("a summary of such a branch is left whole behind its end, and opened up before it", async ({ store, talk }) => {
+    it("a summary of such a branch stays whole when the cut is after its end, and is opened when it is before", async ({
+      store,
+      talk,
+    }) => {
       await put(store, talk, ["a", "unseen"], ["d", "c"], ["e", "d"], ["b", "a"], ["c", "b"], ["f", "e"]);
       await foldPlaces(store, talk.id, [2, 4], "cde");
       await put(store, talk, ["g", "e"]);
@@ -239,7 +246,7 @@ export function testBranches(subject: StoreUnderTest): void {
       assert.equal(await shown(store, talk), "a b c d j");
     });
 
-    it("a host that names parents it never sends is heard in order", async ({ store, talk }) => {
+    it("a host that names parents it never sends is read in order", async ({ store, talk }) => {
       const words = Array.from({ length: 30 }, (_, n) => `w${n}`);
       for (const [n, key] of words.entries()) {
         const origin = { key, parentKey: `unseen-${n}`, at: at("2026-01-01T00:00:00.000Z") };
@@ -248,7 +255,7 @@ export function testBranches(subject: StoreUnderTest): void {
       assert.deepEqual(await shownTexts(store, talk.id), words);
     });
 
-    it("going back to a message that names no parent keeps what was said before it", async ({ store, talk }) => {
+    it("returning to a message without a parent keeps what came before it", async ({ store, talk }) => {
       const put = async (key: string, parentKey?: string): Promise<void> => {
         const origin = { key, at: at("2026-01-01T00:00:00.000Z"), ...(parentKey === undefined ? {} : { parentKey }) };
         await store.append(talk.id, [{ kind: "message", message: messageToStore(user(key), origin) }]);

@@ -1,4 +1,4 @@
-/** Every message reads back exactly as it came, through the store and not only through our own taking apart. */
+/** Contract: every message reads back unchanged through the store, not only through our own codec. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -104,7 +104,7 @@ export function testContent(subject: StoreUnderTest): void {
       await comesBack(store, [...sent, { role: "user", content: Object.values(blocks) }]);
     });
 
-    it("string, array, absent and odd contents, and every role", async ({ store }) => {
+    it("string, array, absent and unusual contents, and every role", async ({ store }) => {
       await comesBack(store, Object.values(messages));
     });
 

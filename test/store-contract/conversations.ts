@@ -1,4 +1,4 @@
-/** Opening sessions, their segments and families. */
+/** Contract: opening sessions, their segments and families. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -11,7 +11,7 @@ export function testConversations(subject: StoreUnderTest): void {
   const it = itOn(subject, onStore);
 
   describe("conversations", () => {
-    it("opening a session twice gives the same conversation", async ({ store }) => {
+    it("opening a session twice returns the same conversation", async ({ store }) => {
       const session = { sessionId: "s1", sessionKey: "agent:main:telegram:7" };
       const first = await store.open(session);
       assert.deepEqual(await store.open(session), first);
@@ -27,12 +27,12 @@ export function testConversations(subject: StoreUnderTest): void {
       });
     });
 
-    it("a session key goes on under another session id", async ({ store }) => {
+    it("a session key continues under another session id", async ({ store }) => {
       const before = await store.open({ sessionId: "monday", sessionKey: "agent:main:cli" });
       assert.equal((await store.open({ sessionId: "tuesday", sessionKey: "agent:main:cli" })).id, before.id);
     });
 
-    it("a session without a key is known by its id, and is not one that has a key", async ({ store }) => {
+    it("a session without a key is identified by its id, and differs from one with a key", async ({ store }) => {
       const keyed = await store.open({ sessionId: "s", sessionKey: "k" });
       const bare = await store.open({ sessionId: "s" });
       assert.notEqual(bare.id, keyed.id);
@@ -40,7 +40,7 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.equal(bare.sessionKey, null);
     });
 
-    it("what was stored under a session's id alone goes on under its key once that is known", async ({ store }) => {
+    it("what was stored under a session id alone continues under its key once that is known", async ({ store }) => {
       const nameless = await store.open({ sessionId: "s" });
       await say(store, nameless, createHost("h"), "before there were keys");
       const other = await store.open({ sessionId: "other", sessionKey: "agent:main:cli" });
@@ -51,13 +51,13 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.deepEqual(await shownTexts(store, named.id), ["before there were keys"]);
       assert.ok(named.revision > nameless.revision);
       assert.deepEqual(await store.open({ sessionId: "s", sessionKey: "agent:ops:cli" }), named);
-      // One that has its own conversation takes no other; nor does one of another id.
+      // A session with its own conversation takes no other; nor does one with another id.
       const bare = await store.open({ sessionId: "s" });
       assert.equal((await store.open({ sessionId: "s", sessionKey: "agent:ops:cli" })).id, named.id);
       assert.equal((await store.conversation(bare.id))?.sessionKey, null);
     });
 
-    it("one that no host has written to is given the id of the session that goes on with it, any other keeps its own", async (scene) => {
+    it("a conversation that no host has written to takes the id of the session that continues it; any other keeps its own", async (scene) => {
       const { store } = scene;
       const session = { sessionId: "old", sessionKey: "agent:main:cli" };
       const { id } = await store.open(session);
@@ -68,7 +68,9 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.deepEqual([kept.id, kept.sessionId], [id, "new"]);
     });
 
-    it("a segment that begins with a line is made once, and what follows the line leaves no gap", async ({ store }) => {
+    it("a segment that starts with a line is created once, and what follows the line leaves no gap", async ({
+      store,
+    }) => {
       const session = { sessionId: "a", sessionKey: "agent:main:cli" };
       const host = createHost("h");
       host.says(user("before"));
@@ -87,10 +89,10 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.deepEqual(await store.entries(second.id, 0, 9), [{ ...reset.entry, afterSeq: 0 }]);
       assert.deepEqual(await shownTexts(store, second.id), ["after", "and after that"]);
       assert.deepEqual(await shownTexts(store, first.id), ["before"]);
-      // Whoever opens it again finds it as it is now; the line is of this segment alone.
+      // Opening it again finds it as it is now; the line belongs to this segment alone.
       assert.equal((await store.openSegment(session, options)).hostCursor, "4");
       assert.deepEqual(await store.entries(first.id, 0, 9), []);
-      // What hangs on nothing would be taken for what is missing, if anything were.
+      // An entry without a parent would count as missing, if anything were missing.
       const root = messageToStore(user("out of nowhere"), {
         key: "root",
         at: at("2026-02-17T09:00:00.000Z"),
@@ -103,7 +105,7 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.notEqual(another.id, second.id);
     });
 
-    it("the agent is the one named, or the one that the session key names", async ({ store }) => {
+    it("the agent is the one given, or the one in the session key", async ({ store }) => {
       assert.equal((await store.open({ sessionId: "a", sessionKey: "agent:ops:cron" })).agentId, "ops");
       assert.equal((await store.open({ sessionId: "b", sessionKey: "plain", agentId: "main" })).agentId, "main");
       assert.equal((await store.open({ sessionId: "c" })).agentId, null);
@@ -118,7 +120,7 @@ export function testConversations(subject: StoreUnderTest): void {
       ["by key", { sessionId: "s", sessionKey: "agent:main:cli" }],
       ["by id", { sessionId: "s" }],
     ] as const) {
-      it(`a new segment sets the previous one inactive, and keeps it (${how})`, async ({ store }) => {
+      it(`a new segment makes the previous one inactive, and keeps it (${how})`, async ({ store }) => {
         const first = await store.open(session);
         await say(store, first, createHost("h"), "before the reset");
         const second = await store.openSegment(session);
@@ -136,7 +138,7 @@ export function testConversations(subject: StoreUnderTest): void {
       });
     }
 
-    it("a new segment carries over what it is told to, as texts that name their originals, and begins at its cursor", async (scene) => {
+    it("a new segment carries over the given summaries, as texts that name their originals, and starts at its cursor", async (scene) => {
       const { store } = scene;
       const session = { sessionId: "a", sessionKey: "k" };
       const before = await store.open(session);
@@ -160,7 +162,7 @@ export function testConversations(subject: StoreUnderTest): void {
       const grep = { pattern: "cranes", mode: "full_text", scope: "summaries", sort: "recency", limit: 9 } as const;
       assert.deepEqual(each((await store.search(grep)).hits, "id"), [deep]);
 
-      // Carried twice, it still names the first; and new messages stand behind it.
+      // Carried twice, it still names the first original; and new messages come after it.
       const last = await store.openSegment(session, { carryDepth: 0 });
       const again = await store.summaries({ conversation: last.id });
       assert.deepEqual(each(again, "carriedFrom"), [deep]);
@@ -179,7 +181,7 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.deepEqual(each(family, "id"), [hers.id]);
     });
 
-    it("a session is found by its own id, active or not, and made once", async ({ store }) => {
+    it("a session is found by its own id, active or not, and created once", async ({ store }) => {
       const first = await store.openSession({ sessionId: "one", sessionKey: "k" });
       const second = await store.openSession({ sessionId: "two", sessionKey: "k" });
       assert.notEqual(second.id, first.id);
@@ -187,7 +189,7 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.equal((await store.openSession({ sessionId: "one" })).id, first.id);
     });
 
-    it("remembers what a prompt of it may take, which changes nothing else", async ({ store }) => {
+    it("remembers the prompt budget of a conversation, which changes nothing else", async ({ store }) => {
       const talk = await store.open({ sessionId: "s" });
       assert.equal(talk.promptBudget, null);
       for (const tokens of [128_000, 128_000, 8_000]) {
@@ -210,7 +212,7 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.deepEqual([after?.title, after?.hostCursor, after?.active], ["what it was about", "17", false]);
     });
 
-    it("a family is one session key's, and nobody else's", async ({ store }) => {
+    it("a family belongs to one session key", async ({ store }) => {
       const mine = await store.open({ sessionId: "s", sessionKey: "agent:main:a" });
       await store.open({ sessionId: "s", sessionKey: "agent:main:b" });
       await store.open({ sessionId: "s" });
@@ -220,7 +222,7 @@ export function testConversations(subject: StoreUnderTest): void {
       await refuses("not_found", () => store.conversations({ familyOf: nowhere }));
     });
 
-    it("a hidden conversation is left out unless asked for, and shown again", async ({ store }) => {
+    it("a hidden conversation is left out unless requested, and shown again", async ({ store }) => {
       const { id } = await store.open({ sessionId: "s" });
       await store.setHidden(id, true);
       assert.deepEqual(await store.conversations(), []);
@@ -230,7 +232,7 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.equal((await store.conversations())[0]?.id, id);
     });
 
-    it("are listed by newest activity, filtered and limited", async ({ store }) => {
+    it("lists by newest activity, filtered and limited", async ({ store }) => {
       const ids = [];
       for (const [index, name] of ["a", "b", "c"].entries()) {
         const conversation = await store.open({
@@ -255,7 +257,7 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.deepEqual(await listed({ sessionKey: "key-c", active: false }), ["c"]);
     });
 
-    it("titles are set and taken away; every write moves the revision", async ({ store }) => {
+    it("titles are set and removed; every write increases the revision", async ({ store }) => {
       const { id, revision } = await store.open({ sessionId: "s" });
       await store.setTitle(id, "Moving house");
       const titled = await store.conversation(id);
@@ -265,7 +267,7 @@ export function testConversations(subject: StoreUnderTest): void {
       assert.equal((await store.conversation(id))?.title, null);
     });
 
-    it("an id that does not exist is not found, and nothing is made of it", async ({ store }) => {
+    it("an unknown id is not found, and creates nothing", async ({ store }) => {
       assert.equal(await store.conversation(nowhere), null);
       await refuses("not_found", () => store.setTitle(nowhere, "x"));
       await refuses("not_found", () => store.setHidden(nowhere, true));

@@ -1,4 +1,4 @@
-/** Drafts of rewrites: kept for what they were written from, and gone once they are of no use. */
+/** Contract: drafts of rewrites are kept for the exact text they were written from, and removed once useless. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ export function testDrafts(subject: StoreUnderTest): void {
   const it = itOn(subject, onStore);
 
   describe("drafts", () => {
-    it("a draft is kept for exactly what it was written from, the newest few of a summary", async ({ store }) => {
+    it("keeps a draft for exactly what it was written from, the newest few of a summary", async ({ store }) => {
       const { leaf, other } = await folded(store);
       assert.equal(await store.draft(leaf, "basis"), null);
       const draft = summary("better", { level: "aggressive", model: "m", fileIds: ["file_0123456789abcdef"] });
@@ -33,7 +33,7 @@ export function testDrafts(subject: StoreUnderTest): void {
       assert.equal(await store.draft(leaf, "basis"), null);
     });
 
-    it("a draft goes with its summary, purged or pruned with its conversation", async ({ folder }) => {
+    it("a draft goes with its summary, whether purged or pruned with its conversation", async ({ folder }) => {
       const path = join(folder, "place", "lcm.db");
       await onFile(subject, path, async (store) => {
         const { leaf, other, id } = await folded(store);
@@ -47,7 +47,7 @@ export function testDrafts(subject: StoreUnderTest): void {
     });
 
     it(
-      "forgetting removes all drafts, and none is kept that was written from what had been read before",
+      "forgetting removes all drafts, and refuses new ones written from what was read before",
       async ({ store }) => {
         const { leaf, other, id } = await folded(store);
         for (const each of [leaf, other]) await store.saveDraft(each, "basis", summary("says this is m1"));

@@ -1,4 +1,4 @@
-/** Folding, undoing a fold, and new text for a summary: each keeps the invariant, or changes nothing. */
+/** Contract: folding, dissolving and rewriting keep the invariant, or change nothing. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -39,7 +39,7 @@ export function testFold(subject: StoreUnderTest): void {
   const it = itOn(subject, eight);
 
   describe("folding", () => {
-    it("replaces exactly the run by one summary that stands for it", async ({ store, talk }) => {
+    it("replaces exactly the run by one summary that represents it", async ({ store, talk }) => {
       const before = (await store.conversation(talk.id))?.totals;
       const context = await store.context(talk.id);
       const run = context.slice(2, 5);
@@ -96,7 +96,7 @@ export function testFold(subject: StoreUnderTest): void {
       ["summary_below_normal"],
     );
 
-    it("of summaries knows its range, its depth, its sources and how many are below", async ({ store, talk }) => {
+    it("of summaries records its range, its depth, its sources and how many are below", async ({ store, talk }) => {
       const leaves: SummaryId[] = [];
       for (let place = 0; place < 4; place++)
         leaves.push(await foldPlaces(store, talk.id, [place, place + 1], `leaf ${place}`));
@@ -138,13 +138,13 @@ export function testFold(subject: StoreUnderTest): void {
       );
     });
 
-    it("appending goes on behind it", async ({ store, talk, host }) => {
+    it("appending continues after it", async ({ store, talk, host }) => {
       await foldPlaces(store, talk.id, [0, 7], "all");
       await say(store, talk, host, "m8");
       assert.deepEqual(await shownTexts(store, talk.id), ["all", "m8"]);
     });
 
-    it("a rival's fold of the same or an overlapping run is stale, and changes nothing", async ({ store, talk }) => {
+    it("a competing fold of the same or an overlapping run is stale, and changes nothing", async ({ store, talk }) => {
       const seen = await store.context(talk.id);
       const first = await store.fold(talk.id, seen.slice(2, 5), summary("first"));
       assert.equal(first.kind, "written");
@@ -163,7 +163,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.equal((await store.fold(talk.id, seen.slice(0, 2), summary("beside"))).kind, "written");
     });
 
-    it("a run with a hole in it, or of another conversation, is stale", async ({ store, talk }) => {
+    it("a run with a gap, or of another conversation, is stale", async ({ store, talk }) => {
       const seen = await store.context(talk.id);
       const holed = seen.filter((_, place) => place === 1 || place === 3);
       assert.equal((await store.fold(talk.id, holed, summary("holed"))).kind, "stale");
@@ -171,7 +171,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.equal((await store.fold(elsewhere.id, seen.slice(0, 2), summary("astray"))).kind, "stale");
     });
 
-    it("a run of which something was rewritten or forgotten meanwhile is stale: its summary speaks of what was there", async (scene) => {
+    it("a run with something rewritten or forgotten meanwhile is stale: its summary describes the old text", async (scene) => {
       const { store, talk, host } = scene;
       await say(store, talk, host, "the code is correcthorsebattery", "noted");
       const leaf = await foldPlaces(store, talk.id, [0, 3], "leaf");
@@ -188,7 +188,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.equal((await store.fold(other.id, run, summary("was told correcthorsebattery"))).kind, "stale");
     });
 
-    it("a run that a rewind has taken away is stale", async ({ store, talk, host }) => {
+    it("a run that a rewind has removed is stale", async ({ store, talk, host }) => {
       const seen = await store.context(talk.id);
       host.goesBackTo("h-4");
       await say(store, talk, host, "another way");
@@ -196,7 +196,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.equal((await store.fold(talk.id, seen.slice(0, 4), summary("still there"))).kind, "written");
     });
 
-    it("a summary that is not shorter than its run, an empty run and a mixed one are refused", async (scene) => {
+    it("refuses a summary that is not shorter than its run, an empty run and a mixed one", async (scene) => {
       const { store, talk } = scene;
       const seen = await store.context(talk.id);
       const pair = seen.slice(0, 2);
@@ -226,7 +226,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.deepEqual([journalled?.operation, journalled?.subject], ["dissolve", leaf]);
     });
 
-    it("puts a condensed one's summaries back, and those can be dissolved in turn", async ({ store, talk }) => {
+    it("puts a condensed summary's sources back, and those can be dissolved in turn", async ({ store, talk }) => {
       const leaves: SummaryId[] = [];
       for (let place = 0; place < 4; place++)
         leaves.push(await foldPlaces(store, talk.id, [place, place + 1], `leaf ${place}`));
@@ -237,7 +237,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.deepEqual(await shownTexts(store, talk.id), ["m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"]);
     });
 
-    it("leaves summaries unused at the top of what it released, and only those", async ({ store, talk }) => {
+    it("leaves unused summaries on top of what it released, and no others", async ({ store, talk }) => {
       for (let place = 0; place < 4; place++) await foldPlaces(store, talk.id, [place, place + 1], `leaf ${place}`);
       const last = (await store.context(talk.id)).at(-1)?.id;
       const top = await foldPlaces(store, talk.id, [0, 2], "top");
@@ -250,7 +250,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.deepEqual(await store.unused(talk.id, 1), [top]);
     });
 
-    it("is stale when the summary is no longer there, or somewhere else", async ({ store, talk }) => {
+    it("is stale when the summary is no longer there, or has moved", async ({ store, talk }) => {
       const leaf = await foldPlaces(store, talk.id, [2, 3], "leaf");
       const { ordinal } = await itemOf(store, talk.id, leaf);
       const plan = { conversation: talk.id, summary: leaf, ordinal };
@@ -260,7 +260,7 @@ export function testFold(subject: StoreUnderTest): void {
       assert.equal((await store.journal({ conversation: talk.id, limit: 10 })).length, 1);
     });
 
-    it("folding, dissolving and folding again gives another summary of the same messages", async ({ store, talk }) => {
+    it("folding, dissolving and folding again makes another summary of the same messages", async ({ store, talk }) => {
       const once = await foldPlaces(store, talk.id, [1, 4], "once");
       await dissolveAt(store, talk.id, once);
       const twice = await foldPlaces(store, talk.id, [1, 4], "twice");
@@ -273,7 +273,7 @@ export function testFold(subject: StoreUnderTest): void {
   });
 
   describe("rewriting", () => {
-    it("gives a summary new text, and keeps its id, its sources and its place", async ({ store, talk }) => {
+    it("gives a summary a new text, and keeps its id, its sources and its position", async ({ store, talk }) => {
       const leaf = await foldPlaces(store, talk.id, [0, 3], "badly put, quokka");
       const [old] = await store.summaries({ ids: [leaf] });
       const place = await itemOf(store, talk.id, leaf);
@@ -318,7 +318,7 @@ export function testFold(subject: StoreUnderTest): void {
 
     itOn(subject, onTalk)("drafted from what has been forgotten since is stale", forgetBetween, ["summary_outdated"]);
 
-    it("planned from an older text is stale; of a summary that does not exist, not found", async ({ store, talk }) => {
+    it("from an outdated text is stale; of an unknown summary, not found", async ({ store, talk }) => {
       const leaf = await foldPlaces(store, talk.id, [0, 3], "one");
       await store.rewrite({ summary: leaf, revision: 0 }, summary("two"));
       assert.equal((await store.rewrite({ summary: leaf, revision: 0 }, summary("three"))).kind, "stale");

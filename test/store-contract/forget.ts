@@ -1,4 +1,4 @@
-/** Taking something back: gone from everything that is kept, down to the bytes on disk, and it does not come back. */
+/** Contract: forgotten content is gone from everything stored, down to the bytes on disk, and does not come back. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -29,12 +29,12 @@ import {
 import type { StoreUnderTest } from "./ground.ts";
 import { forgottenMark } from "../../src/core/model/types.ts";
 
-/** One word, so that an index would hold it whole; no prefix of it is a word of anything else here. */
+/** One word, so that an index would store it whole; no other word here starts with a prefix of it. */
 const secret = "Zq7xKv93LmQw81";
-/** One that JSON writes differently. */
+/** A secret that JSON writes differently. */
 const quoted = 'Yj5"\\w\n82Hx';
 
-/** A conversation in which the secret is everywhere. */
+/** A conversation with the secret everywhere. */
 async function tell(store: Store, word: string) {
   const talk = await store.open({ sessionId: "confiding" });
   const host = createHost("h");
@@ -80,7 +80,7 @@ async function tell(store: Store, word: string) {
   return { talk, host, leaf, file };
 }
 
-/** As it is, in lower case as an index holds it, and as JSON writes it; in UTF-8 and without its first letters. */
+/** The secret verbatim, in lower case as in an index, and as JSON writes it; in UTF-8 and without its first letters. */
 function traces(folder: string, word: string): readonly string[] {
   const escaped = JSON.stringify(word).slice(1, -1);
   const forms = new Set([
@@ -166,7 +166,7 @@ export function testForget(subject: StoreUnderTest): void {
       );
     }
 
-    it("what was only waiting to be indexed is gone too, and what is left of it is found", async (scene) => {
+    it("what was only waiting to be indexed is gone too, and the rest of it is found", async (scene) => {
       const { store, folder, talk, host } = scene;
       await say(store, talk, host, `first ${secret} pangolin`);
       await store.index(1_000);
@@ -181,7 +181,7 @@ export function testForget(subject: StoreUnderTest): void {
     });
 
     it(
-      "a message leaves its place, its summaries are marked, and a replay does not bring it back",
+      "a message keeps its position, its summaries are marked, and a replay does not bring it back",
       async ({ store, folder }) => {
         const { talk, host, leaf } = await tell(store, secret);
         const [, told = assert.fail()] = await store.messages({ conversation: talk.id });
@@ -231,7 +231,7 @@ export function testForget(subject: StoreUnderTest): void {
       });
     });
 
-    it("stays within its conversation when one is named", async ({ store }) => {
+    it("stays within its conversation when one is given", async ({ store }) => {
       const here = await store.open({ sessionId: "here" });
       const there = await store.open({ sessionId: "there" });
       for (const [name, talk] of [
@@ -249,7 +249,7 @@ export function testForget(subject: StoreUnderTest): void {
       );
     });
 
-    it("a plan that no longer fits is stale, and nothing is removed", async ({ store }) => {
+    it("an outdated plan is stale, and nothing is removed", async ({ store }) => {
       const { talk, host } = await tell(store, secret);
       const plan = await store.planForget(talk.id, { kind: "secret", text: secret });
       await say(store, talk, host, `once more: ${secret}`);
@@ -261,7 +261,7 @@ export function testForget(subject: StoreUnderTest): void {
       assert.equal((await store.planForget(talk.id, { kind: "secret", text: secret })).messages.length, 5);
     });
 
-    it("what is too short to be a secret, and a message that is not there, are refused", async ({ store }) => {
+    it("refuses what is too short to be a secret, and an unknown message", async ({ store }) => {
       await refuses("invalid", () => store.planForget(null, { kind: "secret", text: "abc" }));
       for (const text of ["content", "block", "forgotten"])
         await refuses("invalid", () => store.planForget(null, { kind: "secret", text }));
@@ -272,7 +272,7 @@ export function testForget(subject: StoreUnderTest): void {
     });
 
     it(
-      "totals and times of what is left add up, in the context and below it",
+      "totals and times of the remaining rows add up, in the context and below it",
       async ({ store }) => {
         const { talk } = await tell(store, secret);
         const before = (await store.conversation(talk.id))?.totals;
@@ -285,7 +285,7 @@ export function testForget(subject: StoreUnderTest): void {
     );
 
     it(
-      "a message is forgotten in the conversations it was transplanted into as well",
+      "a message is also forgotten in the conversations it was transplanted into",
       async ({ store }) => {
         const { talk } = await tell(store, secret);
         const target = await store.open({ sessionId: "heir" });
@@ -303,7 +303,7 @@ export function testForget(subject: StoreUnderTest): void {
     );
 
     it(
-      "a copy that is forgotten takes the original and the other copies along",
+      "forgetting a copy also forgets the original and the other copies",
       async ({ store, folder }) => {
         const { talk } = await tell(store, "harmless");
         const heirs = [await store.open({ sessionId: "heir" }), await store.open({ sessionId: "other heir" })];
@@ -322,7 +322,7 @@ export function testForget(subject: StoreUnderTest): void {
       ["summary_outdated"],
     );
 
-    it("a title that was made from a message goes with it; one of somebody's own stays", async ({ store, folder }) => {
+    it("a title made from a message goes with it; a title set by a person stays", async ({ store, folder }) => {
       const talk = await store.open({ sessionId: "named" });
       const host = createHost("h");
       const said = `my diary says ${secret}, and a good deal more than would ever fit into the title of a conversation`;
@@ -340,7 +340,7 @@ export function testForget(subject: StoreUnderTest): void {
       assert.equal((await store.planForget(null, { kind: "message", id: first })).entries, 0);
     });
 
-    it("a secret that stands in a title alone is found there, however it is written", async ({ store, folder }) => {
+    it("a secret that is only in a title is found there, however it is written", async ({ store, folder }) => {
       const talk = await store.open({ sessionId: "named" });
       const escaped = JSON.stringify(quoted).slice(1, -1);
       await store.setTitle(talk.id, `About ${escaped}`);
@@ -351,7 +351,7 @@ export function testForget(subject: StoreUnderTest): void {
       assert.deepEqual(traces(folder, quoted), []);
     });
 
-    it("a secret that is a piece of JSON, or runs across blocks, takes the message and the line with it", async (scene) => {
+    it("a secret that is part of JSON, or spans blocks, takes the message and the line with it", async (scene) => {
       const { store, folder, talk, host } = scene;
       host.says({
         role: "assistant",
@@ -380,7 +380,7 @@ export function testForget(subject: StoreUnderTest): void {
       assert.deepEqual((await deliver(store, talk, host)).differing, []);
     });
 
-    it("what an interrupted forgetting has left in the pages is cleared by the next plan", async (scene) => {
+    it("what an interrupted forgetting left in the pages is cleared by the next plan", async (scene) => {
       const { store, folder, path, talk, host } = scene;
       await say(store, talk, host, ...numbered(20, (index) => `number ${index} is ${secret}`));
       await store.index(1_000);

@@ -1,4 +1,4 @@
-/** What every test of the contract stands on: a fresh store that is watched, and short ways to say what tests say often. */
+/** Provides the base of every contract test: a fresh store that is watched, and short helpers for frequent steps. */
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -30,7 +30,7 @@ import { connect } from "../../src/store/sqlite/connect.ts";
 
 /** What the suite must know of a store beyond the port. */
 export interface StoreUnderTest {
-  /** Opens the database at a path, making it if there is none. */
+  /** Opens the database at a path, creating it if absent. */
   readonly open: (path: string) => Promise<Store>;
   /** Present if the store has a database file. */
   readonly databaseFile?: {
@@ -47,14 +47,14 @@ export interface Ground {
 
 export type SceneOf<L> = L extends Lay<infer Scene> ? Scene : never;
 
-/** Lays the ground for a test, and looks at it afterwards. */
+/** Sets up a fresh store for a test, and checks it afterwards. */
 type Lay<Scene> = (
   subject: StoreUnderTest,
   test: (scene: Scene) => Promise<void>,
   expected?: readonly FindingCode[],
 ) => () => Promise<void>;
 
-/** How the tests of a suite are written: what they promise, and how that is seen on the ground that is laid for each. */
+/** How a suite writes its tests: the promise, and how to check it on a fresh store. */
 export const itOn =
   <Scene>(subject: StoreUnderTest, lay: Lay<Scene>) =>
   (promise: string, test: (scene: Scene) => Promise<void>, expected?: readonly FindingCode[]): void =>
@@ -66,7 +66,7 @@ export const itOnFile = <Scene>(subject: StoreUnderTest, lay: Lay<Scene>): Retur
     ? (promise) => void it(promise, { skip: "the store has no database file" }, () => {})
     : itOn(subject, lay);
 
-/** With the database at a path open as well, for as long as the work takes. */
+/** Also opens the database at a path while the work runs. */
 export async function onFile(
   subject: StoreUnderTest,
   path: string,
@@ -80,7 +80,7 @@ export async function onFile(
   }
 }
 
-/** A test on a fresh store. `expected` is what inspecting may find because the test brings it about. */
+/** A test on a fresh store. `expected` are findings that the test causes. */
 export function onStore(
   subject: StoreUnderTest,
   test: (ground: Ground) => Promise<void>,
@@ -99,7 +99,7 @@ export function onStore(
   };
 }
 
-/** The same ground with more on it; `after` is looked at when the test is over. */
+/** The same base with more on it; `after` is checked when the test is over. */
 export const further =
   <Scene, More>(
     lay: Lay<Scene>,
@@ -116,22 +116,22 @@ export const further =
       expected,
     );
 
-/** A conversation in which nothing was said yet, and the host that will speak there. */
+/** An empty conversation, and the host that will write to it. */
 export const onTalk = further(onStore, async ({ store }) => {
   const talk = await store.open({ sessionId: "s" });
   return { talk, id: talk.id, host: createHost("h") };
 });
 
-/** What the host of such a conversation has written is all there, each once, in order. */
+/** Checks that everything this host has written is stored once, in order. */
 export const nothingIsLost = async ({ store, id, host }: Pick<SceneOf<typeof onTalk>, "store" | "id" | "host">) =>
   await checkLossless(store, [{ conversation: id, entries: host.entries }]);
 
-/** Writes that take nothing away: all but those that are there to. */
+/** Writes that remove nothing: all but those meant to. */
 const adding: ReadonlySet<unknown> = new Set([...Object.keys(writes), "forget", "saveFile"]).difference(
   new Set(["fix", "sweepOrphans", "undo"]),
 );
 
-/** After every such write the whole database is inspected, and holds no fewer rows than before. */
+/** After every such write the whole database is inspected, and has no fewer rows than before. */
 function watched(store: Store, expected: readonly FindingCode[]): Store {
   let held = { conversations: 0, messages: 0, summaries: 0, files: 0 };
   const look = async (): Promise<void> => {
@@ -195,11 +195,11 @@ export function forgetRowsAlone(path: string, plan: ForgetPlan): void {
 
 export const at = (text: string): Timestamp => text as Timestamp;
 
-/** Hands over everything the host has written; what is stored already stays. */
+/** Sends everything the host has written; what is stored already stays. */
 export const deliver = async (store: Store, conversation: Conversation, host: ScriptedHost): Promise<Appended> =>
   await store.append(conversation.id, host.entries.map(toAppendable));
 
-/** The host's user says these words, one message each; all that the host has written is then handed over. */
+/** The host's user says these words, one message each; then everything the host has written is sent. */
 export async function say(
   store: Store,
   conversation: Conversation,
@@ -217,7 +217,7 @@ export const each = <T, Name extends keyof T>(items: readonly T[], name: Name): 
 export const numbered = (length: number, word: (index: number) => string): readonly string[] =>
   Array.from({ length }, (_, index) => word(index));
 
-/** One token long, so that it shortens whatever it replaces. */
+/** One token long, so it shortens whatever it replaces. */
 export const summary = (text: string, more: Partial<NewSummary> = {}): NewSummary => ({
   text,
   tokens: 1,
@@ -228,7 +228,7 @@ export const summary = (text: string, more: Partial<NewSummary> = {}): NewSummar
   ...more,
 });
 
-/** Folds the items from one place of the context to another, both included, and tells the summary. */
+/** Folds the items from one position of the context to another, both included, and returns the summary. */
 export async function foldPlaces(
   store: Store,
   conversation: ConversationId,
@@ -253,7 +253,7 @@ export async function itemOf(store: Store, conversation: ConversationId, id: Con
   return item;
 }
 
-/** The context by texts: what it says, oldest first. */
+/** The texts of the context, oldest first. */
 export async function shownTexts(store: Store, conversation: ConversationId): Promise<readonly string[]> {
   const context = await store.context(conversation);
   return await Promise.all(

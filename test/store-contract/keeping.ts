@@ -1,4 +1,4 @@
-/** What stays: rows through every event, everything through closing and opening, and a copy made while others write. */
+/** Contract: rows survive every event, closing and reopening; backups are consistent while others write. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ export function testKeeping(subject: StoreUnderTest): void {
   const it = itOn(subject, onStore);
 
   describe("guarantee 7: no event deletes rows", () => {
-    it("every write of the port but forget leaves every message as it was", async ({ store }) => {
+    it("every write of the port except forget leaves every message unchanged", async ({ store }) => {
       const talk = await store.open({ sessionId: "s", sessionKey: "k" });
       const other = await store.open({ sessionId: "other" });
       const host = createHost("h");
@@ -55,7 +55,7 @@ export function testKeeping(subject: StoreUnderTest): void {
   });
 
   describe("closing and opening", () => {
-    it("everything is there again", async ({ folder }) => {
+    it("everything is there after reopening", async ({ folder }) => {
       const path = join(folder, "again.db");
       const before = await subject.open(path);
       const { lists, picture } = await lived(before);
@@ -66,7 +66,7 @@ export function testKeeping(subject: StoreUnderTest): void {
       });
     });
 
-    it("two that have the same database open see each other's writes", async ({ store, path }) => {
+    it("two connections to the same database see each other's writes", async ({ store, path }) => {
       await onFile(subject, path, async (second) => {
         const { lists, picture } = await lived(store);
         assert.deepEqual(await pictureOf(second), picture);
@@ -202,7 +202,7 @@ function everyWrite(
 
 type BeyondRows = "search" | "fileContent" | "fileLines" | "status" | "skeleton" | "planForget";
 type Reads = keyof typeof reads | BeyondRows | "close";
-/** An operator's own commands are all that deletes, each with a plan to look at first. */
+/** Only an operator's own commands delete, each with a plan to review first. */
 type Deletes = "forget" | "remove" | "undo";
 type WriteName = Exclude<keyof Store, Reads | Deletes | "databaseFile"> | "merge";
 
@@ -228,7 +228,7 @@ async function lived(store: Store) {
   return { lists: [{ conversation: talk.id, entries: host.entries }], picture: await pictureOf(store) };
 }
 
-/** Everything the port tells, but for one conversation. */
+/** Everything the port returns, except one conversation. */
 async function pictureOf(store: Store, without?: ConversationId): Promise<unknown> {
   const conversations = (await store.conversations({ includeHidden: true })).filter(({ id }) => id !== without);
   return await Promise.all(

@@ -1,4 +1,4 @@
-/** What is kept beside the conversations: files, grants, the journal, the status. */
+/** Contract: what is stored beside conversations: files, grants, the journal, the status. */
 
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -33,7 +33,7 @@ export function testLedger(subject: StoreUnderTest): void {
   const it = itOn(subject, onTalk);
 
   describe("stored files", () => {
-    it("read back as they were, with what is known about them", async ({ store, id }) => {
+    it("read back unchanged, with their metadata", async ({ store, id }) => {
       const content = "línea\nzwei\n三";
       const file = await store.saveFile(text(id, content));
       assert.ok(isFileId(file.id));
@@ -49,7 +49,7 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.equal((await store.status()).files, 2);
     });
 
-    it("hand out the lines that are asked for, and no more of them than that", async ({ store, id: conversation }) => {
+    it("return the requested lines, and no others", async ({ store, id: conversation }) => {
       const { id } = await store.saveFile(text(conversation, "one\r\ntwo\n\nfour\n"));
       const read = async (fromLine: number, toLine?: number, charactersMax = 100) =>
         await store.fileLines(id, { fromLine, charactersMax, ...(toLine === undefined ? {} : { toLine }) });
@@ -64,7 +64,7 @@ export function testLedger(subject: StoreUnderTest): void {
       await refuses("not_found", () => store.fileLines("file_0000000000000000", { fromLine: 1, charactersMax: 9 }));
     });
 
-    it("have the time of the message they came from and name it, the first of several; else the time of saving", async (scene) => {
+    it("have the time of the first message that references them and name it; otherwise the time of saving", async (scene) => {
       const { store, id } = scene;
       const [long, then] = [at("2019-05-06T07:08:09.010Z"), at("2024-01-01T00:00:00.000Z")];
       const file = await store.saveFile({ ...text(id, "a log"), message: { key: "k1", at: long } });
@@ -83,7 +83,7 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.deepEqual(await store.files(id), [...saved, file, alone], "by time, then as they came");
     });
 
-    it("bytes read back as they were, and only base64 that has one way to be written is taken", async (scene) => {
+    it("bytes read back unchanged, and only canonical base64 is accepted", async (scene) => {
       const { store, folder, id } = scene;
       const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, index) => (index * 31) % 256));
       const picture = {
@@ -104,7 +104,7 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.equal((await store.files(id)).length, 1);
     });
 
-    it("the same content in the same conversation is one file, however often and however fast it is stored", async (scene) => {
+    it("the same content in the same conversation is one file, however often and however concurrently it is stored", async (scene) => {
       const { store, folder, path } = scene;
       const { id } = await store.open({ sessionId: "a" });
       const other = await store.open({ sessionId: "b" });
@@ -122,7 +122,7 @@ export function testLedger(subject: StoreUnderTest): void {
     });
 
     it(
-      "one whose content was lost is whole again when the same is stored again",
+      "a file whose content was lost is whole again once the same content is stored",
       async ({ store, folder, id }) => {
         const file = await store.saveFile(text(id, "lost and found"));
         const [path] = filesBelow(folder).filter((each) => each.includes(file.id));
@@ -134,7 +134,7 @@ export function testLedger(subject: StoreUnderTest): void {
       ["missing_file"],
     );
 
-    it("are called by what they are", async ({ store, id }) => {
+    it("are named after what they are", async ({ store, id }) => {
       const endingOf = async (name: string | null, mimeType: string | null, encoding: "utf8" | "base64" = "utf8") => {
         const content = encoding === "utf8" ? `${name} ${mimeType}` : Buffer.from(`${mimeType}`).toString("base64");
         const { storageUri } = await store.saveFile({ ...text(id, content, name), mimeType, encoding });
@@ -148,7 +148,7 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.equal(await endingOf(null, null, "base64"), "bin");
     });
 
-    it("what the disk refuses is unavailable, and leaves neither a row nor half a file", async (scene) => {
+    it("a disk error is reported as unavailable, and leaves neither a row nor half a file", async (scene) => {
       const { store, folder, id } = scene;
       await writeFile(join(folder, "lcm-files"), "in the way");
       await refuses("unavailable", () => store.saveFile(text(id, "no room")));
@@ -156,7 +156,7 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.ok(!filesBelow(folder).some((each) => each.endsWith(".new")));
     });
 
-    it("a file that does not exist is not found, and one of no conversation is not stored", async (scene) => {
+    it("an unknown file is not found, and a file without a conversation is not stored", async (scene) => {
       const { store, folder } = scene;
       assert.equal(await store.file("file_0000000000000000"), null);
       await refuses("not_found", () => store.fileContent("file_0000000000000000"));
@@ -169,7 +169,7 @@ export function testLedger(subject: StoreUnderTest): void {
   });
 
   describe("guarantee 26: files stay inside their folder", () => {
-    it("private to the user, whatever the name says", async ({ store, folder, id }) => {
+    it("private to the user, whatever the name is", async ({ store, folder, id }) => {
       for (const name of [
         "../../escape.txt",
         "/etc/passwd",
@@ -223,7 +223,7 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.equal((await store.grant(grant.id))?.tokensUsed, 100);
     });
 
-    it("one that is unknown, expired, revoked or of other conversations reads nothing", async ({ store }) => {
+    it("an unknown, expired or revoked grant, or one of other conversations, reads nothing", async ({ store }) => {
       const mine = await store.open({ sessionId: "mine" });
       const other = await store.open({ sessionId: "other" });
       const refused = async (id: GrantId, conversation = mine.id) => {
@@ -276,7 +276,7 @@ export function testLedger(subject: StoreUnderTest): void {
   });
 
   describe("journal and status", () => {
-    it("the journal tells what operators changed, newest first, of one conversation or of all", async ({ store }) => {
+    it("the journal lists operators' changes, newest first, of one conversation or of all", async ({ store }) => {
       const talks = [await store.open({ sessionId: "a" }), await store.open({ sessionId: "b" })];
       for (const [index, talk] of talks.entries()) {
         await say(store, talk, createHost(`h${index}`), "one", "two", "three");
@@ -293,7 +293,7 @@ export function testLedger(subject: StoreUnderTest): void {
       assert.deepEqual(await operations(null, 1), ["dissolve"]);
     });
 
-    it("the status counts what there is, and what waits to be indexed", async ({ store, path, talk, host }) => {
+    it("the status counts what exists, and what waits to be indexed", async ({ store, path, talk, host }) => {
       await say(store, talk, host, "one", "two", "three");
       await foldPlaces(store, talk.id, [0, 1], "leaf");
       const status = await store.status();

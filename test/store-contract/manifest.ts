@@ -1,4 +1,4 @@
-/** What lies below a summary, and what reading it would take. */
+/** Contract: the manifest lists what is below a summary, and what reading it would cost. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -9,7 +9,7 @@ import { foldPlaces, further, itOn, numbered, onTalk, refuses, say } from "./gro
 import type { StoreUnderTest } from "./ground.ts";
 import { connect } from "../../src/store/sqlite/connect.ts";
 
-/** Leaves are folded last first, so that the order of making is not the order of what was said. */
+/** Folds the last leaves first, so that the order of creation differs from the order of the messages. */
 const grown = further(onTalk, async ({ store, talk, host }) => {
   await say(store, talk, host, ...numbered(8, (index) => `message ${index} ${"word ".repeat(index * 10)}`));
   for (const [name, from] of [
@@ -21,7 +21,7 @@ const grown = further(onTalk, async ({ store, talk, host }) => {
     await foldPlaces(store, talk.id, [from, from + 1], name);
   await foldPlaces(store, talk.id, [2, 3], "second");
   await foldPlaces(store, talk.id, [0, 1], "first");
-  /** Of depth 2, over "first" and "second", over leaves "a" to "d", each of two messages. */
+  /** Depth 2, over "first" and "second", over leaves "a" to "d", each of two messages. */
   return { root: await foldPlaces(store, talk.id, [0, 1], "root") };
 });
 
@@ -35,7 +35,7 @@ export function testManifest(subject: StoreUnderTest): void {
   const it = itOn(subject, grown);
 
   describe("the manifest of a summary", () => {
-    it("tells everything below, each before what it was made from, in the order of what was said", async (scene) => {
+    it("lists everything below, each summary before its sources, in the order of the messages", async (scene) => {
       const { store, root } = scene;
       assert.deepEqual(told(await store.manifest(root, 6)), [
         ["first", 1, 1, 4],
@@ -47,7 +47,7 @@ export function testManifest(subject: StoreUnderTest): void {
       ]);
     });
 
-    it("tells what reading would take, and what each is", async ({ store, id, root }) => {
+    it("reports the cost of reading, and what each item is", async ({ store, id, root }) => {
       const { rows, messages, isBounded } = await store.manifest(root, 6);
       const tokens = (await store.messages({ conversation: id })).map((message) => message.tokens);
       const taken = (from: number, to: number) => ({
@@ -71,7 +71,7 @@ export function testManifest(subject: StoreUnderTest): void {
       assert.deepEqual([rows, messages?.count, isBounded], [[], 2, false]);
     });
 
-    it("ends at its bound, and gives no amount for what was not wholly looked at", async ({ store, root }) => {
+    it("ends at its limit, and gives no total for what was not fully read", async ({ store, root }) => {
       const bounded = async (most: number) => {
         const { isBounded, messages, ...rest } = await store.manifest(root, most);
         assert.deepEqual([isBounded, messages], [true, null], `at most ${most}`);
@@ -109,7 +109,7 @@ export function testManifest(subject: StoreUnderTest): void {
       for (const opening of [first, second]) assert.ok(opening.length > 70 && opening.length <= 100, opening);
     });
 
-    it("of a damaged graph ends too, and tells each once", async ({ store, id, path, root }) => {
+    it("of a damaged graph terminates, and lists each item once", async ({ store, id, path, root }) => {
       const [first, second] = [await idOf(store, id, "first"), await idOf(store, id, "second")];
       const db = connect(path, false);
       const link = db.prepare("INSERT INTO summary_parents (summary_id, parent_summary_id, ordinal) VALUES (?, ?, 9)");
@@ -119,7 +119,7 @@ export function testManifest(subject: StoreUnderTest): void {
       assert.deepEqual((await store.manifest(root, 100)).rows.length, 6);
     });
 
-    it("guarantee 25: of a damaged graph tells nothing of another conversation, not even an amount", async (scene) => {
+    it("guarantee 25: of a damaged graph reveals nothing of another conversation, not even an amount", async (scene) => {
       const { store, id, path, root } = scene;
       const other = await store.open({ sessionId: "other" });
       await say(store, other, createHost("o"), ...numbered(4, (index) => `secret ${index} ${"word ".repeat(20)}`));
@@ -143,7 +143,7 @@ export function testManifest(subject: StoreUnderTest): void {
       assert.deepEqual(rows[1]?.messages, sound.rows[1]?.messages);
     });
 
-    it("of a summary that does not exist is not found", async ({ store }) => {
+    it("of an unknown summary is not found", async ({ store }) => {
       await refuses("not_found", () => store.manifest("sum_0000000000000000", 10));
     });
   });

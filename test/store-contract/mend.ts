@@ -1,4 +1,4 @@
-/** ConversationFix: rows become what a plan says, all of it or nothing, and what was there can be put back. */
+/** Contract: a fix makes rows what its plan says, completely or not at all, and can be undone. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -13,7 +13,7 @@ import { createHost } from "../support/scripted-host.ts";
 import { ask, at, foldPlaces, further, itOn, nowhere, numbered, onTalk, refuses, say } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
-/** A condensed summary of eight messages, and four that are raw; everything is in the search index. */
+/** A condensed summary of eight messages, and four raw ones; everything is in the search index. */
 const onScene = further(onTalk, async ({ store, talk, host }) => {
   await say(store, talk, host, ...numbered(12, (said) => `number ${said} is said here`));
   /** Of the first four messages, of the next four, and of both. */
@@ -29,8 +29,8 @@ const onScene = further(onTalk, async ({ store, talk, host }) => {
 export function testMend(subject: StoreUnderTest): void {
   const it = itOn(subject, onScene);
 
-  describe("mending", () => {
-    it("makes every row what the plan says, and an undo makes it what it was", async (scene) => {
+  describe("fixing", () => {
+    it("makes every row what the plan says, and an undo restores it", async (scene) => {
       const { store, path, talk, leaves, condensed } = scene;
       const before = dumpOfContent(path);
       const [first, second] = leaves;
@@ -86,7 +86,7 @@ export function testMend(subject: StoreUnderTest): void {
       assert.ok(d < e);
     });
 
-    it("is stale once somebody has written to the conversation, and then changes nothing", async (scene) => {
+    it("is stale once the conversation was written to, and then changes nothing", async (scene) => {
       const { store, path, talk, host } = scene;
       const plan = { ...empty, conversation: talk.id, revision: await revisionOf(store, talk.id), recount: true };
       await say(store, talk, host, "meanwhile");
@@ -98,7 +98,7 @@ export function testMend(subject: StoreUnderTest): void {
     });
 
     it(
-      "can be taken back after the host has said more, also where the last item had gone",
+      "can be undone after the host has continued, even where the last item had gone",
       async ({ store, talk, host }) => {
         const items = (await refsOf(store, talk.id)).slice(0, -1);
         const change = await mend(store, talk.id, { context: { items, added: 0, dropped: 1, reordered: false } });
@@ -110,7 +110,7 @@ export function testMend(subject: StoreUnderTest): void {
     );
 
     it(
-      "is blocked from being taken back where what it put there was folded",
+      "cannot be undone where a fold has consumed what it inserted",
       async ({ store, talk }) => {
         const [summary, one, two, ...rest] = await refsOf(store, talk.id);
         assert.ok(summary !== undefined && one !== undefined && two !== undefined);
@@ -145,7 +145,7 @@ export function testMend(subject: StoreUnderTest): void {
       await checkSound(store);
     });
 
-    it("sets right what a plan can set wrong", async ({ store, talk, host, leaves, condensed }) => {
+    it("fixes everything that a plan can damage", async ({ store, talk, host, leaves, condensed }) => {
       const facts = { kind: "condensed", earliestAt: null, latestAt: null, descendants: 5 } as const;
       await mend(store, talk.id, {
         summaries: [{ summary: condensed, depth: 4, ...facts }],
@@ -177,7 +177,7 @@ export function testMend(subject: StoreUnderTest): void {
         const speaks = async (): Promise<void> => {
           await say(store, talk, host, "and another thing");
         };
-        /** The host writes between plan and mending, so many times. */
+        /** The host writes this many times between plan and fix. */
         const busy = (times: number): Store => {
           let left = times;
           return new Proxy(store, {
@@ -203,7 +203,7 @@ export function testMend(subject: StoreUnderTest): void {
       ["lost_message"],
     );
 
-    it("finds nothing to sweep or to fix where all is well", async ({ store, path }) => {
+    it("finds nothing to sweep or to fix in a healthy database", async ({ store, path }) => {
       const before = dumpOf(path);
       assert.deepEqual(await store.sweepOrphans(), { change: null, removed: 0 });
       const plan = await planFixes(store, null);

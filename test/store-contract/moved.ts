@@ -1,4 +1,4 @@
-/** Messages of which something lies in files: what they name stays with them, and goes with them. */
+/** Contract: a message whose content moved to files keeps them, and they go with it. */
 
 import assert from "node:assert/strict";
 import { mkdir, utimes, writeFile } from "node:fs/promises";
@@ -22,7 +22,7 @@ const save = async (store: Store, { id }: Conversation, content: string, more: P
 
 const referenceTo = (file: StoredFile): string => `[File ${file.id} · ${file.exploration ?? "unexplored"}]`;
 
-/** A user who says the words, each file among them as a reference. */
+/** A user message with these words and a reference to each file. */
 const saying = (key: string, words: readonly (string | StoredFile)[]): NewMessage => {
   const moved: MovedContent[] = [];
   let text = "";
@@ -50,8 +50,11 @@ const said = (text: string): unknown => ({ role: "user", content: [{ type: "text
 export function testMoved(subject: StoreUnderTest): void {
   const it = itOn(subject, onTalk);
 
-  describe("messages of which something lies in files", () => {
-    it("tell what and where, and are put together again; others have nothing there", async ({ store, talk }) => {
+  describe("messages with moved content", () => {
+    it("report what moved and where, and are reassembled; other messages have nothing there", async ({
+      store,
+      talk,
+    }) => {
       const [log, csv] = [await save(store, talk, "a log"), await save(store, talk, "a,b")];
       const message = saying("k1", ["see ", log, " and ", csv, " and again ", log]);
       await append(store, talk, message, saying("k2", ["nothing large"]));
@@ -74,7 +77,7 @@ export function testMoved(subject: StoreUnderTest): void {
     });
 
     it(
-      "are found when they name a file that is not there",
+      "are a finding when they name a missing file",
       async ({ store, talk }) => {
         const file = { ...(await save(store, talk, "x")), id: "file_0000000000000000" } as const;
         const { messages } = await append(store, talk, saying("k1", [file]));
@@ -88,8 +91,8 @@ export function testMoved(subject: StoreUnderTest): void {
     );
   });
 
-  describe("forgetting what lies in files", () => {
-    it("a message that is forgotten takes its files along, but not those that others name too", async (scene) => {
+  describe("forgetting moved content", () => {
+    it("a forgotten message takes its files along, except those that others reference too", async (scene) => {
       const { store, folder, talk } = scene;
       const exploration = "the quokka's diary";
       const message = { key: "k1", at: at("2026-02-17T07:37:00.000Z") };
@@ -123,7 +126,7 @@ export function testMoved(subject: StoreUnderTest): void {
       assert.notEqual((await save(store, talk, "my dear quokka")).id, own.id, "said again, it is another file");
     });
 
-    it("an interruption before the files were reached is made good by the next plan", async (scene) => {
+    it("an interruption before the files were reached is completed by the next plan", async (scene) => {
       const { store, folder, path, talk } = scene;
       const file = await save(store, talk, "my dear quokka");
       const { messages } = await append(store, talk, saying("k1", [file]));
@@ -136,7 +139,7 @@ export function testMoved(subject: StoreUnderTest): void {
       assert.equal(await store.fileContent(file.id), forgottenMark);
     });
 
-    it("a secret goes from files, references and words around them, and what is left is put together again", async (scene) => {
+    it("a secret is removed from files, references and the text around them, and the rest is reassembled", async (scene) => {
       const { store, folder, talk } = scene;
       const exploration = `begins with ${secret}`;
       const log = await save(store, talk, `${secret} and more`, { exploration });
@@ -151,7 +154,7 @@ export function testMoved(subject: StoreUnderTest): void {
       assert.deepEqual((await store.planForget(null, target)).files, []);
     });
 
-    it("bytes are no text: a secret is looked for in their name and exploration alone", async ({ store, talk }) => {
+    it("bytes are not text: a secret is only looked for in their name and preview", async ({ store, talk }) => {
       const content = Buffer.from(`...${secret}...`).toString("base64");
       const plain = await save(store, talk, content, { encoding: "base64" });
       const named = await save(store, talk, picture, { encoding: "base64", name: `${secret}.png` });
@@ -163,7 +166,7 @@ export function testMoved(subject: StoreUnderTest): void {
       assert.equal((await store.file(named.id))?.name, `${forgottenMark}.png`);
     });
 
-    it("a secret goes from what a killed process left in the folder too, and what was left long ago goes with it", async (scene) => {
+    it("a secret is also removed from what a killed process left in the folder, and old leftovers go with it", async (scene) => {
       const { store, folder } = scene;
       const [talk, other] = [await store.open({ sessionId: "s" }), await store.open({ sessionId: "t" })];
       const kept = await save(store, talk, "an innocent log");

@@ -1,6 +1,6 @@
 /**
- * A store with an old conversation that has of everything, one that goes on from it and one that has nothing to do with
- * it; and ways to look at every row. For whatever takes conversations out and brings them in.
+ * Builds a store with an old conversation that has everything, its continuation, and an unrelated one. For tests that
+ * take conversations out and bring them in; also dumps every row.
  */
 
 import assert from "node:assert/strict";
@@ -19,7 +19,7 @@ export interface Scene {
   readonly store: Store;
   readonly path: string;
   readonly folder: string;
-  /** Has of everything: layers of summaries, a file, a branch, entries, a compaction, a named turn, a title. */
+  /** Has everything: layers of summaries, a file, a branch, entries, a compaction, a named turn, a title. */
   readonly old: Conversation;
   readonly host: ScriptedHost;
   /** Carries a summary of it. */
@@ -30,7 +30,7 @@ export interface Scene {
 
 export const fileWords = "the words in the file of the old conversation";
 
-/** On a store of its own, which is not watched: here rows are meant to go. */
+/** Uses its own store, which is not watched: here rows are meant to go. */
 export const onScene = (subject: StoreUnderTest, test: (scene: Scene) => Promise<void>): (() => Promise<void>) =>
   onStore(subject, async ({ folder }) => {
     const path = join(folder, "place", "lcm.db");
@@ -70,7 +70,7 @@ async function live(store: Store): Promise<Omit<Scene, "store" | "path" | "folde
 export const save = async (store: Store, { id }: Conversation, content: string): Promise<StoredFile> =>
   await store.saveFile(newFile(id, content, { name: "notes.md", exploration: "notes" }));
 
-/** A user who names a file among the words. */
+/** A user message that names a file among its words. */
 export const naming = (key: string, file: StoredFile): NewMessage => {
   const said = `[File ${file.id} · ${file.exploration}]`;
   const message = messageToStore(
@@ -94,7 +94,7 @@ export async function removeAll(store: Store, ...ids: readonly ConversationId[])
 
 type Dump = Readonly<Record<string, readonly string[]>>;
 
-/** Every row of every table, but for the journal and what search makes of them. */
+/** Every row of every table, except the journal and the search index. */
 export function dump(path: string): Dump {
   const db = new DatabaseSync(path, { readOnly: true });
   try {

@@ -1,4 +1,4 @@
-/** The two halves of what a fold may never do: show a message twice, or make the context longer. */
+/** Contract: a fold never shows a message twice, and never makes the context longer. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -25,7 +25,7 @@ import {
 } from "./ground.ts";
 import type { StoreUnderTest } from "./ground.ts";
 
-/** A conversation of so many messages, some longer than others; nothing of it may be lost by what the test does. */
+/** A conversation of this many messages, of varying length; the test may lose none of them. */
 const talking = (messages: number) =>
   further(
     onTalk,
@@ -41,7 +41,10 @@ const talking = (messages: number) =>
 
 const tokensOf = (run: readonly ContextItem[]): number => run.reduce((sum, { tokens }) => sum + tokens, 0);
 
-/** No message is reached twice: not raw and through a summary, not through two. The totals say what the items take. */
+/**
+ * Asserts that no message is reached twice (raw and through a summary, or through two) and that the totals match the
+ * items.
+ */
 async function eachOnce(store: Store, { id }: Conversation): Promise<void> {
   const context = await store.context(id);
   const reached = (await flattened(store, id)).map((message) => message.id);
@@ -49,7 +52,7 @@ async function eachOnce(store: Store, { id }: Conversation): Promise<void> {
   assert.equal((await store.conversation(id))?.totals.contextTokens, tokensOf(context));
 }
 
-/** Null for what the store would not do; anything else is a failure of the test. */
+/** Null for what the store refused; anything else fails the test. */
 function refusedAsNull(error: unknown): null {
   assert.ok(error instanceof LcmError && error.code === "invalid", String(error));
   return null;
@@ -59,7 +62,7 @@ export function testOnce(subject: StoreUnderTest): void {
   const it = itOn(subject, talking(8));
 
   describe("guarantee 5: a message is never both in the context and under a summary of it; every fold lowers its tokens", () => {
-    it("of folds made at once over overlapping runs, no two that share an item are written", async (scene) => {
+    it("of concurrent folds over overlapping runs, no two that share an item are written", async (scene) => {
       const { store, talk } = scene;
       const seen = await store.context(talk.id);
       const runs = [
@@ -77,7 +80,7 @@ export function testOnce(subject: StoreUnderTest): void {
       await eachOnce(store, talk);
     });
 
-    it("the same run folded twice at once is folded once, also by another that has the database open", async (scene) => {
+    it("the same run folded twice at once is folded once, even from another connection", async (scene) => {
       const { store, path, talk } = scene;
       await onFile(subject, path, async (rival) => {
         const run = (await store.context(talk.id)).slice(1, 5);
@@ -90,7 +93,7 @@ export function testOnce(subject: StoreUnderTest): void {
       });
     });
 
-    it("a fold that races an append takes exactly its run, and what was appended stands behind it", async (scene) => {
+    it("a fold that races an append takes exactly its run, and the appended messages come after it", async (scene) => {
       const { store, talk, host } = scene;
       for (let round = 0; round < 4; round++) {
         const seen = await store.context(talk.id);
@@ -117,7 +120,7 @@ export function testOnce(subject: StoreUnderTest): void {
       await eachOnce(store, talk);
     });
 
-    it("a summary as long as its run is refused, whatever it is of, and nothing is changed", async (scene) => {
+    it("refuses a summary as long as its run, of any kind, and changes nothing", async (scene) => {
       const { store, talk } = scene;
       await foldPlaces(store, talk.id, [0, 1], "a leaf");
       await foldPlaces(store, talk.id, [1, 2], "a leaf");

@@ -1,4 +1,4 @@
-/** Deleting conversations: all that is theirs, and nothing else. */
+/** Contract: deleting conversations removes everything that belongs to them, and nothing else. */
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ export function testRemove(subject: StoreUnderTest): void {
   const onFileIt = itOnFile(subject, onScene);
 
   describe("removing", () => {
-    it("is stale once a conversation was written to, or is gone, and then nothing was removed", async (scene) => {
+    it("is stale once a conversation was written to, or is gone, and then removes nothing", async (scene) => {
       const { store, path, old, other, host } = scene;
       const plan = await planFor(store, other.id, old.id);
       await store.append(old.id, [toAppendable(host.says(user("one more")))]);
@@ -33,7 +33,7 @@ export function testRemove(subject: StoreUnderTest): void {
       await refuses("invalid", () => store.remove([]));
     });
 
-    it("is journalled without a word of what was removed, and cannot be taken back", async (scene) => {
+    it("is journalled without a word of what was removed, and cannot be undone", async (scene) => {
       const { store, path, old, next } = scene;
       const { change } = await removeAll(store, old.id, next.id);
       const steps = await store.journal({ limit: 100 });
@@ -100,7 +100,7 @@ export function testRemove(subject: StoreUnderTest): void {
       assert.equal(alone.reusable, 0);
     });
 
-    it("takes along the files that a removal which was interrupted has left, and no others", async (scene) => {
+    it("also removes the files left by an interrupted removal, and no others", async (scene) => {
       const { store, path, old, other } = scene;
       const filesDir = join(path, "..", "lcm-files");
       const kept = await save(store, other, "words of another file");
@@ -115,7 +115,7 @@ export function testRemove(subject: StoreUnderTest): void {
       assert.equal(await store.fileContent(kept.id), "words of another file");
     });
 
-    it("does not keep what is written afterwards from being found", async ({ store, old, next, other }) => {
+    it("does not hide later writes from search", async ({ store, old, next, other }) => {
       await removeAll(store, old.id, next.id);
       await foldPlaces(store, other.id, [0, 1], "a beacon");
       await store.append(other.id, [toAppendable(createHost("late").says(user("another beacon")))]);
@@ -137,8 +137,8 @@ export function testRemove(subject: StoreUnderTest): void {
     });
   });
 
-  describe("what conversations take", () => {
-    it("is told with their files, and with who carries summaries of them", async ({ store, old, next, other }) => {
+  describe("the size of conversations", () => {
+    it("includes their files, and lists who carries summaries of them", async ({ store, old, next, other }) => {
       const [one, two] = await store.extents([old.id, other.id, nowhere]);
       assert.ok(one !== undefined && two !== undefined);
       assert.deepEqual(

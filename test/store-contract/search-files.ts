@@ -1,4 +1,4 @@
-/** Finding what stands inside stored files, and saying what could not be read. How places are chosen is tested elsewhere. */
+/** Contract: searching inside stored files, and reporting what could not be read. Ranking is tested elsewhere. */
 
 import assert from "node:assert/strict";
 import { rm, writeFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ const save = async (
   more: Partial<NewFile> = {},
 ) => await store.saveFile(newFile(conversation, content, { name, exploration: "pangolin", ...more }));
 
-/** What the port keeps to itself: where its content lies. */
+/** What the port hides: where content is stored. */
 function setStorage(path: string, { id }: StoredFile, uri: string): void {
   const db = connect(path, false);
   db.prepare(`UPDATE large_files SET storage_uri = ? WHERE file_id = ?`).run(uri, id);
@@ -41,7 +41,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
   const it = itOn(subject, onTalk);
 
   describe("searching inside files", () => {
-    it("a hit tells the file, the line and what stands there", async ({ store, id }) => {
+    it("a hit names the file, the line and its text", async ({ store, id }) => {
       const log = await save(store, id, "starting\nlistening on port 8080\nready", "server.log");
       await save(store, id, "nothing of the kind");
       for (const mode of modes) {
@@ -65,7 +65,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
       assert.ok(best?.kind === "file" && best.id === log.id && best.score > 0);
     });
 
-    it("finds two-character CJK words, emoji, identifiers, word forms, and either case as the pattern asks", async (scene) => {
+    it("finds two-character CJK words, emoji, identifiers, word forms, and either case as the pattern requires", async (scene) => {
       const { store, id } = scene;
       await save(store, id, "first\n我们用数据库\nshipped 🎉\ngetUserName()\nDatabases MIGRATED twice\nÜberraschung");
       const at = async (pattern: string, mode: SearchRequest["mode"] = "full_text") =>
@@ -84,7 +84,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
       assert.deepEqual(await at("^first$|überr", "regex"), [1, 6]);
     });
 
-    it("in the conversations that are named, else in all that are not hidden, and not in bytes", async ({ store }) => {
+    it("searches the given conversations, or all that are not hidden, and never binary files", async ({ store }) => {
       const [north, south] = [await store.open({ sessionId: "n" }), await store.open({ sessionId: "s" })];
       await save(store, north.id, "a quokka", "north");
       await save(store, south.id, "a quokka", "south");
@@ -121,7 +121,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
 
   describe('guarantee 22, files: no false "no matches"', () => {
     it(
-      "a file that cannot be read is counted, and the others are searched",
+      "counts an unreadable file, and searches the others",
       async ({ store, folder, id }) => {
         const gone = await save(store, id, "the first quokka", "gone");
         await save(store, id, "the other quokka", "there");
@@ -135,7 +135,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
       ["missing_file"],
     );
 
-    it("more places than were asked for are said to be more", async ({ store, id }) => {
+    it("reports that there are more hits than requested", async ({ store, id }) => {
       await save(
         store,
         id,
@@ -148,7 +148,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
       }
     });
 
-    it("what is no pattern, and a limit out of bounds, get the reason, also where there is no file", async (scene) => {
+    it("gives the reason for an invalid pattern and a limit out of bounds, even without a file", async (scene) => {
       const { store } = scene;
       await refuses("invalid", () => store.search(ask("(unclosed", { mode: "regex" })));
       await refuses("invalid", () => store.search(ask("...")));
@@ -156,7 +156,7 @@ export function testFileSearch(subject: StoreUnderTest): void {
       await refuses("unavailable", () => store.search(ask("quokka"), { signal: AbortSignal.abort() }));
     });
 
-    it("an expression that takes too long is said to have been stopped; the next search works", async (scene) => {
+    it("reports that a slow expression was stopped; the next search works", async (scene) => {
       const { store, id } = scene;
       for (const name of ["one", "two", "three"]) await save(store, id, `${name} ${"a".repeat(20)}!`, name);
       const { hits, caveats } = await store.search(ask("(a+)+$", { mode: "regex" }), { timeoutMs: 1 });

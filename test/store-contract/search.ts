@@ -1,4 +1,4 @@
-/** Finding what was stored, at once and ever after, for the right reader. How well it ranks is tested elsewhere. */
+/** Contract: stored text is found at once and ever after, by the right reader. Ranking is tested elsewhere. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -11,7 +11,7 @@ import type { StoreUnderTest } from "./ground.ts";
 const snippets = async (store: Store, request: SearchRequest): Promise<readonly string[]> =>
   (await store.search(request)).hits.map(({ snippet }) => snippet).toSorted();
 
-/** One with nothing in it, and two more; in each of these a message of every second from :00 to :04, the first two folded. */
+/** One empty, and two more; each of these has a message every second from :00 to :04, the first two folded. */
 const told = further(onTalk, async ({ store }) => {
   const ids: number[] = [];
   for (const name of ["north", "south"]) {
@@ -37,7 +37,7 @@ export function testSearch(subject: StoreUnderTest): void {
       assert.deepEqual((await store.search(ask("pangolin"))).caveats, []);
     });
 
-    it("what is of an old and narrow time is found behind thousands of later matches", async (scene) => {
+    it("finds matches in an old, narrow time range behind thousands of later matches", async (scene) => {
       const { store, talk, host } = scene;
       await say(store, talk, host, ...numbered(2_500, (index) => `aardwolf ${index}`));
       while ((await store.index(1_000)) > 0);
@@ -49,7 +49,7 @@ export function testSearch(subject: StoreUnderTest): void {
       }
     });
 
-    it("large texts that lie in files are said not to be searched, where they belong to what is searched", async (scene) => {
+    it("reports large texts in files as not searched, where they belong to the searched conversations", async (scene) => {
       const { store, ids } = scene;
       const [north, south] = ids.map((id) => id as ConversationId);
       assert.ok(north !== undefined && south !== undefined);
@@ -67,7 +67,7 @@ export function testSearch(subject: StoreUnderTest): void {
       assert.deepEqual((await store.search(ask("aardvark"))).caveats, []);
     });
 
-    it("what a recall tool answered comes behind all else, and is found", async ({ store, ids }) => {
+    it("results of recall tools rank after everything else, and are found", async ({ store, ids }) => {
       const talk = await store.conversation(ids[0] as ConversationId);
       assert.ok(talk !== null);
       const host = createHost("later");
@@ -88,7 +88,7 @@ export function testSearch(subject: StoreUnderTest): void {
       }
     });
 
-    it("more matches than were asked for are said to be more", async ({ store }) => {
+    it("reports that there are more matches than requested", async ({ store }) => {
       for (const mode of ["full_text", "regex"] as const) {
         const { hits, caveats } = await store.search(ask("pangolin", { mode, limit: 5 }));
         assert.equal(hits.length, 5);
@@ -96,7 +96,7 @@ export function testSearch(subject: StoreUnderTest): void {
       }
     });
 
-    it("what is no pattern, and a limit out of bounds, get the reason and no result", async ({ store }) => {
+    it("gives the reason for an invalid pattern and a limit out of bounds, and no result", async ({ store }) => {
       await refuses("invalid", () => store.search(ask("(unclosed", { mode: "regex" })));
       await refuses("invalid", () => store.search(ask("...", { mode: "full_text" })));
       for (const limit of [0, 201, 1.5]) await refuses("invalid", () => store.search(ask("pangolin", { limit })));
@@ -104,7 +104,7 @@ export function testSearch(subject: StoreUnderTest): void {
       assert.equal((await store.search(ask("pangolin"))).hits.length, 12);
     });
 
-    it("no match is no hit and no caveat", async ({ store }) => {
+    it("no match means no hit and no caveat", async ({ store }) => {
       for (const mode of ["full_text", "regex"] as const)
         assert.deepEqual(await store.search(ask("wombat", { mode })), { hits: [], caveats: [] });
     });
@@ -151,7 +151,7 @@ export function testSearch(subject: StoreUnderTest): void {
       }
     });
 
-    it("a hit tells what it is and where", async ({ store, ids }) => {
+    it("a hit reports what it is and where", async ({ store, ids }) => {
       const [hit] = (await store.search(ask("south", { scope: "messages", limit: 1 }))).hits;
       assert.ok(hit?.kind === "message");
       assert.deepEqual([hit.conversation, hit.role, hit.seq, hit.at], [ids[1], "user", 5, "2026-02-17T07:37:04.000Z"]);
@@ -160,7 +160,7 @@ export function testSearch(subject: StoreUnderTest): void {
       assert.equal(above.depth, 0);
     });
 
-    it("messages on a branch that was left are found", async ({ store, talk, host }) => {
+    it("finds messages on an abandoned branch", async ({ store, talk, host }) => {
       host.says(user("the root"));
       host.says(user("numbat was said here"));
       host.goesBackTo("h-1");

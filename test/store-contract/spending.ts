@@ -1,4 +1,4 @@
-/** Model calls and compactions: what was asked of whom, within which bounds, and what came of it. */
+/** Contract: model calls and compactions are recorded, within their limits. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -20,7 +20,7 @@ const begin = async (store: Store, more: Parameters<typeof leafCall>[1] = {}, bo
 const call = async (store: Store, result: CallResult["result"], more: Parameters<typeof leafCall>[1] = {}) =>
   await store.endCall(await begin(store, more), { ...good, result });
 
-/** What a call is refused for; null if it is granted. */
+/** Why a call is refused; null if it is granted. */
 const refusalOf = async (store: Store, bounds: Partial<CallBounds>, provider = "scripted"): Promise<string | null> => {
   const begun = await store.beginCall(leafCall(null, { provider }), { ...unbounded, ...bounds });
   return begun.kind === "refused" ? begun.refusal : null;
@@ -30,7 +30,7 @@ export function testSpending(subject: StoreUnderTest): void {
   const it = itOn(subject, onTalk);
 
   describe("guarantee 20, store part: every model call is a row, within a ceiling", () => {
-    it("from before it is made: one that never ends is counted as open", async ({ store, id }) => {
+    it("recorded before it is made: one that never ends counts as open", async ({ store, id }) => {
       const first = await begin(store, { conversation: id });
       await begin(store, { purpose: "file" });
       assert.deepEqual(await store.usageSince(ever), {
@@ -59,7 +59,9 @@ export function testSpending(subject: StoreUnderTest): void {
       await refuses("not_found", () => store.endCall(987_654, good));
     });
 
-    it("a call beyond the ceiling of its window is refused with the figures, and is no row", async ({ store }) => {
+    it("a call beyond the ceiling of its window is refused with the figures, and is not recorded", async ({
+      store,
+    }) => {
       for (const _ of [1, 2, 3]) await call(store, "ok");
       const bounds = { ...unbounded, callsMax: 3 };
       const refused = await store.beginCall(leafCall(null), bounds);
@@ -72,7 +74,7 @@ export function testSpending(subject: StoreUnderTest): void {
       assert.equal(await refusalOf(store, { callsMax: 0, windowSince: later }), "ceiling");
     });
 
-    it("calls begun at once, by several that have the database open, never pass the ceiling together", async (scene) => {
+    it("concurrent calls from several connections never exceed the ceiling together", async (scene) => {
       const { store, path } = scene;
       await onFile(subject, path, async (other) => {
         const begun = await Promise.all(
@@ -85,7 +87,7 @@ export function testSpending(subject: StoreUnderTest): void {
   });
 
   describe("guarantee 21, store part: a refused credential opens a breaker", () => {
-    it("for its provider, until a call of it is answered, or it is long enough ago", async ({ store }) => {
+    it("for its provider, until a call to it is answered, or long enough has passed", async ({ store }) => {
       await call(store, "ok");
       assert.deepEqual(await store.openBreakers(ever), []);
       await call(store, "auth", { model: "two" });
@@ -107,7 +109,7 @@ export function testSpending(subject: StoreUnderTest): void {
       assert.deepEqual(await store.openBreakers(ever), []);
     });
 
-    it("other trouble opens none; each provider has its own; the breaker is told before the ceiling", async (scene) => {
+    it("other trouble opens none; each provider has its own; the breaker is reported before the ceiling", async (scene) => {
       const { store } = scene;
       for (const result of ["rate_limit", "overloaded", "timeout", "filtered", "no_credential"] as const) {
         await call(store, result, { provider: result });
@@ -120,7 +122,7 @@ export function testSpending(subject: StoreUnderTest): void {
   });
 
   describe("compactions", () => {
-    it("are told newest first, of one conversation or of all", async ({ store }) => {
+    it("are listed newest first, of one conversation or of all", async ({ store }) => {
       const [a, b] = [await store.open({ sessionId: "a" }), await store.open({ sessionId: "b" })];
       const records = [
         compaction(a.id),

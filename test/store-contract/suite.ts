@@ -1,6 +1,6 @@
 /**
- * What every store must do, as one suite in the words of the port: a new backend adds its opening here and nothing
- * else. After every write of every test the whole database is inspected and holds no fewer rows than before.
+ * Lists what every store must do, in terms of the port: a new backend adds how it opens, and nothing else. After every
+ * write of every test the whole database is inspected and has no fewer rows than before.
  */
 
 import { describe } from "node:test";

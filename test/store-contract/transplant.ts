@@ -1,4 +1,4 @@
-/** Deep copies of a graph into another conversation. */
+/** Contract: deep copies of a summary graph into another conversation. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -59,7 +59,7 @@ export function testTransplant(subject: StoreUnderTest): void {
   const it = itOn<Scene>(subject, (on, test) => planted(on, test, ["summary_below_normal"]));
 
   describe("transplanting", () => {
-    it("copies the summaries of a context, with all below them, in front of the target's", async (scene) => {
+    it("copies the summaries of a context, with everything below them, before the target's own", async (scene) => {
       const { store, source, target } = scene;
       const before = {
         source: await store.context(source.id),
@@ -82,7 +82,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       await check(scene, inherited(scene));
     });
 
-    it("nothing refers across; keys are fresh, and text, level, model, times and links are those of the original", async (scene) => {
+    it("nothing refers across; keys are new, and text, level, model, times and links are the original's", async (scene) => {
       const { store, source, target } = scene;
       await store.transplant({ source: source.id, target: target.id });
       const [originals, copies] = await Promise.all(
@@ -118,7 +118,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       assert.equal((await store.summaries({ ids: [originals[0]?.id ?? "sum_0"] }))[0]?.text, originals[0]?.text);
     });
 
-    it("a second time, or where the same text already is, it is a duplicate and nothing happens", async (scene) => {
+    it("a second transplant, or one whose text exists already, is a duplicate and changes nothing", async (scene) => {
       const { store, source, target } = scene;
       await store.transplant({ source: source.id, target: target.id });
       const before = await store.conversation(target.id);
@@ -137,7 +137,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       await check(scene, []);
     });
 
-    it("into an empty conversation, which then goes on behind it", async (scene) => {
+    it("into an empty conversation, which then continues after it", async (scene) => {
       const { store, source } = scene;
       const empty = await store.open({ sessionId: "empty" });
       await store.transplant({ source: source.id, target: empty.id });
@@ -148,7 +148,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       await checkLossless(store, lists, { expected: ["summary_below_normal"] });
     });
 
-    it("copies are messages like others: dissolved, folded with the target's own, transplanted on", async (scene) => {
+    it("copies are ordinary messages: dissolved, folded with the target's own, transplanted on", async (scene) => {
       const { store, source, target } = scene;
       await store.transplant({ source: source.id, target: target.id });
       const [first, , last] = await store.context(target.id);
@@ -168,7 +168,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       assert.deepEqual(passedOn, folded.map(messageFromStore));
     });
 
-    it("making room moves later items only up to the next gap that takes them", async (scene) => {
+    it("making room moves later items only up to the next gap that fits", async (scene) => {
       const { store, source, target, taker } = scene;
       await say(store, target, taker, "t4", "t5", "t6", "t7", "t8");
       await foldPlaces(store, target.id, [2, 5], "t3 to t6");
@@ -184,7 +184,7 @@ export function testTransplant(subject: StoreUnderTest): void {
       await check(scene, inherited(scene));
     });
 
-    it("and in a long context without a gap, all of them, in their order", async (scene) => {
+    it("and in a long context without a gap, all of them, in order", async (scene) => {
       const { store, source, target, taker } = scene;
       await say(store, target, taker, ...numbered(2_300, (said) => `long ${said}`));
       await store.transplant({ source: source.id, target: target.id });

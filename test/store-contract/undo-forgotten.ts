@@ -1,4 +1,4 @@
-/** Forgetting and the journal: what is forgotten is gone from there too, and nothing that is taken back brings it back. */
+/** Contract: forgotten content is also gone from the journal, and no undo brings it back. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -28,8 +28,8 @@ import type { Scene } from "./undo-scene.ts";
 export function testUndoForgotten(subject: StoreUnderTest): void {
   const it = itOn(subject, onScene);
 
-  describe("changes of what was forgotten", () => {
-    it("something was forgotten since, and what was there before with it", async (scene) => {
+  describe("changes to what was forgotten", () => {
+    it("something was forgotten since, along with its earlier text", async (scene) => {
       const { store, leaves, talk } = scene;
       const change = await rewrite(store, of(leaves, 5), "leaf anew");
       await forget(store, { kind: "message", id: await messageUnder(store, of(leaves, 5)) }, talk.id);
@@ -50,7 +50,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       await rewrite(store, of(leaves, 5), "leaf without it");
     });
 
-    it("a secret of the old text is not brought back, neither by taking back nor by doing it again", async (scene) => {
+    it("a secret of the old text is not brought back, neither by undo nor by redo", async (scene) => {
       const { store, leaves } = scene;
       const secret = "hunter2-of-the-old-text";
       await rewrite(store, of(leaves, 5), `leaf with ${secret}`);
@@ -73,7 +73,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       ["the name of a column", "token_count"],
       ["a level of summaries", "normal"],
     ] as const) {
-      it(`a secret that is ${what} as well: what it was blotted out of is not put back, and all is still read`, async (scene) => {
+      it(`a secret that is ${what} as well: redacted text is not put back, and everything still reads`, async (scene) => {
         const { store, talk, leaves } = scene;
         const long = summary("leaf of many tokens", { tokens: 4821, fileIds: ["file_0123456789ab8800"] });
         await store.rewrite({ summary: of(leaves, 5), revision: 0 }, long);
@@ -94,7 +94,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
     }
 
     it(
-      "a secret in a text alone is blotted out of it, and the change can still be taken back",
+      "a secret in a text alone is redacted there, and the change can still be undone",
       async ({ store, talk, leaves }) => {
         await rewrite(store, of(leaves, 5), "leaf with hunter2-zzz inside");
         const purged = await dissolve(store, talk.id, of(leaves, 5), true);
@@ -105,7 +105,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
       ["summary_outdated"],
     );
 
-    it("a text of a summary that was purged since goes with a message that was below it", async (scene) => {
+    it("the text of a summary that was purged since goes with a message that was below it", async (scene) => {
       const { store, talk, leaves } = scene;
       const message = await messageUnder(store, of(leaves, 5));
       await rewrite(store, of(leaves, 5), "leaf with confidential words");
@@ -156,7 +156,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
     });
 
     it(
-      "what was made from a text that was carried over is marked as well, and what a purged one said is gone",
+      "what was made from a carried text is marked as well, and a purged one's text is gone",
       async (scene) => {
         const { store } = scene;
         const { leaf, segments } = await carrying(store);
@@ -177,7 +177,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
     );
 
     it(
-      "forgetting elsewhere in the one above does not keep a rewrite from being taken back",
+      "forgetting elsewhere in the parent does not prevent a rewrite from being undone",
       async ({ store, leaves, condensed }) => {
         await rewrite(store, of(condensed, 0), "condensed with hunter2-xyz");
         await tick();
@@ -192,7 +192,7 @@ export function testUndoForgotten(subject: StoreUnderTest): void {
   });
 }
 
-/** The rows of every table that still say one of these. */
+/** The rows of every table that still contain one of these. */
 const traces = ({ path }: Scene, ...words: readonly string[]): readonly string[] =>
   Object.values(dumpOf(path))
     .flat()

@@ -1,6 +1,6 @@
 /**
- * Random lives of a database: hosts go on, operators change things, take them back, forget and delete, in any order.
- * Whatever comes, no change that is called free fails, and nothing that was forgotten stands anywhere.
+ * Runs random lives of a database: hosts continue; operators change, undo, forget and delete, in any order. Whatever
+ * happens, no change reported as free fails to undo, and nothing forgotten remains anywhere.
  */
 
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ export function testUndoLives(subject: StoreUnderTest): void {
   describe("random lives", () => {
     for (let seed = 1; seed <= lives; seed++) {
       it(
-        `stay sound, what is free can be taken back, and what is forgotten is nowhere (seed ${seed})`,
+        `stay sound, what is free can be undone, and what is forgotten is nowhere (seed ${seed})`,
         async ({ store, path, talk, host, other, guest }) => {
           const random = createRandom(seed);
           const places = [
@@ -62,10 +62,13 @@ interface Life {
   readonly unsaid: Set<string>;
 }
 
-/** Words that stand in one message only, and in what was written from it. */
+/** Words that occur in one message only, and in what was written from it. */
 const wordsIn = (text: string): readonly string[] => text.match(/word\d+x\d+y/g) ?? [];
 
-/** A secret is nowhere. What a message said may stand in a summary that waits to be rewritten, and nowhere else. */
+/**
+ * Asserts that a secret is nowhere. The words of a forgotten message may remain only in a summary that waits to be
+ * rewritten.
+ */
 function checkForgotten({ path, secrets, unsaid }: Life, step: number): void {
   for (const [table, rows] of Object.entries(dumpOf(path))) {
     for (const row of rows) {
@@ -77,7 +80,7 @@ function checkForgotten({ path, secrets, unsaid }: Life, step: number): void {
   }
 }
 
-/** A text as a model would write it: with words of what it is written from, so far as they are not forgotten. */
+/** A text as a model would write it: with words of its source, except forgotten ones. */
 async function textFrom({ store, secrets, unsaid }: Life, name: string, ids: readonly SummaryId[]): Promise<string> {
   const links = [...(await store.sources(ids)).values()];
   const below = [
@@ -88,7 +91,7 @@ async function textFrom({ store, secrets, unsaid }: Life, name: string, ids: rea
   return [name, ...words.slice(0, 4)].join(" ");
 }
 
-/** One step of a life. After every change it is tried whether it can be taken back, and mostly done again. */
+/** One step of a life. After every change it tries an undo, and usually a redo. */
 async function live(life: Life, step: number): Promise<void> {
   const { store, path, random, places, secrets, unsaid } = life;
   const { conversation: place, voice } = random.pick(places);
@@ -170,7 +173,7 @@ async function live(life: Life, step: number): Promise<void> {
       break;
     }
     case "older": {
-      // Any change at all: it works, or says why not and does nothing.
+      // Any change at all: it works, or reports why not and does nothing.
       const entries = await store.journal({});
       if (entries.length === 0) break;
       const { change, subject } = random.pick(entries);

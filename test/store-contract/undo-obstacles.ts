@@ -1,4 +1,4 @@
-/** What stands on a change: it is said, with what takes it away, and nothing happens until then. */
+/** Contract: an undo names what depends on the change and the remedy, and does nothing until it is free. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -26,13 +26,13 @@ import {
 export function testUndoObstacles(subject: StoreUnderTest): void {
   const it = itOn(subject, onScene);
 
-  describe("what stands in the way", () => {
+  describe("what blocks an undo", () => {
     it("there is no such change", async ({ store }) => {
       await refuses("not_found", () => store.planUndo(77));
       await refuses("not_found", () => store.undo(77));
     });
 
-    it("it was taken back already", async (scene) => {
+    it("it was undone already", async (scene) => {
       const change = await rewrite(scene.store, of(scene.leaves, 5), "leaf anew");
       const undone = await takeBack(scene.store, change);
       assert.deepEqual(each(await blockedBy(scene, change), "change"), [undone]);
@@ -56,7 +56,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       await takeBack(store, first);
     });
 
-    it("in one change too: a part of it that another part was written from is taken back after that one", async (scene) => {
+    it("in one change too: a part that another part was written from is undone after that one", async (scene) => {
       const { store, leaves, condensed } = scene;
       const change = await rewrite(store, of(leaves, 0), "leaf anew");
       await rewrite(store, of(condensed, 0), "condensed anew", { change });
@@ -65,7 +65,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       await takeBack(store, change, of(leaves, 0));
     });
 
-    it("it was folded since: its text is in a deeper one", async (scene) => {
+    it("it was folded since: its text is in a deeper summary", async (scene) => {
       const { store, talk, leaves } = scene;
       const change = await rewrite(store, of(leaves, 5), "leaf anew");
       await tick();
@@ -138,7 +138,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       );
     });
 
-    it("what it would put back in its place was purged since, which is named, and the remedy works", async (scene) => {
+    it("what it would put back was purged since, which is named, and the remedy works", async (scene) => {
       const { store, path, talk, leaves } = scene;
       const before = dumpOfContent(path);
       const opened = await dissolve(store, talk.id, of(leaves, 5));
@@ -148,7 +148,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       assertSameRows(dumpOfContent(path), before);
     });
 
-    it("what it was made from was purged since", async (scene) => {
+    it("its sources were purged since", async (scene) => {
       const { store, path, talk, leaves, condensed } = scene;
       const before = dumpOfContent(path);
       const upper = await dissolve(store, talk.id, of(condensed, 0), true);
@@ -158,7 +158,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       assertSameRows(dumpOfContent(path), before);
     });
 
-    it("purging it again is blocked while it stands in the context again, and the remedy works", async (scene) => {
+    it("purging it again is blocked while it is in the context again, and the remedy works", async (scene) => {
       const { store, talk, leaves } = scene;
       const leaf = of(leaves, 5);
       const opened = await dissolve(store, talk.id, leaf);
@@ -172,7 +172,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       assert.deepEqual(await store.summaries({ ids: [leaf] }), []);
     });
 
-    it("copies that a dissolved summary of the host's own is still tied to stay until it is purged", async (scene) => {
+    it("copies that a dissolved summary of the host is still tied to stay until it is purged", async (scene) => {
       const { store, talk, other } = scene;
       const planted = await transplant(store, talk.id, other.id);
       const shown = await store.context(other.id);
@@ -189,7 +189,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       assert.deepEqual(await shownTexts(store, other.id), ["g0", "g1", "g2"]);
     });
 
-    it("copies whose originals were deleted are all there is: they stay for good", async (scene) => {
+    it("copies whose originals were deleted are the only ones left: they stay for good", async (scene) => {
       const { store, talk, other } = scene;
       const planted = await transplant(store, talk.id, other.id);
       const held = await store.messages({ conversation: other.id });
@@ -209,7 +209,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       assertSameRows(dumpOfContent(path), before);
     });
 
-    it("copies of summaries alone are not brought back either: they are copied anew", async (scene) => {
+    it("copies of summaries alone are not brought back either: they are copied again", async (scene) => {
       const { store, other } = scene;
       const segment = await store.openSegment({ sessionId: "talk" }, { carryDepth: 1 });
       await foldPlaces(store, segment.id, [0, 1], "over what is carried over");
@@ -221,7 +221,7 @@ export function testUndoObstacles(subject: StoreUnderTest): void {
       await transplant(store, segment.id, other.id);
     });
 
-    it("it has only removed what belonged to nothing, which nobody can put back", async (scene) => {
+    it("it only removed rows that belonged to nothing, which cannot be restored", async (scene) => {
       const db = new DatabaseSync(scene.path, { timeout: 5_000 });
       db.exec("PRAGMA foreign_keys = OFF; INSERT INTO summary_messages VALUES ('sum_0000000000000000', 1, 0)");
       db.close();

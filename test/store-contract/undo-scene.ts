@@ -1,4 +1,7 @@
-/** What the tests of undo stand on: two conversations with summaries, and each change as one call that tells its number. */
+/**
+ * Provides the scene of the undo tests: two conversations with summaries, and one call per change that returns its
+ * number.
+ */
 
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
@@ -59,13 +62,13 @@ export const onScene =
     }
   };
 
-/** New texts are of any length here: that one is longer than what it stands for is none of undo's doing. */
+/** New texts may have any length here: whether one is longer than its source does not concern undo. */
 export const sound = async (store: Store, expected: readonly FindingCode[] = []): Promise<void> =>
   await checkSound(store, [null], ["summary_too_long", ...expected]);
 
 export const of = <T>(items: readonly T[], place: number): T => items[place] ?? assert.fail(`nothing at ${place}`);
 
-/** New text for a summary; the change that it is. */
+/** Rewrites a summary; returns the change. */
 export async function rewrite(store: Store, id: SummaryId, text: string, partOf?: PartOf): Promise<number> {
   const [{ revision } = assert.fail(`no ${id}`)] = await store.summaries({ ids: [id] });
   const outcome = await store.rewrite(
@@ -92,7 +95,7 @@ export async function transplant(store: Store, source: ConversationId, target: C
   return outcome.kind === "written" ? outcome.change : assert.fail(outcome.kind);
 }
 
-/** Takes a change back, and tells the change that this is. */
+/** Undoes a change; returns the new change. */
 export async function takeBack(store: Store, change: number, only?: SummaryId): Promise<number> {
   const planned = await store.planUndo(change, only);
   assert.deepEqual(planned.obstacles, []);
@@ -102,7 +105,7 @@ export async function takeBack(store: Store, change: number, only?: SummaryId): 
   return outcome.change;
 }
 
-/** What stands in the way: the plan says it, taking back says the same, and nothing happens. */
+/** Asserts what blocks the undo: plan and undo report the same, and nothing changes. */
 export async function blockedBy(
   { store, path }: Scene,
   change: number,
@@ -118,7 +121,7 @@ export async function blockedBy(
 
 type Asked = Parameters<typeof blockedBy>;
 
-/** What that is about, and which change to take back first. */
+/** What that is about, and which change to undo first. */
 export const blockers = async (...asked: Asked) =>
   (await blockedBy(...asked)).map(({ subject, change }) => [subject, change]);
 
@@ -128,7 +131,7 @@ export async function onlyBlocker(...asked: Asked): Promise<Obstacle> {
   return obstacle;
 }
 
-/** Of one that is not in the context any more. */
+/** For one that is no longer in the context. */
 export async function purge(store: Store, conversation: ConversationId, summary: SummaryId): Promise<number> {
   const outcome = await store.dissolve({ conversation, summary, ordinal: null, purge: true });
   return outcome.kind === "written" ? outcome.change : assert.fail(outcome.reason);
@@ -143,13 +146,13 @@ export async function forget(
   assert.equal(outcome.kind, "written");
 }
 
-/** The first of the messages that a leaf was made from. */
+/** The first message that a leaf was made from. */
 export async function messageUnder(store: Store, leaf: SummaryId): Promise<MessageId> {
   const { messages } = (await store.sources([leaf])).get(leaf) ?? assert.fail(`no ${leaf}`);
   return of(messages, 0);
 }
 
-/** Does what a remedy says, which is a command. */
+/** Runs a remedy, which is a command. */
 async function follow(store: Store, remedy: string): Promise<void> {
   const [, undone, only] = /^lcm undo (\d+)(?: --summary (sum_\w+))?$/.exec(remedy) ?? [];
   if (undone !== undefined) {
@@ -166,7 +169,7 @@ async function follow(store: Store, remedy: string): Promise<void> {
   await dissolveAsPlanned(store, planDissolve(request, await readForDissolve(store, request)));
 }
 
-/** Follows every remedy that is told until the way is free, and takes the change back. The remedies, in their order. */
+/** Runs every reported remedy until the way is free, and undoes the change. Returns the remedies in order. */
 export async function followed(store: Store, change: number): Promise<readonly string[]> {
   const remedies: string[] = [];
   for (;;) {
@@ -182,10 +185,10 @@ export async function followed(store: Store, change: number): Promise<readonly s
   return remedies;
 }
 
-/** Which summaries are found by a word, and which messages. */
+/** Which summaries and which messages a word finds. */
 export async function found(store: Store, pattern: string): Promise<readonly string[]> {
   return (await store.search(ask(pattern, { limit: 200 }))).hits.map(({ id }) => String(id)).toSorted();
 }
 
-/** Times are told to the millisecond: what follows is later than what came before. */
+/** Times are in milliseconds: this makes what follows later than what came before. */
 export const tick = async (): Promise<void> => await new Promise((resolve) => setTimeout(resolve, 2));

@@ -1,4 +1,4 @@
-/** Taking changes back: every table is as it was before, whatever was said since, and in whatever order one lives. */
+/** Contract: an undo restores every table, whatever was sent since, and in whatever order. */
 
 import assert from "node:assert/strict";
 import { describe } from "node:test";
@@ -16,7 +16,7 @@ import type { Scene } from "./undo-scene.ts";
 const words = ["leaf", "condensed", "anew", "said", "g1"];
 const foundByAll = async (store: Store): Promise<unknown> => await Promise.all(words.map((word) => found(store, word)));
 
-/** Does something, takes it back, does it again and takes it back again: the rows and what is found are as they were. */
+/** Does something, undoes it, redoes it and undoes it again: rows and search results are as before. */
 async function thereAndBack(
   { store, path }: Scene,
   work: () => Promise<number>,
@@ -48,7 +48,7 @@ async function thereAndBack(
 export function testUndo(subject: StoreUnderTest): void {
   const it = itOn(subject, onScene);
 
-  describe("taking back restores every table", () => {
+  describe("undo restores every table", () => {
     it("a rewrite", async (scene) => {
       await thereAndBack(scene, () => rewrite(scene.store, of(scene.leaves, 5), "leaf anew"));
     });
@@ -59,13 +59,13 @@ export function testUndo(subject: StoreUnderTest): void {
         const change = await rewrite(store, of(leaves, 0), "leaf 0 anew");
         await rewrite(store, of(leaves, 1), "leaf 1 anew", { change });
         assert.equal(await rewrite(store, of(condensed, 0), "condensed 0 anew", { change }), change);
-        // Twice in one change: the text of before the change is what comes back.
+        // Twice in one change: the text from before the change is what comes back.
         await rewrite(store, of(condensed, 0), "condensed 0 anew again", { change });
         return change;
       });
     });
 
-    it("what a change did to one summary, the rest of it stays and can be taken back later", async (scene) => {
+    it("what a change did to one summary; the rest of it stays and can be undone later", async (scene) => {
       const { store, path, leaves } = scene;
       const before = dumpOfContent(path);
       const change = await rewrite(store, of(leaves, 4), "leaf 4 anew", { operation: "repair" });
@@ -84,13 +84,13 @@ export function testUndo(subject: StoreUnderTest): void {
       await refuses("not_found", () => store.undo(change, of(leaves, 0)));
       assert.equal((await store.planUndo(change)).entries.length, 1);
       await takeBack(store, change);
-      // The first undo was a write like any other, and the conversation says when.
+      // The first undo was a write like any other, and the conversation records when.
       const { conversations: _, ...rest } = dumpOfContent(path);
       const { conversations: __, ...restBefore } = before;
       assertSameRows(rest, restBefore);
     });
 
-    it("a dissolve, also one that moved what stands behind it", async (scene) => {
+    it("a dissolve, even one that moved what comes after it", async (scene) => {
       const { store, talk, other, condensed } = scene;
       await thereAndBack(scene, () => dissolve(store, talk.id, of(condensed, 1)));
       await transplant(store, talk.id, other.id);
@@ -117,7 +117,7 @@ export function testUndo(subject: StoreUnderTest): void {
       });
     });
 
-    it("a purged summary comes back under another number of search if its own was given away", async (scene) => {
+    it("a purged summary comes back under another search number if its own was reused", async (scene) => {
       const { store, talk, condensed } = scene;
       const change = await dissolve(store, talk.id, of(condensed, 1), true);
       const newer = await foldPlaces(store, talk.id, [3, 4], "taken meanwhile");
@@ -127,7 +127,7 @@ export function testUndo(subject: StoreUnderTest): void {
       assert.deepEqual(await found(store, "taken"), [newer]);
     });
 
-    it("a transplant; what was copied is copied anew, not brought back", async (scene) => {
+    it("a transplant; what was copied is copied again, not brought back", async (scene) => {
       const { store, talk, other } = scene;
       let change = 0;
       await thereAndBack(scene, async () => (change = await transplant(store, talk.id, other.id)), {
@@ -164,7 +164,7 @@ export function testUndo(subject: StoreUnderTest): void {
     });
   });
 
-  describe("the host goes on meanwhile", () => {
+  describe("the host continues meanwhile", () => {
     const goesOn = async ({ store, talk, host, other, guest }: Scene): Promise<void> => {
       for (const text of ["later 1", "later 2"]) {
         host.says(user(text));
@@ -174,7 +174,7 @@ export function testUndo(subject: StoreUnderTest): void {
       await deliver(store, other, guest);
     };
 
-    /** Undoing after the host has said more leaves exactly what the host's own saying would have left. */
+    /** Undoing after the host has continued leaves exactly what the host alone would have left. */
     const besides = async (scene: Scene, work: () => Promise<number>): Promise<void> => {
       const { store, talk, host, other, guest } = scene;
       const change = await work();
@@ -193,7 +193,7 @@ export function testUndo(subject: StoreUnderTest): void {
       }
     };
 
-    it("a rewrite is taken back", async (scene) => {
+    it("a rewrite is undone", async (scene) => {
       await besides(scene, () => rewrite(scene.store, of(scene.leaves, 5), "leaf anew"));
       assert.deepEqual((await shownTexts(scene.store, scene.talk.id)).slice(-2), ["later 1", "later 2"]);
     });
@@ -205,7 +205,7 @@ export function testUndo(subject: StoreUnderTest): void {
       assert.deepEqual(await shownTexts(store, talk.id), [...texts, "later 1", "later 2"]);
     });
 
-    it("and a transplant, also where what was copied is newer than all that is said here", async (scene) => {
+    it("and a transplant, even where the copies are newer than everything here", async (scene) => {
       const { store, talk, other } = scene;
       await besides(scene, () => transplant(store, talk.id, other.id));
       assert.deepEqual(await shownTexts(store, other.id), ["g0", "g1", "g2", "later 1", "later 2"]);
@@ -213,7 +213,7 @@ export function testUndo(subject: StoreUnderTest): void {
   });
 
   describe("changes", () => {
-    it("taken back, done again and taken back again: each says at every step whether it holds", async (scene) => {
+    it("undone, redone and undone again: each reports at every step whether it is in effect", async (scene) => {
       const { store, leaves } = scene;
       const states = async (): Promise<readonly string[]> =>
         (await history(store)).map(({ state, undoneBy }) => [state, ...undoneBy].join(" ")).toReversed();
@@ -231,7 +231,7 @@ export function testUndo(subject: StoreUnderTest): void {
       assert.equal((await store.summaries({ ids: [of(leaves, 5)] }))[0]?.text, "leaf anew");
     });
 
-    it("are numbered 1, 2, 3 however many steps they have, and no number is given twice", async (scene) => {
+    it("are numbered 1, 2, 3 however many steps they have, and no number is reused", async (scene) => {
       const { store, talk, other, leaves } = scene;
       const first = await rewrite(store, of(leaves, 4), "leaf 4 anew");
       await rewrite(store, of(leaves, 5), "leaf 5 anew", { change: first });
