@@ -1,6 +1,6 @@
 /**
- * What the pages say is true: links lead somewhere, examples compile and run, and every command, option, setting, variable
- * and script that is named is there. That commands do what the guides show is in guides.test.ts.
+ * Checks the pages: links resolve, examples compile and run, and every command, option, setting, variable and script
+ * named exists. guides.test.ts runs the commands of the guides.
  */
 
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ const guides = pages.filter(({ path }) => path === "README.md" || path.startsWit
 
 // ── Links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a heading is called in a link. */
+/** The anchor of a heading. */
 const anchorsOf = (text: string): readonly string[] =>
   [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
     heading
@@ -49,7 +49,7 @@ describe("the pages", () => {
     assert.deepEqual(broken, []);
   });
 
-  it("are all within reach of the README", () => {
+  it("are all reachable from the README", () => {
     const seen = new Set<string>();
     const visit = (path: string): void => {
       if (seen.has(path) || !existsSync(join(root, path))) return;
@@ -64,7 +64,7 @@ describe("the pages", () => {
     );
   });
 
-  it("begin with a README that is read in a minute", () => {
+  it("begin with a README that reads in a minute", () => {
     const [before = "", , after = ""] = read("README.md").split(/<!-- (?:screens: .*|end of screens) -->/);
     assert.ok(`${before}${after}`.split("\n").length <= 150);
   });
@@ -77,7 +77,7 @@ describe("the pages", () => {
   });
 });
 
-// ── What is named is there ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Names that must exist ────────────────────────────────────────────────────────────────────────────────────────────
 
 const program = new Command("lcm");
 addCommands(program, createContext({ finish: () => undefined }), false);
@@ -90,7 +90,7 @@ const anyOption = [program, ...program.commands].flatMap(optionsOf);
 /** Options of other programs that pages name by themselves. */
 const foreignOptions = ["--force", "--accept-capabilities", "--strict-json", "--doc", "--tune"];
 
-/** Why this is no command of ours as it stands there; null if it is one, or none at all. */
+/** Why this is not a valid command of ours; null if it is one, or not a command at all. */
 function faultOf(code: string): string | null {
   const words = wordsOf(code.replace(/^(?:npx |openclaw )(?=lcm\b)/, ""));
   const options = words.filter((word) => /^--?[a-z][\w-]*$/.test(word));
@@ -111,7 +111,7 @@ const ofGuides = (check: (text: string) => readonly string[]): readonly string[]
   guides.flatMap(({ path, text }) => check(text).map((fault) => `${path}: ${fault}`));
 
 describe("what pages name", () => {
-  it("are commands and options that there are", () => {
+  it("are existing commands and options", () => {
     assert.equal(faultOf("lcm grep WORDS --limit 3"), null);
     assert.equal(faultOf("npx lcm compact 3 --purge"), "lcm compact has no --purge");
     assert.equal(faultOf("openclaw lcm frobnicate"), "there is no lcm frobnicate");
@@ -125,7 +125,7 @@ describe("what pages name", () => {
     assert.deepEqual(faults, []);
   });
 
-  it("are commands of the chat that there are", () => {
+  it("are existing chat commands", () => {
     const source = read("src/hosts/openclaw/chat-commands.ts");
     const faults = ofGuides((text) =>
       spansOf(text).filter((span) => {
@@ -136,7 +136,7 @@ describe("what pages name", () => {
     assert.deepEqual(faults, []);
   });
 
-  it("are scripts that there are", () => {
+  it("are existing scripts", () => {
     assert.ok(typeof scripts === "object" && scripts !== null);
     const faults = pages.flatMap(({ path, text }) =>
       [...text.matchAll(/\bnpm run ([\w:]+)/g)].flatMap(([, name = ""]) =>
@@ -146,7 +146,7 @@ describe("what pages name", () => {
     assert.deepEqual(faults, []);
   });
 
-  it("are variables that there are", () => {
+  it("are existing variables", () => {
     const known = new Set<string>([...Object.keys(settings).map(envOf), "LCM_DEBUG", "LCM_NODE"]);
     assert.match(read("src/cli/context.ts"), /\bLCM_DEBUG\b/);
     assert.match(read("bin/launch.js"), /\bLCM_NODE\b/);
@@ -158,7 +158,7 @@ describe("what pages name", () => {
     assert.deepEqual(faults, []);
   });
 
-  it("are settings that there are", () => {
+  it("are existing settings", () => {
     const faults = ofGuides((text) =>
       spansOf(text).flatMap((span) => {
         const [, name] = /^([a-z]+(?:[A-Z][a-z]+)+)(?:: \S+)?$/.exec(span) ?? [];
@@ -169,14 +169,14 @@ describe("what pages name", () => {
   });
 });
 
-/** Names of the same form: of the library, and of what tools take and give. */
+/** Names of the same form: of the library, and of the arguments and results of tools. */
 const notSettings: readonly string[] = ["citedIds", "citedMessages", "openSqlite", "summaryIds", "tokenCap"];
 
-describe("the blocks of data in the guides", () => {
+describe("data blocks in the guides", () => {
   const blocks = guides.flatMap(({ path, text }) => blocksOf(text).map((block) => ({ path, ...block })));
   const of = (language: string) => blocks.filter((block) => block.language === language);
 
-  it("are JSON, and set what can be set", () => {
+  it("are JSON, and use existing settings", () => {
     assert.ok(of("json").length >= 3);
     for (const { path, line, text } of of("json")) {
       const value = JSON.parse(text);
@@ -192,7 +192,7 @@ describe("the blocks of data in the guides", () => {
     for (const line of lines) assert.match(line, /^(?:\[[\w.-]+\]|\w+ = (?:".*"|\d+|\[.*\]))?$/);
   });
 
-  it("are of a language that is checked, or plainly shown", () => {
+  it("are in a language that is checked, or plain output", () => {
     const checked = ["", "sh", "ts", "json", "toml", "text", "xml"];
     assert.deepEqual(
       blocks.filter(({ language }) => !checked.includes(language)),
@@ -210,12 +210,12 @@ describe("the examples of the library", () => {
     .map(({ text }, at) => ({ name: `example-${at}.ts`, text }));
   const library = pathToFileURL(join(root, "src/index.ts")).href;
 
-  it("run one after the other, and print what the page says", () => {
+  it("run one after the other, and print what the page shows", () => {
     const folder = mkdtempSync(join(tmpdir(), "lcm-example-"));
     try {
       for (const { name, text } of examples)
         writeFileSync(join(folder, name), text.replaceAll('"lossless-claw"', JSON.stringify(library)));
-      // In one process: what takes longest about an example is to load the library.
+      // In one process: loading the library takes longest.
       const all = examples.map(({ name }) => `await import("./${name}");\nconsole.log("\\f");\n`).join("");
       writeFileSync(join(folder, "all.ts"), all);
       const said = execFileSync(process.execPath, ["all.ts"], { cwd: folder, encoding: "utf8", env: {} });

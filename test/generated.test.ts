@@ -1,4 +1,4 @@
-/** Generated files are committed, so that they can be read where the source is not; this is what keeps them true. */
+/** Checks that generated files, which are committed for readers without the source, are up to date. */
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,18 +13,18 @@ import { generate, staleFiles } from "../scripts/generate.ts";
 const repository = join(import.meta.dirname, "..");
 
 describe("generated files", () => {
-  it("say what the source says (else run `npm run generate`)", () => {
+  it("match the source (otherwise run `npm run generate`)", () => {
     assert.deepEqual(
       staleFiles(repository).map(({ path }) => path),
       [],
     );
   });
 
-  it("tell what comes back of every tool", () => {
+  it("describe the result of every tool", () => {
     assert.doesNotMatch(readFileSync(join(repository, "docs/tools.md"), "utf8"), /^Details: none$/m);
   });
 
-  it("let the plugin's manifest name the package, its tools and its version", () => {
+  it("give the plugin's manifest the package's name, tools and version", () => {
     const manifest = JSON.parse(readFileSync(join(repository, "openclaw.plugin.json"), "utf8"));
     assert.deepEqual([manifest.id, manifest.version], [packageJson.name, packageJson.version]);
     assert.deepEqual(
@@ -69,7 +69,7 @@ describe("the generator", () => {
     assert.deepEqual(run(false), { status: 0, lines: [] });
   });
 
-  it("takes line ends of another platform as the same text", () => {
+  it("treats line ends of another platform as equal", () => {
     run(false);
     const path = join(root, "docs/settings.md");
     writeFileSync(path, readFileSync(path, "utf8").replaceAll("\n", "\r\n"));

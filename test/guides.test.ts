@@ -1,6 +1,6 @@
 /**
- * What the guides tell a reader to type can be typed: every command of every page runs, in the order of the page, over a
- * database like the reader's, and says what the page shows. See guides/walk.ts for commands that are not ours.
+ * Runs every command of every guide, in the order of the page, and compares the output with what the page shows. The
+ * database is like the reader's; guides/walk.ts stands in for commands that are not ours.
  */
 
 import assert from "node:assert/strict";
@@ -19,27 +19,27 @@ import { holdsOf, openShell, proofs, root, walk } from "./guides/walk.ts";
 import type { Shell } from "./guides/walk.ts";
 
 const pages = ["README.md", "CONTRIBUTING.md", ...globSync("docs/guides/*.md", { cwd: root }).toSorted()];
-/** Their reader has a database of the older program. */
+/** Pages whose reader has a database of the older program. */
 const olderPages = ["coming-from-the-older-plugin.md", "going-back.md"];
 
-/** What the model writes when it is asked for the demo's first summary. */
+/** The model's answer for the demo's first summary. */
 const draft = `2026-09-07, 06:12–06:23. Three customers were charged twice: the worker timed out after 10 s, then sent the capture
 again without an idempotency key, and the gateway took it for a new payment. Refunded €184.70 in all.
 
 Expand for details about: the worker's log, the three orders, the letter`;
 
-describe("what a page shows", () => {
+describe("output that a page shows", () => {
   const said = "made sum_00000000000000aa in 12 ms\n  backup ~/lcm.db.backup-20261116T090001Z\nall is well\n";
   const isShown = (shown: string): boolean => isSaid(shown, said, new Map());
 
-  it("is every word of it, however lines are broken", () => {
+  it("must match word by word, however lines are broken", () => {
     assert.ok(isShown("made sum_11111111111111bb in 3.5 s\nbackup\n~/lcm.db.backup-20270101T000000Z-2\nall is well"));
     assert.ok(!isShown("made sum_11111111111111bb in 3.5 s\nall is well"));
     assert.ok(!isShown("made sum_11111111111111bb in 3.5 s\n…\nall is good"));
     assert.ok(!isShown("made two in 12 ms\n…"));
   });
 
-  it("may leave lines out where it says so", () => {
+  it("may leave lines out where it marks that", () => {
     for (const shown of [
       "…",
       "…\nall is well",
@@ -50,7 +50,7 @@ describe("what a page shows", () => {
     assert.ok(!isShown("…\nis well"), "a line is left out whole");
   });
 
-  it("gives names, by which commands further down mean what was made now", () => {
+  it("defines names that later commands use for what was just created", () => {
     const names: Names = new Map();
     assert.ok(isSaid("made sum_11111111111111bb in 12 ms\n…", said, names));
     assert.equal(withNames("lcm describe sum_11111111111111bb", names), "lcm describe sum_00000000000000aa");
@@ -78,8 +78,8 @@ describe("the guides", () => {
   });
 
   for (const [index, page] of pages.entries()) {
-    it(`${page} tells what happens`, { skip: withoutPosixPaths }, async () => {
-      // Short, as a reader's own is: lines with paths in them are broken where the reader's are.
+    it(`${page} shows what happens`, { skip: withoutPosixPaths }, async () => {
+      // Short, like a reader's own path: lines with paths break where the reader's do.
       const home = join(scratch, String(index));
       const state = join(home, ".openclaw");
       if (olderPages.includes(basename(page))) {

@@ -1,6 +1,6 @@
 /**
- * The launcher on a Node that is too old: it finds a better one and is not noticed, or says what is missing. Each test
- * gets a package folder of its own, so that the Nodes it can find are exactly those that the test puts there.
+ * Tests the launcher on a Node that is too old: it silently finds a better one, or reports what is missing. Each test
+ * has its own package folder, so the Nodes to be found are exactly those that the test puts there.
  */
 
 import assert from "node:assert/strict";
@@ -20,7 +20,7 @@ const launcher = fileURLToPath(new URL("../bin/launch.js", import.meta.url));
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), "lcm-launcher-")));
 after(() => rmSync(scratch, { recursive: true }));
 
-/** A Node that cannot run us: the machine's own if that is one, else this one made to believe that it is older. */
+/** A Node that cannot run us: the machine's own if too old, otherwise this one with a faked version. */
 const oldNode = findOldNode() ?? [
   process.execPath,
   "--import",
@@ -28,13 +28,13 @@ const oldNode = findOldNode() ?? [
 ];
 
 const programs = {
-  /** Tells how it was started, and ends with the status that its first argument names. */
+  /** Prints how it was started, and exits with the status in its first argument. */
   tell: `export async function main(argv) {
     const { LCM_LAUNCHED: guard, PLACE: place } = process.env;
     console.log(JSON.stringify({ argv, guard, place, pid: process.pid, version: process.versions.node }));
     return Number(argv[0] ?? 0);
   }`,
-  /** Waits for a polite signal, which it answers with status 5; any other ends it, and so does waiting in vain. */
+  /** Waits for a polite signal and exits with status 5; any other signal ends it, and so does a time-out. */
   wait: `export function main() {
     return new Promise((resolve) => {
       const inVain = setTimeout(() => resolve(9), 20_000);
@@ -52,7 +52,7 @@ describe("the launcher", { skip: withoutShell }, () => {
     assert.equal(run.told.pid, run.pid);
   });
 
-  it("starts again on a newer Node, with the same arguments, and ends with the same status", () => {
+  it("restarts on a newer Node, with the same arguments, and ends with the same status", () => {
     const folder = createPackage({ program: "tell" });
     const run = start(oldNode, folder, ["3", "--db", "a b.db", ""], { LCM_NODE: createNode(folder, "chosen") });
     assert.equal(run.status, 3, run.stderr);
@@ -61,12 +61,12 @@ describe("the launcher", { skip: withoutShell }, () => {
     assert.equal(run.stderr, "");
   });
 
-  it("leaves no trace of itself for what the program starts", () => {
+  it("leaves no trace in the environment of the program's children", () => {
     const folder = createPackage({ program: "tell" });
     assert.equal(start(oldNode, folder, [], { LCM_NODE: createNode(folder, "chosen") }).told.guard, undefined);
   });
 
-  it("takes LCM_NODE first, then the repository's Node, then a package's, then one on PATH", () => {
+  it("tries LCM_NODE first, then the repository's Node, then a package's, then one on PATH", () => {
     const folder = createPackage({ program: "tell" });
     const path = [createNode(folder, "path/old", "v18.0.0"), createNode(folder, "path/new")]
       .map(dirname)
@@ -84,7 +84,7 @@ describe("the launcher", { skip: withoutShell }, () => {
     assert.equal(placeTaken({ PATH: path, LCM_NODE: createNode(folder, "wrong", "v20.1.0") }), "node_modules/.bin");
   });
 
-  it("says what is needed, what it found and where it looked when there is no good Node, and exits 6", () => {
+  it("reports what is needed, what it found and where it looked when there is no suitable Node, and exits 6", () => {
     const folder = createPackage({ program: "tell" });
     const chosen = createNode(folder, "chosen", "v18.3.0");
     const onPath = createNode(folder, "path", "not a version");
@@ -104,14 +104,14 @@ describe("the launcher", { skip: withoutShell }, () => {
     assert.ok(run.stderr.includes(`${chosen} is 18.3.0; ${onPath} does not run as a Node`), run.stderr);
   });
 
-  it("does not take a newer minor of an older major, nor an older minor of its own", () => {
+  it("rejects a newer minor of an older major, and an older minor of its own", () => {
     const folder = createPackage({ program: "tell" });
     const [major = 0, minor = 0] = needed.split(".").map(Number);
     for (const version of [`v${major - 1}.99.0`, `v${major}.${minor - 1}.9`])
       assert.equal(start(oldNode, folder, [], { LCM_NODE: createNode(folder, version, version) }).status, 6, version);
   });
 
-  it("starts again only once, even if the Node it found lied about its version", () => {
+  it("restarts only once, even if the Node it found lied about its version", () => {
     const folder = createPackage({ program: "tell" });
     const liar = join(folder, "liar");
     const words = oldNode.map((word) => `"${word}"`).join(" ");
@@ -121,7 +121,7 @@ describe("the launcher", { skip: withoutShell }, () => {
     assert.ok(run.stderr.includes(`needs Node ${needed}`), run.stderr);
   });
 
-  it("passes a signal on to the program, and its answer back", async () => {
+  it("passes a signal on to the program, and its status back", async () => {
     const waiting = await startWaiting();
     waiting.launcher.kill("SIGTERM");
     assert.deepEqual(await waiting.ended, [5, null]);
@@ -135,7 +135,7 @@ describe("the launcher", { skip: withoutShell }, () => {
 });
 
 describe("lcm-tui", () => {
-  it("opens the terminal UI when it is given nothing but options", () => {
+  it("opens the terminal UI when given only options", () => {
     assert.deepEqual(tuiArguments([]), ["tui"]);
     assert.deepEqual(tuiArguments(["--db", "lcm.db", "--sessions", "folder"]), [
       "tui",
@@ -172,7 +172,7 @@ function createPackage(options: { readonly program: keyof typeof programs }): st
   return folder;
 }
 
-/** A Node in a folder of the package: one that works and knows its place, or one that only tells a version. */
+/** A Node in a folder of the package: one that works and reports its path, or one that only prints a version. */
 function createNode(folder: string, place: string, version?: string): string {
   const path = join(folder, place, "node");
   mkdirSync(dirname(path), { recursive: true });

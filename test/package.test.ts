@@ -1,6 +1,6 @@
 /**
- * What is published, as a stranger gets it: the files in the tarball, and a project of its own that installs it and has
- * nothing else.
+ * Tests the published package as a user gets it: the files in the tarball, and a separate project that installs only
+ * it.
  */
 
 import assert from "node:assert/strict";
@@ -17,7 +17,7 @@ import { packedMbMax, unpackedMbMax } from "../scripts/dependencies.ts";
 
 const repository = fileURLToPath(new URL("..", import.meta.url));
 const scratch = makeScratch("package");
-/** The project of somebody who installs it. Its folder has a blank in its name, as theirs may have. */
+/** A project that installs the package. Its folder has a space in its name, as a user's may. */
 const project = join(scratch, "a project");
 
 let folder = "";
@@ -32,7 +32,7 @@ before(async () => {
 });
 
 describe("the published package", () => {
-  it("holds the program, its types, its licences and its pages, and nothing else", () => {
+  it("contains the program, its types, its licences and its pages, and nothing else", () => {
     const wanted = [
       /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|openclaw\.plugin\.json)$/,
       /^bin\/(launch|lcm|lcm-tui)\.js$/,
@@ -54,12 +54,12 @@ describe("the published package", () => {
       );
   });
 
-  it("is as small as docs/dependencies.md says", () => {
+  it("is as small as docs/dependencies.md states", () => {
     assert.ok(packed.size < packedMbMax * 1e6, `${packed.size} bytes packed`);
     assert.ok(packed.unpackedSize < unpackedMbMax * 1e6, `${packed.unpackedSize} bytes unpacked`);
   });
 
-  it("has every page that its README leads to, but for the sources", () => {
+  it("has every page that its README links to, except sources", () => {
     const readme = readFileSync(join(folder, "README.md"), "utf8");
     const targets = [...readme.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, target = ""]) => target);
     const paths = packed.files.map(({ path }) => path);
@@ -83,7 +83,7 @@ describe("the published package", () => {
 
   it("carries the licence of everything that is bundled", () => {
     const licences = readFileSync(join(folder, "dist/LICENSES.txt"), "utf8");
-    // The bundler says above each piece where it comes from.
+    // The bundler notes above each piece where it comes from.
     const names = globSync("dist/**/*.js", { cwd: folder }).flatMap((path) =>
       [
         ...readFileSync(join(folder, path), "utf8").matchAll(/^\s*\/\/ \S*node_modules\/((?:@[\w.-]+\/)?[\w.-]+)\//gm),
@@ -94,12 +94,12 @@ describe("the published package", () => {
     assert.match(licences, /TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION/);
   });
 
-  it("is what docs/dependencies.md lists (else run `npm run build`)", () => {
+  it("is what docs/dependencies.md lists (otherwise run `npm run build`)", () => {
     const [here, there] = [repository, folder].map((root) => readFileSync(join(root, "docs/dependencies.md"), "utf8"));
     assert.equal(here?.replaceAll("\r\n", "\n"), there);
   });
 
-  it("needs the same Node wherever that is said", () => {
+  it("needs the same Node everywhere it is stated", () => {
     const needed = /^>=(\d+\.\d+)$/.exec(packageJson.engines.node)?.[1];
     assert.ok(needed !== undefined, packageJson.engines.node);
     const pages = globSync(["*.md", "docs/*.md", "docs/guides/*.md", ".github/workflows/*.yml"], { cwd: repository });
@@ -150,7 +150,7 @@ await lcm.close();
 console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.length, restored, text: found?.text, code }));
 `;
 
-  it("runs what it writes against the library", () => {
+  it("runs code against the library", () => {
     writeFileSync(join(project, "example.ts"), example);
     const { status, stdout, stderr } = node("example.ts");
     assert.equal(status, 0, stderr);
@@ -165,7 +165,7 @@ console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.leng
     });
   });
 
-  it("compiles it strictly, however its compiler looks for modules", () => {
+  it("compiles it strictly, however its compiler resolves modules", () => {
     writeFileSync(join(project, "example.ts"), example);
     const ways = [
       { module: "node16", moduleResolution: "node16", target: "es2024" },
@@ -178,7 +178,7 @@ console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.leng
         strict: true,
         exactOptionalPropertyTypes: true,
         noUncheckedIndexedAccess: true,
-        // Ours are checked as well; of others', those of Node itself are all that is needed.
+        // Our types are checked as well; of other types, only those of Node are needed.
         skipLibCheck: false,
         noEmit: true,
         lib: ["esnext"],
@@ -191,7 +191,7 @@ console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.leng
     }
   });
 
-  it("may require all that is exported from a CommonJS module", () => {
+  it("can require all exports from a CommonJS module", () => {
     const names = Object.keys(packageJson.exports).map((path) => join("lossless-claw", path).replaceAll("\\", "/"));
     assert.deepEqual(names, ["lossless-claw", "lossless-claw/package.json"]);
     writeFileSync(
@@ -202,7 +202,7 @@ console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.leng
     assert.equal(stdout, "object\nobject\n", stderr);
   });
 
-  it("is refused what is not exported", () => {
+  it("cannot import what is not exported", () => {
     const paths = ["dist/index.js", "dist/cli/main.js", "core/lcm", "src/index.ts", "testing/store-contract"];
     for (const path of paths) {
       const { status, stderr } = node("--input-type=module", "-e", `await import("lossless-claw/${path}")`);
@@ -211,7 +211,7 @@ console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.leng
     }
   });
 
-  it("has `lcm` and `lcm-tui` to start", () => {
+  it("can start `lcm` and `lcm-tui`", () => {
     const start = (name: string, ...words: readonly string[]) => {
       const isWindows = process.platform === "win32";
       const program = join(project, "node_modules", ".bin", isWindows ? `${name}.cmd` : name);
@@ -235,7 +235,7 @@ console.log(JSON.stringify({ messages: assembly.messages.length, hits: hits.leng
     assert.equal(noTerminal.status, 2, noTerminal.stdout + noTerminal.stderr);
   });
 
-  it("gets nothing but the one package", () => {
+  it("gets only the one package", () => {
     assert.deepEqual(globSync(["node_modules/*", "node_modules/lossless-claw/node_modules"], { cwd: project }), [
       join("node_modules", "lossless-claw"),
     ]);

@@ -1,4 +1,4 @@
-/** The contract, held against every store there is; and what SQLite in particular must not do to its host. */
+/** Runs the store contract on every store, and tests what SQLite in particular must not do to its host. */
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -33,7 +33,7 @@ const stores = {
   "SQLite in a thread of its own": async (path: string) => await openSqliteWorker({ path }),
 } as const;
 
-/** What a host allows a store to cost its timers. */
+/** How much a store may delay its host's timers. */
 const lagMs = 20;
 
 const withFolder = async (test: (folder: string) => Promise<void>): Promise<void> => {
@@ -57,7 +57,7 @@ async function fill(store: Store, messages: number, text: (index: number) => str
 
 // ── The host's thread ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Another process takes the write lock, and lets go of it after a while. */
+/** Another process takes the write lock, and releases it after a while. */
 async function lockElsewhere(path: string, forMs: number): Promise<{ readonly released: Promise<unknown> }> {
   const code = `
     const { DatabaseSync } = require("node:sqlite");
@@ -110,7 +110,7 @@ describe("guarantee 10, store part: the host's event loop is free", () => {
     });
   }
 
-  it("and a turn that says again what a prompt may take waits for no lock", async () => {
+  it("and a turn that reports its prompt budget again waits for no lock", async () => {
     await withFolder(async (folder) => {
       const path = join(folder, "lcm.db");
       const store = await openSqlite({ path });
@@ -129,7 +129,7 @@ describe("guarantee 10, store part: the host's event loop is free", () => {
     });
   });
 
-  it("a lock that is never let go ends in `unavailable`, not in waiting for ever", async () => {
+  it("a lock that is never released ends in `unavailable`, not in endless waiting", async () => {
     await withFolder(async (folder) => {
       const path = join(folder, "lcm.db");
       const store = await openSqlite({ path, busyTimeoutMs: 200 });
@@ -233,8 +233,8 @@ describe("guarantee 22, worker part: a runaway expression is stopped and said to
   });
 });
 
-describe("forgetting, while somebody reads", () => {
-  it("is done when the last trace is gone from the log, not before", async () => {
+describe("forgetting while another connection reads", () => {
+  it("ends only when the last trace is gone from the log", async () => {
     await withFolder(async (folder) => {
       const path = join(folder, "lcm.db");
       const store = await openSqliteWorker({ path });
@@ -268,7 +268,7 @@ describe("forgetting, while somebody reads", () => {
 describe("guarantee 11: start-up does not grow with what is stored", () => {
   const sizes = [200, 20_000] as const;
 
-  it("opening, asking for the status and for the newest of the context reads as much from a large file as from a small one", async () => {
+  it("opening, reading the status and the newest of the context read as much from a large file as from a small one", async () => {
     await withFolder(async (folder) => {
       const cost = new Map<number, { readonly bytes: number; readonly cpuMs: number }>();
       for (const size of sizes) {
@@ -297,7 +297,7 @@ describe("guarantee 11: start-up does not grow with what is stored", () => {
       const [small, large] = sizes.map((size) => cost.get(size) ?? assert.fail());
       assert.ok(small !== undefined && large !== undefined);
       const told = JSON.stringify({ small, large });
-      // A tree over a hundred times as many rows is one or two pages deeper, in each of the few tables asked.
+      // A tree over a hundred times as many rows is one or two pages deeper, in each of the few tables read.
       assert.ok(large.bytes <= small.bytes + 20 * 8_192, told);
       assert.ok(large.cpuMs <= 3 * small.cpuMs + 5, told);
     });
@@ -305,7 +305,7 @@ describe("guarantee 11: start-up does not grow with what is stored", () => {
 });
 
 describe("a window of one kind", () => {
-  it("reads what it shows, however many messages or summaries the context has of the other", async () => {
+  it("reads only what it shows, however many items of the other kind the context has", async () => {
     await withFolder(async (folder) => {
       const leaf = {
         text: "leaf",
@@ -335,13 +335,13 @@ describe("a window of one kind", () => {
         }
       }
       const [small, large] = [Math.max(...bytes.slice(0, 4)), Math.max(...bytes.slice(4))];
-      // All places of the longer context would be some seventy pages.
+      // Reading the whole longer context would take some seventy pages.
       assert.ok(large <= small + 20 * 8_192, bytes.join());
     });
   });
 });
 
-/** By this process so far, from the page cache too; 0 where the system does not say. */
+/** Bytes read by this process so far, including from the page cache; 0 where the system does not report it. */
 function bytesRead(): number {
   const counters = "/proc/self/io";
   return existsSync(counters) ? Number(/^rchar: (\d+)$/m.exec(readFileSync(counters, "utf8"))?.[1] ?? 0) : 0;
@@ -352,13 +352,13 @@ const median = (numbers: readonly number[]): number => numbers.toSorted((a, b) =
 // ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("guarantee 29: times are stored in UTC with milliseconds, whatever the zone", () => {
-  /** What hosts write, and the instant it is. */
+  /** What hosts write, and the instant it means. */
   const times: readonly (readonly [string | number, string])[] = [
     [1_763_681_581_544, "2025-11-20T23:33:01.544Z"],
     ["2025-11-20T23:33:01.550Z", "2025-11-20T23:33:01.550Z"],
     ["2026-02-17T07:37:00+13:00", "2026-02-16T18:37:00.000Z"],
     ["2026-02-17 07:37:00", "2026-02-17T07:37:00.000Z"],
-    // The hour that summer time leaves out, and the one it has twice.
+    // The hour that summer time skips, and the one it repeats.
     ["2026-09-27T02:30:00+12:00", "2026-09-26T14:30:00.000Z"],
     ["2026-04-05 02:30:00", "2026-04-05T02:30:00.000Z"],
   ];

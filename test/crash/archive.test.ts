@@ -1,4 +1,4 @@
-/** kill -9 while a conversation is removed or merged: it is there with everything, or not at all. */
+/** Kills a process while it removes or merges a conversation: the conversation is there completely, or not at all. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -91,7 +91,7 @@ async function createWorld(): Promise<World> {
   });
 }
 
-/** Runs it and kills it so long after it has begun; how long it took if it was let be. */
+/** Runs it and kills it this long after it has begun; returns how long it took if it was not killed. */
 async function run(orders: ArchivistOrders, killAfterMs: number | null): Promise<{ said: string; tookMs: number }> {
   const script = fileURLToPath(new URL("archivist.ts", import.meta.url));
   const child = spawn(process.execPath, [script, JSON.stringify(orders)], {
@@ -118,7 +118,7 @@ async function run(orders: ArchivistOrders, killAfterMs: number | null): Promise
 
 describe("kill -9 in the middle", () => {
   for (const what of ["remove", "merge"] as const) {
-    it(`of a ${what} leaves all of a conversation or nothing of it, and doing it again ends it well`, async (t) => {
+    it(`of a ${what} leaves all of a conversation or nothing of it, and repeating it completes it`, async (t) => {
       const { folder, archive, id, host, other, otherHost } = await createWorld();
       const from = join(folder, what === "remove" ? "whole" : "without");
       const place = join(folder, "tried");
@@ -126,7 +126,7 @@ describe("kill -9 in the middle", () => {
       const orders = { path, conversation: id, ...(what === "merge" ? { archive } : {}) };
       const random = createRandom(7);
       const count = { all: 0, nothing: 0 };
-      // Removing spends most of its time after its rows are gone, on giving the space back.
+      // Removing spends most of its time after the rows are gone, on freeing space.
       const hurry = what === "remove" ? 2 : 1;
 
       const check = async (store: Store): Promise<boolean> => {

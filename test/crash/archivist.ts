@@ -1,4 +1,4 @@
-/** A process that takes a conversation out of a database, or brings it in, and may be killed at any moment. */
+/** Takes a conversation out of a database, or brings it in, as a process that may be killed at any moment. */
 
 import { writeSync } from "node:fs";
 import type { ConversationId } from "../../src/core/model/types.ts";
@@ -8,7 +8,7 @@ import { databaseFileOf } from "../../src/core/model/database-file.ts";
 export interface ArchivistOrders {
   readonly path: string;
   readonly conversation: ConversationId;
-  /** What it brings in; without it, it takes the conversation out. */
+  /** The archive to bring in; without it, the conversation is taken out. */
   readonly archive?: string;
 }
 

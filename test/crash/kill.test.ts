@@ -1,5 +1,6 @@
 /**
- * kill -9 at random moments, over and over, on one database file. `KILLS=120` kills more often, `SEED=7` at other moments.
+ * Kills writers at random moments, over and over, on one database file. `KILLS=120` kills more often, `SEED=7` changes
+ * the moments.
  */
 
 import assert from "node:assert/strict";
@@ -22,7 +23,7 @@ import type { Orders } from "./writer.ts";
 const kills = Number(process.env["KILLS"] ?? 15);
 const seed = Number(process.env["SEED"] ?? 1);
 
-/** How a writer ended, and how many turns it said were stored. */
+/** How a writer ended, and how many turns it acknowledged. */
 interface Ended {
   readonly acknowledged: number;
   readonly code: number | null;
@@ -82,7 +83,7 @@ const messagesOf = async (store: Store, sessionId: string): Promise<readonly Mes
   return conversation === undefined ? [] : await store.messages({ conversation: conversation.id });
 };
 
-/** How many turns of a writer are stored: whole ones, in order, equal to what it said, from the first on. */
+/** How many turns of a writer are stored: whole, in order, equal to what it sent, from the first on. */
 async function turnsStored(store: Store, messages: readonly Message[], name: string): Promise<number> {
   const own = messages.filter(({ key }) => key.startsWith(`${name}/`));
   const turns = Math.ceil(own.length / messagesPerTurn);
@@ -121,7 +122,7 @@ describe("guarantee 1: what was acknowledged survives kill -9", () => {
             `round ${round}: ${acknowledged} turns were acknowledged, ${turns} are stored`,
           );
           stored.push(turns);
-          // Nothing that was there before is gone, and the context still stands for all of it.
+          // Nothing stored before is gone, and the context still represents all of it.
           assert.equal(messages.length, messagesPerTurn * stored.reduce((sum, each) => sum + each, 0));
           const [conversation] = await store.conversations({ sessionId: "killed" });
           if (conversation !== undefined) {
@@ -161,7 +162,7 @@ describe("guarantee 1: two processes write the same file", () => {
   ] as const) {
     it(`to ${where}: nothing is lost or doubled, and both finish`, async () => {
       await onFile(async (path) => {
-        // Neither file nor schema exists yet: they also meet there.
+        // Neither file nor schema exists yet: they also race there.
         const writers = sessions.map((sessionId, index) =>
           startWriter({ path, sessionId, name: `writer${index}`, turns, inThread: index === 1 }),
         );

@@ -1,6 +1,6 @@
 /**
- * Loaded into the real program before it starts: it counts the statements that write, and ends the process with SIGKILL
- * right after one of them, in the middle of its transaction. `COUNT_TO` names a file for the count, `KILL_AT` the statement.
+ * Loaded into the real program before it starts: counts writing statements and sends SIGKILL right after a chosen one.
+ * The process dies in the middle of its transaction. `COUNT_TO` names a file for the count, `KILL_AT` the statement.
  */
 
 import { writeFileSync } from "node:fs";

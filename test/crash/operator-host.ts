@@ -1,4 +1,4 @@
-/** A host that goes on talking while an operator works: it appends to conversations until it is told to end. */
+/** Appends to conversations until told to stop, as a host does while an operator works. */
 
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

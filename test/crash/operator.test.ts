@@ -1,6 +1,6 @@
 /**
- * Every operator's tool, run as the real program, while a host goes on writing, and killed in the middle of its work. What
- * was begun is then either done or not, and running it again finishes it.
+ * Runs every operator's tool as the real program, while a host writes, and kills it at work. The change is then made or
+ * not made, and running the tool again completes it.
  */
 
 import assert from "node:assert/strict";
@@ -28,7 +28,7 @@ import { bin } from "../scenarios/program.ts";
 
 const seed = Number(process.env["SEED"] ?? 1);
 const d3 = "sum_0000000000000014";
-/** The same each time, so that what is done twice is as if done once; so short that it is no echo of itself. */
+/** The same each time, so that doing it twice equals doing it once; too short to be an echo of itself. */
 const draft =
   "The crew weighed the points on the list, kept them all, and told the harbour.\nExpand for details about: all";
 
@@ -59,7 +59,7 @@ interface Ended {
 }
 
 interface Fate {
-  /** Dies after so many statements that write, or milliseconds. */
+  /** Dies after this many writing statements, or milliseconds. */
   readonly killAt?: number;
   readonly killAfterMs?: number;
   readonly countTo?: string;
@@ -97,13 +97,13 @@ async function lcm(state: string, args: readonly string[], fate: Fate = {}): Pro
 interface Tool {
   readonly args: readonly string[];
   readonly prepare?: (state: string) => Promise<void> | void;
-  /** Several transactions: killed in between, some rows are as before and others as after. */
+  /** Several transactions: killed in between, some rows are old and others new. */
   readonly isGradual?: true;
-  /** What doing it again ends with once it is done. */
+  /** The exit status of running it again after it is done. */
   readonly doneStatus: number;
-  /** How doctor finds what it leaves. */
+  /** What doctor finds afterwards. */
   readonly leaves?: readonly FindingCode[];
-  /** It may find that it cannot, because others write all the time; then nothing has changed. */
+  /** It may refuse because others write all the time; then nothing has changed. */
   readonly mayConflict?: true;
 }
 
@@ -131,7 +131,7 @@ const tools: Readonly<Record<string, Tool>> = {
   prune: { args: ["prune", "2", "--delete", "--apply"], doneStatus: 3, leaves: below, mayConflict: true },
 };
 
-/** What `doctor --fix` mends, in two conversations. */
+/** What `doctor --fix` fixes, in two conversations. */
 function damage(path: string): void {
   const db = new DatabaseSync(path, { timeout: 5_000 });
   db.exec(`
@@ -151,7 +151,7 @@ const sound = async (state: string, expected: readonly FindingCode[]): Promise<v
 
 // ── Rows that can be compared between runs ───────────────────────────────────────────────────────────────────────────
 
-/** Without what differs each time: times of now, ids that were made now, how often a text was written. */
+/** Without what differs each time: current times, new ids, how often a text was written. */
 function comparable(dump: Dump): Dump {
   const now = new Date().toISOString().slice(0, 4);
   const plain = (row: string): string =>
@@ -165,7 +165,7 @@ function comparable(dump: Dump): Dump {
 
 const isSame = (a: Dump, b: Dump): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Rows of neither the one nor the other. Totals between two steps are nobody's; `inspect` looks at those. */
+/** Rows that are in neither dump. Totals between two steps are ignored here; `inspect` checks those. */
 function strangers(now: Dump, before: Dump, done: Dump): readonly string[] {
   return Object.entries(now).flatMap(([table, rows]) => {
     const known = new Set([...(before[table] ?? []), ...(done[table] ?? [])]);
@@ -196,7 +196,7 @@ describe("guarantee 28: kill -9 in the middle of a tool leaves it done or not do
       const writes = Number(readFileSync(countTo, "utf8"));
 
       const points = [...new Set([1, Math.ceil(writes / 2), writes])].map((killAt) => ({ killAt }));
-      // Where there are several transactions, also whenever it happens to be.
+      // With several transactions, also at arbitrary moments.
       const late = isGradual ? [{ killAfterMs: tookMs * (0.3 + random.below(60) / 100) }] : [];
       const ends = { "not done": 0, partly: 0, done: 0 };
       for (const fate of [...points, ...late]) {

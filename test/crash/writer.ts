@@ -1,6 +1,6 @@
 /**
- * A process that writes and may be killed at any moment. It says so on its output when a turn is stored, and only then:
- * what it has said must be there ever after.
+ * Writes turns as a process that may be killed at any moment. It acknowledges a turn on its output only once it is
+ * stored: what it acknowledged must survive.
  */
 
 import { writeSync } from "node:fs";
@@ -27,7 +27,7 @@ export const turnOf = (name: string, turn: number): readonly HostMessage[] =>
 export const keyOf = (name: string, turn: number, place: number): string => `${name}/${turn}/${place}`;
 export const acknowledgement = (turn: number): string => `stored ${turn}`;
 
-/** Small figures: every kind of pass, and files moved out, within a few turns. */
+/** Small limits: every kind of pass, and files moved out, within a few turns. */
 const config = {
   freshTailCount: 8,
   leafChunkTokens: 600,

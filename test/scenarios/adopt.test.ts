@@ -1,6 +1,6 @@
 /**
- * Both databases that the older program really made, adopted: nothing is lost, everything reads back, and life goes on.
- * The figures are printed, so that a run shows them.
+ * Adopts both real databases of the older program: nothing is lost, everything reads back, and work continues. Prints
+ * the figures of the run.
  */
 
 import assert from "node:assert/strict";
@@ -86,7 +86,7 @@ const find = (pattern: string): SearchRequest => ({
   limit: 10,
 });
 
-/** The message that the host sent, told from the older rows alone. */
+/** The message that the host sent, reconstructed from the older rows alone. */
 function originalOf(row: Row, parts: readonly Row[]): JsonObject {
   if (parts.length === 0) return { role: row["role"], content: row["content"] } as JsonObject;
   const stated = parts.map((part) => JSON.parse(String(part["metadata"])) as JsonObject);
@@ -122,7 +122,7 @@ for (const version of fixtureVersions) {
       }
     };
 
-    it("holds as many rows of every kind as the file did", (t) => {
+    it("has as many rows of every kind as the file had", (t) => {
       const counts = countsOf(path);
       t.diagnostic(
         `lcm-${version}.db: ${Object.entries(counts)
@@ -141,7 +141,7 @@ for (const version of fixtureVersions) {
       });
     });
 
-    it("has nothing for the doctor, compaction notes being exempt", async (t) => {
+    it("passes doctor, except for compaction notes", async (t) => {
       const [findings, notes] = await read(async (store, { id }) => [
         await inspect(store, null),
         (await store.messages({ conversation: id })).filter((message) => message.aside === "note"),
@@ -172,14 +172,14 @@ for (const version of fixtureVersions) {
         assert.equal(BigInt(message.id), row["message_id"]);
         assert.equal(BigInt(message.seq), row["seq"]);
         assert.equal(message.role, row["role"]);
-        // Calls stood beside the text, and now follow it.
+        // Calls were beside the text, and now follow it.
         const calls = message.parts.filter((part) => part.type === "tool").map((part) => part.text);
         assert.deepEqual(message.text, [row["content"], ...calls].join("\n"));
         assert.equal(message.parts.length, Math.max(1, filed.length));
       }
     });
 
-    it("knows the id of every tool call, also where only the metadata told it", async () => {
+    it("knows the id of every tool call, even where only the metadata had it", async () => {
       const stored = await read(async (store, { id }) => await store.messages({ conversation: id }));
       const calls = stored.flatMap((message) => message.parts.filter((part) => part.type === "tool"));
       const results = stored.filter(({ role, envelope }) => role === "tool" && envelope !== null);
@@ -190,8 +190,8 @@ for (const version of fixtureVersions) {
       assert.ok(calls.every(({ toolName }) => toolName === "read"));
     });
 
-    it("keeps every value that is not worked out again, column by column", () => {
-      /** Told from other rows, written in another form, or checked on their own in this file. */
+    it("keeps every value that is not recomputed, column by column", () => {
+      /** Derived from other rows, written in another form, or checked separately in this file. */
       const rebuilt: Readonly<Record<string, readonly string[]>> = {
         conversations: ["created_at", "updated_at"],
         messages: ["content", "token_count", "created_at"],
@@ -218,7 +218,7 @@ for (const version of fixtureVersions) {
             );
           const old = valuesIn(untouched, table);
           compared += old.length;
-          // A part's own name is made from its place; what it was called is kept.
+          // A part's own name is made from its position; its original name is kept.
           const [home] = homes.findLast(([, columns]) => columns.includes(column)) ?? [];
           if (home === undefined)
             assert.deepEqual(
@@ -251,7 +251,7 @@ for (const version of fixtureVersions) {
       }
     });
 
-    it("has depths, ranges and descendants as the older program knew them, and tokens by our own estimate", async () => {
+    it("has depths, ranges and descendants as in the older program, and tokens by our own estimate", async () => {
       const summaries = await read(async (store, { id }) => await store.summaries({ conversation: id }));
       const rows = new Map(rowsOf(untouched, "SELECT * FROM summaries").map((row) => [String(row["summary_id"]), row]));
       for (const summary of summaries) {
@@ -266,7 +266,7 @@ for (const version of fixtureVersions) {
       assert.deepEqual(new Set(summaries.map(({ depth }) => depth)), new Set(version === "0.1.0" ? [0, 1, 2] : [0, 1]));
     });
 
-    it("flattens to every message that is content, each once, in order", async () => {
+    it("flattens to every message that has content, each once, in order", async () => {
       const [reached, stored] = await read(async (store, { id }) => [
         await flattened(store, id),
         (await store.messages({ conversation: id })).filter(({ aside }) => aside === null),
@@ -278,7 +278,7 @@ for (const version of fixtureVersions) {
       assert.equal(reached.length, version === "0.1.0" ? 122 : 124);
     });
 
-    it("is left alone by a second adopting, byte by byte", async () => {
+    it("is unchanged by a second adopt, byte by byte", async () => {
       assert.deepEqual(await adopt(path, now), { kind: "unchanged" });
       assert.equal(hashOf(path), firstHash);
       assert.deepEqual(
@@ -294,7 +294,7 @@ for (const version of fixtureVersions) {
       assert.deepEqual(rowsOf(backup, "PRAGMA integrity_check"), [{ integrity_check: "ok" }]);
     });
 
-    it("is what it was when the backup is restored, and can be adopted again", async () => {
+    it("is the original again when the backup is restored, and can be adopted again", async () => {
       const other = join(scratch, `${version}.restored.db`);
       copyFileSync(path, other);
       const { replaced } = await restore(backup, other, join(scratch, "no-files"), now);
@@ -320,7 +320,7 @@ for (const version of fixtureVersions) {
           [4],
         );
         assert.deepEqual(after.caveats, []);
-        // A path that stood only in the arguments of a call.
+        // A path that was only in the arguments of a call.
         assert.ok((await store.search(find("src/file_101.ts"))).hits.some((hit) => hit.id === 102));
         await checkSound(store);
       });
@@ -365,7 +365,7 @@ for (const version of fixtureVersions) {
 }
 
 describe("search after adopting a larger database", () => {
-  it("guarantee 22: is built in steps, goes on where it was when the process ends in between, and says so while it lasts", async (t) => {
+  it("guarantee 22: is built in steps, resumes when the process ends in between, and is reported while it lasts", async (t) => {
     const path = multiply(copyFixture("0.15.3", scratch, "larger.db"), 24);
     await adopt(path, now);
     const waiting: number[] = [];
@@ -377,7 +377,7 @@ describe("search after adopting a larger database", () => {
       assert.ok(left === Infinity || unindexed === left);
       const { hits, caveats } = await store.search({ ...find("zqxoldmarker"), limit: 100 });
       const said = caveats.map((caveat) => (caveat.kind === "unindexed" ? caveat.rows : 0));
-      // Summaries wait too, and are not what was asked for.
+      // Summaries wait too, and were not requested.
       const messagesWaiting = Math.max(0, unindexed - 24 * 14);
       assert.deepEqual(said, messagesWaiting > 2_000 ? [messagesWaiting - 2_000] : [], `${unindexed} rows wait`);
       if (messagesWaiting <= 2_000) assert.equal(hits.length, 24);
@@ -391,7 +391,7 @@ describe("search after adopting a larger database", () => {
     await store.close();
   });
 
-  it("is built in the background by whoever opens it", async () => {
+  it("is built in the background by any process that opens it", async () => {
     const path = multiply(copyFixture("0.15.3", scratch, "background.db"), 8);
     await adopt(path, now);
     const store = await openSqlite({ path });
@@ -450,10 +450,10 @@ describe("guarantee 11: adopting that is killed at any moment", () => {
     const whole = contentsOf(path);
     const found = { older_program: 0, current: 0 };
     startAfresh();
-    // How long it takes depends on who else is at work: what comes too late for a kill shortens the time to the next.
+    // The duration depends on the load of the machine: a kill that comes too late shortens the time to the next.
     const isEnough = (): boolean => found.older_program >= kills / 4 && found.current > 0;
     for (let round = 0; round < kills || (!isEnough() && round < 10 * kills); round++) {
-      // Anywhere, and every second time near the end, where the transaction closes and the file is packed.
+      // Anywhere, and every second time near the end, where the transaction commits and the file is vacuumed.
       const [from, to] = round % 2 === 0 ? [0.05, 1] : [0.8, 1.6];
       await adoptInChild(tookMs * (from + (to - from) * (random.below(1_000) / 1_000)));
       const kind = identify(path);

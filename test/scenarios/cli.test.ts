@@ -1,6 +1,6 @@
 /**
- * The command line as its users meet it: the real bin in processes of its own, over folders of its own. What is printed
- * for people is read where a promise hangs on it; everything else is read as JSON.
+ * Runs the real bin in separate processes and folders, as its users do. Output for people is checked where a promise
+ * depends on it; everything else is read as JSON.
  */
 
 import assert from "node:assert/strict";
@@ -32,7 +32,7 @@ const realSession = fileURLToPath(new URL("../../../shared/data/pi-session.jsonl
 
 const entriesOf = (text: string): readonly unknown[] => linesOf(text).map((line): unknown => JSON.parse(line));
 
-/** One of everything that a session file has been seen to hold, and of what it may hold tomorrow. */
+/** One of everything seen in session files, and of what may come. */
 function createSession(): readonly object[] {
   const at = (second: number): string => new Date(Date.UTC(2026, 1, 17, 7, 37, second)).toISOString();
   const message = (second: number, inner: object): object => ({
@@ -114,7 +114,7 @@ const storedMessages = (place: Place): readonly unknown[] =>
 describe("lcm", () => {
   const place = { state: createFolder() };
 
-  it("shows what it can do when it is asked nothing", () => {
+  it("lists its commands when called without arguments", () => {
     const { stdout } = ok(place);
     for (const name of [
       "status",
@@ -138,7 +138,7 @@ describe("lcm", () => {
     assert.equal(ok(place, "--help").stdout, stdout);
   });
 
-  it("says its version", () => {
+  it("prints its version", () => {
     const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
     assert.equal(ok(place, "--version").stdout, `${version}\n`);
   });
@@ -160,7 +160,7 @@ describe("lcm", () => {
         assert.ok(line.length <= 80, `${name}: ${line}`);
   });
 
-  it("has no help for a command that there is not, but a suggestion", () => {
+  it("suggests a command when help is requested for an unknown one", () => {
     for (const args of [
       ["statsu", "--help"],
       ["statsu", "-h"],
@@ -174,7 +174,7 @@ describe("lcm", () => {
     assert.match(ok(place, "help", "status").stdout, /^Usage: lcm status/);
   });
 
-  it("ends with 2 when it is used wrongly, and says how", () => {
+  it("exits with 2 when it is used wrongly, and explains how to use it", () => {
     const wrong: readonly (readonly string[])[] = [
       ["frobnicate"],
       ["status", "--frobnicate"],
@@ -194,7 +194,7 @@ describe("lcm", () => {
     assert.equal(stderr, "");
   });
 
-  it("says plainly that there is no database, ends with 3, and makes none", () => {
+  it("reports that there is no database, exits with 3, and creates none", () => {
     const reads: readonly (readonly string[])[] = [
       ["status"],
       ["conversations"],
@@ -235,7 +235,7 @@ describe("lcm", () => {
     );
   });
 
-  it("says so when --db names no file, or one that cannot be", () => {
+  it("reports a --db that names no file, or an impossible one", () => {
     const nameless = lcm(place, "status", "--db", "");
     assert.equal(nameless.status, 2);
     assert.match(nameless.stderr, /^error: --db names no file\nhint: .+\n$/);
@@ -245,7 +245,7 @@ describe("lcm", () => {
     assert.match(impossible.stderr, /^error: no folder can be made for .*file\/lcm\.db: .+\nhint: .+\n$/);
   });
 
-  it("names a setting that is wrong, and ends with 2", () => {
+  it("names a wrong setting, and exits with 2", () => {
     const run = lcm({ ...place, env: { LCM_FRESH_TAIL_COUNT: "lots" } }, "status");
     assert.equal(run.status, 2);
     assert.match(run.stderr, /LCM_FRESH_TAIL_COUNT is "lots"/);
@@ -285,7 +285,7 @@ describe("lcm import and export", () => {
     assert.deepEqual(entriesOf(ok(grown, "export", "1").stdout), session);
   });
 
-  it("name a torn last line, and take it when it is complete", () => {
+  it("report a torn last line, and take it once it is complete", () => {
     const [whole, torn] = [{ state: createFolder() }, { state: createFolder() }];
     ok(whole, "import", writeSession(whole.state));
     const cutAt = sessionText.length - 140;
@@ -328,7 +328,7 @@ describe("lcm import and export", () => {
     assert.equal(lcm(place, "import", path, "--json").json.files[0].malformed.length, 2_013);
   });
 
-  it("refuse what is no transcript file, and say what to do instead", () => {
+  it("refuse what is not a transcript, and suggest what to do instead", () => {
     const place = { state: createFolder() };
     const refusal = (run: Run): string => {
       assert.equal(run.status, 2, run.stderr);
@@ -363,13 +363,13 @@ describe("lcm import and export", () => {
     assert.match(both.stdout, /1 already stored/);
   });
 
-  it("say so when a file is empty", () => {
+  it("report an empty file", () => {
     const place = { state: createFolder() };
     const run = ok(place, "import", writeSession(place.state, "", "empty.jsonl"));
     assert.match(run.stderr, /^note: .*empty\.jsonl is empty: there was nothing to store\n$/);
   });
 
-  it("keep what is stored where a line comes with another content, and say how to store it apart", () => {
+  it("keep what is stored where a line has different content, and explain how to store it separately", () => {
     const place = { state: createFolder() };
     const chat = (...texts: readonly string[]): readonly object[] =>
       texts.map((content) => ({ role: "user", content }));
@@ -416,7 +416,7 @@ describe("lcm import and export", () => {
     assert.equal(lcm(place, "import", folder, "--session", "one").status, 2);
   });
 
-  it("write a file that is whole, private, and not overwritten unasked", () => {
+  it("write a file that is whole, private, and overwritten only on request", () => {
     const place = { state: createFolder() };
     ok(place, "import", writeSession(place.state));
     const output = join(place.state, "out.jsonl");
@@ -442,7 +442,7 @@ describe("lcm import and export", () => {
     assert.match(nowhere.stderr, /^error: there is no folder .*none\nhint: .+\n$/);
   });
 
-  it("end quietly when their reader has heard enough", async () => {
+  it("end quietly when their reader closes the pipe", async () => {
     const place = { state: createFolder() };
     const long = Array.from({ length: 3_000 }, (_, index) =>
       JSON.stringify({ role: "user", content: `${index} ${"words ".repeat(60)}` }),
@@ -487,7 +487,7 @@ describe("lcm status, conversations and messages", () => {
   const place = { state: createFolder() };
   before(() => ok(place, "import", writeSession(place.state)));
 
-  it("tell how much there is", () => {
+  it("count what is stored", () => {
     const status = ok({ ...place, env: { LCM_FRESH_TAIL_COUNT: "64" } }, "status", "--json").json;
     assert.equal(status.path, join(place.state, "lcm.db"));
     assert.deepEqual(
@@ -524,7 +524,7 @@ describe("lcm status, conversations and messages", () => {
       assert.match(words, fact);
   });
 
-  it("tell of every active conversation what is due in it", () => {
+  it("report what is due in every active conversation", () => {
     const several = { state: createFolder() };
     for (const name of ["a", "b", "c"]) {
       const said = Array.from({ length: name === "c" ? 1 : 60 }, (_, n) => ({
@@ -544,7 +544,7 @@ describe("lcm status, conversations and messages", () => {
     assert.deepEqual(due.map(({ kind }: { kind: string }) => kind).toSorted(), ["nothing", "sweep", "sweep"]);
   });
 
-  it("fit 80 columns where those are asked for, in a pipe too", () => {
+  it("fit 80 columns on request, in a pipe too", () => {
     const narrow = {
       ...place,
       env: { COLUMNS: "80", LCM_SUMMARY_MODEL: "google/gemini-none", LCM_FRESH_TAIL_COUNT: "64" },
@@ -599,7 +599,7 @@ describe("lcm status, conversations and messages", () => {
     );
   });
 
-  it("cut lines to the width of the terminal, wide characters counted twice", () => {
+  it("cut lines to the width of the terminal, counting wide characters twice", () => {
     const { stdout } = ok({ ...place, env: { COLUMNS: "60" } }, "messages", "1");
     const wide = (line: string): number =>
       Array.from(line).reduce(
@@ -634,7 +634,7 @@ describe("lcm status, conversations and messages", () => {
     assert.equal(since("UTC"), 0);
   });
 
-  it("colour nothing unless a terminal or FORCE_COLOR asks for it", () => {
+  it("use no colours unless a terminal or FORCE_COLOR requests them", () => {
     const isColoured = (env: Readonly<Record<string, string>>, ...args: readonly string[]): boolean =>
       ok({ ...place, env }, "conversations", ...args).stdout.includes("\u001b[");
     assert.equal(isColoured({}), false);
@@ -678,7 +678,7 @@ describe("guarantee 22: lcm grep never says less than it knows", () => {
     }
   });
 
-  it("shows where a hit is and what it says", () => {
+  it("shows where a hit is and its text", () => {
     const { stdout, stderr } = ok({ ...place, env: { FORCE_COLOR: "1" } }, "grep", "ferry", "--no-color");
     assert.match(
       stdout,
@@ -697,7 +697,7 @@ describe("guarantee 22: lcm grep never says less than it knows", () => {
     assert.equal(lcm(place, "grep", "x", "--conversation", "9").status, 3);
   });
 
-  it("says what is wrong with an invalid pattern, and ends with 2", () => {
+  it("explains an invalid pattern, and exits with 2", () => {
     const run = lcm(place, "grep", "-e", "(unclosed");
     assert.equal(run.status, 2);
     assert.match(
@@ -709,7 +709,7 @@ describe("guarantee 22: lcm grep never says less than it knows", () => {
     assert.match(lcm(place, "grep", "$$$").stderr, /hint: .*only a regular expression finds punctuation\n$/);
   });
 
-  it("says that a time limit was met, which is not the same as no matches", () => {
+  it("reports that a time limit was reached, which is not the same as no matches", () => {
     const run = lcm(place, "grep", "-e", "(a+)+$", "--timeout", "1");
     assert.equal(run.status, 6);
     assert.match(run.stderr, /stopped at the time limit of 1 s.*matches may be missing/);
@@ -717,12 +717,12 @@ describe("guarantee 22: lcm grep never says less than it knows", () => {
     assert.equal(lcm(place, "grep", "-e", "(a+)+$", "--timeout", "1", "--json").json.caveats[0].kind, "time");
   });
 
-  it("says that there are more matches than shown", () => {
+  it("reports that there are more matches than shown", () => {
     const run = ok(place, "grep", "-e", "ping", "--limit", "1");
     assert.match(run.stderr, /more than 1 match.*\n1 shown; searched 11 messages /);
   });
 
-  it("says how much was searched when nothing matches, and ends with 0", () => {
+  it("reports how much was searched when nothing matches, and exits with 0", () => {
     const run = ok(place, "grep", "xylophone");
     assert.equal(run.stdout, "");
     assert.match(run.stderr, /^no matches in 11 messages of 2 conversations\n$/);
@@ -739,7 +739,7 @@ describe("lcm adopt", () => {
     ["lcm-0.1.0.db", 138, 16],
     ["lcm-0.15.3.db", 124, 14],
   ] as const) {
-    it(`moves ${name} over with everything in it, once`, () => {
+    it(`converts ${name} with everything in it, once`, () => {
       const place = { state: createFolder() };
       const path = join(place.state, "lcm.db");
       copyFileSync(join(fixtures, name), path);
@@ -767,7 +767,7 @@ describe("lcm backup and restore", () => {
   before(() => ok(place, "import", writeSession(place.state)));
   const copies = (): readonly string[] => readdirSync(place.state).filter((name) => name.startsWith("lcm.db.backup-"));
 
-  it("keep the newest three beside the database, and never remove one put elsewhere", () => {
+  it("keep the newest three beside the database, and never remove one stored elsewhere", () => {
     const elsewhere = join(place.state, "mine.db");
     assert.equal(ok(place, "backup", elsewhere, "--json").json.path, elsewhere);
     assert.equal(lcm(place, "backup", elsewhere).status, 4);
@@ -777,7 +777,7 @@ describe("lcm backup and restore", () => {
     assert.ok(ok(place, "status", "--json").json.backups.length === 3);
   });
 
-  it("make no folder that a misspelt path would name", () => {
+  it("do not create the folder of a misspelt path", () => {
     const run = lcm(place, "backup", join(place.state, "none", "mine.db"));
     assert.equal(run.status, 3);
     assert.match(run.stderr, /^error: .*folder.*\nhint: .+\n$/);
@@ -791,7 +791,7 @@ describe("lcm backup and restore", () => {
     assert.equal(lcm(place, "restore", join("elsewhere", name)).status, 3);
   });
 
-  it("say what a file is that cannot be counted", () => {
+  it("report what an unreadable file is", () => {
     const state = createFolder();
     const other = join(state, "lcm.db");
     copyFileSync(path, other);
@@ -809,7 +809,7 @@ describe("lcm backup and restore", () => {
     assert.match(ok({ state }, "restore", older, "--apply").stderr, /made by an older lossless-claw: `lcm adopt`/);
   });
 
-  it("list what can be put back, whatever has become of the database, and put it back", () => {
+  it("list what can be restored, whatever happened to the database, and restore it", () => {
     const home = { state: createFolder() };
     const file = join(home.state, "lcm.db");
     const none = ok(home, "restore", "--db", file).stdout;
@@ -818,7 +818,7 @@ describe("lcm backup and restore", () => {
     const made = ok(home, "backup", "--json").json.path;
     assert.equal(lcm(home, "restore", "--apply").status, 2);
 
-    // Of each damage, what `status` answers.
+    // What `status` exits with for each damage.
     const damages: readonly (readonly [number, () => void])[] = [
       [3, () => rmSync(file)],
       [2, () => writeFileSync(file, Buffer.alloc(4_096, 0xa5), { flag: "r+" })],
@@ -851,7 +851,7 @@ describe("lcm backup and restore", () => {
     assert.ok(ok(home, "status", "--json").json.messages > 0);
   });
 
-  it("show what would be replaced, and replace it only when told to, setting aside what was there", () => {
+  it("show what would be replaced, and replace it only with --apply, setting aside what was there", () => {
     ok(place, "import", writeSession(place.state, '{"role":"user","content":"later"}\n', "later.jsonl"));
     const backup = join(place.state, "mine.db");
     const plan = ok(place, "restore", backup, "--json").json;
@@ -890,7 +890,7 @@ describe("lcm forget", () => {
     ok(place, "backup");
   });
 
-  it("shows what holds a secret, without showing it, and changes nothing", () => {
+  it("shows what contains a secret, without showing the secret, and changes nothing", () => {
     const words = ok(place, "forget", "--secret", secret);
     assert.match(words.stdout, /2 messages: msg_1, msg_2\n/);
     assert.match(words.stdout, /my password is \[forgotten\], keep it/);
@@ -904,7 +904,7 @@ describe("lcm forget", () => {
     assert.ok(ok(place, "export", "1").stdout.includes(secret));
   });
 
-  it("removes it everywhere when told to, and names the backups that may still hold it", () => {
+  it("removes it everywhere with --apply, and names the backups that may still contain it", () => {
     const run = ok({ ...place, input: `${secret}\n` }, "forget", "--secret-stdin", "--apply");
     assert.match(run.stderr, /backups made before may still hold it.*\n +.*lcm\.db\.backup-/);
     assert.ok(!ok(place, "export", "1").stdout.includes(secret));
@@ -914,7 +914,7 @@ describe("lcm forget", () => {
     assert.equal(ok(place, "doctor", "--json").json.sound, true);
   });
 
-  it("removes one message, and keeps its place", () => {
+  it("removes one message, and keeps its position", () => {
     assert.match(
       ok(place, "forget", "--message", "3").stdout,
       /forgetting msg_3 changes\n +1 message: msg_3\n\n +msg_3 {2}something else/,
@@ -928,7 +928,7 @@ describe("lcm forget", () => {
     assert.equal(again.json.files[0].messages, 0, "a replay does not bring it back");
   });
 
-  it("says that a message is forgotten already, and does nothing", () => {
+  it("reports that a message is forgotten already, and does nothing", () => {
     for (const args of [[], ["--apply"]]) {
       const run = ok(place, "forget", "--message", "3", ...args);
       assert.deepEqual([run.stdout, run.stderr], ["msg_3 is already forgotten: nothing to do\n", ""]);
@@ -941,7 +941,7 @@ describe("lcm forget", () => {
     assert.match(ok(place, "forget", "--message", String(id)).stdout, /^forgetting msg_\d+ changes/);
   });
 
-  it("wants to know what, once, and not both ways at once", () => {
+  it("requires exactly one thing to forget", () => {
     assert.equal(lcm(place, "forget").status, 2);
     assert.equal(lcm(place, "forget", "--secret", "abc").status, 2);
     assert.equal(lcm(place, "forget", "--secret", "abcdef", "--message", "1").status, 2);
@@ -951,7 +951,7 @@ describe("lcm forget", () => {
 });
 
 describe("lcm doctor", () => {
-  it("says that all is sound, and how much it looked at", () => {
+  it("reports a healthy database, and how much it checked", () => {
     const place = { state: createFolder() };
     ok(place, "import", writeSession(place.state));
     assert.equal(ok(place, "doctor").stdout, `sound: ${messageCount} messages, 0 summaries checked, nothing found\n`);
@@ -962,7 +962,7 @@ describe("lcm doctor", () => {
     });
   });
 
-  it("finds what is wrong, ends with 1, and says what mends it", () => {
+  it("lists findings, exits with 1, and names the command that fixes them", () => {
     const place = { state: createFolder() };
     ok(place, "import", writeSession(place.state));
     const db = new DatabaseSync(join(place.state, "lcm.db"));
@@ -988,7 +988,7 @@ describe("lcm doctor", () => {
     ]);
   });
 
-  /** Damage of all kinds that --fix mends, and one leaf that was tied to a message of another. */
+  /** Damage of every kind that --fix fixes, and one leaf that was linked to another's message. */
   const damage = (state: string): void => {
     const db = new DatabaseSync(join(state, "lcm.db"), { enableForeignKeyConstraints: false });
     db.exec(`UPDATE messages SET created_at = '2026-02-17 07:37:00' WHERE message_id = 2;
@@ -1002,7 +1002,7 @@ describe("lcm doctor", () => {
     db.close();
   };
 
-  it("--fix shows what it would set right, does it with --apply after a backup, and checks again", () => {
+  it("--fix shows what it would fix, does it with --apply after a backup, and checks again", () => {
     const place = { state: createFolder(), env: { COLUMNS: "80", LCM_FRESH_TAIL_COUNT: "2" } };
     ok(place, "import", writeSession(place.state));
     ok(place, "compact", "1", "--apply", "--force");
@@ -1058,7 +1058,7 @@ describe("lcm doctor over summaries", () => {
     ok(place, "compact", "1", "--apply", "--passes", "3");
   });
 
-  it("tells what needs nothing in one line, and names each only if asked", () => {
+  it("summarises what needs no action in one line, and lists it only on request", () => {
     assert.equal(
       ok(place, "doctor").stdout,
       "for information\n  3 summaries were extracted without a model\n    remedy: lcm repair 1\n\n" +
@@ -1069,7 +1069,7 @@ describe("lcm doctor over summaries", () => {
     assert.equal(ok(place, "doctor", "--json").json.findings.length, 3);
   });
 
-  it("says of a summary that was cut short what that means, ends with 1, and names the command that mends it", () => {
+  it("explains a truncated summary, exits with 1, and names the command that fixes it", () => {
     const [first = ""] = ids();
     const db = new DatabaseSync(join(place.state, "lcm.db"));
     db.prepare("UPDATE summaries SET level = 'truncated' WHERE summary_id = ?").run(first);
@@ -1088,7 +1088,7 @@ describe("lcm doctor over summaries", () => {
 });
 
 describe("a file that is not ours to touch", () => {
-  it("is told apart, with a status of its own, and stays as it is", () => {
+  it("is recognised, with its own exit status, and stays unchanged", () => {
     const place = { state: createFolder() };
     ok(place, "import", writeSession(place.state));
     const damaged = join(place.state, "damaged.db");
@@ -1124,7 +1124,7 @@ describe("a file that is not ours to touch", () => {
 });
 
 describe("the demo", () => {
-  it("shows that every promise it speaks of is kept, fits 80 columns, and leaves nothing behind", () => {
+  it("shows that every promise it mentions is kept, fits 80 columns, and leaves nothing behind", () => {
     const folder = createFolder();
     const demo = fileURLToPath(new URL("../../src/cli/demo/run.ts", import.meta.url));
     const run = spawnSync(process.execPath, [demo], {
@@ -1148,7 +1148,7 @@ describe("the demo", () => {
     assert.ok(promptTokens < tokensBefore / 10);
   });
 
-  it("is kept to look around in, if asked to", () => {
+  it("is kept for browsing on request", () => {
     const place = { state: createFolder() };
     const { kept } = ok({ ...place, env: { TMPDIR: place.state } }, "demo", "--keep", "--json").json;
     assert.equal(ok(place, "doctor", "--json", "--db", join(kept, "lcm.db")).json.sound, true);

@@ -1,6 +1,6 @@
 /**
- * From messages to a prompt at a terminal: compact, context, dag and prompts, by the real bin over real files, with the
- * summariser of this machine and with a model that follows a script on the loopback interface.
+ * Runs compact, context, dag and prompts by the real bin over real files. The summariser is extractive, or a model that
+ * follows a script on the loopback interface.
  */
 
 import assert from "node:assert/strict";
@@ -17,7 +17,7 @@ import { createFolder, lcm, lcmBeside, linesOf, ok } from "./program.ts";
 import type { Place, Run } from "./program.ts";
 import { withoutSignals } from "../support/platform.ts";
 
-/** Small passes, so that a short conversation makes several and a deeper summary of them. */
+/** Small passes, so that a short conversation makes several, and a deeper summary of them. */
 const small = {
   LCM_FRESH_TAIL_COUNT: "4",
   LCM_LEAF_CHUNK_TOKENS: "1000",
@@ -61,7 +61,7 @@ interface PassJson {
 const passesOf = (run: Run): readonly PassJson[] => run.json.result.passes;
 
 describe("lcm compact", () => {
-  it("shows what it would fold, ask for and bring, and changes nothing", () => {
+  it("shows what it would fold, how many calls it takes and what it saves, and changes nothing", () => {
     const place = createPlace();
     const before = hashOf(databaseOf(place));
     const { stdout, stderr } = ok(place, "compact", "1");
@@ -80,7 +80,7 @@ describe("lcm compact", () => {
     assert.equal(hashOf(databaseOf(place)), before);
   });
 
-  it("folds when told to, keeps every message, and is sound afterwards", () => {
+  it("folds with --apply, keeps every message, and is sound afterwards", () => {
     const place = createPlace();
     const text = storedText(place);
     const run = ok(place, "compact", "1", "--apply", "--json");
@@ -105,14 +105,14 @@ describe("lcm compact", () => {
     );
   });
 
-  it("says which summaries are below normal, and how far it came", () => {
+  it("reports which summaries are below normal, and how far it got", () => {
     const { stdout } = ok(createPlace(), "compact", "1", "--apply");
     assert.match(stdout, /^folded +\d+ × d0 and \d+ × d1 in \d+\.\d s$/m);
     assert.match(stdout, /^levels +\d+ extractive \(made on this machine\)$/m);
     assert.match(stdout, /[\d,]+ → [\d,]+ tokens in \d+ passes; nothing is left to fold\n$/);
   });
 
-  it("stops where it was told to: after so many passes, or at so many tokens", () => {
+  it("stops at the given number of passes, or of tokens", () => {
     const place = createPlace();
     assert.equal(ok(place, "compact", "1", "--passes", "2", "--json").json.plan.passes.length, 2);
     const two = ok(place, "compact", "1", "--passes", "2", "--concurrency", "1", "--apply", "--json").json.result;
@@ -125,7 +125,7 @@ describe("lcm compact", () => {
     assert.ok(under.tokensAfter <= target);
   });
 
-  it("says that a target was missed, ends with 6, and says how far it can be met", () => {
+  it("reports a missed target, exits with 6, and shows what is achievable", () => {
     const place = createPlace();
     ok(place, "compact", "1", "--apply", "--no-backup");
     const run = lcm(place, "compact", "1", "--until", "50", "--apply");
@@ -140,7 +140,7 @@ describe("lcm compact", () => {
     assert.deepEqual([again.status, again.json.result.tokensAfter > 50], [6, true]);
   });
 
-  it("does not advise what was done already", () => {
+  it("does not suggest what was done already", () => {
     const place = createPlace();
     ok(place, "compact", "1", "--apply");
     ok(place, "compact", "1", "--force", "--apply");
@@ -152,7 +152,7 @@ describe("lcm compact", () => {
     );
   });
 
-  it("does nothing in mode due while nothing is due, and sweeps once the budget asks for it", () => {
+  it("does nothing in mode due while nothing is due, and sweeps once the budget requires it", () => {
     const place = createPlace({ LCM_LEAF_CHUNK_TOKENS: "100000" });
     const idle = ok(place, "compact", "1", "--mode", "due", "--apply");
     assert.match(idle.stdout, /^plan +nothing to do\nnothing is due\n$/m);
@@ -161,7 +161,7 @@ describe("lcm compact", () => {
     assert.ok(due.passes.length > 0);
   });
 
-  it("ends with 2 for what contradicts itself or is no number, and with 3 where there is nothing", () => {
+  it("exits with 2 for contradictory options or an invalid number, and with 3 for an unknown conversation", () => {
     const place = createPlace();
     const wrong: readonly (readonly string[])[] = [
       ["1", "--dry-run", "--apply"],
@@ -198,7 +198,7 @@ describe("lcm compact with a model", () => {
   const withModel = (): Place =>
     createPlace({ LCM_SUMMARY_MODEL: "harbour/scripted-1", LCM_SUMMARY_BASE_URL: `${provider.url}/v1` });
 
-  it("names the model and the cost before, and writes what it answers", async () => {
+  it("names the model and the cost first, and writes the model's answers", async () => {
     const place = withModel();
     const { stdout } = ok(place, "compact", "1");
     assert.match(
@@ -223,7 +223,7 @@ describe("lcm compact with a model", () => {
     assert.equal(ok(place, "doctor", "--json").json.sound, true);
   });
 
-  it("guarantee 21: ends with 6 and a hint when the credential is refused, and status says so", async () => {
+  it("guarantee 21: exits with 6 and a hint when the credential is refused, and status reports it", async () => {
     const place = withModel();
     const text = storedText(place);
     provider.play({ kind: "error", status: 401 });
@@ -241,7 +241,7 @@ describe("lcm compact with a model", () => {
     assert.deepEqual(ok(place, "status", "--json").json.spend.breakers, []);
   });
 
-  it("says beforehand that there is no key, asks nobody, and does not go on without the model", () => {
+  it("reports a missing key first, calls no provider, and does not continue without the model", () => {
     const place = createPlace({ LCM_SUMMARY_MODEL: "google/gemini-none" });
     const problem = /there is no credential for google: set GEMINI_API_KEY/;
     assert.match(ok(place, "status").stdout, problem);
@@ -264,7 +264,7 @@ describe("lcm compact with a model", () => {
     assert.equal(ok(place, "compact", "1", "--no-model", "--apply", "--json").json.applied, true);
   });
 
-  it("says beforehand that a provider is not known, and what is", () => {
+  it("reports an unknown provider first, and lists the known ones", () => {
     const place = createPlace({ LCM_SUMMARY_MODEL: "foo/bar" });
     const problem = /the provider "foo" is not known, and nobody said where it is/;
     assert.match(ok(place, "status").stdout, problem);
@@ -289,7 +289,7 @@ describe("lcm compact with a model", () => {
     );
   });
 
-  it("guarantee 20: stops at the ceiling of calls, keeps what is folded, and says how to go on", async () => {
+  it("guarantee 20: stops at the ceiling of calls, keeps what is folded, and explains how to continue", async () => {
     const place = withModel();
     provider.play(answer);
     const limited = { ...place, env: { ...place.env, LCM_SPEND_CEILING_CALLS: "2" } };
@@ -302,7 +302,7 @@ describe("lcm compact with a model", () => {
   });
 
   it(
-    "stops at Ctrl-C in good order: what is folded stays, and the status is 130",
+    "stops cleanly at Ctrl-C: what is folded stays, and the exit status is 130",
     { skip: withoutSignals },
     async () => {
       const place = withModel();
@@ -324,7 +324,7 @@ describe("lcm compact with a model", () => {
     },
   );
 
-  it("guarantee 9: stops at its deadline, and says so", async () => {
+  it("guarantee 9: stops at its deadline, and reports it", async () => {
     const place = withModel();
     provider.play(answer, { kind: "hang" });
     const run = await lcmBeside(place, ["compact", "1", "--apply", "--concurrency", "1", "--timeout", "1.5"]);
@@ -332,7 +332,7 @@ describe("lcm compact with a model", () => {
     assert.match(run.stdout, /in 1 pass; stopped at the deadline\n$/);
   });
 
-  it("ends with 6 at a deadline before which nothing was folded", async () => {
+  it("exits with 6 at a deadline before which nothing was folded", async () => {
     const place = withModel();
     provider.play({ kind: "hang" });
     // As a fraction of milliseconds, too.
@@ -344,7 +344,7 @@ describe("lcm compact with a model", () => {
     );
   });
 
-  it("takes the model of OpenClaw's config, unless another is named", async () => {
+  it("takes the model of OpenClaw's config, unless another is given", async () => {
     const place = createPlace();
     const config = {
       agents: { defaults: { model: { primary: "quay/scripted-2" } } },
@@ -359,7 +359,7 @@ describe("lcm compact with a model", () => {
     assert.equal(provider.asked.at(-1)?.headers.authorization, "Bearer k");
   });
 
-  it("keeps a broken config away from commands that need no model, and status names it", () => {
+  it("ignores a broken config for commands that need no model, and status reports it", () => {
     const place = createPlace();
     writeFileSync(join(place.state, "openclaw.json"), "{ no config");
     for (const args of [["messages", "1"], ["context", "1"], ["dag", "1"], ["doctor"], ["compact", "1", "--no-model"]])
@@ -384,7 +384,7 @@ describe("lcm context", () => {
     assert.match(stdout, /^── fresh tail ─+\n(user|assistant) msg_\d+ .+\n.+\n.+\n.+\n$/m);
   });
 
-  it("gives the messages and the report to programs, within the budget", () => {
+  it("gives programs the messages and the report, within the budget", () => {
     const { conversation, messages, report } = ok(place, "context", "1", "--json").json;
     assert.equal(conversation, 1);
     assert.equal(messages.length, report.origins.length);
@@ -398,7 +398,7 @@ describe("lcm context", () => {
     );
   });
 
-  it("shows every word with --full, the wrapper of a summary included", () => {
+  it("shows every word with --full, including the wrapper of a summary", () => {
     const { stdout } = ok(place, "context", "1", "--full");
     assert.match(stdout, /<summary id="sum_[0-9a-f]{16}" kind="leaf" depth="0"/);
     assert.match(stdout, /^── user msg_\d+, as user, \d+ tokens ─+$/m);
@@ -407,7 +407,7 @@ describe("lcm context", () => {
   });
 });
 
-describe("lcm context of what OpenAI's clients write", () => {
+describe("lcm context of messages from OpenAI's clients", () => {
   const place = { state: createFolder() };
   const call = { id: "call_1", type: "function", function: { name: "look_up", arguments: '{"pier":7}' } };
   const chat = [
@@ -420,13 +420,13 @@ describe("lcm context of what OpenAI's clients write", () => {
     ok(place, "import", join(place.state, "chat.json"));
   });
 
-  it("shows calls that stand beside the content", () => {
+  it("shows calls that are beside the content", () => {
     const { stdout } = ok(place, "context", "1", "--full");
     assert.ok(stdout.includes(`\n${JSON.stringify(call)}\n`), stdout);
     assert.doesNotMatch(stdout, /null/);
   });
 
-  it("says that a budget is too small for anything, and for what", () => {
+  it("reports that a budget is too small for anything, and for what", () => {
     const { stdout, stderr } = ok(place, "context", "1", "--budget", "1");
     assert.match(stderr, /note: a budget of 1 token is too small for anything: the smallest message takes \d+$/m);
     assert.doesNotMatch(stdout + stderr, /context is empty/);
@@ -489,13 +489,13 @@ describe("lcm dag", () => {
     );
   });
 
-  it("says what it leaves out", () => {
+  it("reports what it leaves out", () => {
     const { stderr } = ok(place, "dag", "1", "--limit", "2");
     assert.match(stderr, /\d+ summar\w+ and what is below not shown; --limit shows more/);
     assert.ok(ok(place, "dag", "1", "--limit", "2", "--json").json.leftOut.summaries > 0);
   });
 
-  it("names at its end what is not in the context any more", async () => {
+  it("lists at its end what is no longer in the context", async () => {
     const dissolved = createPlace();
     ok(dissolved, "compact", "1", "--apply");
     assert.deepEqual(ok(dissolved, "dag", "1", "--json").json.outside, []);
@@ -511,7 +511,7 @@ describe("lcm dag", () => {
     assert.match(ok(dissolved, "dag", "1").stdout, words);
   });
 
-  it("has as many tokens in context as every other command says", () => {
+  it("shows the same number of tokens in context as every other command", () => {
     const tokens = ok(place, "status", "--json").json.contextTokens;
     const words = tokens.toLocaleString("en-US");
     assert.equal(ok(place, "compact", "1", "--json").json.plan.tokensBefore, tokens);
@@ -520,7 +520,7 @@ describe("lcm dag", () => {
     assert.match(ok(place, "dag", "1").stdout, new RegExp(`, ${words} tokens in context\\n`));
   });
 
-  it("ends with 2 for what is no id, and 3 for what is not there", () => {
+  it("exits with 2 for an invalid id, and 3 for an unknown one", () => {
     assert.equal(lcm(place, "dag").status, 2);
     assert.equal(lcm(place, "dag", "--summary", "sum_x").status, 2);
     assert.equal(lcm(place, "dag", "--summary", "sum_0123456789abcdef").status, 3);
@@ -560,7 +560,7 @@ describe("lcm prompts", () => {
     assert.equal(lcm(place, "prompts", "--force").status, 2);
   });
 
-  it("gives the very prompt of the next pass, and of a summary that there is", () => {
+  it("prints the exact prompt of the next pass, and of an existing summary", () => {
     const place = createPlace();
     const before = hashOf(databaseOf(place));
     const next = ok(place, "prompts", "--render", "1", "--json").json;
@@ -581,7 +581,7 @@ describe("lcm prompts", () => {
     assert.equal(lcm(place, "prompts", "--render", "nobody").status, 3);
   });
 
-  it("names a file that cannot be used, and only what needs it ends with 2", () => {
+  it("names an unusable file, and only commands that need it exit with 2", () => {
     const place = createPlace({ LCM_SUMMARY_MODEL: "ollama/any" });
     const dir = join(place.state, "lcm-prompts");
     mkdirSync(join(dir, "condensed-d3.txt"), { recursive: true });

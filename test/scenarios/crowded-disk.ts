@@ -1,6 +1,6 @@
 /**
- * A process that stores and compacts until its disk takes no more (a limit on the size of files, set by whoever starts
- * it), and tells what it was told and whether a prompt can still be had.
+ * Stores and compacts until its disk is full, then reports the error and whether a prompt can still be assembled. The
+ * limit is a maximum file size, set by the test that starts this process.
  */
 
 import { createLcm } from "../../src/core/lcm.ts";

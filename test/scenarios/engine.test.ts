@@ -1,4 +1,4 @@
-/** Days that go badly: a smaller window in mid-session, a full disk, a huge session met for the first time. */
+/** Tests hard days: a smaller window in mid-session, a full disk, a huge session met for the first time. */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -73,10 +73,10 @@ describe("a model switched to a smaller window in mid-session", () => {
 });
 
 describe("a full disk", { skip: withoutShell }, () => {
-  it("is named, loses nothing that was acknowledged, and leaves a valid prompt", async () => {
+  it("is reported, loses nothing acknowledged, and leaves a valid prompt", async () => {
     const path = join(scratch, "crowded.db");
     const script = fileURLToPath(new URL("./crowded-disk.ts", import.meta.url));
-    // Half a megabyte a file. The signal that would end the process is ignored, as a full disk sends none.
+    // Half a megabyte per file. The signal that would end the process is ignored, as a full disk sends none.
     const limited = `trap '' XFSZ; ulimit -f 6000; exec "$0" "$@"`;
     const run = spawnSync("sh", ["-c", limited, process.execPath, script, path], { encoding: "utf8" });
     assert.equal(run.status, 0, run.stderr);
