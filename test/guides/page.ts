@@ -1,23 +1,22 @@
 /**
- * A page of Markdown as a reader works through it: the blocks it shows, the commands in them, and what is printed below
- * each. And how what is printed is compared with what the program says now.
+ * Parses a page of Markdown into its blocks, the commands in them and the output shown, and compares output with a run.
  */
 
 export interface Block {
-  /** `sh`, `ts`, `json` …; empty if it says nothing. */
+  /** `sh`, `ts`, `json` …; empty if absent. */
   readonly language: string;
   readonly text: string;
-  /** Of its first line within the page, counted from 1. */
+  /** Its first line within the page, counted from 1. */
   readonly line: number;
 }
 
 export interface Step {
-  /** As it is typed, without what is only said to the reader. */
+  /** The command as typed, without remarks to the reader. */
   readonly command: string;
-  /** What stands below it; null where the page shows nothing. */
+  /** The output below it; null where the page shows none. */
   readonly shown: string | null;
   readonly line: number;
-  /** How many lines there are below it up to the next, or to the end of its block. */
+  /** How many lines there are below it up to the next command, or to the end of its block. */
   readonly below: number;
 }
 
@@ -36,7 +35,7 @@ export function blocksOf(page: string): readonly Block[] {
   return blocks;
 }
 
-/** Every line of a block `sh`, and in other blocks every line after `$ `, with what follows up to the next. */
+/** Every line of an `sh` block, and in other blocks every line after `$ `, with what follows up to the next. */
 export function stepsOf(page: string): readonly Step[] {
   return blocksOf(page).flatMap(({ language, text, line: first }) => {
     const lines = text.split("\n").map((said, index) => ({ said, line: first + index }));
@@ -58,7 +57,7 @@ export function stepsOf(page: string): readonly Step[] {
 
 const withoutComment = (line: string): string => line.replace(/(^|\s+)#\s.*$/, "").trim();
 
-/** Its words, as a shell takes them; only what pages need: quotes, and no variables, pipes or globs. */
+/** Its words, as a shell splits them; only what pages need: quotes, and no variables, pipes or globs. */
 export const wordsOf = (command: string): readonly string[] =>
   [...command.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
     word.replace(/'([^']*)'|"([^"]*)"/g, (_, single: string | undefined, double: string | undefined) =>
@@ -66,27 +65,27 @@ export const wordsOf = (command: string): readonly string[] =>
     ),
   );
 
-/** Code within a line, outside of blocks. */
+/** Inline code, outside of blocks. */
 export const spansOf = (page: string): readonly string[] =>
   [...page.replace(/^```\w*$[^]*?^```$/gm, "").matchAll(/`([^`\n]+)`/g)].map(([, span = ""]) => span);
 
 // ── Comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What is another one every time and may be named again: an id that was made, a backup, a folder. */
+/** What differs every time and may be named again: a new id, a backup, a folder. */
 const named =
   /\b(?:sum|file)_[0-9a-f]{16}\b|\blcm\.db\.(?:backup|set-aside)-\d{8}T\d{6}Z(?:-older)?(?:-\d+)?\b|\blcm-demo-\w+\b/;
-/** What is another one every time and of no account: how long it took, how large a file is, which minute of today. */
+/** What differs every time and does not matter: durations, file sizes, the minute of today. */
 const passing = /\b\d[\d.,]* (?:ms|s|B|KB|MB)\b|(?<=\b11-16[ T])\d\d:\d\d\b|\b127\.0\.0\.1:\d+\b/;
 const changing = new RegExp(`(${named.source})|(?:${passing.source})`, "g");
 
-/** What a page calls it, and what it is called this time. */
+/** The page's name for it, and its name in this run. */
 export type Names = Map<string, string>;
 
-/** Puts this time's names into a command. */
+/** Puts this run's names into a command. */
 export const withNames = (command: string, names: Names): string =>
   command.replace(new RegExp(named, "g"), (name) => names.get(name) ?? name);
 
-/** Whether this was said, and under which names. Blanks and line ends count as one; a line `…` stands for any lines. */
+/** Whether this was printed, and under which names. Blanks and line ends count as one; a line `…` matches any lines. */
 export function isSaid(shown: string, said: string, names: Names): boolean {
   const found: string[] = [];
   const lines = shown.split("\n").map((line) => line.trim());
@@ -100,7 +99,7 @@ export function isSaid(shown: string, said: string, names: Names): boolean {
   return true;
 }
 
-/** A group for each name that is new; it goes to the end of `found`. */
+/** A group for each new name; it goes to the end of `found`. */
 function patternOf(text: string, names: Names, found: string[]): string {
   let [pattern, at] = ["", 0];
   for (const { 0: same, 1: name, index } of text.matchAll(changing)) {

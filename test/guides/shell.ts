@@ -1,6 +1,6 @@
 /**
- * The process in which the pages' commands run, one after the other, as `lcm` would run each in one of its own. It is told
- * by messages what to run, and answers with the exit status and all that was written, in the order of writing.
+ * Runs the pages' commands one after the other in one process, as `lcm` would run each in its own. Messages name the
+ * command; the answer is the exit status and all output, in the order of writing.
  */
 
 import { main } from "../../src/cli/main.ts";

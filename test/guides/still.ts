@@ -1,16 +1,16 @@
 /**
- * Loaded before all else, in every thread. Today is always the same day, a month after the demo's last message, and the
- * ids that a command makes are always the same: so pages stay true in the years to come, to the last token of an id.
+ * Fixes the date and the ids in every thread, loaded before all else, so that pages stay true in years to come. Today
+ * is always a month after the demo's last message, and the ids that a command makes are always the same.
  */
 
 import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 import { isMainThread } from "node:worker_threads";
 
-/** The command that runs, for whatever thread of it makes ids. */
+/** The running command, for every thread of it that makes ids. */
 export const seedVariable = "GUIDES_COMMAND";
 
-// Of the process, not of the thread: no thread's clock is behind another's.
+// Shared by the process, so that no thread's clock is behind another's.
 const startedMs = Number((process.env["GUIDES_STARTED"] ??= String(Date.now())));
 const offsetMs = Date.parse("2026-11-16T09:00:00Z") - startedMs;
 const realNow = Date.now;

@@ -1,6 +1,6 @@
 /**
- * Walks through a page: every command is run, in the order of the page, over a home of its own. Commands of other programs
- * are not; each stands in a table that says which test proves it instead. What is in neither is a command nobody ran.
+ * Walks through a page and runs every command in order, in its own home folder. Commands of other programs are not run;
+ * a table names the test that proves each. A command in neither is an error.
  */
 
 import assert from "node:assert/strict";
@@ -13,16 +13,16 @@ import { isSaid, stepsOf, withNames, wordsOf } from "./page.ts";
 import type { Names } from "./page.ts";
 import type { Answer, Order } from "./shell.ts";
 
-/** With GUIDES=write in the environment, what is no longer said is written anew: cut it to what matters, with lines `…`. */
+/** With GUIDES=write in the environment, outdated output is rewritten: cut it to what matters, with lines `…`. */
 const isWriting = process.env["GUIDES"] === "write";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
-// ── What others prove ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Commands proved elsewhere ────────────────────────────────────────────────────────────────────────────────────────
 
 interface Proof {
   readonly command: RegExp;
-  /** Relative to the repository, and words that stand in there. */
+  /** A path relative to the repository, and words that occur there. */
   readonly file: string;
   readonly holds: readonly string[];
 }
@@ -32,7 +32,7 @@ const host = "test/host/package.test.ts";
 export const proofs: readonly Proof[] = [
   { command: /^npm (?:ci|test)$/, file: ".ci/run", holds: ["npm ci", "npm test"] },
   { command: /^npm run build$/, file: "test/support/published.ts", holds: ["scripts/build.ts"] },
-  // What is asked for by name is run by `npm test` like all others.
+  // A test requested by name also runs in `npm test`.
   {
     command: /^(?:SEED=\d+ )?npx node --test test\/simulation\/simulation\.test\.ts$/,
     file: "scripts/test.ts",
@@ -56,7 +56,7 @@ export const proofs: readonly Proof[] = [
     file: host,
     holds: ['"config", "set", key', "--strict-json"],
   },
-  // The gateway is stopped and started by signals there: its service is the system's, and not in a test's power.
+  // There the gateway is stopped and started by signals: its service belongs to the system, out of a test's reach.
   { command: /^openclaw gateway (?:re)?st(?:art|op)$/, file: "test/host/gateway.ts", holds: ['"gateway"', "stop"] },
   {
     command: /^(?:claude|codex) mcp add lossless-claw -- (?:npx lcm|node \S+\/bin\/lcm\.js) mcp$/,
@@ -71,13 +71,13 @@ export const proofs: readonly Proof[] = [
 // ── The walk ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Walk {
-  /** Of the reader; `.openclaw` in it is the state directory. */
+  /** The reader's home; `.openclaw` in it is the state directory. */
   readonly home: string;
-  /** Put in the place of what the page exports under these names. */
+  /** Replaces what the page exports under these names. */
   readonly exported: Readonly<Record<string, string>>;
 }
 
-/** Takes it from its first command to its last, and tells how many were run here. */
+/** Runs it from its first command to its last, and returns how many were run here. */
 export async function walk(shell: Shell, page: string, { home, exported }: Walk): Promise<number> {
   const path = join(root, page);
   const lines = readFileSync(path, "utf8").split("\n");
@@ -85,7 +85,7 @@ export async function walk(shell: Shell, page: string, { home, exported }: Walk)
   const names: Names = new Map();
   let [ran, moved] = [0, 0];
 
-  /** What a single command says; nothing if it is not for us. */
+  /** The output of a single command; none if it is not ours. */
   const run = async (command: string, where: string): Promise<string> => {
     const [, name, value = ""] = /^export ([A-Z_]+)=(.*)$/.exec(command) ?? [];
     const [, text, file] = /^echo '([^']*)' > ([\w.-]+)$/.exec(command) ?? [];
@@ -120,7 +120,7 @@ export async function walk(shell: Shell, page: string, { home, exported }: Walk)
 
 const isProved = (command: string): boolean => proofs.some((proof) => proof.command.test(command));
 
-/** What `lcm` gets, under whichever name it is called; null if it is not ours. */
+/** The arguments of `lcm`, under whichever name it is called; null if it is not ours. */
 function argumentsOf(command: string): Pick<Order, "args" | "env"> | null {
   const words = [...wordsOf(command)];
   const env: Record<string, string> = {};
@@ -140,7 +140,7 @@ export interface Shell {
   close(): Promise<void>;
 }
 
-/** One process for all of it: what takes longest about a command is to load the program. */
+/** One process for all of it: loading the program takes longest. */
 export function openShell(): Shell {
   const still = pathToFileURL(join(import.meta.dirname, "still.ts")).href;
   const child = fork(join(import.meta.dirname, "shell.ts"), {
@@ -164,7 +164,7 @@ export function openShell(): Shell {
   };
 }
 
-/** Whether a table's file says what the table says of it. */
+/** Whether a table's file contains what the table claims. */
 export const holdsOf = ({ file, holds }: Proof): readonly string[] =>
   existsSync(join(root, file))
     ? holds.filter((words) => !readFileSync(join(root, file), "utf8").includes(words))

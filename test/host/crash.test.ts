@@ -1,5 +1,5 @@
 /**
- * The real gateway refused by its provider, and killed in the middle of its work. One kill strikes several sessions, each
+ * Tests the real gateway when its provider refuses, and when it is killed at work. One kill hits several sessions, each
  * at another moment of its turn.
  */
 
@@ -19,7 +19,7 @@ import { assertStored } from "./stored.ts";
 
 const session = (name: string): string => `agent:main:${name}`;
 
-/** Folds soon, so that something is being folded when the gateway dies. */
+/** Folds soon, so that a fold is under way when the gateway dies. */
 const settings = { freshTailCount: 4, leafChunkTokens: 600, leafTargetTokens: 100 };
 const summary = "They said a great many words, one after the other, and all of them were counted and written down.";
 const long = (word: string): string => Array.from({ length: 120 }, (_, at) => `${word}${at}`).join(" ");
@@ -54,7 +54,7 @@ describe("guarantees 1 and 2: nothing is lost, nothing is doubled, on the host",
     assert.equal(later?.caughtUp, 2, "and only once");
   });
 
-  /** After a kill: the host takes up what it was doing, everybody says one thing more, and all of it is stored. */
+  /** After a kill: the host resumes its work, every session sends one more message, and all of it is stored. */
   const recover = async (keys: readonly string[]): Promise<void> => {
     recorded.fault({});
     server.script((asked) => (asked.kind === "completion" ? summary : echo(asked)));
@@ -114,7 +114,7 @@ describe("guarantees 1 and 2: nothing is lost, nothing is doubled, on the host",
     }
   };
 
-  it("survives a kill just when a turn has been stored, with other sessions talking", async () => {
+  it("survives a kill just after a turn was stored, with other sessions talking", async () => {
     const random = createRandom(1);
     const keys = [1, 2, 3, 4].map((nth) => session(`talking-${nth}`));
     server.script(async (asked) => {

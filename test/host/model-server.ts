@@ -1,6 +1,6 @@
 /**
- * The models behind the gateway: one server on loopback, in the test's own process, that streams what a script says in
- * both wire formats of the host and keeps everything it was asked. It is the only fake of the host tests.
+ * Serves the models behind the gateway on loopback: streams what a script says in both wire formats of the host. It
+ * runs in the test's process, records every request, and is the only fake of the host tests.
  */
 
 import { once } from "node:events";
@@ -25,7 +25,7 @@ export interface Answer {
   readonly signature?: string;
   readonly calls?: readonly { readonly name: string; readonly args: object; readonly id?: string }[];
   readonly finish?: "stop" | "length";
-  /** What is left out is reckoned from the length of what went over the wire. */
+  /** Whatever is absent is estimated from the length of what went over the wire. */
   readonly usage?: Partial<Usage>;
 }
 
@@ -35,12 +35,12 @@ export type Reply =
   | Answer
   /** The error with which a provider refuses a prompt that is too long. */
   | { readonly kind: "overflow" }
-  /** An answer piece by piece, so many milliseconds apart; and only the first half of it, if it breaks. */
+  /** An answer in chunks, this many milliseconds apart; only the first half of it, if it breaks. */
   | { readonly kind: "drip"; readonly answer: Answer; readonly pauseMs: number; readonly breaks: boolean }
   /** Trouble: `error`, `body`, `hang`, `cut`. */
   | Exclude<Step, ScriptedAnswer>;
 
-/** A message as it came over the wire, whichever format it came in. */
+/** A message from the wire, whichever format it had. */
 export interface Said {
   readonly role: "user" | "assistant" | "tool";
   readonly text: string;
@@ -49,7 +49,7 @@ export interface Said {
 }
 
 export interface Asked {
-  /** A turn of an agent, or a single completion such as a plugin asks for a summary. */
+  /** A turn of an agent, or a single completion such as a plugin requests for a summary. */
   readonly kind: "turn" | "completion";
   readonly format: "openai" | "anthropic";
   readonly model: string;
@@ -58,9 +58,9 @@ export interface Asked {
   readonly system: string;
   /** Without the system prompt and without the note that the host adds at the end of every turn. */
   readonly messages: readonly Said[];
-  /** What the user said last, without the time and the notes that the host puts around it. */
+  /** The user's last message, without the time and the notes that the host puts around it. */
   readonly prompt: string;
-  /** What tools have answered since. */
+  /** Tool results since then. */
   readonly results: readonly string[];
   readonly tools: readonly string[];
   readonly body: ReturnType<typeof JSON.parse>;
@@ -70,12 +70,12 @@ export interface Asked {
 export type Script = (asked: Asked) => Reply | Promise<Reply>;
 
 export interface ModelServer {
-  /** Without a path, and without a slash at its end. */
+  /** Without a path or a trailing slash. */
   readonly url: string;
   readonly asked: readonly Asked[];
   /** How requests are answered from now on. Before the first script every prompt is echoed. */
   script(next: Script): void;
-  /** Lets go of what was asked so far. */
+  /** Clears the recorded requests. */
   forget(): void;
   close(): Promise<void>;
 }
@@ -164,7 +164,7 @@ function readOpenai({
   return [{ role, text: textIn(content), thinking, calls: named }];
 }
 
-/** Tool results come inside of user messages there; here each is a message, as in the other format. */
+/** There, tool results come inside of user messages; here each is a message, as in the other format. */
 function readAnthropic({ role, content }: Json): readonly Said[] {
   const parts: readonly Json[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const results = parts.filter(({ type }) => type === "tool_result");

@@ -1,4 +1,4 @@
-/** What is published, as an operator gets it: packed, inspected, installed, used and removed again. */
+/** Tests the published package as an operator uses it: packed, inspected, installed, used and removed. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -21,7 +21,7 @@ import { segmentsOf, withStore } from "./stored.ts";
 const id = "lossless-claw";
 const session = "agent:main:package";
 const consent = ["--force", "--accept-capabilities"];
-/** Only ours beside what the host cannot do without; it starts sooner. */
+/** Only ours beside what the host needs; it starts sooner. */
 const plugins = { allow: [id], slots: { memory: "none" } };
 
 describe("the package", () => {
@@ -47,7 +47,7 @@ describe("the package", () => {
   });
   after(async () => await models.close());
 
-  it("leaves the host's inspector nothing to say", async () => {
+  it("passes the host's inspector", async () => {
     const { node } = await hostBin();
     const host = fileURLToPath(new URL("openclaw/node_modules/", import.meta.url));
     const inspector = join(host, "@openclaw/plugin-inspector/src/cli.js");
@@ -84,11 +84,11 @@ describe("the package", () => {
     assert.deepEqual(diagnostics, []);
   });
 
-  it("leaves the host's doctor nothing to say", async () => {
+  it("passes the host's doctor", async () => {
     assert.match(await openclaw("plugins", "doctor"), /checks passed/);
   });
 
-  it("has its settings checked by the host, and those of the older program let through", async () => {
+  it("has its settings checked by the host, and those of the older program accepted", async () => {
     const key = `plugins.entries.${id}.config`;
     await openclaw("config", "set", key, '{"freshTailCount":8,"pruneHeartbeatOk":true}', "--strict-json");
     const { status, stdout, stderr } = await gateway.cli(
@@ -125,7 +125,7 @@ describe("the package", () => {
     );
   });
 
-  it("guarantee 7: leaves everything that is stored where it is when it is uninstalled", async () => {
+  it("guarantee 7: leaves everything stored in place when it is uninstalled", async () => {
     await gateway.stop();
     const database = join(gateway.state, "lcm.db");
     const stored = readFileSync(database);
@@ -134,7 +134,7 @@ describe("the package", () => {
     assert.equal(pluginConfig().slots.contextEngine ?? "legacy", "legacy");
   });
 
-  it("comes back after it was taken out, by its install and a word that it is wanted again", async () => {
+  it("comes back after it was uninstalled, by installing and enabling it again", async () => {
     await openclaw("plugins", "install", "-l", root, ...consent);
     assert.equal(pluginConfig().entries[id].enabled, false);
     await openclaw("plugins", "enable", id, "--accept-capabilities");
@@ -142,7 +142,7 @@ describe("the package", () => {
     assert.equal(pluginConfig().slots.contextEngine, id);
   });
 
-  it("can be linked from the folder it lies in", async () => {
+  it("can be linked from its folder", async () => {
     gateway = await createGateway({ server: models, plugins });
     await openclaw("plugins", "install", "-l", root, ...consent);
     assert.deepEqual(pluginConfig().load.paths, [root]);

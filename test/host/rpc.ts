@@ -1,6 +1,6 @@
 /**
- * The gateway's own protocol over a WebSocket, as far as tests need it: requests with their answers, and events. The
- * client says that it is the gateway's own backend, which on loopback is let in with the token alone.
+ * Speaks the gateway's own protocol over a WebSocket, as far as tests need it: requests, answers and events. The client
+ * presents itself as the gateway's own backend, which loopback admits with the token alone.
  */
 
 import { once } from "node:events";
@@ -17,14 +17,14 @@ interface Frame {
 }
 
 export interface Line {
-  /** The answer's payload; throws with the gateway's own code and words if it refuses. */
+  /** The answer's payload; throws the gateway's own code and message if it refuses. */
   call(method: string, params: object): Promise<Json>;
-  /** The payload of the first event of that name, since the line was opened, that matches. */
+  /** The payload of the first matching event of that name since the connection was opened. */
   event(name: string, matches: (payload: Json) => boolean): Promise<Json>;
   close(): void;
 }
 
-/** Everything on the line ends at one deadline. */
+/** Everything on the connection ends at one deadline. */
 export async function openLine(url: string, token: string, timeoutMs: number): Promise<Line> {
   const socket = new WebSocket(url);
   const frames: Frame[] = [];

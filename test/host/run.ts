@@ -1,9 +1,8 @@
 /**
- * `npm run test:host [-- [--keep] word …]`: the tests against the real host; all of them, or the files whose name has
- * one of these words in it. They run in namespaces of their own: nothing but loopback can be reached, what the host
- * writes to /tmp stays private, and no process outlives the run, however it ends. Where that is not allowed they run
- * without. With `--keep` the homes of the gateways are left for inspection. `--soak` runs soak.ts there instead, see
- * docs/soak.md.
+ * Runs the tests against the real host: `npm run test:host [-- [--keep] word …]`, all files or those whose name has a
+ * word. They run in their own namespaces: only loopback is reachable, what the host writes to /tmp stays private, and
+ * no process outlives the run. Where that is not allowed they run without. `--keep` keeps the gateways' homes for
+ * inspection. `--soak` runs soak.ts instead, see docs/soak.md.
  */
 
 import { spawn, spawnSync } from "node:child_process";
@@ -23,8 +22,8 @@ const fileTimeoutMs = 20 * 60_000;
 
 const unshareArgs = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 /**
- * Run by the first process in there, which stays to collect orphans. $0 is to be its /tmp; a repository that is itself
- * under /tmp is mounted into it.
+ * Run by the first process in the namespace, which stays to collect orphans. $0 becomes its /tmp; a repository that is
+ * itself under /tmp is mounted into it.
  */
 const enter = `set -e
 ip link set lo up
@@ -36,13 +35,13 @@ cd "$PWD"
 const repository = fileURLToPath(new URL("../../", import.meta.url));
 const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const [mode, ...words] = process.argv.slice(2);
-/** Where the figures of a soak are to go: what is written inside of the isolation is gone with it. */
+/** Where a soak writes its figures: files inside the namespace vanish with it. */
 let soakReport: string | undefined;
 if (process.platform !== "linux") {
   say("host: the tests against OpenClaw run on Linux only; nothing was tested");
 } else if (mode === "--inside" && words[0] === "--soak") {
   const { runSoak } = await import("./soak.ts");
-  process.exit((await runSoak(words.slice(1))) ? 0 : 1); // Without the summary of tests that there were none of.
+  process.exit((await runSoak(words.slice(1))) ? 0 : 1); // Without the summary of zero tests.
 } else if (mode === "--inside") {
   process.exitCode = (await runTests(words)) ? 0 : 1;
 } else {
@@ -78,7 +77,7 @@ async function isolate(command: readonly string[], isKept: boolean): Promise<num
   return typeof status === "number" ? status : 1;
 }
 
-/** A line for every file; what fails is shown as it fails. */
+/** A line for every file; failures are shown as they happen. */
 async function runTests(words: readonly string[]): Promise<boolean> {
   const isBench = words.includes("--bench");
   const wanted = words.filter((word) => word !== "--bench");
@@ -89,7 +88,7 @@ async function runTests(words: readonly string[]): Promise<boolean> {
   const broken = new AbortController();
   for (const signal of stopSignals) process.once(signal, () => broken.abort());
   const { signal } = broken;
-  // A gateway waits much, so that two cores are only busy with three; benchmarks want the machine for themselves.
+  // A gateway waits a lot, so three keep two cores busy; benchmarks need the machine for themselves.
   const concurrency = isBench ? 1 : 3;
   const events = run({ files, cwd: import.meta.dirname, concurrency, timeout: fileTimeoutMs, signal });
   let isGood = files.length > 0;

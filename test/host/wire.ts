@@ -1,4 +1,4 @@
-/** What a provider would refuse, and how much of a prompt its cache still knows: read off what went over the wire. */
+/** Checks what went over the wire: what a provider would refuse, and how much of a prompt its cache still knows. */
 
 import assert from "node:assert/strict";
 import { estimateTokens } from "../../src/core/base/tokens.ts";
@@ -10,7 +10,7 @@ type Json = ReturnType<typeof JSON.parse>;
 export const requestsOf = (asked: readonly Asked[], session: string): readonly Asked[] =>
   asked.filter((each) => each.kind === "turn" && each.session === session);
 
-/** Every result follows its call, every call has its result before anybody else speaks, and a user speaks first. */
+/** Every result follows its call, every call has its result before another role speaks, and a user speaks first. */
 export function assertValid({ format, body }: Asked): void {
   const open = new Set<string>();
   const messages = (body.messages as readonly Json[]).filter(({ role }) => role !== "system" && role !== "developer");
@@ -31,7 +31,7 @@ export function assertValid({ format, body }: Asked): void {
   assert.deepEqual([...open], [], "calls without a result at the end");
 }
 
-/** The live turn stands in it once, and nothing said later than it. */
+/** The live turn appears once, with nothing later than it. */
 export function assertLiveOnce(asked: Asked, text: string): void {
   const saying = asked.messages.filter((message) => message.role === "user" && message.text.includes(text));
   assert.equal(saying.length, 1, `${JSON.stringify(text)} is said ${saying.length} times`);
@@ -42,7 +42,7 @@ export function assertLiveOnce(asked: Asked, text: string): void {
   );
 }
 
-/** The part of a prompt's messages, by their length, that the next prompt begins with just so. */
+/** The share of a prompt's messages, by length, that the next prompt starts with unchanged. */
 export function prefixKept(before: Asked, next: Asked): number {
   const told = (asked: Asked): readonly string[] => asked.messages.map((message) => JSON.stringify(message));
   const [old, fresh] = [told(before), told(next)];
@@ -51,5 +51,5 @@ export function prefixKept(before: Asked, next: Asked): number {
   return length(same < 0 ? old : old.slice(0, same)) / length(old);
 }
 
-/** All of a request by our own estimate: system prompt, messages and schemas of tools. */
+/** A whole request by our own estimate: system prompt, messages and schemas of tools. */
 export const tokensOfRequest = ({ body }: Asked): number => estimateTokens(JSON.stringify(body));

@@ -1,8 +1,8 @@
 /**
- * What the program says, kept as text files under golden/ and compared line by line. `GOLDEN=write` in the environment of
- * the tests writes them anew: look at the difference before you keep it.
+ * Compares the program's output line by line with text files under golden/. `GOLDEN=write` in the environment of the
+ * tests rewrites them: review the difference before you keep it.
  *
- * What differs from run to run is masked: folders, ports, sizes of files, times of now, and ids that were made now.
+ * What differs from run to run is masked: folders, ports, file sizes, current times and new ids.
  */
 
 import assert from "node:assert/strict";
@@ -23,7 +23,7 @@ const folder = fileURLToPath(new URL("golden", import.meta.url));
 
 // ── The place ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** As long as ever: where a line is broken depends on how long a path in it is. */
+/** Always the same length: where a line breaks depends on the length of the path in it. */
 const root = mkdtempSync(join(existsSync("/tmp") ? "/tmp" : tmpdir(), "lcm-g-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 let places = 100;
@@ -53,7 +53,7 @@ export async function createDeepPlace(
   return { state, env: { COLUMNS: "100", ...model, ...env }, deep, path: join(state, "lcm.db") };
 }
 
-/** Texts that are of use for every summary of the deep conversation; each is told from the others by its number. */
+/** Texts that are usable for every summary of the deep conversation, numbered so that they differ. */
 export const draftText = (n: number): string =>
   `Draft ${n}: the crew weighed the points on the list, kept them all, and told the harbour.\n` +
   "Expand for details about: the list";
@@ -61,9 +61,9 @@ export const draftText = (n: number): string =>
 // ── The transcript ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Transcript {
-  /** Runs the program and notes what it says. */
+  /** Runs the program and records its output. */
   run(...args: readonly string[]): Promise<Run>;
-  /** Compares all that was said so far with the file of this name. */
+  /** Compares all output so far with the file of this name. */
   matches(name: string): void;
 }
 
@@ -87,7 +87,7 @@ export function createTranscript(place: Place): Transcript {
   };
 }
 
-/** Ids that are made now are numbered in the order in which they come up, so that it shows which are the same. */
+/** New ids are numbered in order of appearance, which shows which ones are equal. */
 function createMask({ state }: Place): (text: string) => string {
   const made = new Map<string, string>();
   const nameOf = (id: string): string => {
@@ -107,7 +107,7 @@ function createMask({ state }: Place): (text: string) => string {
 
 const dayMs = 86_400_000;
 
-/** Times of the last days, with or without their year: nothing else that is shown here is of these days. */
+/** Times of the last days, with or without their year: nothing else shown here is that recent. */
 function maskNow(text: string): string {
   const days = [-1, 0, 1].map((day) => new Date(Date.now() + day * dayMs).toISOString().slice(0, 10));
   const years = [...new Set(days.map((day) => day.slice(0, 4)))].join("|");

@@ -1,7 +1,4 @@
-/**
- * Recall for editors: the real `lcm mcp` behind the protocol's own client, over the demo's conversation, with a model
- * that follows a script on the loopback interface.
- */
+/** Tests `lcm mcp` with the protocol's own client, over the demo's conversation and a scripted model on loopback. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -27,7 +24,7 @@ import { bare, bin, createFolder, linesOf, ok } from "./program.ts";
 import { homeAt, withoutReplacing, withoutSignals } from "../support/platform.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
-/** The demo's database, made once; what a server may write to it are grants and usage. */
+/** The demo's database, made once; a server writes only grants and usage to it. */
 const state = createFolder();
 let database = "";
 let provider: ScriptedProvider;
@@ -62,7 +59,7 @@ interface Connected {
   readonly call: (name: string, args: Record<string, unknown>) => Promise<CallToolResult>;
 }
 
-/** A client with a server of its own, which is gone when the work is done. */
+/** A client with its own server, which ends when the work is done. */
 async function connected<T>(
   options: { readonly env?: Env; readonly args?: readonly string[]; readonly mode?: "legacy" | "auto" },
   work: (connected: Connected) => Promise<T>,
@@ -90,7 +87,7 @@ async function connected<T>(
 
 const textIn = ({ content }: CallToolResult): string =>
   content.map((block) => (block.type === "text" ? block.text : "")).join("\n");
-// What is read of it fails there and then if it is not so.
+// A wrong shape fails where it is read.
 const detailsIn = ({ structuredContent }: CallToolResult): ReturnType<typeof JSON.parse> => structuredContent;
 
 function openGrants(): number {
@@ -107,7 +104,7 @@ const offered = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent"];
 
 describe("lcm mcp", () => {
   for (const mode of ["legacy", "auto"] as const) {
-    it(`offers its tools to ${mode === "legacy" ? "a client of 2025" : "one of 2026"}, as ones that only read`, async () => {
+    it(`offers its tools to ${mode === "legacy" ? "a client of 2025" : "one of 2026"}, marked read-only`, async () => {
       await connected({ mode }, async ({ client }) => {
         const { tools } = await client.listTools();
         assert.deepEqual(
@@ -148,7 +145,7 @@ describe("lcm mcp", () => {
     assert.equal(openGrants(), 0);
   });
 
-  it("says what is wrong with an argument, and what would be right", async () => {
+  it("explains a wrong argument, and what would be right", async () => {
     await connected({}, async ({ call }) => {
       for (const [name, args, words] of [
         ["lcm_grep", {}, /pattern is missing.*\nFor example: lcm_grep/s],
@@ -166,14 +163,14 @@ describe("lcm mcp", () => {
     });
   });
 
-  it("has no other tools, also not the one that needs a grant", async () => {
+  it("has no other tools, and not the one that needs a grant", async () => {
     await connected({}, async ({ call }) => {
       for (const name of ["lcm_expand", "lcm_forget", ""])
         await assert.rejects(call(name, {}), /there is no tool .*; available: lcm_grep, /, name);
     });
   });
 
-  it("tells what a question is at, if it is asked to, and has a model answer it", async () => {
+  it("reports the progress of a question on request, and has a model answer it", async () => {
     const answer = "The appointment is on Wednesday 30 September at 9:40.";
     provider.play({ kind: "answer", text: answer });
     await connected({ env: withModel() }, async ({ client }) => {
@@ -188,7 +185,7 @@ describe("lcm mcp", () => {
     });
   });
 
-  it("lets a question be withdrawn: its grant is revoked, and the next call is answered", async () => {
+  it("lets a question be cancelled: its grant is revoked, and the next call is answered", async () => {
     provider.play({ kind: "hang" });
     await connected({ env: withModel() }, async ({ client, call }) => {
       const withdrawal = new AbortController();
@@ -221,7 +218,7 @@ describe("lcm mcp", () => {
 });
 
 describe("guarantee 25: lcm mcp reads no further than the operator allows", () => {
-  it("takes the whole database unless a policy is set, which then needs a session", async () => {
+  it("reads the whole database unless a policy is set, which then needs a session", async () => {
     for (const policy of ["own", "agent"]) {
       const server = startServer({ LCM_SCOPE_POLICY: policy });
       server.stdin.end();
@@ -231,7 +228,7 @@ describe("guarantee 25: lcm mcp reads no further than the operator allows", () =
     }
   });
 
-  it("keeps a client to the session that was named", async () => {
+  it("restricts a client to the given session", async () => {
     const path = join(createFolder(), "lcm.db");
     copyFileSync(database, path);
     const lcm = createLcm({ store: await openSqliteWorker({ path }), clock: systemClock });
@@ -290,7 +287,7 @@ const grepCall = (id: number): object => ({
 });
 const toLines = (messages: readonly object[]): string => messages.map((each) => `${JSON.stringify(each)}\n`).join("");
 
-/** Everything that comes out until the answer to this request. */
+/** All output up to the answer to this request. */
 async function untilAnswer(output: Readable, id: number): Promise<string> {
   let all = "";
   for await (const chunk of output.iterator({ destroyOnReturn: false })) {
@@ -301,7 +298,7 @@ async function untilAnswer(output: Readable, id: number): Promise<string> {
 }
 
 describe("lcm mcp on its pipes", () => {
-  it("writes nothing but the protocol to stdout, and ends well when stdin does", async () => {
+  it("writes nothing but the protocol to stdout, and exits cleanly when stdin ends", async () => {
     const server = startServer();
     const closed = once(server, "close");
     server.stdin.write(toLines([...hello, grepCall(2)]));
@@ -312,7 +309,7 @@ describe("lcm mcp on its pipes", () => {
     assert.deepEqual([status, signal, await server.told], [0, null, ""]);
   });
 
-  it("answers everything that was asked before its input ended, also when that is at once", async () => {
+  it("answers everything sent before its input ended, even at once", async () => {
     const server = startServer();
     const closed = once(server, "close");
     const list = { jsonrpc: "2.0", id: 2, method: "tools/list" };
@@ -325,7 +322,7 @@ describe("lcm mcp on its pipes", () => {
     assert.deepEqual([ending, await server.told], [[0, null], ""]);
   });
 
-  it("answers a question that its input ended in the middle of, within the question's own time", async () => {
+  it("answers a question during which its input ended, within the question's own time", async () => {
     provider.play({ kind: "hang" });
     const asked = provider.asked.length;
     const server = startServer({ ...withModel(), LCM_EXPAND_TIMEOUT_SECONDS: "2" });
@@ -338,7 +335,7 @@ describe("lcm mcp on its pipes", () => {
     assert.equal(openGrants(), 0);
   });
 
-  it("waits for nothing that was cancelled, and for nobody who has stopped to read or is gone", async () => {
+  it("waits for nothing that was cancelled, and for no client that stopped reading or is gone", async () => {
     for (const last of ["cancelled", "deaf", "gone"] as const) {
       provider.play({ kind: "hang" });
       const asked = provider.asked.length;
@@ -357,25 +354,29 @@ describe("lcm mcp on its pipes", () => {
   });
 
   for (const ending of ["SIGTERM", "SIGINT"] as const) {
-    it(`ends well on ${ending} in the middle of a question`, { timeout: 60_000, skip: withoutSignals }, async () => {
-      provider.play({ kind: "hang" });
-      const asked = provider.asked.length;
-      const server = startServer(withModel());
-      const closed = once(server, "close");
-      const question = {
-        name: "lcm_expand_query",
-        arguments: { prompt: "When is the appointment for the passport?" },
-      };
-      server.stdin.write(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
-      while (provider.asked.length === asked) await sleep(20);
-      server.kill(ending);
-      server.stdout.resume();
-      assert.deepEqual(await closed, [0, null], await server.told);
-      assert.equal(openGrants(), 0);
-    });
+    it(
+      `exits cleanly on ${ending} in the middle of a question`,
+      { timeout: 60_000, skip: withoutSignals },
+      async () => {
+        provider.play({ kind: "hang" });
+        const asked = provider.asked.length;
+        const server = startServer(withModel());
+        const closed = once(server, "close");
+        const question = {
+          name: "lcm_expand_query",
+          arguments: { prompt: "When is the appointment for the passport?" },
+        };
+        server.stdin.write(toLines([...hello, { jsonrpc: "2.0", id: 2, method: "tools/call", params: question }]));
+        while (provider.asked.length === asked) await sleep(20);
+        server.kill(ending);
+        server.stdout.resume();
+        assert.deepEqual(await closed, [0, null], await server.told);
+        assert.equal(openGrants(), 0);
+      },
+    );
   }
 
-  it("survives lines that are not of the protocol, and says so on stderr", async () => {
+  it("survives lines that are not of the protocol, and reports them on stderr", async () => {
     const server = startServer();
     server.stdin.write(`this is no message\n{"neither":"is this"}\n${toLines([...hello, grepCall(2)])}`);
     assert.match(await untilAnswer(server.stdout, 2), /K7QX2M/);
@@ -384,8 +385,8 @@ describe("lcm mcp on its pipes", () => {
   });
 });
 
-describe("lcm mcp without a database it can use", () => {
-  it("starts before there is one, says so in every call, and finds it once it is there", async () => {
+describe("lcm mcp without a usable database", () => {
+  it("starts before there is one, reports that in every call, and finds it once it exists", async () => {
     const path = join(createFolder(), "lcm.db");
     await connected({ env: { LCM_DATABASE_PATH: path } }, async ({ client, call }) => {
       assert.equal((await client.listTools()).tools.length, 4);
@@ -400,7 +401,7 @@ describe("lcm mcp without a database it can use", () => {
   });
 
   it(
-    "goes on with the one that has taken its place, and says so when there is none any more",
+    "continues with a database that replaced it, and reports when there is none any more",
     { skip: withoutReplacing },
     async () => {
       const path = join(createFolder(), "lcm.db");
@@ -419,7 +420,7 @@ describe("lcm mcp without a database it can use", () => {
     },
   );
 
-  it("does not touch one of the older program, and says how to move it over", async () => {
+  it("does not touch one of the older program, and explains how to convert it", async () => {
     const path = join(createFolder(), "lcm.db");
     copyFileSync(fileURLToPath(new URL("../fixtures/lcm-0.15.3.db", import.meta.url)), path);
     await connected({ env: { LCM_DATABASE_PATH: path } }, async ({ call }) => {
@@ -429,7 +430,7 @@ describe("lcm mcp without a database it can use", () => {
     });
   });
 
-  it("answers from one that it may only read", async () => {
+  it("answers from a read-only database", async () => {
     const [stdin, stdout] = [new PassThrough(), new PassThrough()];
     const lcm = createLcm({ store: await openSqliteWorker({ path: database, readOnly: true }), clock: systemClock });
     const serving = serveMcp({

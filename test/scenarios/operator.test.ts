@@ -1,7 +1,7 @@
 /**
- * The operator's commands as they are seen: each as a dry run and applied, by the real program over a database with
- * summaries of depth 3, in files under golden/ (see golden.ts for how they are made). Beside them stand the shapes that the
- * spec gives, and what must hold of every command that writes.
+ * Tests the operator's commands, each as a dry run and applied, by the real program over summaries of depth 3. Outputs
+ * are files under golden/ (golden.ts explains how they are made); also tests the shapes that the spec gives, and what
+ * applies to every command that writes.
  */
 
 import assert from "node:assert/strict";
@@ -30,13 +30,13 @@ after(async () => await provider.close());
 const playDrafts = (from = 1): void =>
   provider.play(...Array.from({ length: 60 }, (_, n) => ({ kind: "answer", text: draftText(from + n) }) as const));
 
-/** What stands in the context of the deep conversation. */
+/** The context of the deep conversation. */
 const d3 = "sum_0000000000000014";
 const d2 = "sum_000000000000001d";
 const d1 = "sum_0000000000000021";
 const leaf = "sum_0000000000000023";
 
-/** Breaks what `doctor --fix` mends: totals, a range, a count, the order of the context, a search entry, an orphan. */
+/** Breaks what `doctor --fix` fixes: totals, a range, a count, the order of the context, a search entry, an orphan. */
 function damage({ path }: DeepPlace): void {
   const db = new DatabaseSync(path);
   db.exec(`
@@ -48,7 +48,7 @@ function damage({ path }: DeepPlace): void {
   db.close();
 }
 
-// ── As it is seen ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Outputs ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("golden outputs", { skip: withoutPosixPaths }, () => {
   const golden = (
@@ -177,7 +177,7 @@ describe("golden outputs", { skip: withoutPosixPaths }, () => {
   });
 });
 
-// ── As the spec gives it ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Shapes of the spec ───────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("the spec's shapes", () => {
   it("rewrite: a header of id, depth, children and range, OLD, NEW and the difference in tokens", async () => {
@@ -194,7 +194,7 @@ describe("the spec's shapes", () => {
     assert.match(diff, /^\+Draft 1: /m);
   });
 
-  it("rewrite --all: sources first, each depth reading the new texts below it, and one sum at the end", async () => {
+  it("rewrite --all: sources first, each depth reading the new texts below it, and one total at the end", async () => {
     const place = await createDeepPlace(provider);
     playDrafts();
     const askedBefore = provider.asked.length;
@@ -205,7 +205,7 @@ describe("the spec's shapes", () => {
     assert.match(stdout, /34 summaries\b.* [\d,]+ → [\d,]+ tokens \([-+][\d,]+\)$/im);
     const asked = provider.asked.slice(askedBefore).map(({ body }) => JSON.stringify(body));
     assert.equal(asked.length, 34);
-    // The first d1 is asked for after the leaves, from what was just written of the first three.
+    // The first d1 is written after the leaves, from the new texts of the first three.
     for (const n of [1, 2, 3]) assert.ok(asked[23]?.includes(`Draft ${n}: `), `draft ${n} is a source of the first d1`);
     assert.ok(asked[33]?.includes("Draft 31: ") && asked[33]?.includes("Draft 32: "), "and of the d3, both d2");
   });
@@ -238,17 +238,17 @@ describe("the spec's shapes", () => {
   });
 });
 
-// ── What holds of all of them ────────────────────────────────────────────────────────────────────────────────────────
+// ── What applies to all of them ──────────────────────────────────────────────────────────────────────────────────────
 
 interface Writing {
   readonly args: readonly string[];
   readonly prepare?: (place: DeepPlace) => void | Promise<void>;
-  /** Of what is printed, what is no plan: what came of it. */
+  /** Output that is not the plan but its outcome. */
   readonly without?: RegExp;
-  /** A first run asks a model, and keeps its drafts; that may be written without --apply. */
+  /** A first run calls a model, and keeps its drafts; that may be written without --apply. */
   readonly isDrafting?: true;
   readonly isUndoable?: true;
-  /** Told why there is none. */
+  /** Why there is none. */
   readonly noBackup?: string;
 }
 
@@ -274,7 +274,7 @@ const writings: Readonly<Record<string, Writing>> = {
   },
 };
 
-/** Beside the database; what was replaced counts as one. */
+/** Backups beside the database; a replaced database counts as one. */
 const backupsIn = ({ state }: DeepPlace): readonly string[] =>
   readdirSync(state).filter((name) => /^lcm\.db\.[\w-]+-\d{8}T\d{6}Z(?:-\d+)?$/.test(name));
 
@@ -299,7 +299,7 @@ describe("guarantee 28: writes are dry runs by default, print the same plan, and
 
       if (isDrafting) await lcmBeside(place, args);
       const dry = await lcmBeside(place, args);
-      // What no fix mends is still found.
+      // What no fix can repair is still found.
       const fine = name === "doctor" ? 1 : 0;
       assert.equal(dry.status, fine, said(dry));
       assert.match(dry.stderr, /nothing was changed/);

@@ -1,5 +1,5 @@
 import { homeAt } from "../support/platform.ts";
-/** The real bin as its users run it: in processes of its own, over folders of its own, in a zone off the full hour. */
+/** Runs the real bin as its users do: in separate processes and folders, in a time zone off the full hour. */
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -18,8 +18,8 @@ const scratch = mkdtempSync(join(tmpdir(), "lcm-cli-"));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
 /**
- * All of the environment that a program gets from here: colours, models and settings of whoever runs the tests are none
- * of its business. What is compiled once need not be compiled a hundred times.
+ * The whole environment of the program: colours, models and settings of the person who runs the tests must not leak in.
+ * Compiled code is cached across runs.
  */
 export const bare = {
   PATH: process.env["PATH"],
@@ -38,7 +38,7 @@ export interface Run {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** What is read of it fails there and then if it is not so. */
+  /** A wrong shape fails where it is read. */
   readonly json: ReturnType<typeof JSON.parse>;
 }
 
@@ -62,7 +62,7 @@ const toRun = (status: number | null, stdout: string, stderr: string): Run => ({
   },
 });
 
-/** Runs `lcm` for a user whose state directory is this one. */
+/** Runs `lcm` for a user with this state directory. */
 export function lcm(place: Place, ...args: readonly string[]): Run {
   const run = spawnSync(process.execPath, [bin, ...args], {
     ...optionsOf(place),
@@ -74,14 +74,14 @@ export function lcm(place: Place, ...args: readonly string[]): Run {
   return toRun(run.status, run.stdout, run.stderr);
 }
 
-/** Runs it and expects it to go well. */
+/** Runs it and expects success. */
 export function ok(place: Place, ...args: readonly string[]): Run {
   const run = lcm(place, ...args);
   assert.equal(run.status, 0, `lcm ${args.join(" ")}\n${run.stdout}\n${run.stderr}`);
   return run;
 }
 
-/** The same beside this process, for what this process has a part in; `meanwhile` gets the running program. */
+/** Runs it without blocking this process, which takes part; `meanwhile` gets the running program. */
 export async function lcmBeside(
   place: Place,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** Old conversations out of the database, looked at where they are then, and back again: as a person does it. */
+/** Prunes old conversations, browses them in their archive, and brings them back, as a person does. */
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
@@ -47,7 +47,7 @@ const transcriptOf = (place: Place, id: number, ...args: readonly string[]): str
   ok(place, ...args, "export", String(id)).stdout;
 
 describe("lcm prune", () => {
-  it("shows what would go and changes nothing, until it is told to and told how", () => {
+  it("shows what would go and changes nothing, until told to and how", () => {
     const place = createPlace();
     const dry = ok(place, "prune", "--older-than", "2022-01-01");
     assert.deepEqual(
@@ -144,7 +144,7 @@ describe("lcm prune", () => {
     assert.equal(backupsOf(place).length, kept);
   });
 
-  it("an archive comes into another database beside what is there", () => {
+  it("merges an archive into another database beside what is there", () => {
     const [place, other] = [createPlace(), createPlace()];
     ok(place, "prune", "1", "2", "--archive", "old.db", "--apply");
     const archive = join(place.state, "old.db");

@@ -1,6 +1,6 @@
 /**
- * Recall at a terminal and by an agent: describe, expand, recent and ask by the real bin over the demo's conversation,
- * with and without a model that follows a script; and an agent that has nothing but its prompt and the tools.
+ * Tests describe, expand, recent and ask by the real bin over the demo, with and without a scripted model. Also an
+ * agent that has only its prompt and the tools.
  */
 
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ const columns = 80;
 const state = createFolder();
 let place: Place = { state };
 let database = "";
-/** The one summary in the context, the oldest that it was made from, and a stored file. */
+/** The one summary in the context, its oldest source, and a stored file. */
 let [root, leaf, file] = ["", "", ""];
 
 before(() => {
@@ -38,17 +38,17 @@ before(() => {
   file = ok(place, "describe", root, "--json").json.summary.fileIds[0];
 });
 
-/** Both the answer and what is said beside it. */
+/** Both stdout and stderr. */
 function fits({ stdout, stderr }: Run): void {
   for (const line of linesOf(`${stdout}\n${stderr}`))
     assert.ok(widthOf(line) <= columns, `${widthOf(line)} columns: ${line}`);
 }
 
-/** What was said beside the answer, without the terminal's line ends. */
+/** The text of stderr, without the terminal's line ends. */
 const notesOf = ({ stderr }: Run): string => stderr.replaceAll("\n", " ").trim();
 
 describe("lcm describe", () => {
-  it("shows a summary with what lies below it, and what reading that takes", () => {
+  it("shows a summary with what is below it, and the cost of reading that", () => {
     const run = ok(place, "describe", root);
     fits(run);
     assert.match(
@@ -72,7 +72,7 @@ describe("lcm describe", () => {
     assert.equal(ok(place, "describe", "42", "--json").json.message.key, "calendar-05");
   });
 
-  it("shows a file by its lines, and where to go on", () => {
+  it("shows a file by its lines, and where to continue", () => {
     const run = ok(place, "describe", file, "--from-line", "2", "--to-line", "4");
     fits(run);
     assert.match(
@@ -88,7 +88,7 @@ describe("lcm describe", () => {
     assert.match(ok(place, "describe", message).stdout, /Moved out of this message;\s+lcm describe shows it/);
   });
 
-  it("says what is left out where it may show little", () => {
+  it("reports what it leaves out when the limit is small", () => {
     const run = ok(place, "describe", root, "--tokens", "100");
     assert.match(run.stderr, /this is not all of its text: --tokens shows more/);
     for (const id of [root, "msg_42"]) {
@@ -99,7 +99,7 @@ describe("lcm describe", () => {
     }
   });
 
-  it("refuses what is no id, and what is not there", () => {
+  it("refuses an invalid id, and an unknown one", () => {
     for (const [id, status, words] of [
       ["nonsense", 2, /"nonsense" is not an id hint: ids look like sum_/],
       ["sum_0000000000000000", 3, /there is no summary sum_0000000000000000/],
@@ -132,7 +132,7 @@ describe("lcm describe", () => {
 });
 
 describe("lcm expand", () => {
-  it("goes one level down unless told otherwise, and says what it left out", () => {
+  it("goes one level down by default, and reports what it left out", () => {
     const run = ok(place, "expand", root, "--tokens", "2500");
     fits(run);
     assert.match(run.stdout, new RegExp(`^${leaf} {2}summary, depth 0 {2}conversation 1 {2}2026-09-07 `));
@@ -142,17 +142,17 @@ describe("lcm expand", () => {
     assert.ok(ok(place, "expand", root, "--json").json.tokens <= 4_000);
   });
 
-  it("shows the messages of a leaf without being asked for them", () => {
+  it("shows the messages of a leaf by default", () => {
     assert.match(ok(place, "expand", leaf).stdout, /^msg_1 {2}user {2}conversation 1 {2}2026-09-07 /);
   });
 
-  it("takes what speaks of the query first, down to the messages", () => {
+  it("takes what matches the query first, down to the messages", () => {
     const run = ok(place, "expand", root, "--messages", "--query", "passport appointment", "--tokens", "800");
     fits(run);
     assert.match(run.stdout, /msg_\d+ {2}assistant {2}conversation 1 {2}2026-09-25[^]*30 September/);
   });
 
-  it("refuses what is no summary", () => {
+  it("refuses what is not a summary", () => {
     for (const [id, status] of [
       ["msg_42", 2],
       ["nonsense", 2],
@@ -182,7 +182,7 @@ describe("the time of a summary", () => {
 });
 
 describe("lcm recent", () => {
-  it("tells what happened between two times, in the user's zone", () => {
+  it("shows what happened between two times, in the user's zone", () => {
     const run = ok(place, "recent", "--since", "2026-09-25", "--before", "2026-09-26");
     fits(run);
     assert.match(run.stdout, /^sum_\w+ {2}summary, depth 0 {2}conversation 1 {2}2026-09-2/);
@@ -192,14 +192,14 @@ describe("lcm recent", () => {
     assert.ok(items.length > 0);
   });
 
-  it("tells messages where nothing is summarised yet, and keeps the newest when not all of it fits", () => {
+  it("shows messages where nothing is summarised yet, and keeps the newest when not everything fits", () => {
     const run = ok(place, "recent", "--since", "2026-10-10", "--conversation", "1", "--tokens", "400");
     fits(run);
     assert.match(run.stdout, /^msg_1487 {2}user {2}conversation 1 {2}2026-10-11/m);
     assert.match(notesOf(run), /passages of [\d,]+ tokens left out; --tokens tells more/);
   });
 
-  it("says that nothing was said, and refuses what is no time", () => {
+  it("reports that there are no messages, and refuses an invalid time", () => {
     assert.match(
       notesOf(ok(place, "recent")),
       /^nothing was said since .* the newest message is of 2026-10-11 .* America\/St_Johns: `lcm recent --since 2026-10-11`$/,
@@ -210,7 +210,7 @@ describe("lcm recent", () => {
 });
 
 describe("lcm ask without a model", () => {
-  it("shows the passages that speak of it, and says how to get an answer", () => {
+  it("shows the matching passages, and explains how to get an answer", () => {
     const run = ok(place, "ask", "When", "is", "the", "appointment", "for", "Theo's", "passport?");
     fits(run);
     assert.match(run.stdout, /30 September, 9:40/);
@@ -230,18 +230,18 @@ describe("lcm ask without a model", () => {
     for (const { kind } of caveats) assert.equal(typeof kind, "string");
   });
 
-  it("reads below the summaries that are named", () => {
+  it("reads below the given summaries", () => {
     const run = ok(place, "ask", "--summary", leaf, "--summary", root, "how much was refunded?");
     assert.match(run.stdout, /184\.70/);
   });
 
-  it("says that there is nothing, which is no failure", () => {
+  it("reports that nothing matches, which is not an error", () => {
     const run = ok(place, "ask", "xyzzyplugh");
     assert.match(run.stdout, /^Nothing .*xyzzyplugh/s);
     assert.doesNotMatch(run.stderr, /these are passages/);
   });
 
-  it("refuses what it cannot mean", () => {
+  it("refuses contradictory arguments", () => {
     for (const [args, status] of [
       [["ask"], 2],
       [["ask", " "], 2],
@@ -270,7 +270,7 @@ describe("lcm ask with a model", () => {
     return run;
   };
 
-  it("prints the answer and the commands that show what it is taken from; what was made up is not among them", async () => {
+  it("prints the answer and the commands that show its sources; invented ids are not among them", async () => {
     const call = { id: "c1", name: "lcm_describe", args: JSON.stringify({ id: "msg_794" }) };
     const text =
       "On Wednesday 30 September at 9:40, at the Bürgeramt Mitte [msg_794]; bring the old passport [msg_792] and cake " +
@@ -289,7 +289,7 @@ describe("lcm ask with a model", () => {
     assert.match(steps[1] ?? "", /Appointment booked/);
   });
 
-  it("falls back on passages when it refuses, and says why", async () => {
+  it("falls back on passages when it refuses, and reports why", async () => {
     provider.play({ kind: "error", status: 401 });
     const run = await ask();
     assert.match(run.stdout, /30 September, 9:40/);
@@ -323,7 +323,7 @@ describe("lcm ask with a model", () => {
 
 // ── An agent ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a small model on one's own machine takes, as in the demo. */
+/** What a small local model accepts, as in the demo. */
 const promptBudget = 16_000;
 
 describe("an agent with its prompt and the tools", () => {
@@ -354,13 +354,16 @@ describe("an agent with its prompt and the tools", () => {
   });
 });
 
-/** A model knows other words for what it looks for. The script knows them where a question shares none with its answer. */
+/**
+ * Other words for what it looks for. A model knows them; the script lists them where a question shares none with its
+ * answer.
+ */
 const otherWords: ReadonlyMap<string, string> = new Map([
   ["When is the journey, and why not earlier?", "dates of the journey to Japan"],
   ["Which herb does she not like?", "food that somebody hates, cannot stand or does not eat"],
 ]);
 
-/** It looks for the question's words, then has the question answered, then looks for other words or reads the best hit. */
+/** Searches for the question's words, then asks the question, then searches for other words or reads the best hit. */
 async function callsUntil(context: ToolContext, fact: KeyFact): Promise<number | null> {
   const { question } = fact;
   const call = async (name: string, args: object): Promise<string> => {

@@ -1,6 +1,6 @@
 /**
- * Rewriting as an operator lives with it: what was seen is what is applied, work that broke off goes on, whatever fails
- * is told with what was done before it, and every command that is named can be copied as it stands.
+ * Tests rewriting in practice: what was reviewed is applied, interrupted work resumes, failures report what was done.
+ * Every command that is printed can be copied as it is.
  */
 
 import assert from "node:assert/strict";
@@ -24,14 +24,14 @@ after(async () => await provider.close());
 const answer = (text: string): Step => ({ kind: "answer", text });
 const drafts = (from = 1): readonly Step[] => Array.from({ length: 60 }, (_, n) => answer(draftText(from + n)));
 
-/** What stands in the context of the deep conversation, and the three of depth 2. */
+/** The context of the deep conversation, and its three summaries of depth 2. */
 const d3 = "sum_0000000000000014";
 const d1 = "sum_0000000000000021";
 
 const backupsIn = ({ state }: DeepPlace): readonly string[] =>
   readdirSync(state).filter((name) => /^lcm\.db\.backup-\d{8}T\d{6}Z(?:-\d+)?$/.test(name));
 
-/** Runs it, and tells how often the model was asked. */
+/** Runs it, and returns how often the model was called. */
 async function counted(
   place: DeepPlace,
   ...args: readonly string[]
@@ -41,8 +41,8 @@ async function counted(
   return { status, stdout, stderr, calls: provider.asked.length - asked };
 }
 
-describe("what was drafted", () => {
-  it("is applied as it was seen, with another concurrency too, and then says already what it would", async () => {
+describe("drafts", () => {
+  it("are applied as reviewed, with another concurrency too, and a repeated run reports that it is done", async () => {
     const place = await createDeepPlace(provider);
     provider.play(...drafts());
     const seen = await counted(place, "rewrite", "1", "--depth", "2", "--concurrency", "2");
@@ -63,7 +63,7 @@ describe("what was drafted", () => {
     assert.equal(backupsIn(place).length, 1, "only of what was written");
   });
 
-  it("is asked for anew with --fresh, and applied without it", async () => {
+  it("are requested again with --fresh, and applied without it", async () => {
     const place = await createDeepPlace(provider);
     provider.play(...drafts());
     await lcmBeside(place, ["rewrite", "1", "--summary", d1, "--apply"]);
@@ -77,7 +77,7 @@ describe("what was drafted", () => {
     assert.match(applied.stdout, /OLD [^]*Draft 1: [^]*NEW [^]*Draft 2: /);
   });
 
-  it("is asked for again where it was of no use, and so is what stands on it, as the plan says", async () => {
+  it("are requested again where unusable, and so is what depends on them, as the plan states", async () => {
     const place = await createDeepPlace(provider);
     provider.play(answer(draftText(1)), answer("…"), ...drafts(3));
     const seen = await counted(place, "rewrite", "1", "--all");
@@ -91,7 +91,7 @@ describe("what was drafted", () => {
     assert.match(applied.stdout, /^ +30 drafts of an earlier run are used$/m);
   });
 
-  it("takes a second call where an answer is of no use and the old text is poor, as the plan says", async () => {
+  it("take a second call where an answer is unusable and the old text is poor, as the plan states", async () => {
     const place = await createDeepPlace(provider);
     const args = ["rewrite", "1", "--summary", place.deep.truncated];
     const { stdout } = await lcmBeside(place, [...args, "--estimate"]);
@@ -103,7 +103,7 @@ describe("what was drafted", () => {
   });
 });
 
-describe("a rewrite that breaks off", () => {
+describe("a rewrite that is interrupted", () => {
   it("leaves no backup where nothing was written, however often it is tried", async () => {
     const place = await createDeepPlace(provider);
     provider.play({ kind: "error", status: 401 });
@@ -115,7 +115,7 @@ describe("a rewrite that breaks off", () => {
     assert.deepEqual(backupsIn(place), []);
   });
 
-  it("is told as such at Ctrl-C, and goes on where it was", { skip: withoutSignals }, async () => {
+  it("reports Ctrl-C as such, and resumes where it was", { skip: withoutSignals }, async () => {
     const place = await createDeepPlace(provider);
     const args = ["rewrite", "1", "--depth", "2", "--apply"];
     provider.play(answer(draftText(1)), { kind: "hang" });
@@ -133,7 +133,7 @@ describe("a rewrite that breaks off", () => {
     assert.match(rest.stdout, /^ +1 summary says already what it wrote; --fresh asks again$/m);
   });
 
-  it("tells what was applied before the database failed, and then how it failed", async () => {
+  it("reports what was applied before the database failed, and then how it failed", async () => {
     const place = await createDeepPlace(provider);
     const db = new DatabaseSync(place.path);
     db.exec(`CREATE TRIGGER failing BEFORE UPDATE OF content ON summaries WHEN OLD.summary_id = 'sum_0000000000000013'
@@ -157,7 +157,7 @@ describe("a rewrite that breaks off", () => {
   });
 });
 
-describe("commands that are named", () => {
+describe("commands that are printed", () => {
   it("go to the same database when they are copied", async () => {
     const place = await createDeepPlace(provider);
     provider.play(...drafts());
@@ -182,7 +182,7 @@ describe("commands that are named", () => {
     }
   });
 
-  it("act where they are said to: with --apply", async () => {
+  it("act where they claim to: with --apply", async () => {
     const place = await createDeepPlace(provider, { COLUMNS: "400" });
     provider.play(...drafts());
     await lcmBeside(place, ["rewrite", "1", "--depth", "2", "--apply"]);
@@ -204,8 +204,8 @@ describe("commands that are named", () => {
   });
 });
 
-describe("what is refused", () => {
-  it("has its error for programs too, where an undo has something in its way", async () => {
+describe("refusals", () => {
+  it("have an error for programs too, where something blocks an undo", async () => {
     const place = await createDeepPlace(provider);
     provider.play(...drafts());
     await lcmBeside(place, ["rewrite", "1", "--all", "--apply"]);
@@ -220,7 +220,7 @@ describe("what is refused", () => {
     assert.equal(Number(more), json.plan.obstacles.length - 10, stdout);
   });
 
-  it("names what would be right", async () => {
+  it("name what would be right", async () => {
     const place = await createDeepPlace(provider);
     const both = ["--summary", d1, "--summary-id", d3];
     for (const command of ["rewrite", "dissolve", "dag"]) {
@@ -237,7 +237,7 @@ describe("what is refused", () => {
     assert.match(foreign.stderr, /is of conversation 1, not of 2\nhint: `lcm rewrite 1 --summary sum_0+21`\n$/);
   });
 
-  it("does not claim that a summary in no context was dissolved: a rewind leaves some too", async () => {
+  it("do not claim that a summary in no context was dissolved: a rewind leaves some too", async () => {
     const place = await createDeepPlace(null);
     await lcmBeside(place, ["dissolve", "1", "--summary", d3, "--apply"]);
     const run = await lcmBeside(place, ["dissolve", "1", "--summary", d3]);
@@ -248,7 +248,7 @@ describe("what is refused", () => {
     assert.match(stdout, /^ +in no context: nothing returns$/m);
   });
 
-  it("says nothing of calls where there is no model", async () => {
+  it("do not mention calls where there is no model", async () => {
     const place = await createDeepPlace(null);
     const run = await lcmBeside(place, ["rewrite", "1", "--all"]);
     assert.equal(run.status, 6);
@@ -257,11 +257,11 @@ describe("what is refused", () => {
   });
 });
 
-describe("what strangers write", () => {
+describe("untrusted text", () => {
   const tricks = "\u202egnp.exe\u2066\u009b31m\u0085";
   const isHarmless = (text: string): boolean => !/[\u007f-\u009f\u2028-\u202e\u2066-\u2069\u001b]/.test(text);
 
-  it("neither moves the cursor nor turns the line round, in texts, errors and JSON", async () => {
+  it("neither moves the cursor nor reverses the line, in texts, errors and JSON", async () => {
     const place = await createDeepPlace(provider);
     const args = ["rewrite", "1", "--summary", d1];
     provider.play(answer(draftText(1).replace("the crew", `the ${tricks} crew`)));
@@ -288,7 +288,7 @@ describe("what strangers write", () => {
   });
 });
 
-it("a plan fits a narrow terminal: what can be spared is left out", async () => {
+it("a plan fits a narrow terminal: optional parts are left out", async () => {
   const place = await createDeepPlace(provider, { COLUMNS: "40" });
   for (const args of [
     ["rewrite", "1", "--all", "--estimate"],

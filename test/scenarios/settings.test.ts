@@ -1,4 +1,4 @@
-/** What the plugin's config says holds for `lcm` as well: an operator sets a thing once. */
+/** Tests that the plugin's config applies to `lcm` as well: an operator sets a thing once. */
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import type { Place } from "./program.ts";
 const configured = (config: object): string =>
   JSON.stringify({ plugins: { entries: { "lossless-claw": { enabled: true, config } } } });
 
-/** A user with this openclaw.json, and with a conversation wherever it leads. */
+/** A user with this openclaw.json, and with a conversation wherever it points. */
 function createPlace(openclawJson: string, env: Readonly<Record<string, string>> = {}): Place {
   const state = createFolder();
   const place = { state, env };
@@ -26,7 +26,7 @@ const settingsOf = (place: Place): readonly (readonly [key: string, value: unkno
   );
 
 describe("the plugin's config", () => {
-  it("says where the database lies and what is set, behind --db and the environment", () => {
+  it("sets the database path and the settings, after --db and the environment", () => {
     const path = join(createFolder(), "operators.db");
     const place = createPlace(configured({ databasePath: path, contextThreshold: 0.5, freshTailCount: 7 }));
     assert.equal(ok(place, "status", "--json").json.path, path);
@@ -48,7 +48,7 @@ describe("the plugin's config", () => {
     ]);
   });
 
-  it("is read where the host reads it, as people write it, with the variables that it names", () => {
+  it("is read from the host's path, as people write it, with the variables that it names", () => {
     const elsewhere = join(createFolder(), "host.json5");
     const written = configured({
       databasePath: "${DATA_HOME}/lcm.db",
@@ -72,7 +72,7 @@ describe("the plugin's config", () => {
     });
   });
 
-  it("is refused with its key where a value is wrong, and keeps nobody from reading the help", () => {
+  it("is refused with its key where a value is wrong, and never blocks the help", () => {
     const place = createPlace("{}");
     writeFileSync(join(place.state, "openclaw.json"), configured({ contextThreshold: 75 }));
     const run = lcm(place, "status");
@@ -88,7 +88,7 @@ describe("the plugin's config", () => {
   ] as const)
     it(`sets nothing where openclaw.json ${what}`, () => assert.deepEqual(settingsOf(createPlace(text)), []));
 
-  it("may hold keys that nobody knows, which the doctor tells and does not mind", () => {
+  it("may have unknown keys, which doctor reports and tolerates", () => {
     const place = createPlace(configured({ pruneHeartbeatOk: true, freshTailCount: 7, oldFlag: "x" }));
     const { stdout } = ok(place, "doctor");
     assert.match(stdout, /for information\n .*is not known here.*pruneHeartbeatOk, oldFlag\n/);

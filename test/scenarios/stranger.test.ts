@@ -1,7 +1,4 @@
-/**
- * Somebody who knows nothing but `lcm --help`: every next command line is read off what the program has just said, as a
- * person would, and none is known beforehand.
- */
+/** Walks the program as a user who knows only `lcm --help`: each command line is read off the previous output. */
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -16,18 +13,18 @@ let provider: ScriptedProvider;
 before(async () => (provider = await startScriptedProvider()));
 after(async () => await provider.close());
 
-/** What a person reads: both outputs, as they stand on a terminal. */
+/** What a person reads: both outputs, as a terminal shows them. */
 const read = ({ stdout, stderr }: Run): string => `${stdout}\n${stderr}`;
 
-/** The words after `lcm` on a line like this, wherever the program says it. */
+/** The words after `lcm` on a line like this, wherever the program prints it. */
 function commandIn(run: Run, like: RegExp): readonly string[] {
   const found = like.exec(read(run))?.[1];
   assert.ok(found !== undefined, `the program says nothing like ${like}:\n${read(run)}`);
   return found.trim().split(/\s+/);
 }
 
-describe("a stranger with only `lcm --help`", () => {
-  it("finds a truncated summary, looks at its repair, applies it, and takes it back", async () => {
+describe("a newcomer with only `lcm --help`", () => {
+  it("finds a truncated summary, reviews its repair, applies it, and undoes it", async () => {
     const place = await createDeepPlace(provider);
     provider.play(...[1, 2, 3].map((n) => ({ kind: "answer", text: draftText(n) }) as const));
     const rows = dumpOfContent(place.path);
@@ -38,7 +35,7 @@ describe("a stranger with only `lcm --help`", () => {
     assert.equal(check.status, 1);
     assert.match(read(check), /summar\w+ (?:was|were) cut short/);
 
-    // The remedy is a command that can be typed as it stands, and by itself changes nothing.
+    // The remedy is a command that can be typed as printed, and by itself changes nothing.
     const remedy = commandIn(check, /remedy: lcm (.*)/);
     assert.ok(!remedy.includes("--apply"), remedy.join(" "));
     const usage = await run([...remedy.slice(0, 1), "--help"]);
@@ -64,7 +61,7 @@ describe("a stranger with only `lcm --help`", () => {
     assert.equal(undone.status, 0, read(undone));
     assertSameRows(dumpOfContent(place.path), rows, "everything is as it was");
 
-    // And if that was a mistake too, the last line says how to get out of it.
+    // And if that was a mistake too, the last line shows how to revert it.
     const redo = commandIn(undone, /`lcm (undo \d+) --apply` takes it back\n?$/);
     assert.equal((await run([...redo, confirm ?? ""])).status, 0);
     assert.equal((await run(commandIn(help, /^ {2}(\w+)\b.*\bcheck that nothing is lost/m))).status, 0);

@@ -1,6 +1,7 @@
 /**
- * The whole engine in a simulated world: compactions with a model that is slow, refuses, returns garbage, its input or
- * its reasoning, or hangs, while the world goes on; and prompts, which must be valid and within their budget each time.
+ * Runs the whole engine in a simulated world with an unreliable model, and checks every prompt. The model is slow,
+ * refuses, hangs, or returns garbage, its input or its reasoning, while the world goes on; prompts must be valid and
+ * within their budget each time.
  */
 
 import assert from "node:assert/strict";
@@ -17,7 +18,7 @@ import { checkValid } from "../support/valid-prompt.ts";
 import { promptTokens } from "../../src/core/model/prompt-cost.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
-/** Small figures: a life of sixty steps sees every layer. */
+/** Small limits: a life of sixty steps sees every layer. */
 const settings = resolveSettings({
   env: {},
   config: {
@@ -51,9 +52,9 @@ const behaviours: Readonly<Record<Behaviour, number>> = {
 
 export interface Engine {
   readonly lcm: Lcm;
-  /** A compaction of any kind; `meanwhile` happens while the model thinks. Tells what became of it. */
+  /** A compaction of any kind; `meanwhile` happens while the model thinks. Returns the outcome. */
   compact(conversation: ConversationId, meanwhile: () => Promise<void>): Promise<string>;
-  /** A prompt within any budget; tells what it holds. */
+  /** A prompt within any budget; returns its contents. */
   assemble(conversation: ConversationId): Promise<string>;
 }
 
@@ -69,7 +70,7 @@ export function createEngine(
     behaviour: () => {
       const behaviour = random.weighted(behaviours);
       count(`model ${behaviour}`);
-      // Nobody waits for a model that hangs: the deadline comes.
+      // Nothing waits for a model that hangs: the deadline ends it.
       if (behaviour === "hangs") setImmediate(() => stop.abort());
       return behaviour;
     },

@@ -1,9 +1,9 @@
-/** Writes that are broken off, and a picture of the rows by which to see that nothing of them is left. */
+/** Interrupts writes, and takes snapshots of all rows to check that nothing of them is left. */
 
 import type { DatabaseSync } from "node:sqlite";
 import type { Script } from "../../src/store/script.ts";
 
-/** The script up to so many statements, or to its end, and never to its commit. */
+/** The script up to this many statements, or to its end, and never to its commit. */
 export function* brokenOff<T>(script: Script<T>, after: number, onWhole: () => void): Script<T> {
   let step = script.next();
   for (let done = 0; step.done !== true; done++) {
@@ -14,7 +14,7 @@ export function* brokenOff<T>(script: Script<T>, after: number, onWhole: () => v
   throw new Error("broken off");
 }
 
-/** Every row there is, as one text. */
+/** Every row, as one text. */
 export function pictureOf(db: DatabaseSync): string {
   const tables = db
     .prepare(

@@ -1,6 +1,4 @@
-/**
- * Many small lives of a store, each from a seed. `SEEDS=10000` lives more of them, `SEED=7` lives one again.
- */
+/** Runs many small lives of a store, each from a seed. `SEEDS=10000` runs more of them, `SEED=7` repeats one. */
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
@@ -32,7 +30,7 @@ async function live(seed: number, folder: string): Promise<Tally> {
   }
 }
 
-describe("guarantees 1 to 5, 12, 13, 17: whatever happens, the context stands for what the host sent", () => {
+describe("guarantees 1 to 5, 12, 13, 17: whatever happens, the context represents what the host sent", () => {
   const tally: Tally = {};
 
   it(`${seeds.length} lives of ${stepsPerLife} steps`, async () => {

@@ -1,9 +1,9 @@
-/** What hosts say to their models and hear from them, by chance. */
+/** Generates random exchanges between hosts and their models. */
 
 import type { HostMessage } from "../../src/core/messages/codec.ts";
 import type { Random } from "../support/random.ts";
 
-/** One turn of a host, of any of the shapes that hosts have. */
+/** One turn of a host, of any shape that hosts have. */
 export function aTurn(random: Random, word: () => string): readonly HostMessage[] {
   switch (random.weighted({ ping: 3, talk: 4, tool: 5, odd: 2 })) {
     case "ping":

@@ -1,7 +1,7 @@
 /**
- * One seed's world: hosts that live, crash, rewind and repeat themselves, rivals that fold from what they saw a while
- * ago, operators that dissolve, rewrite and transplant; and one store that all of it happens to. The hosts' own lists
- * say what must be stored. Everything random comes from the seed.
+ * Simulates one seed's world: hosts, rivals and operators that all work on one store. Hosts crash, rewind and repeat
+ * themselves, rivals fold from outdated reads, operators dissolve, rewrite and transplant. The hosts' own lists define
+ * what must be stored. Everything random comes from the seed.
  */
 
 import assert from "node:assert/strict";
@@ -31,17 +31,17 @@ import type { Timestamp } from "../../src/core/base/time.ts";
 import { createRunner } from "../../src/store/sqlite/runner.ts";
 import { connect } from "../../src/store/sqlite/connect.ts";
 
-/** A segment of a session: the conversation we keep, and the host's own file of it. */
+/** A segment of a session: our conversation, and the host's own file of it. */
 interface Segment {
   readonly conversation: ConversationId;
   readonly session: { readonly sessionId: string; readonly sessionKey: string };
   readonly host: ScriptedHost;
-  /** How much of the host's file has been handed over. What is behind it was written while we were down. */
+  /** How much of the host's file has been sent. What comes after was written while we were down. */
   delivered: number;
   inherited: readonly JsonObject[];
 }
 
-/** What somebody means to do, from a context that may be gone by the time they do it. */
+/** A planned change, from a context that may be gone by the time it is made. */
 type Plan =
   | {
       readonly kind: "fold";
@@ -79,7 +79,7 @@ const weights = {
   forget: 0.7,
 } as const;
 
-/** A summary that said what was forgotten wants another text, and one made without a good answer wants a better one. */
+/** A summary of something forgotten needs another text, and one made without a good answer needs a better one. */
 const expected = ["summary_outdated", "summary_below_normal", "summary_too_long"] as const;
 
 export type Step = keyof typeof weights;
@@ -90,7 +90,7 @@ export interface Life {
   readonly log: readonly string[];
   readonly tally: Tally;
   step(): Promise<void>;
-  /** Everything, the file included. */
+  /** Everything, including the file. */
   check(): Promise<void>;
   end(): Promise<void>;
 }
@@ -111,7 +111,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   let path = join(folder, "0.db");
   const reach = async (): Promise<Store> =>
     await openSqlite({ path, ...deps, housekeeping: false, filesDir: join(folder, "files") });
-  /** Two have the database open, as a gateway and an operator do; each step is done by one of them. */
+  /** Two connections, as of a gateway and an operator; each step uses one of them. */
   let stores = [await reach(), await reach()] as const;
   let store = stores[0];
   const engineOf = (): Engine => createEngine(store, random, deps.now, count);
@@ -125,7 +125,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     store = stores[0];
   };
 
-  /** Rather an old one than a new one, so that some grow long. */
+  /** Prefers an old one to a new one, so that some grow long. */
   const aSegment = (): Segment =>
     segments[Math.min(random.below(segments.length), random.below(segments.length))] as Segment;
   const forgotten: string[] = [];
@@ -232,7 +232,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     return `${kind} of ${chosen.id} in ${conversation}`;
   };
 
-  /** Somebody else who saw the same, and had the same thought. */
+  /** Another planner who saw the same, and decided the same. */
   const hasRival = (): boolean => random.chance(0.4);
 
   const takePlan = (): Plan | undefined => plans.splice(random.below(plans.length), 1)[0];
@@ -260,7 +260,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     return `${plan.kind} ${outcome.kind}`;
   };
 
-  /** Whether what the planner saw is what there is. */
+  /** Whether what the planner saw is still current. */
   const stillFits = async (plan: Plan): Promise<boolean> => {
     switch (plan.kind) {
       case "fold": {
@@ -270,7 +270,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
         const isWhole =
           start >= 0 &&
           plan.run.every(({ id, tokens }, place) => now[place]?.id === id && now[place].tokens === tokens);
-        // Pushed along by a dissolve, a run is taken for gone although it is still whole: planning again costs little.
+        // Moved by a dissolve, a run counts as gone although it is still whole: planning again costs little.
         return isWhole && now[0]?.ordinal === plan.run[0]?.ordinal && now.at(-1)?.ordinal === plan.run.at(-1)?.ordinal;
       }
       case "dissolve": {
@@ -308,7 +308,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
 
   // ── What goes wrong ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A write that is broken off between two of its statements leaves nothing of itself. */
+  /** A write that is interrupted between two of its statements leaves nothing behind. */
   const interrupt = async (): Promise<string> => {
     const segment = aSegment();
     const db = connect(path, false);
@@ -336,7 +336,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     }
   };
 
-  /** Of something that would have been done, as it would have been done. */
+  /** An interrupted version of a step that would have been made. */
   const anyScript = async (segment: Segment): Promise<{ readonly name: string; readonly script: Script<unknown> }> => {
     const plan = random.chance(0.5) ? takePlan() : undefined;
     switch (plan?.kind) {
@@ -386,7 +386,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
     return key;
   };
 
-  /** The files as a power cut would leave them, opened again; nobody closes anything. */
+  /** The files as a power cut would leave them, opened again; nothing closes cleanly. */
   const crash = async (): Promise<string> => {
     const left = join(folder, `${++lives}.db`);
     for (const suffix of ["", "-wal"]) if (existsSync(path + suffix)) copyFileSync(path + suffix, left + suffix);
@@ -397,7 +397,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
   };
 
   const revisions = new Map<ConversationId, number>();
-  /** Segments that a step has written to; all of them are checked in the end. */
+  /** Segments that a step has written to; all of them are checked at the end. */
   const changed = async (): Promise<readonly Segment[]> => {
     const moved = (await store.conversations()).filter(({ id, revision }) => revisions.get(id) !== revision);
     for (const { id, revision } of moved) revisions.set(id, revision);
@@ -427,7 +427,7 @@ export async function createLife(seed: number, folder: string): Promise<Life> {
       liveTurn(segment.host);
       return `in ${segment.conversation}`;
     },
-    /** The whole file again, in pieces of any size. */
+    /** The whole file again, in chunks of any size. */
     async bootstrap() {
       const segment = aSegment();
       const all = segment.host.entries.length;
@@ -552,7 +552,7 @@ async function ownerOf(store: Store, item: ContextItem): Promise<ConversationId 
   return item.kind === "summary" ? ((await store.summaries({ ids: [item.id] }))[0]?.conversation ?? null) : null;
 }
 
-/** A word that one host has said once is found in the message it was said in, by words and by expression. */
+/** A word that one host has said once is found in its message, by words and by expression. */
 async function searchFor(
   segments: readonly Segment[],
   store: Store,

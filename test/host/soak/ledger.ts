@@ -1,6 +1,6 @@
 /**
- * What happened in a soak: every kind of event is counted, the newest are kept in their words, figures are sampled, and
- * whatever breaks a promise is written down with what came just before it.
+ * Records what happened in a soak: counts of events, the newest in full, sampled figures, and every broken promise. A
+ * broken promise is recorded with what came just before it.
  */
 
 export interface Fault {
@@ -21,19 +21,19 @@ export interface Spread {
 
 export interface Ledger {
   count(kind: string): void;
-  /** Counted, and kept in its own words for a while. */
+  /** Counts it, and keeps its text for a while. */
   event(kind: string, words?: string): void;
   broken(what: string, detail: unknown): void;
   readonly counts: ReadonlyMap<string, number>;
   readonly faults: readonly Fault[];
   /** The newest events, oldest first. */
   newest(): readonly string[];
-  /** Seconds since the beginning. */
+  /** Seconds since the start. */
   second(): number;
 }
 
 const newestKept = 60;
-/** One cause may show a thousand times; the first few say it all. */
+/** One cause may show a thousand times; the first few suffice. */
 const faultsKept = 40;
 const detailMax = 4_000;
 
@@ -75,7 +75,7 @@ export function spreadOf(values: readonly number[]): Spread {
 
 export const round = (value: number): number => Math.round(value * 10) / 10;
 
-/** By how much the second figure grows with the first, by least squares; null where there is too little to tell. */
+/** By how much the second figure grows with the first, by least squares; null where there is too little data. */
 export function slopeOf(points: readonly (readonly [number, number])[]): number | null {
   const mean = (of: 0 | 1): number => points.reduce((sum, point) => sum + point[of], 0) / points.length;
   const [meanX, meanY] = [mean(0), mean(1)];

@@ -1,7 +1,6 @@
 /**
- * The other user of the database in a soak: the command line, one command after the other the whole time, beside the
- * gateway and without it. It looks, folds, rewrites, opens up and takes back, backs up, imports, and now and then holds
- * the write lock for seconds.
+ * The other user of the database in a soak: runs one command after the other, with and without the gateway. It reads,
+ * folds, rewrites, dissolves and undoes, backs up, imports, and now and then holds the write lock for seconds.
  */
 
 import { spawn } from "node:child_process";
@@ -28,9 +27,9 @@ export interface Ran {
 }
 
 export interface Neighbour {
-  /** One command; whatever ends otherwise than it may is a fault. */
+  /** One command; an unexpected exit status is a fault. */
   lcm(...args: readonly string[]): Promise<Ran>;
-  /** After what it is at. */
+  /** Stops after the current command. */
   pause(): Promise<void>;
   resume(): void;
   /** How many messages the imported transcript has by now, as far as it was imported. */
@@ -40,7 +39,7 @@ export interface Neighbour {
 
 export const importedSession = "agent:main:elsewhere";
 
-/** Ok, findings or useless answers, a conflict, and a model that cannot be asked: all of it may come, nothing else. */
+/** Ok, findings or unusable answers, a conflict, and an unavailable model may occur, and nothing else. */
 const mayEnd: ReadonlySet<number | null> = new Set([0, 1, 4, 6]);
 const hungMs = 240_000;
 
@@ -98,7 +97,7 @@ export async function startNeighbour(given: {
       const conversations = await store.conversations({ includeHidden: true });
       if (conversations.length === 0) return null;
       const { id } = random.pick(conversations);
-      // What was carried over from an earlier segment has its sources there, and is refused.
+      // A text carried over from an earlier segment has its sources there, and is refused.
       const summaries = await store.summaries({ conversation: id });
       const own = new Set(summaries.filter(({ carriedFrom }) => carriedFrom === null).map((summary) => summary.id));
       const shown = (await store.context(id)).flatMap((item) =>
@@ -228,10 +227,10 @@ export async function startNeighbour(given: {
   };
 }
 
-/** Summaries that `lcm repair` would improve: made while no model was of use, or from what was rewritten since. */
+/** Summaries that `lcm repair` would improve: made while no model was usable, or from a text rewritten since. */
 export const byDesign = ["summary_below_normal", "summary_outdated"] as const;
 
-/** What the doctor has found that nobody brought about. */
+/** Findings of doctor that have no known cause. */
 export const faultsIn = (json: Json): readonly string[] =>
   (json?.findings ?? [])
     .filter(({ severity, code }: Json) => severity !== "info" && !byDesign.includes(code))

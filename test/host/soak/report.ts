@@ -1,4 +1,4 @@
-/** What came of a soak, as text and as JSON: figures of the engine's calls, of memory and disk, and every event counted. */
+/** Reports a soak as text and as JSON: the engine's calls, memory and disk, and every event counted. */
 
 import type { Gateway } from "../gateway.ts";
 import type { EngineCall } from "../plugin.ts";
@@ -16,7 +16,7 @@ export interface Sample {
 
 type Engine = Readonly<Record<string, Spread & { readonly errors: number }>>;
 
-/** Commits may fail, and the host brings them again; whatever else throws breaks a promise. */
+/** Commits may fail, and the host repeats them; any other exception breaks a promise. */
 export function readEngine(calls: readonly EngineCall[], ledger: Ledger): Engine {
   const engine: Record<string, Spread & { errors: number }> = {};
   for (const name of new Set(calls.map(({ call }) => call))) {
@@ -46,7 +46,7 @@ function checkBudgets(calls: readonly EngineCall[], ledger: Ledger): void {
   }
 }
 
-/** What the gateway has printed, by its kind. */
+/** The gateway's output, by kind. */
 const logged: Readonly<Record<string, RegExp>> = {
   "turn served by the host's own engine": /degraded to "legacy"/g,
   "commit queued by the host": /advancement remains queued/g,

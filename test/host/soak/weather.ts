@@ -1,7 +1,7 @@
 /**
- * The model of a soak: mostly sound, but by chance it hangs, refuses, says nothing, far too much or nonsense, breaks off,
- * or claims that the prompt is too long; and for a while at a time it may do nothing but one of these. Whatever it is
- * asked is first held against what a provider would accept, and against what was said in the session.
+ * The model of a soak: mostly sound, but at random it hangs, refuses, returns nothing, too much or nonsense, or breaks
+ * off. It may also claim that the prompt is too long, or misbehave in one way for a while. Every request is first
+ * checked against what a provider accepts, and against what was said in the session.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,19 +14,19 @@ import type { Ledger } from "./ledger.ts";
 
 export interface Weather {
   readonly reply: Script;
-  /** While it is calm everything is answered well. */
+  /** While it is calm, every answer is good. */
   setCalm(isCalm: boolean): void;
-  /** When it was last asked anything, by `performance.now()`. */
+  /** When it was last called, by `performance.now()`. */
   lastAskedMs(): number;
-  /** Child sessions that have answered well, since last asked for. */
+  /** Child sessions that have answered well, since the last read. */
   takeChildren(): readonly string[];
   /** Tokens of each request of a turn, by our own estimate, without pictures. */
   readonly requestTokens: readonly number[];
-  /** How many completions were asked for outside of turns. */
+  /** How many completions were requested outside of turns. */
   completions(): number;
 }
 
-/** What a user's turn begins with: no two are alike, and each is larger than those before it. */
+/** The start of a user's turn: each is unique, and sorts after those before it. */
 export const turnMark = (name: string, turn: number): string => `Turn ${name}#${turn}:`;
 const marks = /Turn ([a-z]+)#(\d+):/g;
 /** What a turn wants looked up before it is answered. */
@@ -99,7 +99,7 @@ const oftenInSummaries: Readonly<Record<TroubleName, number>> = {
   echo: 40,
 };
 
-/** `transcriptOf` is what the host itself holds of a session. */
+/** `transcriptOf` returns the host's own record of a session. */
 export function createWeather(
   random: Random,
   ledger: Ledger,
@@ -171,7 +171,7 @@ export function createWeather(
   };
 }
 
-/** The next tool that the user's words want used; null when all of them have answered. */
+/** The next tool that the user's words ask for; null when all of them have answered. */
 function nextCall(
   { prompt, results, tools, session }: Asked,
   random: Random,
@@ -204,8 +204,8 @@ function argsOf(name: string, random: Random): object {
 }
 
 /**
- * What went to the model is a valid array within the window, and shows each turn once, in order, the live one last. A turn
- * that the host tries anew it may write down anew, too: then it is there as often as in the host's own transcript.
+ * Checks that what went to the model is a valid array within the window, and shows each turn once, in order, the live
+ * one last. The host may also record a retried turn again: then it appears as often as in the host's own transcript.
  */
 function checkPrompt(asked: Asked, ledger: Ledger, contextWindow: number, transcriptOf: Gateway["transcript"]): number {
   const check = (what: string, assertion: () => void): void => {
@@ -218,7 +218,7 @@ function checkPrompt(asked: Asked, ledger: Ledger, contextWindow: number, transc
   check("guarantee 13: a valid array", () => assertValid(asked));
   const tokens = estimateTokens(JSON.stringify(asked.body, withoutPictures));
   ledger.count(tokens > contextWindow - 4_096 ? "request near the window" : "request within the window");
-  // A turn that is too long by itself is the host's to refuse; what came before it is ours.
+  // Refusing a turn that is too long by itself is up to the host; what came before it is up to us.
   const before = estimateTokens(JSON.stringify(asked.messages.slice(0, liveFrom(asked)), withoutPictures));
   if (tokens > contextWindow && liveFrom(asked) > 0)
     ledger.broken(
@@ -248,7 +248,7 @@ function checkPrompt(asked: Asked, ledger: Ledger, contextWindow: number, transc
   return tokens;
 }
 
-/** The turns from the first to where the host is now. */
+/** The turns from the first to the host's current one. */
 function turnsOnPath(events: ReturnType<Gateway["transcript"]>, name: string): readonly number[] {
   const byId = new Map(events.map((event) => [event.id, event]));
   const turns: number[] = [];
@@ -273,6 +273,6 @@ const liveFrom = ({ messages }: Asked): number =>
     messages.findLastIndex(({ role }) => role === "user"),
   );
 
-/** What a picture takes is not in the length of its bytes. */
+/** The length of its bytes does not tell what a picture costs. */
 const withoutPictures = (_: string, value: unknown): unknown =>
   typeof value === "string" && value.length > 500 && /^(data:image|[\w+/]{500})/.test(value) ? "a picture" : value;
