@@ -1,4 +1,4 @@
-/** Sessions that a session starts: what is stored of them, what they are shown, and what their parent hears of them. */
+/** Tests sessions that a session starts: what is stored of them, what they are shown, and what their parent learns. */
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -19,7 +19,7 @@ describe("child sessions on the host", () => {
   let gateway: Gateway;
   let calls: () => readonly EngineCall[];
 
-  /** A parent spawns what it is told to, a child looks for the word, and whoever is told of a result repeats it. */
+  /** A parent spawns what it is told to, a child searches for the word, and the recipient of a result repeats it. */
   const reply: Script = ({ session, prompt, results, tools }) => {
     if (session.includes(":subagent:")) {
       if (results.length > 0) return `The child is done: ${results.join().replaceAll(/\s+/g, " ").slice(0, 300)}`;
@@ -40,7 +40,7 @@ describe("child sessions on the host", () => {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   };
-  /** Spawns a child, and waits until its parent has been told what came of it. */
+  /** Spawns a child, and waits until its parent has received the result. */
   const spawn = async (parent: string, context: "isolated" | "fork"): Promise<string> => {
     const before = server.asked.length;
     await gateway.chat(parent, `Spawn ${context} child.`);
@@ -80,11 +80,11 @@ describe("child sessions on the host", () => {
   });
   after(async () => await server.close());
 
-  describe("guarantee 25: scope holds, on the host, for one that begins with nothing", () => {
+  describe("guarantee 25: scope holds, on the host, for a child without context", () => {
     const parent = "agent:main:isolated";
     let child: string;
 
-    it("is a conversation of its own", async () => {
+    it("is a separate conversation", async () => {
       await gateway.chat(parent, secret);
       child = await spawn(parent, "isolated");
       const [segment, ...others] = await assertStored(gateway, child);
@@ -101,7 +101,7 @@ describe("child sessions on the host", () => {
       assert.deepEqual(toolsOf(child), ["lcm_describe", "lcm_expand_query", "lcm_grep", "lcm_recent"]);
     });
 
-    it("is heard of by its parent, whose next turn stores that", async () => {
+    it("reports to its parent, whose next turn stores that", async () => {
       const announced = promptsOf(parent).at(-1);
       assert(announced);
       assert.match(announced.prompt, /The child is done/);
@@ -117,11 +117,11 @@ describe("child sessions on the host", () => {
     });
   });
 
-  describe("guarantee 25: scope holds, on the host, for one that goes on with its parent's context", () => {
+  describe("guarantee 25: scope holds, on the host, for a child with its parent's context", () => {
     const parent = "agent:main:fork";
     let child: string;
 
-    it("is stored with what it was given, as a conversation of its own", async () => {
+    it("is stored with what it was given, as a separate conversation", async () => {
       await gateway.chat(parent, secret);
       child = await spawn(parent, "fork");
       const [segment, ...others] = await assertStored(gateway, child);
@@ -138,7 +138,7 @@ describe("child sessions on the host", () => {
       assert(toolsOf(child).includes("lcm_expand"));
     });
 
-    it("loses that leave when it ends", async () => {
+    it("loses that permission when it ends", async () => {
       await gateway.chat(parent, "And now?");
       await assertStored(gateway, parent);
       const ended = await until(
@@ -149,7 +149,7 @@ describe("child sessions on the host", () => {
     });
   });
 
-  it("leave nothing and have no tools where the operator has them left alone", async () => {
+  it("store nothing and have no tools where the operator ignores them", async () => {
     const parent = "agent:left:main";
     await gateway.chat(parent, secret);
     const child = await spawn(parent, "isolated");
@@ -158,7 +158,7 @@ describe("child sessions on the host", () => {
     assert.equal((await segmentsIn(parent)).length, 1);
   });
 
-  it("leave nothing but have the tools where the operator lets them read", async () => {
+  it("store nothing but have the tools where the operator makes them read-only", async () => {
     const parent = "agent:reader:main";
     await gateway.chat(parent, secret);
     const child = await spawn(parent, "isolated");
@@ -166,7 +166,7 @@ describe("child sessions on the host", () => {
     assert.deepEqual(await segmentsIn(child), []);
   });
 
-  it("do not differ from a heartbeat in this: it is stored like any other turn", async () => {
+  it("are treated like a heartbeat: it is stored like any other turn", async () => {
     const session = "agent:main:main";
     await gateway.chat(session, "Hello.");
     const before = promptsOf(session).length;

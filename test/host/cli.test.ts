@@ -1,4 +1,4 @@
-/** `openclaw lcm …`: our commands on the host's own program, beside a running gateway and without one. */
+/** Tests `openclaw lcm …`: our commands in the host's own program, with and without a running gateway. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -21,7 +21,7 @@ const summary =
   "Anchor and bollard of the harbour were discussed: both are old. The user described them in turn, and the assistant " +
   "confirmed each. Nothing was decided, and no repair has been ordered.";
 
-/** What `lcm` asks for on its own is not streamed, other than what the host asks for. */
+/** Requests of `lcm` itself are not streamed, unlike the host's. */
 const summarise: Script = (asked) => {
   if (asked.body.stream === true) return echo(asked);
   const message = { role: "assistant", content: summary };
@@ -34,7 +34,7 @@ const summarise: Script = (asked) => {
 describe("openclaw lcm", () => {
   let server: ModelServer;
   let gateway: Gateway;
-  /** Runs it, and expects it to end like this. */
+  /** Runs it, and expects this exit status. */
   const lcm = async (status: number, ...args: readonly string[]): Promise<CliRun> => {
     const run = await gateway.cli("lcm", ...args);
     assert.equal(run.status, status, `openclaw lcm ${args.join(" ")}\n${run.stdout}\n${run.stderr}`);
@@ -98,7 +98,7 @@ describe("openclaw lcm", () => {
     await assertStored(gateway, session);
   });
 
-  it("ends with 2 where it was not understood, in our words, to people and to programs", async () => {
+  it("exits with 2 on wrong usage, in our words, for people and for programs", async () => {
     const people = await lcm(2, "status", "--nosuch");
     assert.equal(people.stdout, "");
     assert.equal(people.stderr, "error: unknown option '--nosuch'\nhint: add --help to see what is possible\n");
@@ -107,7 +107,7 @@ describe("openclaw lcm", () => {
     assert.equal(programs.stderr, "");
   });
 
-  it("does not mind a reader that goes away", async () => {
+  it("tolerates a reader that goes away", async () => {
     const { node, openclaw, path, compiled } = await hostBin();
     const state = { OPENCLAW_STATE_DIR: gateway.state, OPENCLAW_CONFIG_PATH: join(gateway.state, "openclaw.json") };
     const env = { PATH: path, HOME: gateway.home, TMPDIR: join(gateway.home, "tmp"), NODE_COMPILE_CACHE: compiled };
@@ -121,7 +121,7 @@ describe("openclaw lcm", () => {
     assert.deepEqual(await closed, [0, null]);
   });
 
-  it("works without a gateway, and says so where there is no database", async () => {
+  it("works without a gateway, and reports when there is no database", async () => {
     await gateway.stop();
     assert.equal(toJson(await lcm(0, "grep", "capstan", "--json")).json.hits.length, 2);
     for (const end of ["", "-wal", "-shm"]) rmSync(join(gateway.state, `lcm.db${end}`), { force: true });

@@ -1,4 +1,4 @@
-/** The chat commands on the real host, as a person sends them, and what deleting a session there does to recall. */
+/** Tests the chat commands on the real host, as a person sends them, and what deleting a session does to recall. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ describe("chat commands", () => {
   const segments = async (): Promise<readonly Conversation[]> =>
     await withStore(gateway, async (lcm) => await segmentsOf(lcm, session));
 
-  it("have a friendly word before anything is stored", async () => {
+  it("answer helpfully before anything is stored", async () => {
     const text = await gateway.chat(session, "/lcm");
     assert.match(
       text,
@@ -37,7 +37,7 @@ describe("chat commands", () => {
     assert.match(text, /\*\*This session\*\*: Nothing is stored of it yet/);
   });
 
-  it("guarantee 27: one status tells what is stored, waiting and set, on the host", async () => {
+  it("guarantee 27: one status reports what is stored, waiting and set, on the host", async () => {
     for (let turn = 0; turn < 4; turn++)
       assert.equal((await gateway.turn(session, `${turn}: ${"the quay is green. ".repeat(60)}`)).status, 200);
     const [conversation] = await segments();
@@ -52,14 +52,14 @@ describe("chat commands", () => {
     assert(text.includes(`- \`${join(gateway.state, "lcm.db")}\``), text);
   });
 
-  it("answer by both names, with all there is to ask for", async () => {
+  it("answer by both names, and list what can be requested", async () => {
     const help = await gateway.chat(session, "/lossless help");
     assert.match(help, /`\/lcm status`[^]*`\/lcm doctor`[^]*`\/lcm compact`[^]*`openclaw lcm`/);
     assert.match(await gateway.chat(session, "/lcm dance"), /^There is no `\/lcm dance`/);
     assert.match(await gateway.chat(session, "/lcm doctor"), /^✅ \*\*All is well\*\*: 10 messages and 0 summaries/);
   });
 
-  it("guarantee 27: one status tells of the last compaction and of model calls, on the host, after one by hand", async () => {
+  it("guarantee 27: one status reports the last compaction and model calls, on the host, after one by hand", async () => {
     const summary = `The quay is green. ${"It was said again. ".repeat(8)}\nExpand for details about: the colour`;
     server.script(({ kind, prompt }) => (kind === "completion" ? summary : `You said: ${prompt}`));
     const text = await gateway.chat(session, "/lcm compact keep all colours");
@@ -76,7 +76,7 @@ describe("chat commands", () => {
     );
   });
 
-  it("tell of a session that was reset just now as it is now", async () => {
+  it("show a session that was just reset as it is now", async () => {
     const renewed = "agent:main:renewed";
     assert.equal((await gateway.turn(renewed, "the pier is blue")).status, 200);
     assert.match(await gateway.chat(renewed, "/lcm"), /\n- 2 messages stored\n/);
@@ -87,7 +87,7 @@ describe("chat commands", () => {
     );
   });
 
-  it("say of a session that is left alone, or only reads, that it is", async () => {
+  it("report that a session is ignored, or read-only", async () => {
     for (const key of [ignored, reading]) await gateway.turn(key, "nobody keeps this");
     assert.match(await gateway.chat(ignored, "/lcm"), /It is left to OpenClaw \(`ignoreSessionPatterns`\)/);
     assert.match(await gateway.chat(ignored, "/lcm compact"), /`\/compact` is OpenClaw's own here/);
@@ -104,7 +104,7 @@ describe("chat commands", () => {
     const [before] = await segments();
     assert((await found()) > 0);
     assert.equal((await gateway.rpc("sessions.delete", { key: session, deleteTranscript: true })).deleted, true);
-    // The host answers first, and tells its plugins afterwards.
+    // The host answers first, and notifies its plugins afterwards.
     const until = AbortSignal.timeout(30_000);
     while ((await segments()).some(({ hidden }) => !hidden)) await setTimeout(100, null, { signal: until });
     assert.equal(await found(), 0);
@@ -114,7 +114,7 @@ describe("chat commands", () => {
     );
   });
 
-  it("a session begun anew under its key is another one", async () => {
+  it("a new session under the same key is another one", async () => {
     assert.equal((await gateway.turn(session, "the quay is red now")).status, 200);
     const [older, newer] = await segments();
     assert.deepEqual([older?.hidden, newer?.hidden], [true, false]);

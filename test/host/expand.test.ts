@@ -1,4 +1,4 @@
-/** Recall on the real host: the tools in a model's hands, a question answered by a sub-agent, and what children get. */
+/** Tests recall on the real host: the tools in a model's hands, a question answered by a sub-agent, and children. */
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -17,7 +17,7 @@ const ordinary = ["lcm_describe", "lcm_expand_query", "lcm_grep", "lcm_recent"];
 const toolsOf = ({ tools }: Asked): readonly string[] => tools.filter((name) => name.startsWith("lcm_")).toSorted();
 const isQuestion = ({ session: key }: Asked): boolean => key.startsWith("agent:main:subagent:lcm-question-");
 const call = (name: string, args: object): Reply => ({ kind: "answer", calls: [{ name, args }] });
-/** A summary that it was shown; the system prompt has one for an example. */
+/** A summary that it was shown; the system prompt contains one as an example. */
 const leafIn = ({ messages }: Asked): string => /sum_[0-9a-f]{16}/.exec(JSON.stringify(messages))?.[0] ?? "none";
 const walkDown = (asked: Asked): Reply => call("lcm_expand", { summaryIds: [leafIn(asked)], includeMessages: true });
 
@@ -25,7 +25,7 @@ describe("recall on the host", () => {
   let server: ModelServer;
   let gateway: Gateway;
 
-  /** One turn: the model calls the tool and is shown its result, which is returned. Others are scripted. */
+  /** One turn: the model calls the tool and gets its result, which is returned. Others are scripted. */
   async function calling(name: string, args: object, others?: (asked: Asked) => Reply): Promise<string> {
     const shown: string[] = [];
     server.script((asked) => {
@@ -51,7 +51,7 @@ describe("recall on the host", () => {
     }
   }
 
-  /** The host takes seconds to delete a session, and nobody waits for that. */
+  /** The host takes seconds to delete a session, and no turn waits for that. */
   const gone = async (key: string): Promise<void> =>
     await until(async () => !JSON.stringify(await gateway.rpc("sessions.list")).includes(key), `${key} is gone`);
 
@@ -84,7 +84,7 @@ describe("recall on the host", () => {
     assert.deepEqual(toolsOf(server.asked.at(-1) ?? assert.fail()), ordinary);
   });
 
-  it("shows the model a refusal with its hint as we wrote it, and the host a failure", async () => {
+  it("shows the model a refusal with our hint, and the host a failure", async () => {
     const text = await calling("lcm_describe", { id: "sum_ffffffffffffffff" });
     assert.match(text, /^lcm_describe: [^\n{}]+\.\nHint: [^\n]+\.$/);
     assert.equal(lastResult().isError, true);
@@ -143,13 +143,13 @@ describe("recall on the host", () => {
       answer,
       /Partial: (the deadline passed while the delegate was at work|OpenClaw did not answer \(timeout\))/,
     );
-    // On a slow machine the deadline may pass before the sub-agent has come to ask.
+    // On a slow machine the deadline may pass before the sub-agent calls its model.
     const list = async (): Promise<string> => JSON.stringify(await gateway.rpc("sessions.list"));
     await until(async () => !(await list()).includes("lcm-question-"), "the sub-agent is gone");
     assert(seen.every(isQuestion));
   });
 
-  it("asks the host's model where there is no gateway to have sub-agents", async () => {
+  it("calls the host's model where there is no gateway to run sub-agents", async () => {
     await gateway.stop();
     await gateway.cli("config", "set", "plugins.entries.lossless-claw.config.expandTimeoutSeconds", "120");
     const shown: string[] = [];

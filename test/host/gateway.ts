@@ -1,6 +1,6 @@
 /**
- * The real OpenClaw gateway as a test drives it: on loopback, over a home of its own, with the models of a scripted
- * server. Whatever becomes of the test, no process of it and no folder stays behind.
+ * Drives the real OpenClaw gateway: on loopback, in its own home, with the models of a scripted server. Whatever
+ * happens to the test, none of its processes and folders stay behind.
  */
 
 import assert from "node:assert/strict";
@@ -22,16 +22,16 @@ import type { ModelServer } from "./model-server.ts";
 import { openLine } from "./rpc.ts";
 import type { Line } from "./rpc.ts";
 
-/** The models there are, by the format they are spoken to in. The first is the default. */
+/** The available models, by wire format. The first is the default. */
 export const models = { openai: "openai-wire/scripted", anthropic: "anthropic-wire/scripted" } as const;
 
 export interface GatewayOptions {
   readonly server: ModelServer;
-  /** Of both models; 64,000 if left out. */
+  /** The window of both models; 64,000 if absent. */
   readonly contextWindow?: number;
   /** `plugins` of openclaw.json, see `enginePlugin`. Without it there are none, and the host's legacy engine serves. */
   readonly plugins?: object;
-  /** More of openclaw.json, by top-level key; replaces what would stand there. */
+  /** More of openclaw.json, by top-level key; replaces the default there. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -40,7 +40,7 @@ type Json = ReturnType<typeof JSON.parse>;
 
 export interface Turn {
   readonly status: number;
-  /** The answer, or what went wrong. */
+  /** The answer, or the error. */
   readonly text: string;
 }
 
@@ -51,38 +51,38 @@ export interface CliRun {
 }
 
 export interface Gateway {
-  /** Its HOME. The state directory is `.openclaw` in there. */
+  /** Its HOME, which contains the state directory `.openclaw`. */
   readonly home: string;
   readonly state: string;
-  /** Says something to the agent, with a picture as a data URL if one is given, and waits for the answer. */
+  /** Sends a message to the agent, with a picture as a data URL if given, and waits for the answer. */
   turn(
     sessionKey: string,
     text: string,
     options?: { readonly model?: string; readonly picture?: string; readonly timeoutMs?: number },
   ): Promise<Turn>;
-  /** A method of the gateway, such as `sessions.compact`; throws if it refuses. */
+  /** Calls a method of the gateway, such as `sessions.compact`; throws if it refuses. */
   rpc(method: string, params?: object, timeoutMs?: number): Promise<Json>;
-  /** What a slash command, or anything else said in the chat, is answered. */
+  /** The answer to a slash command, or to any other message in the chat. */
   chat(sessionKey: string, text: string, timeoutMs?: number): Promise<string>;
-  /** `openclaw …` beside the gateway, or without it. */
+  /** Runs `openclaw …`, with or without a running gateway. */
   cli(...args: readonly string[]): Promise<CliRun>;
-  /** The transcript that the host itself has kept of a session: all events, in their order. */
+  /** The host's own transcript of a session: all events, in order. */
   transcript(sessionKey: string): readonly Json[];
   /**
-   * Starts, over what is there. With changes openclaw.json is written anew, as if these had been the options. A turn in
-   * which the gateway was killed is taken up again by the host itself some seconds later; whoever speaks to that session
-   * before may be refused, and so this waits until the models have answered. "ready" does not wait.
+   * Starts the gateway on the existing home. With changes, openclaw.json is rewritten as if these had been the options.
+   * Some seconds later the host itself resumes a turn in which the gateway was killed; a message to that session before
+   * then may be refused, so this waits until the models have answered. "ready" does not wait.
    */
   start(changes?: Partial<GatewayOptions>, until?: "ready" | "recovered"): Promise<void>;
   restart(changes?: Partial<GatewayOptions>): Promise<void>;
   stop(): Promise<void>;
-  /** The gateway and whatever it has started, at once. */
+  /** Kills the gateway and all of its children at once. */
   kill9(): Promise<void>;
   /** Null while none runs. */
   pid(): number | null;
-  /** Everything that gateways over this home have printed. */
+  /** All output of gateways in this home. */
   log(): string;
-  /** Waits until what the running gateway prints matches. */
+  /** Waits until the output of the running gateway matches. */
   logged(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>;
 }
 
@@ -97,7 +97,7 @@ export const enginePlugin = (id: string, path: string, config: object = {}, entr
 /** A slow machine starts the host in a minute; more is a failure. */
 const startTimeoutMs = 180_000;
 const turnTimeoutMs = 60_000;
-/** The host may take minutes to drain what it is doing; no test waits for that. */
+/** The host may take minutes to drain its work; no test waits for that. */
 const stopTimeoutMs = 20_000;
 
 const token = "host-tests";
@@ -110,7 +110,7 @@ after(async () => {
   if (process.env["LCM_HOST_KEEP"] !== undefined) return;
   for (const home of homes) rmSync(home, { recursive: true, force: true, maxRetries: 5 });
 });
-// A test file that is broken off runs no hooks.
+// An interrupted test file runs no hooks.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
 process.on("exit", () => {
   for (const child of running) signalGroup(child, "SIGKILL");
@@ -122,7 +122,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return gateway;
 }
 
-/** A home with an openclaw.json in it, and no gateway yet. */
+/** Creates a home with an openclaw.json, and no gateway yet. */
 export async function createGateway(first: GatewayOptions): Promise<Gateway> {
   const bin = await hostBin();
   const home = mkdtempSync(join(tmpdir(), "lcm-host-"));
@@ -142,7 +142,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
       cwd: home,
       env: { ...environmentOf(bin, home), ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
-      detached: true, // Its own process group, so that what it has started ends with it.
+      detached: true, // Its own process group, so that its children end with it.
     });
     running.add(child);
     child.once("close", () => running.delete(child));
@@ -169,7 +169,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
           authorization: `Bearer ${token}`,
           "content-type": "application/json",
           "x-openclaw-session-key": sessionKey,
-          // A connection that is kept may be closed by the host just when the next turn is sent on it.
+          // The host may close a kept-alive connection just when the next turn is sent on it.
           connection: "close",
           ...(model === undefined ? {} : { "x-openclaw-model": model }),
         },
@@ -178,7 +178,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
       });
       const body: Json = await response.json();
       const { status } = response;
-      // The host keeps to itself what an "internal error" is; its log does not.
+      // The host does not reveal what an "internal error" is; its log does.
       const why = status === 500 ? `\n${log.slice(-2000)}` : "";
       return { status, text: body.choices?.[0]?.message.content ?? `${JSON.stringify(body)}${why}` };
     },
@@ -221,7 +221,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
         printed.dispatchEvent(new Event("text"));
       });
       await self.logged(/\[gateway\] ready/, startTimeoutMs);
-      // What there is to recover is said before that.
+      // It reports what there is to recover before that.
       if (until === "ready" || !/marked \d+ startup-orphaned/.test(log.slice(logStart))) return;
       const [, turns] = await self.logged(/restart recovery startup complete: started=(\d+)/);
       await self.logged(new RegExp(`(?:restart recovery terminal:[^]*?){${turns}}`));
@@ -245,7 +245,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
         if (found) return found;
         const why = gateway === null ? "the gateway has ended" : signal.aborted ? `not within ${timeoutMs} ms` : null;
         if (why !== null) throw new Error(`no ${pattern} in the log: ${why}\n${log.slice(logStart).slice(-4000)}`);
-        await once(printed, "text", { signal }).catch(() => undefined); // The deadline is looked at above.
+        await once(printed, "text", { signal }).catch(() => undefined); // The deadline is checked above.
       }
     },
   };
@@ -257,7 +257,7 @@ export async function createGateway(first: GatewayOptions): Promise<Gateway> {
 
 const agentOf = (sessionKey: string): string => /^agent:([^:]+):/.exec(sessionKey)?.[1] ?? "main";
 
-/** All of the environment that the host gets, so that it is the same whoever runs the tests. */
+/** The whole environment of the host, so that it is the same on every machine. */
 const environmentOf = (bin: HostBin, home: string): Readonly<Record<string, string>> => ({
   PATH: bin.path,
   HOME: home,
@@ -335,11 +335,11 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // It has ended in the meantime, which is all that was wanted.
+    // It has ended in the meantime, as intended.
   }
 }
 
-/** Returns when all that had its output open are gone, too: only then may another gateway have its home. */
+/** Returns once every process that had its output open is gone: only then may another gateway use its home. */
 async function kill(child: ChildProcess): Promise<void> {
   const closed = once(child, "close");
   signalGroup(child, "SIGKILL");
@@ -348,7 +348,7 @@ async function kill(child: ChildProcess): Promise<void> {
 
 async function end(child: ChildProcess): Promise<void> {
   const closed = once(child, "close");
-  child.kill("SIGTERM"); // It ends its own helpers, and wants them until then.
+  child.kill("SIGTERM"); // It ends its own helpers, and needs them until then.
   const late = setTimeout(() => signalGroup(child, "SIGKILL"), stopTimeoutMs);
   await closed;
   clearTimeout(late);

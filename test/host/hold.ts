@@ -1,10 +1,10 @@
-/** Another process with a database in its hand: what a backup, a vacuum or an editor of databases does to a gateway. */
+/** Holds a database open in another process, as a backup, a vacuum or a database editor does beside a gateway. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** Runs the SQL, and keeps what that has taken until it is told to let go. */
+/** Runs the SQL, and keeps its locks until released. */
 export async function hold(path: string, how: string): Promise<{ release(): Promise<void> }> {
   const script = `
     const { DatabaseSync } = require("node:sqlite");

@@ -1,6 +1,6 @@
 /**
- * The OpenClaw that host tests run: in a folder of its own with a lockfile of its own, installed when it is first
- * needed, so that installing this repository stays small for those who do not test against the host.
+ * Installs the OpenClaw that host tests run, when first needed, in its own folder with its own lockfile. This keeps the
+ * installation of this repository small for those who do not run host tests.
  */
 
 import { spawn } from "node:child_process";
@@ -10,13 +10,13 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export interface HostBin {
-  /** The repository's own Node; OpenClaw takes no other than 24 and 26. */
+  /** The repository's own Node; OpenClaw accepts only 24 and 26. */
   readonly node: string;
   /** What that Node runs as `openclaw`. */
   readonly openclaw: string;
-  /** For every process of the host, so that what it calls `node` is that one, too. */
+  /** The environment of every host process, so that `node` means that one there, too. */
   readonly path: string;
-  /** Where what has been compiled once is kept: it halves the start of every gateway after the first. */
+  /** The compile cache: it halves the start of every gateway after the first. */
   readonly compiled: string;
 }
 
@@ -24,7 +24,7 @@ const folder = fileURLToPath(new URL("openclaw/", import.meta.url));
 const modules = join(folder, "node_modules");
 const repositoryBin = fileURLToPath(new URL("../../node_modules/.bin/", import.meta.url));
 
-/** Where the host is, after installing it unless it is there already, as its lockfile says. */
+/** The host's folder; installs it first, by its lockfile, if absent. */
 export async function hostBin(): Promise<HostBin> {
   const bin: HostBin = {
     node: join(repositoryBin, "node"),
@@ -32,7 +32,7 @@ export async function hostBin(): Promise<HostBin> {
     path: [repositoryBin, process.env["PATH"]].join(delimiter),
     compiled: join(modules, ".cache", "compiled"),
   };
-  // Written last: what was broken off, or is of another lockfile, is installed anew.
+  // Written last: an interrupted installation, or one of another lockfile, is repeated.
   const lock = join(folder, "package-lock.json");
   const installed = join(modules, ".installed-lock.json");
   if (existsSync(installed) && readFileSync(installed, "utf8") === readFileSync(lock, "utf8")) return bin;

@@ -1,4 +1,4 @@
-/** A long session on the real host: folded where nobody waits, always within its budget, its prefix kept. */
+/** Tests a long session on the real host: folded in the background, always within its budget, its prefix kept. */
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -14,7 +14,7 @@ import { assertLiveOnce, assertValid, prefixKept, requestsOf, tokensOfRequest } 
 
 const contextWindow = 64_000;
 const turns = 200;
-/** From this turn on the summariser does not answer, until so many turns have been taken without it. */
+/** From this turn on the summariser does not answer, until this many turns have passed without it. */
 const hangsFrom = 70;
 const turnsWithout = 6;
 
@@ -29,7 +29,7 @@ describe("a long session on the host", () => {
   let server: ModelServer;
   let gateway: Gateway;
   let calls: () => readonly EngineCall[];
-  /** In which turn each summary was asked for. */
+  /** In which turn each summary was requested. */
   const askedIn: number[] = [];
   let hungIn: number | null = null;
   let turn = 0;
@@ -83,7 +83,7 @@ describe("a long session on the host", () => {
     assert.match(gateway.log(), /conversation 1: [\d,]+ → [\d,]+ tokens in \d+ pass/);
   });
 
-  it("shows summaries before the tail, with the times of what they stand for, and says how to look below them", () => {
+  it("shows summaries before the tail, with the times they cover, and explains how to look below them", () => {
     const last = firsts().at(-1);
     assert(last);
     const kinds = last.messages.map(({ text }) => text.includes("<summary id="));
@@ -96,11 +96,11 @@ describe("a long session on the host", () => {
   });
 
   describe("guarantee 8: assembly makes no model call, and a hung summariser delays nothing, on the host", () => {
-    it("answers every turn while a summary is being waited for", () => {
+    it("answers every turn while a summary is pending", () => {
       assert(hungIn !== null, "a summary was asked for and did not come");
       const during = firsts().slice(hungIn + 1, hungIn + turnsWithout);
       assert.equal(during.length, turnsWithout - 1);
-      // What is not folded meanwhile is shown as it is, and no turn is compacted in its middle.
+      // What is not folded meanwhile is shown unchanged, and no turn is compacted in its middle.
       const compacted = calls().filter(({ call }) => call === "compact");
       assert.deepEqual(compacted, []);
     });
@@ -151,7 +151,7 @@ describe("a long session on the host", () => {
     });
   });
 
-  it("is recalled: what only a summary stands for is found by the model", async () => {
+  it("is recalled: the model finds what only a summary represents", async () => {
     const question = "Which number opened the locker of week 7?";
     const pattern = "locker of week 7 opens";
     server.script((asked) =>

@@ -1,6 +1,6 @@
 /**
- * A session that another engine served, and of which the older program kept a part, goes on with us: its database is
- * adopted where it lies, and what it holds of the transcript is not stored again.
+ * Tests a session of which another engine served, and the older program stored, a part: we continue it. The older
+ * database is adopted in place, and what it has of the transcript is not stored again.
  */
 
 import assert from "node:assert/strict";
@@ -22,7 +22,7 @@ type Json = ReturnType<typeof JSON.parse>;
 
 const said = ["the harbour opens at six", "ping", "ping", "the crane is on pier nine", "ping", "who has the key?"];
 const summary = "They spoke about when the harbour opens.";
-/** What stands only in the summary, so far as the prompt goes. */
+/** Words that are only in the summary, as far as the prompt shows. */
 const folded = 2;
 
 const textOf = ({ content }: Json): string =>
@@ -45,7 +45,7 @@ interface Older {
   readonly messages: readonly Json[];
 }
 
-/** The older program's database, as it is after it has kept these messages and folded the first of each session. */
+/** The older program's database after it has stored these messages and folded the first of each session. */
 function writeOlder(path: string, conversations: readonly Older[]): void {
   copyFileSync(fileURLToPath(new URL("../fixtures/lcm-0.15.3.db", import.meta.url)), path);
   const db = new DatabaseSync(path, { enableForeignKeyConstraints: false });
@@ -83,10 +83,10 @@ function writeOlder(path: string, conversations: readonly Older[]): void {
 const blocksOf = ({ content }: Json): readonly Json[] =>
   typeof content === "string" ? [{ type: "text", text: content }] : content;
 
-describe("moving over from the older program", () => {
+describe("moving from the older program", () => {
   let server: ModelServer;
   let gateway: Gateway;
-  /** Of the host's own list, what the older program has kept: all but an exchange in the middle, and the newest. */
+  /** What the older program has of the host's list: all but an exchange in the middle, and the newest. */
   const kept = new Map<string, readonly Json[]>();
   const transcript = ({ key }: Session): readonly Json[] =>
     gateway.transcript(key).filter(({ type }: Json) => type === "message");
@@ -114,7 +114,7 @@ describe("moving over from the older program", () => {
   });
   after(async () => await server.close());
 
-  it("adopts the database at the first turn, with a backup beside it, and says so", async () => {
+  it("adopts the database at the first turn, with a backup beside it, and reports it", async () => {
     for (const { key } of sessions) assert.equal((await gateway.turn(key, "and now?")).text, "You said: and now?");
     await gateway.logged(/older lossless-claw/);
     const [, backup] = await gateway.logged(/adopted .* messages and .* summaries; the original is kept as (\S+)/);
@@ -128,7 +128,7 @@ describe("moving over from the older program", () => {
   for (const session of sessions) {
     const name = session.isNamed ? "a session" : "a session whose key it did not know";
 
-    it(`shows the model the older summary of ${name}, what was kept behind it, and all that was said since`, () => {
+    it(`shows the model the older summary of ${name}, what was stored after it, and everything since`, () => {
       const asked = requestsOf(server.asked, session.key).at(-1);
       assert.ok(asked !== undefined);
       assertValid(asked);
@@ -145,7 +145,7 @@ describe("moving over from the older program", () => {
     });
   }
 
-  it("stores nothing twice: what was kept stays, what was missed is kept aside, the rest goes on", async () => {
+  it("stores nothing twice: what was stored stays, what was missed is stored aside, the rest continues", async () => {
     for (const session of sessions) await checkStored(session);
     await gateway.restart();
     for (const session of sessions) {

@@ -1,6 +1,6 @@
 /**
- * The real gateway while our store cannot be reached: it throws, another process holds it, the file is none. Every turn is
- * answered all the same, and what was said meanwhile is stored when it can be.
+ * Tests the real gateway while our store is unreachable: it throws, is locked, or the file is not a database. Every
+ * turn is answered all the same, and what was said meanwhile is stored once possible.
  */
 
 import assert from "node:assert/strict";
@@ -20,10 +20,10 @@ import type { EngineCall } from "./plugin.ts";
 import { assertStored } from "./stored.ts";
 import { requestsOf } from "./wire.ts";
 
-/** Shorter than the store itself waits for a lock, so that nobody has waited for that. */
+/** Shorter than the store itself waits for a lock, which proves that no turn waits for that. */
 const timeoutMs = 45_000;
 
-/** What needs nothing more but time. */
+/** Waits for something that only needs time. */
 async function eventually<T>(check: () => Promise<T>): Promise<T> {
   const deadline = AbortSignal.timeout(60_000);
   for (;;) {
@@ -36,7 +36,7 @@ async function eventually<T>(check: () => Promise<T>): Promise<T> {
   }
 }
 
-describe("while the store cannot be reached", () => {
+describe("while the store is unreachable", () => {
   let server: ModelServer;
   let gateway: Gateway;
   let recorded: ReturnType<typeof recordedPlugin>;
@@ -45,7 +45,7 @@ describe("while the store cannot be reached", () => {
     recorded.calls().filter((each) => each.call === "commitTurn" && each.session === session);
   const say = async (session: string, text: string): Promise<void> =>
     assert.deepEqual(await gateway.turn(session, text, { timeoutMs }), { status: 200, text: `You said: ${text}` });
-  /** What the model was shown last: all that was said before, each thing once. */
+  /** What the model was shown last: everything so far, each message once. */
   const assertShown = (session: string, said: readonly string[]): void => {
     const shown =
       requestsOf(server.asked, session)
@@ -73,7 +73,7 @@ describe("while the store cannot be reached", () => {
   });
   after(async () => await server.close());
 
-  it("answers from the host's own messages while the file is no database, and has all of it later", async () => {
+  it("answers from the host's own messages while the file is not a database, and stores all of it later", async () => {
     const session = "agent:main:damaged";
     const said = ["one", "two", "three"];
     for (const text of said) await say(session, text);
@@ -87,7 +87,7 @@ describe("while the store cannot be reached", () => {
   });
 
   describe("guarantee 1: every message the host sent is stored once, on the host", () => {
-    it("when a commit fails: the host brings the turn again, and it is known once", async () => {
+    it("when a commit fails: the host repeats the turn, and it is stored once", async () => {
       const session = "agent:main:commit";
       await say(session, "before");
       recorded.fault({ commitTurn: "throw" });
@@ -120,7 +120,7 @@ describe("while the store cannot be reached", () => {
   });
 
   describe("guarantee 10: the host's event loop is free, and no turn is held up, while another process writes", () => {
-    it("holds for every session, and what was said meanwhile is stored as soon as that is possible", async () => {
+    it("for every session, and what was said meanwhile is stored as soon as possible", async () => {
       const [known, fresh] = ["agent:main:known", "agent:main:fresh"] as const;
       await say(known, "before");
       const lock = await hold(database(), "BEGIN IMMEDIATE");
@@ -152,7 +152,7 @@ describe("while the store cannot be reached", () => {
       }
     });
 
-    it("holds when the gateway starts and cannot even read the database", async () => {
+    it("even when the gateway starts and cannot read the database", async () => {
       const session = "agent:main:known";
       await gateway.stop();
       const lock = await hold(database(), "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");

@@ -1,4 +1,6 @@
-/** Prompts that a provider refuses for their length, and compaction on demand: the host asks, we fold, it goes on. */
+/**
+ * Tests prompts that a provider refuses for their length, and compaction on demand: the host asks, we fold, it goes on.
+ */
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -15,7 +17,7 @@ import { assertLiveOnce, assertValid, requestsOf } from "./wire.ts";
 /** How long the host waits for a compaction. */
 const timeoutSeconds = 12;
 
-/** Folded only on demand: nothing here is as much as a leaf takes, or as fills the window. */
+/** Folded only on demand: nothing here reaches the size of a leaf, or fills the window. */
 const small = { freshTailCount: 2, leafTargetTokens: 150, condensedTargetTokens: 150 };
 
 const long = (at: number): string =>
@@ -54,7 +56,7 @@ describe("overflow on the host", () => {
   const compactions = (session: string): readonly EngineCall[] =>
     calls().filter((each) => each.call === "compact" && each.session === session);
   const sizeOf = ({ messages }: Asked): number => messages.reduce((sum, { text }) => sum + text.length, 0);
-  /** The turn was refused once, and is answered with less; it stands in every prompt once, and in the store. */
+  /** The turn was refused once, and is answered with less; it appears in every prompt once, and in the store. */
   const assertRecovered = async (session: string, text: string, asked: readonly Asked[]): Promise<void> => {
     const [refused, answered] = asked.slice(-2);
     assert(refused && answered);
@@ -74,7 +76,7 @@ describe("overflow on the host", () => {
     await assertStored(gateway, session);
   };
 
-  /** Once, after all that was said before it; the host may ask to go on with it, which is said by a user, too. */
+  /** Once, after everything before it; the host may ask to continue with it, in a user message too. */
   const assertSaidLast = ({ messages }: Asked, text: string): void => {
     const places = messages.flatMap((message, at) =>
       message.role === "user" && message.text.includes(text) ? [at] : [],
@@ -109,7 +111,7 @@ describe("overflow on the host", () => {
         assert.equal(compactions(session).length, 1);
       });
 
-      it(`also when a tool of it has answered already, with the ${format} provider`, async () => {
+      it(`also after one of its tools has answered, with the ${format} provider`, async () => {
         const session = key(`tool-${format}`);
         summarise = account;
         await fill(session);
@@ -126,7 +128,7 @@ describe("overflow on the host", () => {
     }
   });
 
-  it("is met by as many rounds as it takes for what the provider really accepts", async () => {
+  it("takes as many rounds as needed to fit what the provider really accepts", async () => {
     const session = key("really");
     summarise = account;
     await fill(session, 10);
@@ -155,7 +157,7 @@ describe("overflow on the host", () => {
     }
   });
 
-  it("refuses no turn because the last one was long by what its tools took, when there is nothing to fold", async () => {
+  it("refuses no turn because the last one was long by its tool results, when there is nothing to fold", async () => {
     const session = key("by-its-tools");
     server.script(() => ({ kind: "answer", text: "Noted.", usage: { input: 60_000 } }));
     for (const text of ["One.", "Two.", "Three."]) {
@@ -170,7 +172,7 @@ describe("overflow on the host", () => {
   });
 
   describe("guarantee 17: compact() tells the truth, on the host", () => {
-    it("when there is nothing to fold, and the turn fails by its own cause", async () => {
+    it("when there is nothing to fold, and the turn fails for its own reason", async () => {
       const session = key("nothing");
       summarise = account;
       charactersMax = 1;
@@ -195,11 +197,11 @@ describe("overflow on the host", () => {
       await assertStored(gateway, session);
     });
 
-    it("to a person, whose wishes reach the summariser", async () => {
+    it("to a person, whose instructions reach the summariser", async () => {
       const session = key("asked");
       summarise = account;
       await fill(session);
-      // What is asked and answered about it goes into the fresh tail, too, and pushes only these out.
+      // The question and its answer go into the fresh tail too, and push only these out.
       for (const short of ["Yes.", "No."]) await say(session, short);
       const before = server.asked.length;
       assert.match(await gateway.chat(session, "/compact keep the numbers"), /Compacted \(\S+ → \S+\)/);
@@ -224,7 +226,7 @@ describe("overflow on the host", () => {
       await assertStored(gateway, session);
     });
 
-    it("when the summariser refuses and nobody is in need: it is waited for", async () => {
+    it("when the summariser refuses and nothing is urgent: it waits for the model", async () => {
       const session = key("waiting");
       summarise = () => ({ kind: "error", status: 500 });
       await fill(session);
@@ -236,7 +238,7 @@ describe("overflow on the host", () => {
       await assertStored(gateway, session);
     });
 
-    it("and has not got the engine put aside", async () => {
+    it("and does not get the engine disabled", async () => {
       assert.deepEqual(
         calls().flatMap(({ error }) => error ?? []),
         [],

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:host`: what the engine adds to a turn, in the real host, with a short and a long past. Each turn is one
- * with a tool; the calls of its engine are timed from outside, and those of one turn are added up.
+ * Measures what the engine adds to a turn in the real host, after a short and a long history: `npm run bench:host`.
+ * Each turn has one tool call; the engine's calls are timed from outside and added up per turn.
  */
 
 import assert from "node:assert/strict";
@@ -22,7 +22,7 @@ const sizes = [1_000, 100_000];
 const turns = 40;
 const warmUp = 5;
 
-describe("the engine's part of a turn", async () => {
+describe("the engine's share of a turn", async () => {
   const server = await startModelServer();
   server.script(({ kind, results }) =>
     kind === "completion"
@@ -75,7 +75,7 @@ const parts = [
 const sum = (calls: readonly EngineCall[]): number => calls.reduce((total, { ms }) => total + ms, 0);
 const median = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length / 2)] ?? 0;
 
-/** So many messages before what was said, folded as they would have been. */
+/** Adds this many messages before the session, folded as they would have been. */
 async function giveAPast(gateway: Gateway, sessionKey: string, size: number): Promise<void> {
   const store = await openSqlite({ path: join(gateway.state, "lcm.db") });
   const lcm = createLcm({ store, clock: { now: () => new Date().toISOString() as Timestamp } });

@@ -1,4 +1,4 @@
-/** Our own plugin as the host gets it: what is published, built from the sources as they are. */
+/** Provides our own plugin as the host gets it: what is published, built from the current sources. */
 
 import assert from "node:assert/strict";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,24 +8,24 @@ import { enginePlugin } from "./gateway.ts";
 
 const pluginVariable = "LCM_HOST_PLUGIN";
 
-/** Puts it into this folder, for all test files of a run; `seenAs` is the folder's name in there. */
+/** Puts it into this folder, for all test files of a run; `seenAs` is the folder's name inside the namespace. */
 export async function stagePlugin(folder: string, seenAs: string): Promise<void> {
   cpSync(await publishedFolder(), folder, { recursive: true });
   process.env[pluginVariable] = seenAs;
 }
 
-/** Where it lies. */
+/** Path of its folder. */
 export function pluginFolder(): string {
   const folder = process.env[pluginVariable];
   assert(folder, "host tests are run by `npm run test:host`");
   return folder;
 }
 
-/** `plugins` of openclaw.json with ours for the context engine. */
+/** `plugins` of openclaw.json with ours as the context engine. */
 export const ourPlugin = (config: object = {}, entry: object = {}): object =>
   enginePlugin("lossless-claw", pluginFolder(), config, entry);
 
-/** One call of the engine, as the host made it. */
+/** One call of the engine by the host. */
 export interface EngineCall {
   readonly call: string;
   readonly session: string;
@@ -37,9 +37,8 @@ export interface EngineCall {
 }
 
 /**
- * The same plugin behind one that writes down every call of its engine into a file, without what has one of the names
- * `omitted`, and does in its place what another file says, by method: `throw` or `hang`. `calls()` reads what was
- * written.
+ * The same plugin behind a wrapper that records every call of its engine in a file, without the fields in `omitted`,
+ * and for each method obeys another file: `throw` or `hang`. `calls()` reads the record.
  */
 export function recordedPlugin(
   scratch: string,

@@ -1,4 +1,6 @@
-/** `/new`, `/reset` and what the host does to old sessions by itself: found in its transcript, whenever they came. */
+/**
+ * Tests `/new`, `/reset` and what the host does to old sessions by itself: found in its transcript, whenever they came.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -31,7 +33,7 @@ describe("resets on the host", () => {
   let gateway: Gateway;
   let summaries = 0;
 
-  /** Summarises without a fact, and looks for what it is asked to look for. */
+  /** Summarises without facts, and searches for what it is asked to. */
   const reply: Script = ({ kind, prompt, results }) => {
     if (kind === "completion")
       return `Account ${++summaries}: they spoke about the cranes and the room in the harbour, and all of it was settled.`;
@@ -50,12 +52,12 @@ describe("resets on the host", () => {
     assert(last);
     return last;
   };
-  /** What the model was shown of before: everything but the words of the live turn. */
+  /** What the model was shown of earlier: everything but the words of the live turn. */
   const shown = ({ messages, results }: Asked): readonly string[] =>
     messages.slice(0, results.length > 0 ? -3 : -1).map(({ text }) => text.replace(/\n\nRuntime: agent=[^]*/, ""));
   const summariesIn = (asked: Asked): readonly string[] =>
     shown(asked).flatMap((text) => /<summary id="(\w+)"/.exec(text)?.[1] ?? []);
-  /** What the active segment holds, by depth; -1 is a message. */
+  /** The depths of the active segment's items; -1 is a message. */
   const depthsOf = async (session: string): Promise<readonly number[]> =>
     await withStore(gateway, async (lcm) => {
       const active = (await segmentsOf(lcm, session)).find((each) => each.active);
@@ -80,7 +82,7 @@ describe("resets on the host", () => {
   });
   after(async () => await server.close());
 
-  it("begin a segment of the same family with nothing of before, and say that there is more", async () => {
+  it("begin a segment of the same family without earlier messages, and mention that there is more", async () => {
     const session = key("reset");
     await say(session, fact(1));
     assert.match(await gateway.chat(session, "/reset"), /reset/i);
@@ -92,7 +94,7 @@ describe("resets on the host", () => {
     assert.equal(old?.totals.messages, 2);
   });
 
-  it("leave what was said before to be found by the model", async () => {
+  it("leave earlier messages to be found by the model", async () => {
     const session = key("reset");
     const { results } = await say(session, "lcm_grep Crane 1");
     assert.match(results.join(), /Crane 1 lifts 107 crates/);
@@ -149,7 +151,7 @@ describe("resets on the host", () => {
     assert.equal(fresh?.totals.messages, 6);
   });
 
-  it("keep summaries of the asked depth and above for the next segment, and nothing else", async () => {
+  it("carry summaries of the configured depth and above into the next segment, and nothing else", async () => {
     const session = key("killed");
     const asked = await say(session, "And now?");
     const [carried, ...others] = summariesIn(asked);
@@ -167,7 +169,7 @@ describe("resets on the host", () => {
     assert.match((await say(session, "lcm_grep Crane 5")).results.join(), /135 crates/);
   });
 
-  it("keep what was kept once more, and nothing when it is a reset", async () => {
+  it("carry what was carried once more, and nothing on a reset", async () => {
     const session = key("killed");
     await gateway.chat(session, "/new");
     assert.equal(summariesIn(await say(session, "And now?")).length, 1);
@@ -176,7 +178,7 @@ describe("resets on the host", () => {
     assert.equal((await assertStored(gateway, session)).length, 4);
   });
 
-  it("of a session that only was old are gone on from", async () => {
+  it("of a session that was only old do not interrupt it", async () => {
     const session = key("aged");
     await gateway.chat(session, "Good morning.");
     const event = gateway.transcript(session).find(({ type }) => type === "reset");
@@ -186,7 +188,7 @@ describe("resets on the host", () => {
     assert.equal((await assertStored(gateway, session)).length, 1);
   });
 
-  it("of a session that was old before anything was said lose nothing that was kept", async () => {
+  it("of a session that was old before its first message lose nothing that was carried", async () => {
     const session = key("renewed");
     await gateway.chat(session, "Good morning.");
     const [, event] = gateway.transcript(session).filter(({ type }) => type === "reset");
@@ -211,7 +213,7 @@ const guidanceIn = ({ system }: Asked): string =>
   /## Memory of this conversation[^]*?Look things up/.exec(system)?.[0] ?? "";
 const withoutTime = (text: string): string => text.replace(/^\[\w{3} [^\]]+\] /, "");
 
-/** As if nothing had been said in these sessions for a day. The host must not be running. */
+/** As if these sessions had been silent for a day. The host must not be running. */
 function age(gateway: Gateway, sessions: readonly string[]): void {
   const db = new DatabaseSync(join(gateway.state, "agents/main/agent/openclaw-agent.sqlite"));
   const yesterday = Date.now() - 86_400_000;

@@ -1,8 +1,8 @@
 /**
- * `npm run soak [-- [--json FILE] [minutes] [seed]]`: the real gateway with our plugin for an hour, with a model that
- * misbehaves, a second process on the same database, and a gateway that is stopped and killed every few minutes. Several
- * sessions talk all the time. What the model is asked is checked as it comes; every few minutes all is quiet for a
- * moment, and then the store is held against the host's own transcripts. See docs/soak.md.
+ * Runs the real gateway with our plugin under stress for an hour: `npm run soak [-- [--json FILE] [minutes] [seed]]`.
+ * The model misbehaves, a second process uses the same database, the gateway is stopped and killed every few minutes,
+ * and several sessions talk all the time. Each request to the model is checked; every few minutes everything pauses,
+ * and the store is compared with the host's own transcripts. See docs/soak.md.
  */
 
 import assert from "node:assert/strict";
@@ -29,7 +29,7 @@ import type { Weather } from "./soak/weather.ts";
 import { assertStored, hasStore, withStore } from "./stored.ts";
 
 const contextWindow = 64_000;
-/** Small, so that an hour folds as much as months would; the ceiling is met now and then. */
+/** Small, so that an hour folds as much as months would; the ceiling is reached now and then. */
 const settings = {
   freshTailCount: 6,
   leafChunkTokens: 1_500,
@@ -52,13 +52,13 @@ const asVariables = Object.fromEntries(
   ]),
 );
 
-/** Not written down of the calls of the engine. */
+/** Left out of the record of engine calls. */
 const longArguments =
   "config messages prompt runtimeContext systemPromptAddition sessionTarget availableTools admission terminal".split(
     " ",
   );
 
-/** A session that talks, by what it talks like. */
+/** A session that talks, by its style. */
 interface Speaker {
   readonly key: string;
   readonly name: string;
@@ -76,13 +76,13 @@ const speakers: readonly Speaker[] = [
   { key: "agent:main:parent", name: "parent", does: { ...usual, spawn: 25 } },
 ];
 
-/** A red dot; what a picture shows does not matter here. */
+/** A red dot; the picture does not matter here. */
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
 const cjk = "東京の港では毎朝、船が荷物を下ろしている。北京的图书馆藏书很多。서울의 아침은 조용하다. ";
 const tools = ["lcm_grep", "lcm_grep", "lcm_describe", "lcm_recent", "lcm_expand_query", "read", "exec"];
 
-/** Lets many through as long as it is open; closing waits for those who are inside. */
+/** Lets many through while open; closing waits for those inside. */
 function createGate() {
   let closed: PromiseWithResolvers<void> | null = null;
   const inside = new Set<Promise<void>>();
@@ -109,13 +109,13 @@ interface World {
   readonly weather: Weather;
   readonly neighbour: Neighbour;
   readonly gate: ReturnType<typeof createGate>;
-  /** Whether a gateway can be spoken to. */
+  /** Whether a gateway accepts messages. */
   isUp: boolean;
   /** The next turn of a speaker. */
   readonly turns: Map<string, number>;
 }
 
-/** Whether nothing was broken. */
+/** Whether no promise was broken. */
 export async function soak(minutes: number, seed: number): Promise<boolean> {
   const began = performance.now();
   const ledger = createLedger();
@@ -174,7 +174,7 @@ export async function soak(minutes: number, seed: number): Promise<boolean> {
 
 const say = (line: string): void => void process.stdout.write(`soak: ${line}\n`);
 
-/** What there is to be read in the agents' workspaces. */
+/** Files to read in the agents' workspaces. */
 function furnish({ state }: Gateway): void {
   const random = createRandom(7);
   for (const agent of ["main", "second"]) {
@@ -185,7 +185,7 @@ function furnish({ state }: Gateway): void {
   }
 }
 
-// ── Those who talk ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Speakers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function talk(world: World, speaker: Speaker, random: Random, over: AbortSignal): Promise<void> {
   while (!over.aborted) {
@@ -240,7 +240,7 @@ async function act(world: World, { key, name, does }: Speaker, random: Random): 
         return await turn(`${prose(random, 30)}${wish(wanted())}`, { timeoutMs: random.between(50, 2_000) });
     }
   } catch (error) {
-    // Nobody answered in time, or the gateway was ended meanwhile: what is stored of it is seen when all is quiet.
+    // No answer in time, or the gateway ended meanwhile: what is stored of it is checked at the next quiet point.
     ledger.event(
       what === "give up" ? "turn given up" : "turn or command broken off",
       `${key}: ${String(error).slice(0, 120)}`,
@@ -254,7 +254,7 @@ function nextMark({ turns }: World, name: string): string {
   return turnMark(name, turn);
 }
 
-// ── What befalls them ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Disturbances ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 async function trouble(world: World, random: Random, until: number, minutes: number): Promise<void> {
   const { gateway, ledger } = world;
@@ -271,14 +271,14 @@ async function trouble(world: World, random: Random, until: number, minutes: num
       world.weather.takeChildren();
       await gateway.start({}, "ready");
       world.isUp = true;
-      // Sometimes there is much to do at once, and sometimes it is looked at just as it was left.
+      // Sometimes there is much to do at once, and sometimes it is checked just as it was left.
       if (random.chance(0.6)) await sleep(random.between(1_000, 20_000));
     }
     await quiet(world);
   }
 }
 
-/** Everybody holds still; all that was said is stored, once, in order and as it came. */
+/** Everything pauses; all messages are stored once, in order and unchanged. */
 async function quiet(world: World): Promise<void> {
   const { gateway, ledger, weather, neighbour, gate } = world;
   const began = performance.now();
@@ -318,7 +318,7 @@ async function quiet(world: World): Promise<void> {
 const kindOf = ({ type, customType, message }: ReturnType<Gateway["transcript"]>[number]): string =>
   [type, customType, message?.role, message?.provider, message?.stopReason].filter(Boolean).join(" ");
 
-/** With a sound model a turn is answered, however things were before it. */
+/** With a sound model a turn is answered, whatever happened before it. */
 async function answered(world: World, key: string, name: string): Promise<void> {
   const { gateway, ledger } = world;
   const attempts = 6;
@@ -337,7 +337,7 @@ async function answered(world: World, key: string, name: string): Promise<void> 
   ledger.broken("a sound model is heard", `${key}: ${last}`);
 }
 
-/** What needs nothing more but time. */
+/** Waits for something that only needs time. */
 async function eventually<T>(check: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + 60_000;
   for (;;) {
@@ -426,7 +426,9 @@ async function watch(
   }
 }
 
-/** Of the largest process in the gateway's group: it is started by a smaller one. Null if all have just ended. */
+/**
+ * Memory of the largest process in the gateway's group: it is started by a smaller one. Null if all have just ended.
+ */
 function rssMbOf(group: number): number | null {
   const sizes = readdirSync("/proc").map((pid) => {
     try {

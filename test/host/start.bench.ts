@@ -1,10 +1,10 @@
 /**
- * What the plugin adds to the start of the gateway and to the first turn after it, against the host's own engine, and
- * what it weighs once it is installed.
+ * Measures what the plugin adds to the start of the gateway and to the first turn, against the host's own engine, and
+ * its installed size.
  *
- * Both gateways have lived before: a first round, which is not counted, makes their homes and the host's caches. Then
- * they start in turns, so that a noisy minute hits both. Beside the time on the clock stands the processor time of all
- * processes of the gateway, which tells more on a machine that has other things to do.
+ * Both gateways are warm: a first round, which is not counted, creates their homes and the host's caches. Then they
+ * start alternately, so that a noisy minute hits both. The processor time of all processes of the gateway is shown
+ * beside the elapsed time, because it is more reliable on a busy machine.
  */
 
 import assert from "node:assert/strict";
@@ -98,7 +98,7 @@ async function measure(gateway: Gateway): Promise<Start> {
   };
 }
 
-/** Of what this process has started and what that has started, ended or not; the memory is the largest one's. */
+/** Of this process's descendants, running or not; the memory is that of the largest one. */
 function usage(): { readonly cpuMs: number; readonly memoryMb: number } {
   const tree = (pid: string): readonly string[] => [pid, ...childrenOf(pid).flatMap(tree)];
   const stats = childrenOf(String(process.pid))

@@ -1,4 +1,4 @@
-/** What our store holds, held against what the host has written down: the oracle of every host test. */
+/** Compares our store with the host's own record: the oracle of every host test. */
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -15,7 +15,7 @@ import type { Timestamp } from "../../src/core/base/time.ts";
 
 type Json = ReturnType<typeof JSON.parse>;
 
-/** Our database beside the running gateway, to read. */
+/** Our database beside the running gateway, read-only. */
 export async function withStore<T>(gateway: Gateway, use: (lcm: Lcm) => Promise<T>): Promise<T> {
   const store = await openSqlite({ path: join(gateway.state, "lcm.db"), readOnly: true });
   const lcm = createLcm({ store, clock: { now: () => new Date().toISOString() as Timestamp } });
@@ -34,15 +34,15 @@ export async function segmentsOf(lcm: Lcm, sessionKey: string): Promise<readonly
   return segments.toSorted((a, b) => a.id - b.id);
 }
 
-/** By a person, who wants nothing of before; not one that the host makes by itself because a session is old. */
+/** A reset by a person, who wants nothing carried; not one that the host makes because a session is old. */
 const isAskedFor = ({ type, reason, firstKeptEntryId }: Json): boolean =>
   type === "reset" && (reason === "new" || reason === "reset") && firstKeptEntryId === undefined;
 
 /**
- * Every row of the host's transcript is stored once and reads back equal, each in the segment between the resets that
- * it stands between; each context stands for exactly the messages of its segment, in order; and nothing is unsound.
- * What the host notes down after a turn's last message is read with the next turn. Findings of the codes that a test
- * has `brought` about itself are no fault.
+ * Asserts that every row of the host's transcript is stored once and reads back equal, in the segment between its
+ * resets; that each context represents exactly the messages of its segment, in order; and that the database is sound.
+ * What the host records after a turn's last message is read with the next turn. `brought` lists findings that the test
+ * causes.
  */
 export async function assertStored(
   gateway: Gateway,
@@ -80,7 +80,7 @@ export async function assertStored(
   });
 }
 
-/** The rows that the newest one goes on from; what the host has gone back from is kept beside the context. */
+/** The rows that the newest one continues; what the host has rewound is stored outside the context. */
 function activeOf(events: readonly Json[]): ReadonlySet<Json> {
   const active = new Set<Json>();
   for (let at = events.length - 1; at >= 0;) {
@@ -91,7 +91,7 @@ function activeOf(events: readonly Json[]): ReadonlySet<Json> {
   return active;
 }
 
-/** Only the first row that differs is shown: long sessions are too much to compare on paper. */
+/** Shows only the first row that differs: long sessions are too much to print. */
 function assertSame(lines: readonly Json[][], expected: readonly Json[][], why: string): void {
   for (const [at, rows] of expected.entries()) {
     const row = rows.findIndex((each, place) => !isDeepStrictEqual(lines[at]?.[place], each));
@@ -102,6 +102,6 @@ function assertSame(lines: readonly Json[][], expected: readonly Json[][], why: 
   assert.deepEqual(lengths(lines), lengths(expected), why);
 }
 
-/** What the host says itself in the assistant's name is kept beside the context. */
+/** What the host itself writes in the assistant's name is stored outside the context. */
 const isSaid = ({ type, message }: Json): boolean =>
   type === "message" && !(message.provider === "openclaw" && message.role === "assistant");

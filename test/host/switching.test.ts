@@ -1,6 +1,6 @@
 /**
- * Another engine serves a session for a while: the host's own, before ours was there and while ours is switched off. Ours
- * takes up all of it, and as long as it is off nothing of it goes away.
+ * Tests a session that another engine serves for a while: the host's own, before ours and while ours is disabled. Ours
+ * catches up on all of it, and loses nothing while it is off.
  */
 
 import assert from "node:assert/strict";
@@ -29,14 +29,14 @@ describe("a session that other engines have served", () => {
     assertLiveOnce(asked, text);
     return asked;
   };
-  /** All that was ever said, in order, with what the tools have answered. */
+  /** Everything that was ever said, in order, with tool results. */
   const assertWhole = ({ messages }: Asked): void => {
     const users = messages.filter(({ role }) => role === "user").map(({ text }) => text);
     assert.equal(users.length, said.length);
     for (const [at, text] of said.entries()) assert.ok(users[at]?.includes(`] ${text}`), `${at}: ${users[at]}`);
     assert.equal(messages.filter(({ role }) => role === "tool").length, said.length);
   };
-  /** Everything that our store holds. */
+  /** Everything that our store contains. */
   const stored = async (): Promise<readonly unknown[]> =>
     await withStore(gateway, async (lcm) => {
       const segments = await segmentsOf(lcm, session);
@@ -65,7 +65,7 @@ describe("a session that other engines have served", () => {
     await assertStored(gateway, session);
   });
 
-  it("guarantee 7: no event deletes rows: a plugin that is switched off leaves all as it was, on the host", async () => {
+  it("guarantee 7: no event deletes rows: disabling the plugin changes nothing, on the host", async () => {
     const before = await stored();
     await gateway.restart({ plugins: ourPlugin({}, { enabled: false }) });
     assertWhole(await say("seven"));
@@ -73,7 +73,7 @@ describe("a session that other engines have served", () => {
     assert.deepEqual(await stored(), before);
   });
 
-  it("guarantee 1: every message the host sent is stored once, on the host, whoever answered it", async () => {
+  it("guarantee 1: every message the host sent is stored once, on the host, whichever engine served it", async () => {
     await gateway.restart({ plugins: ourPlugin() });
     assertWhole(await say("nine"));
     const [segment, ...others] = await assertStored(gateway, session);

@@ -1,4 +1,4 @@
-/** Ordinary turns on the real host: what is called, what is stored, and what the model gets to see. */
+/** Tests ordinary turns on the real host: what is called, what is stored, and what the model gets to see. */
 
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -14,7 +14,7 @@ import { assertLiveOnce, assertValid, requestsOf } from "./wire.ts";
 
 const formats = ["openai", "anthropic"] as const;
 
-/** Thinks, looks for something twice, and then says what it has found. */
+/** Thinks, searches twice, and then reports what it has found. */
 const lookTwice =
   (pattern: string): Script =>
   ({ results }) =>
@@ -32,7 +32,7 @@ describe("turns on the host", () => {
   let gateway: Gateway;
   let calls: () => readonly EngineCall[];
   const asked = (session: string): readonly Asked[] => requestsOf(server.asked, session);
-  /** By engine, which is by turn. */
+  /** By engine, and so by turn. */
   const ordersOf = (session: string): readonly string[] => {
     const made = calls().filter((each) => each.session === session);
     const engines = new Set(made.map(({ engine }) => engine));
@@ -59,7 +59,7 @@ describe("turns on the host", () => {
   });
   after(async () => await server.close());
 
-  it("opens no database before somebody says something", () => {
+  it("opens no database before the first message", () => {
     assert.deepEqual(calls(), []);
     assert.equal(hasStore(gateway), false);
   });
@@ -98,7 +98,7 @@ describe("turns on the host", () => {
       assert.equal(segment?.caughtUp, 0);
     });
 
-    it("however often it says the same", async () => {
+    it("however often the same text repeats", async () => {
       const session = "agent:main:ping";
       server.script(() => "pong");
       for (let turn = 0; turn < 5; turn++) await gateway.turn(session, "ping");
@@ -135,7 +135,7 @@ describe("turns on the host", () => {
         assert.equal(requests.length, 3);
         for (const request of requests) assertLiveOnce(request, `tell me of ${word} and again of ${word}`);
       }
-      // Each earlier turn stands before it, once.
+      // Each earlier turn comes before it, once.
       const said =
         asked(session)
           .at(-1)
@@ -145,13 +145,13 @@ describe("turns on the host", () => {
     });
   });
 
-  it("offers its tools on the wire, and the one for delegates to nobody else", () => {
+  it("offers its tools on the wire, and the one for delegates only to delegates", () => {
     const tools = asked("agent:main:order").at(-1)?.tools ?? [];
     const ours = tools.filter((name) => name.startsWith("lcm_"));
     assert.deepEqual(ours.toSorted(), ["lcm_describe", "lcm_expand_query", "lcm_grep", "lcm_recent"]);
   });
 
-  it("says nothing about recall while the model sees all there is", async () => {
+  it("does not mention recall while the model sees everything", async () => {
     const [request] = asked("agent:main:live");
     assert.doesNotMatch(request?.system ?? "", /Memory of this conversation/);
     const prompts = calls().filter(({ call }) => call === "assemble");

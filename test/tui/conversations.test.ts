@@ -1,4 +1,4 @@
-/** Robot sessions at the list of conversations: finding one, ordering them, checking one, and the ways from there. */
+/** Robot sessions at the list of conversations: finding, ordering and checking one, and the ways from there. */
 
 import assert from "node:assert/strict";
 import { copyFileSync } from "node:fs";
@@ -34,7 +34,7 @@ async function sitting(
 }
 
 describe("the conversations screen", () => {
-  it("lists all with what they hold, newest activity first, and the selected one's facts below", async () => {
+  it("lists all with their contents, newest activity first, and the selected one's facts below", async () => {
     await sitting("made", async (robot) => {
       await robot.sees("3 conversations · newest activity first");
       await robot.sees(/▸ +1 {2}The ferry's new booking.* 98 .*<1% {2}19 h ago +unchecked/);
@@ -60,7 +60,7 @@ describe("the conversations screen", () => {
     });
   });
 
-  it("orders, and puts families together", async () => {
+  it("orders, and groups families", async () => {
     await sitting("made", async (robot) => {
       await robot.sees("3 conversations");
       await robot.press("f");
@@ -91,7 +91,7 @@ describe("the conversations screen", () => {
     });
   });
 
-  it("checks one when it is asked to, and shows what it found", async () => {
+  it("checks one on request, and shows the findings", async () => {
     await sitting("made", async (robot) => {
       await robot.sees("unchecked");
       await robot.press("h");
@@ -104,7 +104,7 @@ describe("the conversations screen", () => {
     });
   });
 
-  it("says where it looked when there is no database, and offers an import", async () => {
+  it("shows where it looked when there is no database, and offers an import", async () => {
     await sitting("none", async (robot) => {
       await robot.sees("There is nothing here yet");
       await robot.sees(/there is no database at .*none\.db/);
@@ -114,7 +114,7 @@ describe("the conversations screen", () => {
     });
   });
 
-  it("refuses what would change something where it may only read", async () => {
+  it("refuses changes where it is read-only", async () => {
     await sitting(
       "made",
       async (robot) => {
@@ -128,7 +128,7 @@ describe("the conversations screen", () => {
     );
   });
 
-  it("shows the facts beside the list where there is room, and a short list where there is little", async () => {
+  it("shows the facts beside the list on a wide screen, and a short list on a small one", async () => {
     await sitting(
       "made",
       async (robot) => {

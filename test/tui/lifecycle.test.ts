@@ -1,4 +1,7 @@
-/** How the terminal UI begins and ends: the real program on a real pseudo-terminal, and what it must never do to one. */
+/**
+ * Tests how the terminal UI starts and ends, as the real program on a real pseudo-terminal, and what it must never do
+ * to one.
+ */
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -55,7 +58,7 @@ async function leavesAsFound(terminal: Terminal, status: number): Promise<void> 
 }
 
 describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () => {
-  it("is what `lcm` alone opens, and is left by q", async () => {
+  it("is opened by `lcm` alone, and closed by q", async () => {
     const terminal = start("lcm");
     await terminal.sees(first);
     const { screen, mouse, isPasteBracketed, isCursorShown } = terminal.modes();
@@ -65,7 +68,7 @@ describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () =>
     assert.equal(terminal.screen(), "", "nothing is left behind");
   });
 
-  it("opens another database with --db, is drawn anew when the window changes, and is left by Ctrl-C", async () => {
+  it("opens another database with --db, redraws when the window changes, and is closed by Ctrl-C", async () => {
     const terminal = start(`lcm --db ${database}`);
     await terminal.sees(first);
     terminal.resize(60, 12);
@@ -76,7 +79,7 @@ describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () =>
     await leavesAsFound(terminal, 0);
   });
 
-  it("says that it is read-only, and is left by escape", async () => {
+  it("shows that it is read-only, and is closed by escape", async () => {
     const terminal = start("lcm tui --read-only");
     await terminal.sees("read-only");
     await terminal.sees(first);
@@ -86,14 +89,14 @@ describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () =>
     await leavesAsFound(terminal, 0);
   });
 
-  it("is what `lcm-tui` opens; SIGTERM ends it in good order", async () => {
+  it("is opened by `lcm-tui`; SIGTERM ends it cleanly", async () => {
     const terminal = start(`lcm-tui --db ${database}`);
     await terminal.sees(first);
     terminal.signal("SIGTERM");
     await leavesAsFound(terminal, 143);
   });
 
-  it("ends in good order by SIGHUP, and is gone when its window is closed", async () => {
+  it("ends cleanly by SIGHUP, and is gone when its window is closed", async () => {
     const [hung, closed] = [start("lcm"), start("lcm")];
     await Promise.all([hung.sees(first), closed.sees(first)]);
     hung.signal("SIGHUP");
@@ -102,7 +105,7 @@ describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () =>
     while (closed.isRunning()) await new Promise((resolve) => setTimeout(resolve, 20));
   });
 
-  it("restores the terminal and tells what happened when something nobody expected does", async () => {
+  it("restores the terminal and reports an unexpected error", async () => {
     const broken = join(state, "broken.mjs");
     writeFileSync(
       broken,
@@ -143,7 +146,7 @@ describe("the terminal UI on a terminal", { skip: withoutPseudoTerminal }, () =>
     await leavesAsFound(terminal, 0);
   });
 
-  it("is not opened where its output goes elsewhere", async () => {
+  it("is not opened where its output is redirected", async () => {
     const piped = startTerminal(`sh -c '${process.execPath} ${bin} | cat; ${process.execPath} ${bin} tui | cat'`, {
       rows: 80,
       env: environment,
@@ -176,7 +179,7 @@ describe("the terminal UI in any window", () => {
     [80, 24],
   ] as const;
 
-  it("draws every screen in whatever room there is", async () => {
+  it("draws every screen at any size", async () => {
     await Promise.all(places.map(survivesResizes));
   });
 
@@ -194,7 +197,7 @@ describe("the terminal UI in any window", () => {
     await port.close();
   }
 
-  it("ends, with the terminal restored, when what it is given breaks", async () => {
+  it("ends, with the terminal restored, when its input breaks", async () => {
     const port = portOver(database);
     let looks = 0;
     const broken: Port = {

@@ -1,6 +1,6 @@
 /**
- * An operator at the terminal has summaries written anew: one, one and all below it, those in need of repair. Until a yes
- * to what is seen nothing is changed, whoever is tired of waiting stops it, and what is applied is what the library would.
+ * Tests rewriting at the terminal: one summary, one and all below it, and those that need repair. Nothing changes
+ * before a confirmation, waiting can be stopped, and the result is what the library would write.
  */
 
 import assert from "node:assert/strict";
@@ -50,7 +50,7 @@ function copyOfIt(): string {
 const backupsOf = (path: string): number =>
   readdirSync(folder).filter((name) => name.startsWith(`${basename(path)}.backup-`)).length;
 
-/** As another process would work on the file. */
+/** As another process would use the file. */
 async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<T> {
   const store = await openSqlite({ path, housekeeping: false });
   const lcm = createLcm({ store, clock: { now: systemNow }, model: createScriptedModel({ behaviour: () => "good" }) });
@@ -84,7 +84,7 @@ const changesIn = async (path: string) =>
     (await lcm.history()).map(({ change, operation, steps }) => ({ change, operation, steps: steps.length })),
   );
 
-/** What looking and asking may leave behind; nothing that was changed. */
+/** What looking and asking may leave behind; no changes. */
 function assertNothingChanged(path: string, words: string): void {
   const changed = tablesChanged(dumpOf(template), dumpOf(path));
   assert.deepEqual(
@@ -104,7 +104,7 @@ interface Seat {
   /** How the model answers from now on. */
   readonly behave: (next: Behaviour) => void;
   readonly calls: () => number;
-  /** Whether the last call was withdrawn. */
+  /** Whether the last call was cancelled. */
   readonly isWithdrawn: () => boolean;
 }
 
@@ -133,13 +133,13 @@ async function sit(
   }
 }
 
-/** Until the model has been asked so often: the screen says so a little before. */
+/** Until the model has been called this often: the screen shows it a little earlier. */
 async function asked(calls: Seat["calls"], times: number): Promise<void> {
   while (calls() < times) await setTimeout(5);
 }
 
 describe("guarantee 28: a rewrite at the terminal", () => {
-  it("tells what it takes, shows old and new, applies what was seen after a backup, and says so", async () => {
+  it("shows the cost, shows old and new, applies what was reviewed after a backup, and reports it", async () => {
     const [path, other] = [copyOfIt(), copyOfIt()];
     await onFile(other, async (lcm) => {
       const plan = await lcm.planRewrite({ conversation: made.deep, select: { summary: first(1) } });
@@ -198,7 +198,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     }
   });
 
-  it("changes nothing before a yes: cancelled while it is looked at, asked for, and read", async () => {
+  it("changes nothing before a confirmation: cancelled while planning, waiting, and reading", async () => {
     const path = copyOfIt();
     await sit(path, {}, async ({ robot, behave, calls, isWithdrawn }) => {
       await robot.press("w");
@@ -233,7 +233,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("uses the draft that is kept without asking again, and asks anew if that is wanted", async () => {
+  it("uses the stored draft without another call, and calls again on request", async () => {
     await sit(copyOfIt(), {}, async ({ robot, calls }) => {
       await robot.press("w");
       await robot.sees("Send it");
@@ -259,7 +259,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("says why there is no text, with what to do about it, and tries again", async () => {
+  it("explains why there is no text, with what to do about it, and tries again", async () => {
     const path = copyOfIt();
     await sit(path, {}, async ({ robot, behave }) => {
       behave("refuses");
@@ -287,7 +287,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("says where there is no model, and how to name one", async () => {
+  it("reports that there is no model, and how to set one", async () => {
     await sit(copyOfIt(), { model: null }, async ({ robot }) => {
       await robot.press("w");
       await robot.sees("rewriting needs a model, and none is configured");
@@ -318,7 +318,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("stays on its feet where the summary is gone by then", async () => {
+  it("survives when the summary is gone by then", async () => {
     const path = copyOfIt();
     const newest = (await summariesIn(path)).at(-1)?.id ?? first(0);
     await sit(path, { at: newest }, async ({ robot }) => {
@@ -347,7 +347,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     });
   });
 
-  it("is read in a terminal of any size, and while that changes", async () => {
+  it("is readable in a terminal of any size, and while that changes", async () => {
     await sit(copyOfIt(), { at: first(0), columns: 120, rows: 36 }, async ({ robot }) => {
       await robot.press("w");
       await robot.sees("Send it");
@@ -392,7 +392,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
     assert.equal(backupsOf(path), 1);
   });
 
-  it("changes nothing before a yes, and nothing where it is stopped before the first", async () => {
+  it("changes nothing before a confirmation, and nothing when stopped before the first", async () => {
     const path = copyOfIt();
     await sit(path, { at: first(2) }, async ({ robot, behave, calls, isWithdrawn }) => {
       await robot.press("W");
@@ -413,7 +413,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
     });
   });
 
-  it("leaves what is skipped, stops where it is told to, and goes on there the next time", async () => {
+  it("leaves what is skipped, stops on request, and resumes there the next time", async () => {
     const path = copyOfIt();
     await sit(path, { at: first(2) }, async ({ robot, behave, calls }) => {
       await robot.press("W");
@@ -445,7 +445,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
     });
   });
 
-  it("stops where the model cannot be asked, keeps what is applied, and goes on when it can", async () => {
+  it("stops when the model is unavailable, keeps what is applied, and resumes when it is back", async () => {
     const path = copyOfIt();
     await sit(path, { at: first(1) }, async ({ robot, behave }) => {
       await robot.press("W");
@@ -492,7 +492,7 @@ describe("guarantee 28: a rewrite of a summary and all below it", () => {
 });
 
 describe("guarantee 18: a repair at the terminal", () => {
-  it("says what is wrong, writes it anew, and lists what no answer was of use for", async () => {
+  it("shows what is wrong, rewrites it, and lists what got no usable answer", async () => {
     const path = copyOfIt();
     await sit(path, {}, async ({ robot, behave }) => {
       await robot.press("R");

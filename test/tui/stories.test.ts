@@ -1,7 +1,7 @@
 /**
- * The stories of an operator at the terminal, each walked once from the first screen to its end, on a database that was
- * lived in for a year: four conversations, one of 100,000 messages with summaries of depth 0 to 3. What each screen does
- * in every case is tested beside it; here is whether one gets there, and what one reads on the way.
+ * Walks an operator's stories from the first screen to the end, on a database as after a year of use. It has four
+ * conversations, one of 100,000 messages with summaries of depth 0 to 3. Each screen has its own tests; these check
+ * whether an operator gets there, and what is shown on the way.
  */
 
 import assert from "node:assert/strict";
@@ -23,9 +23,9 @@ import { differences } from "./stories-rows.ts";
 import { formatCount } from "../../src/core/base/format.ts";
 import type { Timestamp } from "../../src/core/base/time.ts";
 
-/** As it was made; nobody writes to it. */
+/** As it was made; read-only. */
 let original: string;
-/** A copy that stories share which only look. */
+/** A copy shared by the stories that only read. */
 let looked: string;
 let port: ReturnType<typeof portOver>;
 
@@ -57,10 +57,10 @@ const sits = async (over: Port, act: (robot: Robot) => Promise<void>, options: R
 const looks = async (act: (robot: Robot) => Promise<void>, options: RobotOptions = {}): Promise<void> =>
   await sits(port, act, options);
 
-/** The row that keys act on, in the dialog that is open or else on the screen. */
+/** The row that keys act on, in the open dialog or else on the screen. */
 const marked = (robot: Robot): string => /^.*▸.*$/m.exec(robot.screen())?.[0]?.trimEnd() ?? "";
 
-/** Goes down a list to a row, as one who looks for it does. */
+/** Goes down a list to a row, as a person does. */
 async function goTo(robot: Robot, words: RegExp): Promise<void> {
   await robot.sees("▸");
   for (let steps = 0; !words.test(marked(robot)); steps++) {
@@ -71,7 +71,7 @@ async function goTo(robot: Robot, words: RegExp): Promise<void> {
 
 const longRow = /1 {2}(?:└ )?A year at the harbour/;
 
-/** How the rows of the first of each depth begin below the one that it was made into. */
+/** How the rows of the first of each depth begin, below their parent. */
 const below = [/^ {4}\+ d2 condensed/m, /^ {6}\+ d1 condensed/m, /^ {8}\+ d0 leaf/m, /^ {12}user/m] as const;
 
 async function openInto(robot: Robot, row: RegExp): Promise<void> {
@@ -86,7 +86,7 @@ async function type(robot: Robot, key: string, words: string): Promise<void> {
   await robot.press("enter");
 }
 
-/** As another process works on the file. */
+/** As another process uses the file. */
 async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<T> {
   const lcm = createLcm({ store: await openSqlite({ path, housekeeping: false }), clock: { now: systemNow } });
   try {
@@ -98,7 +98,7 @@ async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<
 
 // ── Looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-describe("stories 1 to 4: what is looked at", { concurrency: 4 }, () => {
+describe("stories 1 to 4: looking", { concurrency: 4 }, () => {
   it("story 1: finds, orders, groups and narrows the conversations while the host writes", async () => {
     const path = await copyLongDatabase();
     const own = portOver(path);
@@ -241,7 +241,7 @@ describe("stories 1 to 4: what is looked at", { concurrency: 4 }, () => {
         await robot.sees(new RegExp(`│ sum_\\w+ {2}${what}`));
         await robot.sees(new RegExp(`▸ +\\+ ${what}`));
         await robot.sees(new RegExp(`│ made from +${count}: `));
-        // What it was made into is what it was opened from.
+        // Its parent is the one it was opened from.
         if (ids.length > 0) await robot.sees(new RegExp(`│ made into +${ids.at(-1)}`));
         ids.push(idNow());
         await openInto(robot, below[at] ?? /none/);
@@ -254,7 +254,7 @@ describe("stories 1 to 4: what is looked at", { concurrency: 4 }, () => {
       await robot.sees("│ msg_1  user");
       assert.match(marked(robot), /▸ +user +20 /);
 
-      // Up to the d1 again: its text is longer than the room.
+      // Up to the d1 again: its text is longer than the screen.
       await robot.press("P", "P");
       await robot.sees(`│ ${ids[2]}  d1 condensed`);
       assert.doesNotMatch(robot.screen(), /turns 0 to 79/);
@@ -268,7 +268,7 @@ describe("stories 1 to 4: what is looked at", { concurrency: 4 }, () => {
       await robot.sees("None is recorded: nothing stood before it");
       await robot.press("escape", "m");
 
-      // From a message to the summary that stands for it.
+      // From a message to the summary that represents it.
       await robot.sees("message 100,000 of");
       await type(robot, ":", "#32201");
       await robot.sees("message 32,201 of");
@@ -340,11 +340,11 @@ interface Seat {
   /** How the model answers from now on. */
   readonly behave: (next: Behaviour) => void;
   readonly calls: () => number;
-  /** Lets what is to be written wait at its backup; the answer lets it go, and waits until it has come to its end. */
+  /** Makes a write wait at its backup; calling the result releases it, and waits until it has ended. */
   readonly hold: () => () => Promise<void>;
 }
 
-/** At the first screen, over a copy of one's own and with a model. */
+/** At the first screen, over its own copy and with a model. */
 async function acts(act: (seat: Seat) => Promise<void>): Promise<void> {
   const path = await copyLongDatabase();
   let behaviour: Behaviour = "good";
@@ -379,7 +379,7 @@ async function acts(act: (seat: Seat) => Promise<void>): Promise<void> {
 const sameAsBefore = (path: string, words: string): void =>
   assert.deepEqual(differences(path, original, "content"), [], words);
 
-/** Does what a question stands for, but for two times: at the question, and while the backup is made. */
+/** Does what a question asks, after cancelling it twice: at the question, and during the backup. */
 async function onlyAtLast({ robot, path, hold }: Seat, ask: () => Promise<void>): Promise<void> {
   await ask();
   await robot.press("n");
@@ -423,13 +423,13 @@ async function summariesOf({ robot }: Pick<Seat, "robot">): Promise<void> {
   await robot.sees(/│ sum_\w+ {2}d3 condensed/);
 }
 
-/** Until the model has been asked so often: the screen says so a little before. */
+/** Until the model has been called this often: the screen shows it a little earlier. */
 async function asking({ calls }: Seat, times: number): Promise<void> {
   while (calls() < times) await setTimeout(5);
 }
 
-describe("story 5: what changes something", { concurrency: 3 }, () => {
-  it("dissolve: opens up a year's first summary, and closes it again", async () => {
+describe("story 5: changing", { concurrency: 3 }, () => {
+  it("dissolve: opens a year's first summary, and folds it again", async () => {
     await acts(async (seat) => {
       const { robot, path } = seat;
       await summariesOf(seat);
@@ -503,7 +503,7 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
     });
   });
 
-  it("rewrite subtree: asks for each, then for none, and keeps what was done when it is stopped", async () => {
+  it("rewrite subtree: confirms each, then all the rest, and keeps what was done when it is stopped", async () => {
     await acts(async (seat) => {
       const { robot, path, behave } = seat;
       await summariesOf(seat);
@@ -566,7 +566,7 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
     });
   });
 
-  it("repair: writes the 2 truncated and 3 extractive leaves anew", async () => {
+  it("repair: rewrites the 2 truncated and 3 extractive leaves", async () => {
     await acts(async (seat) => {
       const { robot, path, behave } = seat;
       await goTo(robot, longRow);
@@ -628,7 +628,7 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
     });
   });
 
-  it("undo: takes back, takes back the taking back, and back again", async () => {
+  it("undo: undoes, undoes the undo, and undoes once more", async () => {
     await acts(async (seat) => {
       const { robot, path } = seat;
       await onFile(path, async (lcm) => {
@@ -676,7 +676,7 @@ describe("story 5: what changes something", { concurrency: 3 }, () => {
 // ── Searching ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("story 6: files, search and status", { concurrency: 3 }, () => {
-  it("lists the files that were moved out of messages, and what they say", async () => {
+  it("lists the files that were moved out of messages, and their contents", async () => {
     await looks(async (robot) => {
       await goTo(robot, longRow);
       await robot.press("F");
@@ -693,7 +693,7 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
     });
   });
 
-  it("finds while one types, by words and by an expression, and goes there", async () => {
+  it("finds as one types, by words and by an expression, and goes there", async () => {
     await looks(async (robot) => {
       await robot.press("S");
       await robot.sees("Type what you are looking for");
@@ -716,7 +716,7 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
     });
   });
 
-  it("tells how the whole database stands, and what the model was asked", async () => {
+  it("shows the status of the whole database, and the model calls", async () => {
     await acts(async (seat) => {
       const { robot } = seat;
       await robot.press("!");
@@ -747,13 +747,13 @@ describe("story 6: files, search and status", { concurrency: 3 }, () => {
 // ── At the keys ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
-  it("every key does what it is for, and escape and q go back", async () => {
+  it("every key does its job, and escape and q go back", async () => {
     await looks(async (robot) => {
       const leadTo = async (home: string, ways: readonly (readonly [string, string | RegExp])[]): Promise<void> => {
         for (const [at, [key, words]] of ways.entries()) {
           await robot.press(key);
           await robot.sees(words);
-          // The picking of a target takes letters.
+          // The target picker takes letters.
           await robot.press(at % 2 === 0 || key === "t" ? "escape" : "q");
           await robot.misses(words);
           await robot.sees(home);
@@ -822,7 +822,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
   it("j, k, g, G, PgUp and PgDn move in every list", async () => {
     await looks(async (robot) => {
       const move = async (): Promise<void> => {
-        // What stands beside a list follows in its own time.
+        // What is beside a list follows in its own time.
         const row = (): string => marked(robot).replace(/│.*/, "");
         const first = row();
         assert.notEqual(first, "");
@@ -906,7 +906,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
     });
   });
 
-  it("says the same with colours and without", async () => {
+  it("reads the same with colours and without", async () => {
     const colours = /\u001b\[[\d;]*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[\d;]*)?m/;
     const walk = async (colour: boolean): Promise<readonly string[]> => {
       const screens: string[] = [];
@@ -922,7 +922,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
             ["!", "search         up to date"],
           ] as const) {
             await robot.press(key);
-            // And nothing turns that tells that something is under way.
+            // And no spinner turns.
             for (const each of [...words, /^ ◆/]) await robot.sees(each);
             await robot.settled();
             screens.push(robot.screen());
@@ -936,7 +936,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
     assert.deepEqual(await walk(true), await walk(false));
   });
 
-  it("lines up beside Chinese, Japanese, Korean and emoji", async () => {
+  it("aligns beside Chinese, Japanese, Korean and emoji", async () => {
     const path = await copyLongDatabase();
     await onFile(path, async ({ store }) => {
       await store.setTitle(young, "潮位が低いです 🌊⚓ 부두 4번이 비어 있나요? 🚢 引航船");
@@ -960,7 +960,7 @@ describe("story 7: keys, sizes and colours", { concurrency: 3 }, () => {
   });
 });
 
-// Alone: of two clicks, what lies between them tells whether they are one.
+// Run alone: the time between two clicks decides whether they are a double click.
 describe("story 7: the mouse", () => {
   it("a click selects, a second one opens, the wheel scrolls, and the bar's keys can be clicked", async () => {
     await looks(async (robot) => {
