@@ -1,8 +1,8 @@
 /**
- * `npm run bench [-- 1k 10k 100k 1m] [--doc]`: what storing, finding, compacting, assembling and showing cost at each size, and how it grows. With
- * `--doc` the figures of this run become docs/benchmarks.md.
+ * Measures the cost of storing, searching, compacting, assembling and showing at each size: `npm run bench [-- 1k 10k
+ * 100k 1m] [--doc]`. With `--doc` the figures of this run become docs/benchmarks.md.
  *
- * Each size is imported in a process of its own (for its memory) and measured in another. Compare ratios and CPU within
+ * Each size is imported in a separate process (for its memory) and measured in another. Compare ratios and CPU within
  * one run: machines are noisy. The floor is the same rows inserted with bare prepared statements in the same run.
  */
 
@@ -36,7 +36,7 @@ if (chosen.length === 0) {
   process.exit(2);
 }
 
-// The terminal UI is measured as it is published.
+// The terminal UI is measured as published.
 if (spawnSync(process.execPath, [fileURLToPath(new URL("../scripts/build.ts", import.meta.url))]).status !== 0)
   throw new Error("it does not build: see npm run build");
 

@@ -1,11 +1,11 @@
 /**
- * The conversation that benchmarks store: deterministic, of any length, about 200 tokens a message, in turns of four
- * (user, assistant with a tool call, tool result, assistant). Words follow Zipf's law, as they do in real text, so that
- * rare, middling and common terms exist; a few markers stand at known places.
+ * Generates the conversation that benchmarks store: deterministic, of any length, in turns of four messages. A message
+ * has about 200 tokens (user, assistant with a tool call, tool result, assistant). Words follow Zipf's law, as in real
+ * text, so rare, medium and common terms exist; a few markers are at known positions.
  */
 
 export interface Random {
-  /** A number from 0 up to, but not including, `below`. */
+  /** An integer, 0 ≤ n < below. */
   int(below: number): number;
 }
 
@@ -26,7 +26,7 @@ const syllables =
   "ba co di fu ge ha ji ko lu me no pa qui ro su ta ve wo xi za ler ton mar ing est and con per tra sil".split(" ");
 const vocabularySize = 40_000;
 
-/** The words that make up most of any text, most common first; the long tail behind them is made of syllables. */
+/** The words that make up most of any text, most common first; the long tail after them is made of syllables. */
 const common =
   `the of and to in is that it for was on are as with be at this have from or had by not but what all were when
 we there can an your which their said if do will each about how up out them then she many some so these would other into
@@ -58,7 +58,7 @@ const vocabulary: readonly string[] = (() => {
   return [...words];
 })();
 
-/** Cumulative Zipf weights, scaled to integers, for a search by bisection. */
+/** Cumulative Zipf weights, scaled to integers, for bisection. */
 const cumulative: Float64Array = (() => {
   const sums = new Float64Array(vocabularySize);
   let sum = 0;
@@ -82,7 +82,7 @@ function zipfWord(random: Random): string {
   return wordOfRank(low);
 }
 
-/** Every 10,000th message holds `raremark` with its number; the very first holds `oldestmark`. */
+/** Every 10,000th message contains `raremark` with its number; the very first contains `oldestmark`. */
 export const markers = { rare: "raremark", oldest: "oldestmark" } as const;
 
 function prose(random: Random, words: number): string {
@@ -144,14 +144,14 @@ export function corpusEntry(n: number): Record<string, unknown> {
   }
 }
 
-/** A question of eight words, of which some are common and some rare. */
+/** A question of eight words, some common and some rare. */
 export function question(n: number): string {
   const random = createRandom(1_000_003 + n);
   const ranks = [3, 20, 80, 300, 900, 3_000, 9_000, 25_000];
   return ranks.map((rank) => wordOfRank(rank + random.int(Math.max(2, rank >> 2)))).join(" ");
 }
 
-/** What is searched for, by how often it occurs; the last two are patterns that occur nowhere. */
+/** Search terms by how often they occur; the last two are patterns that never match. */
 export const searched = {
   rare: (i: number, n: number): string => `${markers.rare}${Math.floor((i * n) / 25 / 10_000) * 10_000}`,
   mid: (i: number): string => wordOfRank(2_000 + 37 * i),

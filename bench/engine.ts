@@ -1,4 +1,4 @@
-/** What a prompt and a compaction cost, each in a process of its own; prints its figures as JSON. See bench.ts. */
+/** Measures prompts and compactions, each in a separate process; prints JSON. See bench.ts. */
 
 import { encode } from "../test/support/scripted-host.ts";
 import { createLcm } from "../src/core/lcm.ts";
@@ -28,15 +28,15 @@ export interface Lived {
   readonly deepest: number;
   readonly sweepsCpuS: number;
   readonly peakRssMb: number;
-  /** Bytes of a turn's prompt that the turn before had at the same place, over 1,000 turns. */
+  /** Share of a turn's prompt, in bytes, that is identical to the previous turn's, over 1,000 turns. */
   readonly prefixReused: number;
   readonly compactions: number;
-  /** CPU of a turn in that life: storing it, asking what is due, compacting if so, assembling. */
+  /** CPU of a turn in that conversation: storing it, checking what is due, compacting if so, assembling. */
   readonly turnCpuMs: number;
   readonly recalled: Recalled;
 }
 
-/** Of a node of depth 3, or the deepest there is, through the store's own thread: median ms. */
+/** From a summary of depth 3, or the deepest, through the store's own thread: median ms. */
 export interface Recalled {
   readonly depth: number;
   readonly messagesBelow: number;
@@ -61,7 +61,7 @@ const messagesPerTurn = 4;
 
 const clock = { now: (): Timestamp => new Date().toISOString() as Timestamp };
 
-/** Writes what a summary of that size would be, after this long. */
+/** Returns a summary of the right size, after this delay. */
 const instantModel = (delayMs = 0): Model => ({
   provider: "bench",
   name: "instant",
@@ -125,7 +125,7 @@ async function longOne(path: string): Promise<ConversationId> {
 
 // ── A sweep ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The whole of a conversation that has never been compacted, with a model that answers at once. */
+/** A whole conversation that was never compacted, with a model that answers at once. */
 async function measureSweep(path: string, messages: number): Promise<Swept> {
   const store = await openSqlite({ path, housekeeping: false });
   const lcm = lcmOf(store);
@@ -155,9 +155,9 @@ async function measureConcurrency(path: string): Promise<Readonly<Record<string,
   return took;
 }
 
-// ── A life ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── A long-running conversation ──────────────────────────────────────────────────────────────────────────────────────
 
-/** A conversation as it is after n messages with a sweep every 600, and 1,000 turns more. */
+/** A conversation after n messages with a sweep every 600, and 1,000 turns more. */
 async function measureLife(path: string, n: number): Promise<Lived> {
   const store = await openSqlite({ path, housekeeping: false });
   const lcm = lcmOf(store);
@@ -174,7 +174,7 @@ async function measureLife(path: string, n: number): Promise<Lived> {
   }
   const summaries = (await store.conversation(id))?.totals.summaries ?? 0;
   const deepest = Math.max(0, ...(await store.context(id, { kind: "summary" })).map(({ depth }) => depth));
-  // Closing writes the log back, as a host's housekeeping does all the time.
+  // Closing checkpoints the log, as a host's housekeeping does all the time.
   await store.close();
   const prompt = await measurePrompt(path, id);
   const recalled = await measureRecall(path, id);

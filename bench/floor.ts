@@ -1,6 +1,6 @@
 /**
- * The floor under each figure: the same rows, read or written by bare prepared statements in this thread, with nothing
- * else done; or, for a search, what SQLite itself makes of the same words. Prints its figures as JSON. See bench.ts.
+ * Measures the floor under each figure: the same rows, read or written by bare prepared statements in this thread. For
+ * a search it is SQLite's own ranking of the same words. Prints JSON. See bench.ts.
  */
 
 import { spawnSync } from "node:child_process";
@@ -17,7 +17,7 @@ import { cpuMs, timed } from "./measure.ts";
 import type { JsonObject } from "../src/core/base/json.ts";
 import type { Timestamp } from "../src/core/base/time.ts";
 
-/** Over what was imported. */
+/** Over the imported corpus. */
 export interface StoreFloor {
   readonly importCpuS: number;
   readonly appendCpuUs: number;
@@ -32,7 +32,7 @@ export interface StoreFloor {
   readonly nodeCpuMs: number;
 }
 
-/** Over a conversation that was lived, or swept. */
+/** Over a compacted or swept conversation. */
 export interface ContextFloor {
   readonly promptCpuMs: number;
   readonly describeMs: number;
@@ -55,7 +55,7 @@ function connect(at = path): DatabaseSync {
 
 type Values = readonly SQLInputValue[];
 
-/** The rows of a message: itself, its parts, its place in the context. */
+/** The rows of a message: itself, its parts, its position in the context. */
 interface Rows {
   readonly message: Values;
   readonly parts: readonly Values[];
@@ -122,7 +122,7 @@ function writer(database: DatabaseSync) {
 const turnsMeasured = 1_000;
 const warmUp = 200;
 
-/** A turn's rows, values ready, in a transaction with the totals. Rolled into the same database, and left there. */
+/** A turn's rows, values ready, in a transaction with the totals. Written to the same database, and left there. */
 function appendCpuUs(n: number): number {
   const database = connect();
   const { conversation, add } = writer(database);
@@ -269,7 +269,7 @@ async function contextFloor(sessionId: string, items: number): Promise<ContextFl
   };
 }
 
-/** The rows that a prompt of so many items is made of, newest first, with what was kept of them as JSON. */
+/** The rows that a prompt of this many items is made of, newest first, with their stored JSON. */
 function promptReader(database: DatabaseSync, conversation: number, items: number): () => void {
   const messages =
     database.prepare(`SELECT content, envelope FROM (SELECT message_id FROM context_items WHERE conversation_id = ?
@@ -285,7 +285,7 @@ function promptReader(database: DatabaseSync, conversation: number, items: numbe
   };
 }
 
-/** For every summary there is: its sources read, and its rows written once more, a transaction each. */
+/** For every summary: reads its sources, and writes its rows once more, a transaction each. */
 function sweepCpuS(database: DatabaseSync, conversation: number): number {
   const read = database.prepare("SELECT * FROM summaries WHERE conversation_id = ?");
   const columns = read.columns().map(({ name }) => name);

@@ -1,4 +1,4 @@
-/** How the benchmarks measure: CPU of this process, and times in order. */
+/** Measures CPU of this process, and sorted durations. */
 
 export interface Spread {
   readonly count: number;
@@ -20,7 +20,7 @@ export function spread(took: readonly number[]): Spread {
   return { count: sorted.length, p50: at(0.5), p95: at(0.95), p99: at(0.99), most: sorted.at(-1) ?? 0 };
 }
 
-/** How long each of so many runs takes, in ms. */
+/** How long each of this many runs takes, in ms. */
 export async function timed(times: number, work: (time: number) => unknown): Promise<Spread> {
   const took: number[] = [];
   for (let time = 0; time < times; time++) {

@@ -1,4 +1,6 @@
-/** What a run of the benchmark says: a table for the terminal, a page for the docs, and a plot of how cost grows. */
+/**
+ * Formats the results of the benchmark: a table for the terminal, a page for the docs, and a plot of how cost grows.
+ */
 
 import type { Lived, PromptCost, Swept } from "./engine.ts";
 import type { ContextFloor, StoreFloor } from "./floor.ts";
@@ -11,10 +13,10 @@ export interface Result {
   readonly imported: Imported;
   readonly measured: Measured;
   readonly uncompacted: PromptCost;
-  /** Only for the middling sizes: it says no more at the others. */
+  /** Only for the medium sizes, where it suffices. */
   readonly swept: Swept | null;
   readonly lived: Lived;
-  /** The terminal UI over the lived conversation; null where there is no pseudo-terminal to be had. */
+  /** The terminal UI over the compacted conversation; null without a pseudo-terminal. */
   readonly shown: Shown | null;
   readonly floor: {
     readonly store: StoreFloor;
@@ -30,7 +32,7 @@ interface Figure {
   readonly label: string;
   readonly of: Of;
   readonly floor?: Of;
-  /** How it is called in the plot, if it is part of it. */
+  /** Its name in the plot, if it is part of it. */
   readonly plotted?: string;
 }
 
@@ -184,7 +186,7 @@ function cell({ of, floor }: Figure, result: Result): string {
   return least === undefined || ours === undefined ? short(ours) : `${short(ours)} / ${short(least)}`;
 }
 
-/** As plain text, for the terminal. */
+/** Plain text, for the terminal. */
 export function table(results: readonly Result[]): string {
   const rows = Object.entries(groups).flatMap(([group, figures]) => [
     [group, ...results.map(({ name }) => name)],
@@ -201,7 +203,7 @@ export function table(results: readonly Result[]): string {
 
 export interface Circumstances {
   readonly machine: string;
-  /** Seconds of a sweep with a slow model, by how many calls are made at once. */
+  /** Seconds of a sweep with a slow model, by the number of concurrent calls. */
   readonly concurrency: Readonly<Record<string, number>>;
 }
 
@@ -284,7 +286,7 @@ const [width, height] = [860, 440];
 const frame = { left: 60, right: 620, top: 50, bottom: 390 };
 const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f", "#b8860b"];
 
-/** Each cost as a multiple of what it is at the smallest size; both axes are logarithmic. */
+/** Each cost as a multiple of its value at the smallest size; both axes are logarithmic. */
 export function plot(results: readonly Result[]): string {
   const lines = Object.values(groups)
     .flat()
@@ -334,7 +336,7 @@ ${[...grid, ...sizes, ...drawn].join("\n")}
 `;
 }
 
-/** Labels at these heights, moved down as far as it takes for none to stand on another. */
+/** Labels at these heights, moved down until none overlap. */
 function spaced(heights: readonly number[]): readonly number[] {
   const apart = 17;
   const placed = new Map<number, number>();

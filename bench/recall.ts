@@ -1,12 +1,12 @@
 /**
- * `npm run bench:recall [-- <locomo.json>] [--tune] [--doc]`: how well search finds what answers a question, against
- * plain BM25 over the same texts with the same words left out. Each question is asked in its own conversation, in
- * natural language, as an agent would. `--tune` tells what other constants of the ranking would give; with `--doc` the
- * figures of this run become docs/retrieval.md.
+ * Measures how well search finds the answers to questions: `npm run bench:recall [-- <locomo.json>] [--tune] [--doc]`.
+ * It compares with plain BM25 over the same texts with the same words left out. Each question is asked in its own
+ * conversation, in natural language, as an agent would. `--tune` shows what other ranking constants would give; with
+ * `--doc` the figures of this run become docs/retrieval.md.
  *
- * LoCoMo is long conversations between two people, with questions whose evidence is known turns; it may be used for
- * measuring only and is not part of the project. The demo is a session full of tool calls, with the questions of its
- * facts. Everything goes the real way: imported, compacted without a model, searched through the store.
+ * LoCoMo is a set of long conversations between two people, with questions whose evidence is known turns; it may be
+ * used for measuring only and is not part of the project. The demo is a session full of tool calls, with questions on
+ * its facts. Everything takes the real path: imported, compacted without a model, searched through the store.
  */
 
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -27,7 +27,7 @@ import { tokenize } from "../src/store/search/tokenize.ts";
 import { makeScratch } from "../test/support/scratch.ts";
 import type { Json } from "../src/core/base/json.ts";
 
-/** One conversation and what is asked about it. */
+/** One conversation and the questions about it. */
 interface Sample {
   readonly name: string;
   /** Lines of a transcript, each with an id. */
@@ -42,7 +42,7 @@ interface Question {
   readonly evidence: readonly string[];
 }
 
-/** What one way of searching made of one question: the lines that each hit stands for, best hit first. */
+/** The result of one search method for one question: the lines that each hit represents, best hit first. */
 interface Outcome extends Question {
   readonly found: readonly Lines[];
 }
@@ -161,10 +161,10 @@ function searchesOf(lcm: Lcm, stored: Stored, scope: Scope): Record<"relevance" 
   return { relevance: searchBy("relevance"), hybrid: searchBy("hybrid") };
 }
 
-/** A summary above the leaves takes its place among the hits and stands for no line. */
+/** A summary above the leaves takes a rank among the hits and represents no line. */
 const nothing: Lines = new Set();
 
-/** FTS5's own ranking of the words that our search looks for, over the texts that it looks in. */
+/** FTS5's own ranking of the words that our search looks for, over the same texts. */
 function createPlainSearch({ messages, summaries, leaves }: Stored, scope: Scope): Search {
   const db = new DatabaseSync(":memory:");
   db.exec("CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = 'unicode61')");
@@ -226,10 +226,9 @@ function report(title: string, { outcomes, leaves, covered }: Measured): readonl
   });
 }
 
-/** A leaf stands for several lines, or for one. */
 const messageOnly = (lines: Lines): Lines => (lines.size === 1 ? lines : nothing);
 
-/** As Markdown that reads well on a terminal too. */
+/** Markdown that reads well on a terminal too. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((name, at) => Math.max(name.length, ...rows.map((cells) => cells[at]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>
@@ -273,7 +272,7 @@ const mean = (figures: readonly number[]): number => figures.reduce((sum, each) 
 
 // ── Tuning ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What is tried for each rule, one after the other, from the rules as they are. */
+/** Values to try for each rule, one after the other, starting from the current rules. */
 const choices: Readonly<Record<keyof TurnRules, readonly number[]>> = {
   replyShare: [0.25, 0.5, 0.75, 1],
   neighbourShare: [0.1, 0.25, 0.4],
@@ -282,7 +281,7 @@ const choices: Readonly<Record<keyof TurnRules, readonly number[]>> = {
   askingFactor: [0.7, 0.8, 0.9, 1],
 };
 
-/** Leaves out each conversation in turn: the rules that find most in the others, and what they find in it. */
+/** Leaves out each conversation in turn: the rules that find most in the others, and their recall in it. */
 function tune(samples: readonly Sample[]): void {
   const outcomes = samples.map(createScorer);
   const recall = (at: readonly number[], rules: TurnRules): number =>
@@ -328,7 +327,7 @@ function tune(samples: readonly Sample[]): void {
   );
 }
 
-/** Scores every turn of a conversation for every question, by the rules it is given. */
+/** Scores every turn of a conversation for every question, by the given rules. */
 function createScorer({ lines, questions }: Sample): (rules: TurnRules) => readonly Outcome[] {
   const said = lines.map((line, index) => ({
     conversation: 1,

@@ -1,4 +1,4 @@
-/** One step of the benchmark in a process of its own; prints its figures as JSON. See bench.ts. */
+/** Runs one step of the benchmark in a separate process; prints JSON. See bench.ts. */
 
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -191,7 +191,7 @@ async function measureOpen(): Promise<number> {
   return took;
 }
 
-/** From the limit of a search that will not end to the first answer of the reader that replaces it. */
+/** From the time limit of an endless search to the first answer of the reader that replaces it. */
 async function measureRunaway(store: Store): Promise<number> {
   const conversation = await store.open({ sessionId: "runaway" });
   const message = messageToStore({ role: "user", content: `${"a".repeat(64)}!` }, { key: "runaway", at: clock.now() });

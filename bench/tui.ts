@@ -1,6 +1,6 @@
 /**
- * What the terminal UI takes on a real pseudo-terminal, over a database of one long conversation: CPU until its first screen
- * is there, and how long it is from a key to the screen that it changes. Prints its figures as JSON. See bench.ts.
+ * Measures the terminal UI on a real pseudo-terminal over one long conversation: CPU until the first screen, and key
+ * latency. Prints JSON. See bench.ts.
  */
 
 import { startTerminal } from "../test/support/terminal.ts";
@@ -16,12 +16,12 @@ export interface Shown {
   readonly all: Spread;
 }
 
-/** What is published, which starts sooner than the sources. */
+/** The published program, which starts sooner than the sources. */
 const built = new URL("../dist/cli/main.js", import.meta.url).href;
 const script = `import("${built}").then((lcm) => lcm.main(process.argv.slice(1))).then((status) => process.exit(status))`;
 const [database = ""] = process.argv.slice(2);
 
-/** How one gets to a screen, what tells that it is there, and what is typed on it. */
+/** How to get to a screen, what shows that it is there, and what to type on it. */
 const screens: readonly {
   readonly name: string;
   readonly open: readonly string[];
@@ -33,7 +33,7 @@ const screens: readonly {
   { name: "context", open: ["c"], sees: /fresh tail/, keys: walk("j", "k", "pageDown", "g", "G") },
 ];
 
-/** The same keys in turns, and many of the first ones: that is how one reads. */
+/** The same keys in rotation, and many of the first ones: that is how people read. */
 function walk(...keys: readonly string[]): readonly string[] {
   const [down = "", up = ""] = keys;
   return Array.from({ length: 60 }, (_, at) =>
@@ -41,7 +41,7 @@ function walk(...keys: readonly string[]): readonly string[] {
   );
 }
 
-/** Null where a key changed nothing: at an end there is nowhere to go. */
+/** Null where a key changed nothing: at the end of a list. */
 async function press(terminal: Terminal, key: string): Promise<number | null> {
   const before = terminal.screen();
   const start = performance.now();
@@ -56,7 +56,7 @@ async function press(terminal: Terminal, key: string): Promise<number | null> {
 const patienceMs = 400;
 const first = "newest activity first";
 
-/** A key may have led further than to the screen that it was pressed on. */
+/** A key may have led beyond the screen it was pressed on. */
 async function backToTheFirst(terminal: Terminal): Promise<void> {
   for (let tries = 0; tries < 5 && !terminal.screen().includes(first); tries++) {
     terminal.press("q");

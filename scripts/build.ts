@@ -1,7 +1,7 @@
 /**
- * `npm run build`: what is published. The program with everything it depends on, its types, the licences of what is in
- * it, and the page that lists it. So whoever installs it installs nothing else, and a host that copies a plugin and all its dependencies for
- * every process has little to copy. The result is then held against what package.json promises.
+ * Builds what is published (`npm run build`): the bundled program, its types, the licences, and the page that lists
+ * them. Users install nothing else, and a host that copies a plugin with its dependencies for every process has little
+ * to copy. The result is then checked against what package.json promises.
  */
 
 import { spawnSync } from "node:child_process";
@@ -18,7 +18,7 @@ const { status } = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc
 });
 if (status !== 0) process.exit(status ?? 1);
 const types = typesOf("dist/index.d.ts");
-// The compiler writes those of everything it has read; the rest is nobody's to import.
+// The compiler writes the types of everything it has read; only these are importable.
 for (const path of globSync("dist/**/*.d.ts")) if (!types.has(relative(".", path))) rmSync(path);
 
 const { metafile } = await build(bundling);
@@ -47,7 +47,7 @@ const bytes = outputs.reduce((sum, [, output]) => sum + output.bytes, 0);
 console.log(`dist: ${outputs.length} files, ${(bytes / 1e6).toFixed(1)} MB; types in ${types.size}`);
 process.exitCode = wrong.length > 0 ? 1 : 0;
 
-/** What is under bin, exports and the host's entries, however it is listed there, and the command line's main. */
+/** The paths under bin, exports and the host's entries, in whatever form, and the command line's main. */
 function promisedFiles(manifest: typeof packageJson): readonly string[] {
   const leaves = (value: unknown): readonly string[] =>
     typeof value === "object" && value !== null ? Object.values(value).flatMap(leaves) : [String(value)];

@@ -1,7 +1,4 @@
-/**
- * What is bundled into dist: which packages, of which version, under which licence, and how much of each. From what
- * esbuild says it has put in, so that nothing is listed that is not there and nothing is there that is not listed.
- */
+/** Lists the packages bundled into dist with version, licence and size, from esbuild's own record. */
 
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +6,7 @@ import type { BuildOptions, Metafile } from "esbuild";
 import packageJson from "../package.json" with { type: "json" };
 import { licences } from "./licences.ts";
 
-/** The program with everything it depends on, in a few files that load each other when they are needed. */
+/** The program with everything it depends on, in a few files that load each other on demand. */
 export const bundling = {
   entryPoints: ["src/index.ts", "src/cli/main.ts", "src/hosts/openclaw/plugin.ts"],
   outdir: "dist",
@@ -20,7 +17,7 @@ export const bundling = {
   platform: "node",
   target: "node24",
   external: ["openclaw/*"],
-  // Some of what is bundled was written for another kind of module, and looks for Node's own by this name.
+  // Some bundled packages are CommonJS, and load Node's modules by this name.
   banner: {
     js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
   },
@@ -32,14 +29,14 @@ export const bundling = {
 interface Bundled {
   readonly name: string;
   readonly version: string;
-  /** As SPDX names it. */
+  /** The SPDX identifier. */
   readonly licence: string;
   readonly text: string;
-  /** In all files of dist together; null if it lies inside another package, which is then counted with it. */
+  /** In all files of dist together; null if it is inside another package, which then includes its size. */
   readonly bytes: number | null;
 }
 
-/** Every package of which something was put in, the largest first, then those that lie inside others. */
+/** Every package that contributed, the largest first, then those inside others. */
 export function bundledPackages({ outputs }: Metafile): readonly Bundled[] {
   const inputs = Object.values(outputs).flatMap((output) =>
     Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0),
@@ -66,7 +63,7 @@ export function bundledPackages({ outputs }: Metafile): readonly Bundled[] {
   ];
 }
 
-/** Other bundlers leave a mark where they have put something in. */
+/** Other bundlers leave a marker above what they have inlined. */
 function packagesInside(text: string): readonly { readonly name: string; readonly version: string }[] {
   return [
     ...text.matchAll(
@@ -86,7 +83,7 @@ function licenceText(name: string, folder?: string): string {
   return texts.map((path) => readFileSync(path, "utf8").replaceAll("\r\n", "\n").trim()).join("\n\n");
 }
 
-/** For those who get the package: the licence of everything in it, each text once. */
+/** The licences of everything in the package, each text once. */
 export function licencesText(packages: readonly Bundled[]): string {
   const sections = [...Map.groupBy(packages, ({ text }) => text)].map(
     ([text, those]) =>
@@ -96,11 +93,11 @@ export function licencesText(packages: readonly Bundled[]): string {
   return [`The files in this folder contain parts of the following packages.\n`, ...sections].join(`\n${line}\n\n`);
 }
 
-/** What may be published at most; held by test/package.test.ts. */
+/** Limits for what is published; checked by test/package.test.ts. */
 export const packedMbMax = 2;
 export const unpackedMbMax = 8;
 
-/** The page docs/dependencies.md. The sizes in it are of packages alone, so that it does not change with every edit. */
+/** The page docs/dependencies.md. Its sizes are those of packages alone, so that it does not change with every edit. */
 export function dependenciesMarkdown(packages: readonly Bundled[]): string {
   const counted = packages.filter(({ bytes }) => bytes !== null);
   const inside = packages.filter(({ bytes }) => bytes === null);

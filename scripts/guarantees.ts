@@ -1,6 +1,6 @@
 /**
- * What users can rely on, and which tests prove each promise: those whose name begins with its number, read from the
- * test files themselves. A promise that no test is named after is an error.
+ * Lists what users can rely on and the tests that prove each promise: those whose name begins with its number. The
+ * names are read from the test files; a promise without a test is an error.
  */
 
 import { globSync, readFileSync } from "node:fs";
@@ -58,7 +58,7 @@ interface Proof {
   readonly numbers: readonly number[];
   readonly file: string;
   readonly title: string;
-  /** The tests within, if it is a group. */
+  /** The tests inside, if it is a group. */
   readonly tests: readonly string[];
 }
 
@@ -122,14 +122,14 @@ function proofsIn(file: string, source: string): readonly Proof[] {
     .filter(({ numbers }) => numbers.length > 0);
 }
 
-/** What stands in quotes; what is computed is shown as `…`. */
+/** The text in quotes; computed parts are shown as `…`. */
 function titleOf(argument: Argument | undefined, source: string): string | null {
   if (argument?.type === "Literal" && typeof argument.value === "string") return argument.value;
   if (argument?.type !== "TemplateLiteral") return null;
   return source.slice(argument.start + 1, argument.end - 1).replaceAll(/\$\{[^}]*\}/g, "…");
 }
 
-/** `guarantees 1 to 3, 12 and 13: …`; several may be named one after the other: `guarantee 12: …; guarantee 13: …`. */
+/** `guarantees 1 to 3, 12 and 13: …`; several may follow one another: `guarantee 12: …; guarantee 13: …`. */
 function numbersIn(title: string): readonly number[] {
   if (!named.test(title)) return [];
   const lists = [...title.matchAll(/\bguarantees? ([\d, ]+(?:(?:and|to) [\d, ]+)*)/g)].map(([, list = ""]) => list);

@@ -1,6 +1,6 @@
 /**
- * Licences of what is bundled without bringing its own text: packages that lie inside another package's file, and those
- * published without one. Everything else has a licence file, which is read where it lies.
+ * Holds the licences of bundled packages that do not bring their own text. These are packages inside another package's
+ * file, and those published without one. All others have a licence file, which is read in place.
  */
 
 interface Licence {
@@ -33,7 +33,7 @@ OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
 SOFTWARE.`,
 });
 
-/** The whole text of the licence comes with other packages; this is the notice that names it. */
+/** The full text of the licence comes with other packages; this is the notice that refers to it. */
 const apache = (copyright: string): Licence => ({
   spdx: "Apache-2.0",
   text: `Copyright ${copyright}

@@ -1,13 +1,14 @@
 /**
- * Which mutants of a source file there are. A mutant is one span of the original text and what stands there instead; the
- * spans come from the syntax tree, so types, imports, comments and the texts of errors stay as they are.
+ * Generates the mutants of a source file. A mutant is one span of the original text and its replacement; the spans come
+ * from the syntax tree, so types, imports, comments and error texts stay unchanged.
  *
- * Conditions become true or false; comparisons move by one or turn around; an operand of && || ?? goes; numbers, booleans
- * and arithmetic change; a statement or a link of a chain of calls goes; what is returned is empty. In a statement of SQL
- * a condition goes, an order turns around, a limit moves.
+ * Conditions become true or false; comparisons move by one or reverse; an operand of && || ?? goes; numbers, booleans
+ * and arithmetic change; a statement or a link of a call chain goes; a returned value becomes empty. In SQL a condition
+ * goes, an order reverses, a limit moves.
  *
- * What another mutant proves is not made: a test that tells a condition from `true` tells it from its opposite, one that
- * tells `a && b` from `a` tells it from `a || b`, and `if (false) return` is the early return removed.
+ * Redundant mutants are not made: a test that distinguishes a condition from `true` also distinguishes it from its
+ * opposite, one that distinguishes `a && b` from `a` also distinguishes it from `a || b`, and `if (false) return`
+ * equals the early return removed.
  */
 
 import { parseSync, visitorKeys } from "oxc-parser";
@@ -47,7 +48,7 @@ export function mutantsOf(file: string, source: string): readonly Mutant[] {
   return [...found.values()];
 }
 
-/** A tuned number is halved or doubled: whether it is one more or less is nobody's promise. */
+/** A tuned number is halved or doubled: no promise depends on one more or less. */
 const countMax = 20;
 
 // ── The tree ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -65,7 +66,7 @@ function visit(node: Node, enter: (node: Node) => void): void {
 const isNode = (value: unknown): value is Node =>
   typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
 
-/** Types and imports; what is said when the world refuses, and what is asserted for fear of bugs. */
+/** Types and imports; error texts, and assertions against bugs. */
 function isLeftAlone(node: Node): boolean {
   if (node.type === "TSAsExpression" || node.type === "TSSatisfiesExpression") return false;
   if (node.type.startsWith("TS") || node.type === "ImportDeclaration") return true;
@@ -106,7 +107,7 @@ const methodSwaps: Readonly<Record<string, string>> = {
   push: "unshift",
 };
 
-/** A call of these gives something of the kind it was called on, so that it can be left out. */
+/** These return the same kind of value they were called on, so the call can be left out. */
 const links =
   /^(filter|slice|toSorted|toReversed|flat|trim|trimEnd|trimStart|toLowerCase|normalize|replaceAll|subarray)$/;
 
@@ -201,19 +202,19 @@ const sqlSwaps: readonly (readonly [pattern: RegExp, other: (found: string) => s
   [/(?<= )-(?= )/g, () => "+"],
   [/\bmin(?=\()/gi, () => "max"],
   [/\bmax(?=\()/gi, () => "min"],
-  // Of `LIMIT 1` the first row is taken anyway.
+  // Callers of `LIMIT 1` take the first row anyway.
   [/\bLIMIT (?!1\b)[\w.]+/g, (found) => `${found} + 1`],
   [/\bIS NOT NULL\b/g, () => "IS NULL"],
   [/\bIS NULL\b/g, () => "IS NOT NULL"],
   [/\bNOT EXISTS\b/g, () => "EXISTS"],
 ];
 
-/** A condition reaches to the next word of its own level. */
+/** A condition reaches to the next keyword of its own level. */
 const conditionEnd = /^(?:AND|OR|ORDER BY|GROUP BY|LIMIT|RETURNING|UNION|ON CONFLICT|DO|WHERE|JOIN|LEFT JOIN|THEN)\b/;
 
 function mutateSql(node: Node, source: string, replace: Replace): void {
   if (node.type !== "TemplateLiteral" && !(node.type === "Literal" && typeof node.value === "string")) return;
-  // What is filled in counts as one word of the statement.
+  // A placeholder counts as one word of the statement.
   let words = source.slice(node.start + 1, node.end - 1);
   for (const { start, end } of node.type === "TemplateLiteral" ? node.expressions : []) {
     const [from, to] = [start - node.start - 3, end - node.start];
@@ -242,7 +243,7 @@ function endOfCondition(words: string, from: number): number {
     if (words[at] === "(") depth++;
     else if (words[at] === ")" && depth-- === 0) return at;
     else if (depth === 0 && /\s/.test(words[at - 1] ?? "") && conditionEnd.test(words.slice(at, at + 12))) {
-      // The second half of BETWEEN is of the same condition.
+      // The second half of BETWEEN belongs to the same condition.
       if (!/BETWEEN \S+\s$/.test(words.slice(from, at))) return from + words.slice(from, at).trimEnd().length;
     }
   }

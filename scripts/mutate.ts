@@ -1,17 +1,16 @@
 /**
- * `npm run mutate`: changes src/core and src/store in one place at a time, and looks whether a test fails. Apart from
- * `npm test`, for it takes hours; what it found is in docs/mutation.md.
+ * Mutation testing (`npm run mutate`): changes src/core and src/store in one place at a time, and checks that a test
+ * fails. Not part of `npm test`, because it takes hours; docs/mutation.md has the results.
  *
  *     npm run mutate -- --sample 800 --seed 1 --json mutants.json   a sample, stratified over the files;
- *                                                                   of those named by --dense three times as many
- *     npm run mutate -- src/core/compaction/choose-runs.ts                            all mutants of the files so named
- *     npm run mutate -- --json mutants.json --resume                goes on with what is not decided yet, survivors that
- *                                                                   met the cap among them
- *     npm run mutate -- --json mutants.json --retry                 lives the survivors again, after tests were written
+ *                                                                   three times as many of those named by --dense
+ *     npm run mutate -- src/core/compaction/choose-runs.ts          all mutants of the named files
+ *     npm run mutate -- --json mutants.json --resume                undecided mutants, and survivors at the cap
+ *     npm run mutate -- --json mutants.json --retry                 the survivors again, after new tests
  *
- * Everything runs in copies of the tree, one per worker (`--workers`), in which a killed test may leave what it likes.
- * First each test runs alone under coverage. A mutant is then shown to the tests that reach it, the one of its file
- * first, then those that killed others of that file, then the quickest, until one fails or their usual durations sum up
+ * Everything runs in copies of the tree, one per worker (`--workers`), so killed tests may leave anything behind. First
+ * each test runs alone under coverage. A mutant is then run against the tests that reach it: the test of its file
+ * first, then those that killed others of that file, then the quickest, until one fails or their usual durations add up
  * to `--cap` seconds. A test that takes far longer than usual has failed too.
  */
 
@@ -28,7 +27,7 @@ import type { Mutant } from "./mutants.ts";
 interface Test {
   readonly name: string;
   readonly args: readonly string[];
-  /** Of the processor: the same however busy the machine is. */
+  /** Processor time: the same however busy the machine is. */
   readonly ms: number;
 }
 
@@ -56,15 +55,15 @@ const { values: options, positionals: paths } = parseArgs({
   },
 });
 const root = resolve(options.root);
-/** Prose, types and tables of the schema hold nothing to get wrong; what is wrong in them other tests say. */
+/** Prose, types and schema tables have no behaviour to mutate; other tests check them. */
 const leftOut = ["**/*.test.ts", "**/prompts.ts", "**/settings-pages.ts", "**/schema.ts", "**/ports.ts"];
-/** Of the clock, on a machine that may have other things to do. */
+/** Elapsed time, on a machine that may be busy. */
 const timeoutMs = (usualMs: number): number => 20_000 + 10 * usualMs;
 const saysCost = `data:text/javascript,${encodeURIComponent(
   `process.on("exit", () => console.log("\\n# cost", Math.round(process.cpuUsage().user / 1000)))`,
 )}`;
 
-/** A part of the store's contract as a test of its own, so that a mutant meets only the parts that reach it. */
+/** A part of the store's contract as a separate test, so that a mutant runs only the parts that reach it. */
 const contractTest = `import { dirname, join } from "node:path";
 import { restore } from "../../store/backup.ts";
 import { openSqlite } from "../../store/sqlite.ts";
@@ -77,7 +76,7 @@ VERB({
 });
 `;
 
-// Ctrl-C ends here too, so that the copies go with the process.
+// Ctrl-C ends here too, so that the copies are removed.
 process.on("SIGINT", () => process.exit(130));
 
 const copies = Array.from({ length: Number(options.workers) }, copyTree);
@@ -89,7 +88,7 @@ const tests = new Map(kept.tests.map((test) => [test.name, test]));
 if (options.retry) for (const trial of trials) if (trial.verdict === "survived") trial.passed = [];
 if (options.retry || tests.size === 0) await cover();
 
-/** What was never tried comes before what met the cap. */
+/** Untried mutants come before those that reached the cap. */
 const open = trials
   .filter(({ verdict }) => ["open", "survived", "uncovered"].includes(verdict))
   .toSorted((a, b) => Number(b.verdict === "open") - Number(a.verdict === "open"));
@@ -101,7 +100,7 @@ report();
 
 // ── The copies ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The working tree as it is, and in it a place for what the tests write. */
+/** The working tree as it is, with a folder for what the tests write. */
 function copyTree(): string {
   const copy = makeScratch("mutants");
   for (const name of readdirSync(root)) {
@@ -120,9 +119,12 @@ function copyTree(): string {
   return copy;
 }
 
-// ── The mutants, and who reaches them ────────────────────────────────────────────────────────────────────────────────
+// ── The mutants, and the tests that reach them ───────────────────────────────────────────────────────────────────────
 
-/** Each file gives its share of the sample, and at least one; they are mixed, so that a part of the run is a sample too. */
+/**
+ * Each file gives its share of the sample, and at least one; they are shuffled, so that a part of the run is a sample
+ * too.
+ */
 function chooseMutants(): Trial[] {
   const files = globSync("src/{core,store}/**/*.ts", { cwd: root, exclude: leftOut })
     .filter((file) => paths.length === 0 || paths.some((path) => file.startsWith(path)))
@@ -138,7 +140,7 @@ function chooseMutants(): Trial[] {
   return random.shuffled(chosen).map((mutant) => ({ ...mutant, tests: [], verdict: "open", passed: [] }));
 }
 
-/** Runs every test once as it is. */
+/** Runs every test once, unmutated. */
 async function cover(): Promise<void> {
   const [copy] = copies;
   if (copy === undefined) return;
@@ -170,7 +172,7 @@ interface Script {
   readonly functions: readonly { readonly ranges: readonly Range[] }[];
 }
 
-/** One for each thread that wrote something down: whether it came to the place of a mutant. */
+/** One for each thread that wrote coverage: whether it reached the position of a mutant. */
 function readCoverage(folder: string, copy: string): readonly ((mutant: Mutant) => boolean)[] {
   return globSync(join(folder, "*.json")).map((path) => {
     const { result: scripts }: { readonly result: readonly Script[] } = JSON.parse(readFileSync(path, "utf8"));
@@ -214,7 +216,7 @@ async function decide(trial: Trial, copy: string): Promise<void> {
   let left = 1000 * Number(options.cap);
   for (const test of inOrder(trial)) {
     left -= test.ms;
-    // The first may always run, whatever it takes.
+    // The first may always run, however long it takes.
     if (left < 0 && trial.passed.length > 0) return;
     const { verdict } = await run(copy, test, { NODE_COMPILE_CACHE: join(copy, "compiled") });
     if (verdict === "passed") {

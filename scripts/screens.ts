@@ -1,6 +1,6 @@
 /**
- * `npm run screens`: the terminal UI as it looks, into the README and its guide. A robot walks through the database of
- * `lcm demo`, with a clock and ids that are always the same; a test fails when what it sees is no longer what they show.
+ * Writes screens of the terminal UI into the README and its guide (`npm run screens`). A robot walks through the
+ * database of `lcm demo` with a fixed clock and fixed ids; a test fails when the pages no longer match.
  */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,11 +12,11 @@ import type { Robot } from "../test/support/robot.ts";
 
 const columns = 100;
 
-/** What is shown, and how one gets there from the first screen. */
+/** A screen, and how to get there from the first one. */
 const walk: readonly {
   readonly title: string;
   readonly rows: number;
-  /** What is seen when all of it is there. */
+  /** What is visible once it is complete. */
   readonly sees: string | RegExp;
   readonly go: (robot: Robot) => Promise<void>;
 }[] = [
@@ -60,7 +60,7 @@ const walk: readonly {
 
 export interface Screen {
   readonly title: string;
-  /** As it stands in a page. */
+  /** Its heading and text on a page. */
   readonly section: string;
 }
 
@@ -91,7 +91,7 @@ export async function drawScreens(): Promise<readonly Screen[]> {
 const repository = join(import.meta.dirname, "..");
 const [begin, end] = ["<!-- screens: made by `npm run screens` -->", "<!-- end of screens -->"];
 
-/** Which screens a page shows: the README those that tell most, the guide all of them. */
+/** Which screens a page shows: the README the most telling, the guide all of them. */
 const pages: readonly { readonly path: string; readonly shows: (title: string) => boolean }[] = [
   { path: "README.md", shows: (title) => /^Summaries|^What the model sees/.test(title) },
   { path: "docs/guides/terminal.md", shows: () => true },

@@ -1,6 +1,6 @@
 /**
- * `npm test`: every check there is, the quick ones first. A stage that passes says so in one line; the first that fails
- * shows what it has to say, and ends it.
+ * Runs every check (`npm test`), the quick ones first. A stage that passes prints one line; the first that fails shows
+ * its output, and ends the run.
  */
 
 import { spawnSync } from "node:child_process";
@@ -13,7 +13,7 @@ import { makeScratch } from "../test/support/scratch.ts";
 
 interface Stage {
   readonly name: string;
-  /** One line on what was found good, or null after it has shown what was not. */
+  /** One line on success, or null after showing the failure. */
   readonly check: () => string | null | Promise<string | null>;
 }
 
@@ -30,13 +30,13 @@ const stages: readonly Stage[] = [
 /** A test file that takes longer hangs. */
 const fileTimeoutMs = 15 * 60_000;
 
-// Off the full hour and with a summer time, unless a zone is asked for: a mistake about time zones shows here first.
+// Off the full hour and with summer time, unless a zone is given: time zone mistakes show here first.
 process.env["TZ"] ??= "America/St_Johns";
 
 // A hundred processes and some thousand threads read the same sources: they are compiled once.
 process.env["NODE_COMPILE_CACHE"] ??= resolve(import.meta.dirname, "..", "node_modules", ".cache", "compiled");
 
-// What takes long to make is made once, and found here by all tests that need it.
+// Expensive fixtures are made once, and shared here by all tests.
 process.env["LCM_TEST_SHARED"] ??= makeScratch("shared");
 
 for (const { name, check } of stages) {
@@ -50,7 +50,7 @@ for (const { name, check } of stages) {
   console.log(`✓ ${[name.padEnd(10), `${seconds} s`.padStart(8), good].join(" ").trimEnd()}`);
 }
 
-/** What a command has to say in one line, if it ends well. */
+/** The one line of a command that succeeds. */
 function command(line: string): string | null {
   const { status, stdout, stderr } = spawnSync(line, { shell: true, encoding: "utf8", maxBuffer: 1e9 });
   if (status === 0) return stdout.split("\n").findLast((said) => /OpenClaw\b/.test(said)) ?? "";
@@ -58,9 +58,9 @@ function command(line: string): string | null {
   return null;
 }
 
-/** Shows what fails as it fails, and which tests were skipped and why; what passes is only counted. */
+/** Shows failures as they happen, and skipped tests with the reason; passes are only counted. */
 async function runTests(): Promise<string | null> {
-  // Those of the host need the host, and come last.
+  // Host tests need the host, and come last.
   const files = globSync(["src/**/*.test.ts", "test/**/*.test.ts"], { exclude: ["test/host/**"] }).toSorted();
   const events = run({ files, concurrency: availableParallelism(), timeout: fileTimeoutMs });
   let summary = "";
@@ -69,7 +69,7 @@ async function runTests(): Promise<string | null> {
     if (skip !== undefined) console.log(`  skipped: ${name}${typeof skip === "string" ? ` (${skip})` : ""}`);
   });
   events.on("test:summary", ({ counts, file, success }) => {
-    // Each file has a summary of its own; the last one, without a file, is of them all.
+    // Each file has its own summary; the last one, without a file, covers them all.
     if (file !== undefined) return;
     isGood = success;
     summary = `${counts.tests} tests in ${files.length} files, ${counts.skipped} skipped`;

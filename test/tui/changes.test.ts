@@ -1,6 +1,6 @@
 /**
- * An operator at the terminal dissolves, transplants and takes back: sees the plan of the command line first, changes
- * nothing before a yes, and then exactly that.
+ * Tests dissolving, transplanting and undoing at the terminal. The plan is the command line's, nothing changes before a
+ * confirmation, and then exactly the plan is applied.
  */
 
 import assert from "node:assert/strict";
@@ -49,7 +49,7 @@ function copyOfIt(): string {
   return path;
 }
 
-/** As another process would work on the file. */
+/** As another process would use the file. */
 async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<T> {
   const store = await openSqlite({ path, housekeeping: false });
   const lcm = createLcm({ store, clock: { now: systemNow } });
@@ -62,7 +62,7 @@ async function onFile<T>(path: string, work: (lcm: Lcm) => Promise<T>): Promise<
 
 interface Sitting extends Ground {
   readonly place?: Place;
-  /** Stands between the robot and the database. */
+  /** Sits between the robot and the database. */
   readonly around?: (port: Port) => Port;
 }
 
@@ -87,7 +87,7 @@ const dissolve = async (robot: Robot): Promise<void> => {
 const backupsOf = (path: string): readonly string[] =>
   readdirSync(folder).filter((name) => name.startsWith(`${path.slice(folder.length + 1)}.backup-`));
 
-/** But for what is given anew each time: when it was done, and the ids of copies. */
+/** Without what is new each time: when it was done, and the ids of copies. */
 function withoutChance(dump: Dump): Dump {
   const plain = (row: string): string =>
     row
@@ -98,7 +98,7 @@ function withoutChance(dump: Dump): Dump {
 }
 
 describe("guarantee 28: a dissolve at the terminal is the command line's", () => {
-  it("shows its plan, does what the command does after a backup, and u takes it back", async () => {
+  it("shows its plan, does what the command does after a backup, and u undoes it", async () => {
     const [path, other] = [copyOfIt(), copyOfIt()];
     const plan = await onFile(other, async (lcm) => {
       const planned = await lcm.planDissolve({ conversation: made.deep, summary: leaf });
@@ -129,7 +129,7 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
     assert.equal(backupsOf(path).length, 1, "one backup a session");
   });
 
-  it("purges too when asked to", async () => {
+  it("purges too on request", async () => {
     const [path, other] = [copyOfIt(), copyOfIt()];
     await onFile(other, async (lcm) => {
       await lcm.dissolve(await lcm.planDissolve({ conversation: made.deep, summary: leaf, purge: true }));
@@ -149,7 +149,7 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
     assertSameRows(withoutChance(dumpOf(path)), withoutChance(dumpOf(other)));
   });
 
-  it("says why one that another stands for cannot be dissolved, and leaves only the way back", async () => {
+  it("explains why a summary below another cannot be dissolved, and offers only the way back", async () => {
     const path = copyOfIt();
     const before = dumpOf(path);
     await sit(path, { place: { kind: "dag", conversation: made.deep, at: made.truncated } }, async (robot) => {
@@ -167,7 +167,7 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
 
 // ── Half-way ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Lets the backup and the write wait until they are let go. */
+/** Blocks the backup and the write until they are released. */
 function holding(port: Port) {
   const backup = Promise.withResolvers<void>();
   const write = Promise.withResolvers<void>();
@@ -237,7 +237,7 @@ describe("an action that is cancelled half-way changes nothing", () => {
     assertSameRows(dumpOf(path), before);
   });
 
-  it("while the backup is made; and once it is written it is too late", async () => {
+  it("during the backup; once it is written it is too late", async () => {
     const path = copyOfIt();
     const before = dumpOf(path);
     const first = Promise.withResolvers<ReturnType<typeof holding>>();
@@ -299,7 +299,7 @@ describe("an action that is cancelled half-way changes nothing", () => {
   });
 });
 
-describe("what is read-only is not changed, and it is said why", () => {
+describe("a read-only database is not changed, and the UI explains why", () => {
   it("refuses a dissolve, a transplant and an undo, at the key and at the question", async () => {
     const path = copyOfIt();
     await onFile(path, async (lcm) => {
@@ -332,7 +332,7 @@ describe("what is read-only is not changed, and it is said why", () => {
 // ── While others write ───────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("what was shown is what is done, whoever else writes", () => {
-  it("tells the second of two with the same plan open that it is done already", async () => {
+  it("reports to the second of two with the same plan open that it is done already", async () => {
     const path = copyOfIt();
     await sit(path, {}, async (one) => {
       await sit(path, {}, async (other) => {
@@ -358,7 +358,7 @@ describe("what was shown is what is done, whoever else writes", () => {
     });
     return dumpOf(path);
   };
-  /** So that only the yes itself finds out. */
+  /** So that only the confirmation itself finds out. */
   const unnoticed = (port: Port): Port => ({ ...port, stamp: () => "the same" });
 
   it("asks again when the summary was rewritten meanwhile, and not when only messages came", async () => {
@@ -438,7 +438,7 @@ describe("a transplant at the terminal", () => {
     });
   });
 
-  it("says when there is nothing to copy", async () => {
+  it("reports that there is nothing to copy", async () => {
     await sit(copyOfIt(), { place: { kind: "transplant", source: made.young, target: made.deep } }, async (robot) => {
       await robot.sees("Nothing to transplant: the context of conversation 3 has no summaries.");
       assert.doesNotMatch(robot.screen(), /y apply/);
@@ -449,7 +449,7 @@ describe("a transplant at the terminal", () => {
 // ── The history ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 describe("the history at the terminal", () => {
-  it("shows what a rewrite changed, what is in the way of an undo, and does again what was undone", async () => {
+  it("shows what a rewrite changed, what blocks an undo, and redoes what was undone", async () => {
     const path = copyOfIt();
     await onFile(path, async (lcm) => {
       const open = async (summary: SummaryId): Promise<unknown> =>
@@ -496,7 +496,7 @@ describe("the history at the terminal", () => {
     assertSameRows(dumpOfContent(path), held);
   });
 
-  it("copies again what was transplanted and taken back", async () => {
+  it("copies again what was transplanted and undone", async () => {
     const path = copyOfIt();
     await onFile(path, async (lcm) => {
       await lcm.transplant(await lcm.planTransplant(made.older, made.young));
@@ -515,7 +515,7 @@ describe("the history at the terminal", () => {
     });
   });
 
-  it("says so when nothing was changed yet", async () => {
+  it("reports that nothing was changed yet", async () => {
     await sit(copyOfIt(), { place: { kind: "history", conversation: null } }, async (robot) => {
       await robot.sees("nothing was changed by an operator yet");
       await robot.press("u");
@@ -524,8 +524,8 @@ describe("the history at the terminal", () => {
   });
 });
 
-describe("setting right from the list of conversations", () => {
-  it("checks, shows what would be set right, does that after a backup, and can be taken back", async () => {
+describe("fixing from the list of conversations", () => {
+  it("checks, shows what would be fixed, does that after a backup, and can be undone", async () => {
     const path = copyOfIt();
     const db = new DatabaseSync(path);
     db.prepare("UPDATE conversations SET context_tokens = 5 WHERE conversation_id = ?").run(made.deep);

@@ -1,4 +1,6 @@
-/** Robot sessions at the context screen: what the model sees, what a smaller budget would leave out, every word of it. */
+/**
+ * Robot sessions at the context screen: what the model sees, what a smaller budget would leave out, and the full text.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -53,7 +55,7 @@ async function sitting(
 const deep = (): ConversationId => made.deep;
 
 describe("the context screen", () => {
-  it("shows what the model sees, in order, with what each takes", async () => {
+  it("shows what the model sees, in order, with the tokens of each", async () => {
     await sitting(deep, async (robot) => {
       await robot.sees("assembled: 948 tokens, 1% of a budget of 128,000 (no host gave one yet)");
       await robot.sees("a sweep is due above 96,000 ↑");
@@ -77,7 +79,7 @@ describe("the context screen", () => {
     });
   });
 
-  it("shows what a smaller budget would leave out, and the host's again", async () => {
+  it("shows what a smaller budget would leave out, and the host's budget again", async () => {
     await sitting(deep, async (robot) => {
       await robot.sees("fresh tail");
       await robot.press("b");
@@ -119,7 +121,7 @@ describe("the context screen", () => {
     );
   });
 
-  it("goes to what is selected, shows what came before it, and refuses to dissolve a message", async () => {
+  it("goes to the selected item, shows what came before it, and refuses to dissolve a message", async () => {
     await sitting(deep, async (robot) => {
       await robot.sees("fresh tail");
       await robot.press("j", "j", "j", "p");
@@ -133,7 +135,7 @@ describe("the context screen", () => {
     });
   });
 
-  it("walks through all that is left out, to the oldest and back", async () => {
+  it("walks through everything left out, to the oldest and back", async () => {
     await sitting(
       () => long,
       async (robot) => {
@@ -153,7 +155,7 @@ describe("the context screen", () => {
     );
   });
 
-  it("says that a conversation is gone instead of breaking", async () => {
+  it("reports that a conversation is gone instead of failing", async () => {
     await sitting(
       () => 999 as ConversationId,
       async (robot) => {

@@ -1,4 +1,6 @@
-/** What an operator does with the summaries of a conversation: looks at their shape, opens them down to what was said, reads. */
+/**
+ * Tests the summaries of a conversation at the terminal: their shape, opening them down to the messages, reading them.
+ */
 
 import assert from "node:assert/strict";
 import { copyFileSync } from "node:fs";
@@ -45,7 +47,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
       lines.slice(0, 4).map((line) => line.slice(0, 4).trim()),
       ["d3", "d2", "d1", "d0"],
     );
-    // The deeper, the earlier; and all that is deep stands on something.
+    // The deeper, the earlier; and every deep summary has one below.
     assert.match(lines[0] ?? "", /^ d3 ▓+█* +$/);
     assert.match(lines[3] ?? "", /^ d0 ░+█+▐?█*━ ?$/);
     assert.match(robot.screen(), /▸ \+ d3 condensed +2 +69 +11-03…11-06 +The whole project/);
@@ -62,7 +64,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
       await robot.press("l");
     }
     assert.match(selectedLine(robot), /^▸ +user +\d+ +11-03 08:00 +Do we draw a map of the/);
-    // Up again to the leaf, which closes, and on to what it was made into.
+    // Up again to the leaf, which closes, and on to its parent.
     await robot.press("h");
     assert.match(selectedLine(robot), /- d0 leaf/);
     await robot.press("space", "P");
@@ -77,7 +79,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     assert.match(selectedLine(robot), /user/);
   });
 
-  it("are opened at one of them, which is told by a word if its text is poor", async () => {
+  it("are opened at one of them, with a word that marks a poor text", async () => {
     const robot = look({ conversation: made.deep, at: made.truncated }, { columns: 120, rows: 30 });
     await robot.sees(`▸   + d0 leaf`);
     await robot.sees("msg_81…msg_84");
@@ -92,7 +94,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
       assert.match(robot.screen(), words);
   });
 
-  it("show all of the text of one, which scrolls, beside the list or in its place", async () => {
+  it("show the full text of one, which scrolls, beside the list or in its place", async () => {
     const robot = look({ conversation: made.deep }, { rows: 20 });
     await robot.sees("the fresh tail");
     await robot.press("tab");
@@ -111,7 +113,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     await robot.misses("│ made from");
   });
 
-  it("tell what a summary's prompt knew of what came before, or why it knew nothing", async () => {
+  it("show what a summary's prompt knew of what came before, or why it knew nothing", async () => {
     const robot = look({ conversation: made.deep, at: made.truncated });
     await robot.sees("▸   + d0 leaf");
     await robot.press("p");
@@ -123,7 +125,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     await robot.sees("only leaves and summaries of depth 1");
   });
 
-  it("are followed with the mouse", async () => {
+  it("can be used with the mouse", async () => {
     const robot = look();
     await robot.sees("+ d1 condensed");
     const row = (words: string): number => robot.lines().findIndex((line) => line.includes(words));
@@ -135,7 +137,7 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     await robot.sees("truncated");
   });
 
-  it("stay open and selected when somebody dissolves one, which is then not in the context", async () => {
+  it("stay open and selected when another process dissolves one, which is then not in the context", async () => {
     const path = join(folder, "dissolved.db");
     copyFileSync(database, path);
     const port = portOver(path);
@@ -154,12 +156,12 @@ describe("the summaries of a conversation, in the terminal UI", () => {
     assert.doesNotMatch(robot.screen(), /d3/);
     await robot.press("G", "enter");
     await robot.sees("+ d3 condensed");
-    // It can still be gone to.
+    // It can still be opened.
     const again = look({ conversation: made.deep, at: summary }, {}, port);
     await again.sees("▸   + d3 condensed");
   });
 
-  it("refuse what cannot be done, and say why", async () => {
+  it("refuse what cannot be done, and explain why", async () => {
     const robot = look();
     await robot.sees("the fresh tail");
     await robot.press("G", "d");

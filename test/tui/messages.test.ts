@@ -1,4 +1,4 @@
-/** Somebody reads a conversation at the terminal: from its end, from a time on, a message whole, and while it is written to. */
+/** Tests reading a conversation at the terminal: from its end, from a time on, a whole message, and while it grows. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -39,10 +39,10 @@ async function reading(
 }
 
 const screen = (robot: Robot): string => robot.screen().replaceAll(/ +$/gm, "");
-/** The row that is marked. */
+/** The selected row. */
 const marked = (robot: Robot): string => /^▸.*$/m.exec(screen(robot))?.[0] ?? "";
 
-/** Writes beside whoever reads, as the host does. */
+/** Writes while the UI reads, as the host does. */
 async function say(conversation: ConversationId, ...messages: readonly NewMessage[]): Promise<void> {
   const store = await openSqlite({ path });
   await store.append(
@@ -56,7 +56,7 @@ const saying = (key: string, content: HostMessage["content"] = key): NewMessage 
   messageToStore({ role: "user", content }, { key, at: "2026-01-01T00:00:00.000Z" as Timestamp });
 
 describe("reading the messages", () => {
-  it("begins at the newest, with what tools were given and gave in a line each", async () => {
+  it("begins at the newest, with the arguments and results of tools in a line each", async () => {
     await reading(async (robot) => {
       assert.match(screen(robot), /The ferry's new booking desk +message 98 of 98 · 100%/);
       assert.match(marked(robot), /^▸ assistant {2}2025-11-09 13:40 +12 tokens {2}msg_98$/);
@@ -68,7 +68,7 @@ describe("reading the messages", () => {
     });
   });
 
-  it("goes up and down, by messages and by pages, to the first and back to the last", async () => {
+  it("moves up and down, by messages and by pages, to the first and back to the last", async () => {
     await reading(async (robot) => {
       await robot.press("k", "k");
       assert.match(marked(robot), /msg_96$/);
@@ -84,7 +84,7 @@ describe("reading the messages", () => {
     });
   });
 
-  it("unfolds a message where it stands, and shows it whole", async () => {
+  it("unfolds a message in place, and shows it whole", async () => {
     const at = 91 as MessageId;
     await reading(
       async (robot) => {
@@ -103,7 +103,7 @@ describe("reading the messages", () => {
     );
   });
 
-  it("goes to a number, an id and a time, and says so where there is none", async () => {
+  it("goes to a number, an id and a time, and reports where there is none", async () => {
     await reading(async (robot) => {
       const goTo = async (words: string): Promise<void> => {
         await robot.press(":");
@@ -132,7 +132,7 @@ describe("reading the messages", () => {
     });
   });
 
-  it("leads to the stored file of a message, and to the summary that stands for it", async () => {
+  it("leads to the stored file of a message, and to the summary that represents it", async () => {
     await reading(
       async (robot) => {
         assert.match(screen(robot), new RegExp(`← read {2}\\[${made.file} · 1\\.8 KB · 61 lines; f shows it\\]`));
@@ -151,7 +151,7 @@ describe("reading the messages", () => {
     );
   });
 
-  it("opens at the newest, and says so, where the message it was opened for is gone", async () => {
+  it("opens at the newest, and reports it, where its message is gone", async () => {
     await reading(
       async (robot) => {
         await robot.sees("✗ there is no msg_4000 here");
@@ -161,13 +161,13 @@ describe("reading the messages", () => {
     );
   });
 
-  it("says so where there is no such conversation", async () => {
+  it("reports that there is no such conversation", async () => {
     await reading(async (robot) => await robot.sees("conversation 77 is not there any more"), {
       conversation: 77 as ConversationId,
     });
   });
 
-  it("goes on with what is written meanwhile, where one looks at the end", async () => {
+  it("follows what is written meanwhile, at the end of the list", async () => {
     await reading(
       async (robot) => {
         const late = saying("late", "\u001b[2JThe boat\u0007 is late.");
@@ -197,7 +197,7 @@ describe("reading the messages", () => {
     );
   });
 
-  it("can be read in a narrow room and in a wide one", async () => {
+  it("can be read on a narrow screen and on a wide one", async () => {
     await reading(async (robot) => {
       await robot.resize(40, 10);
       assert.ok(robot.lines().every((line) => line.length <= 40));

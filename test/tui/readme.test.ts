@@ -1,4 +1,4 @@
-/** The README and the guide show the terminal UI as it is. */
+/** Checks that the README and the guide show the terminal UI as it is. */
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

@@ -1,4 +1,4 @@
-/** Somebody looks for what was said, and goes there; and looks through the files that were moved out of messages. */
+/** Tests searching and going to a hit, and browsing the files that were moved out of messages. */
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
@@ -18,7 +18,7 @@ let port: ReturnType<typeof portOver>;
 
 before(async () => {
   made = await makeDeepConversation(path);
-  // A search that is not ended would take ten minutes.
+  // A search that is not cancelled would take ten minutes.
   port = portOver(path, { env: { LCM_SEARCH_TIMEOUT_SECONDS: "600" } });
 });
 after(async () => await port.close());
@@ -38,11 +38,11 @@ async function at(
 }
 
 const screen = (robot: Robot): string => robot.screen().replaceAll(/ +$/gm, "");
-/** The row that is marked. */
+/** The selected row. */
 const marked = (robot: Robot): string => /^▸.*$/m.exec(screen(robot))?.[0] ?? "";
 
 describe("searching", () => {
-  it("finds while one types, and goes to the message and back", async () => {
+  it("finds as one types, and goes to the message and back", async () => {
     await at({ kind: "grep", conversation: made.deep }, async (robot) => {
       await robot.type("dogs upper deck");
       await robot.sees("May dogs travel on the upper deck?");
@@ -68,7 +68,7 @@ describe("searching", () => {
     });
   });
 
-  it("looks in all conversations, in those of a session, and inside files", async () => {
+  it("searches all conversations, those of a session, and inside files", async () => {
     await at({ kind: "grep", conversation: made.young }, async (robot) => {
       await robot.type("decide dogs");
       await robot.press("enter");
@@ -88,7 +88,7 @@ describe("searching", () => {
     });
   });
 
-  it("marks what it found", async () => {
+  it("highlights the matches", async () => {
     await at(
       { kind: "grep", conversation: null },
       async (robot) => {
@@ -100,7 +100,7 @@ describe("searching", () => {
     );
   });
 
-  it("takes a regular expression, and says in a sentence what is wrong with one", async () => {
+  it("takes a regular expression, and explains an invalid one in a sentence", async () => {
     await at({ kind: "grep", conversation: null }, async (robot) => {
       await robot.press("tab");
       await robot.type("twel.e (");
@@ -115,7 +115,7 @@ describe("searching", () => {
     });
   });
 
-  it("is ended by the next letter, however long it would take", async () => {
+  it("is cancelled by the next letter, however long it would take", async () => {
     await at({ kind: "grep", conversation: null }, async (robot) => {
       await robot.press("tab");
       await robot.type("(\\w+\\s?)*\\u0000");
@@ -127,7 +127,7 @@ describe("searching", () => {
     });
   });
 
-  it("says what it leaves out", async () => {
+  it("reports what it leaves out", async () => {
     await at({ kind: "grep", conversation: null }, async (robot) => {
       await robot.type("point");
       await robot.sees("1 large text moved out to files; v searches inside them");
@@ -139,7 +139,7 @@ describe("searching", () => {
 });
 
 describe("the stored files", () => {
-  it("are listed with what they are about and what they say, and lead to their message", async () => {
+  it("are listed with their subject and content, and lead to their message", async () => {
     await at({ kind: "files", conversation: made.deep }, async (robot) => {
       await robot.sees("boat 3, pier 3, leaves 8:00");
       assert.match(marked(robot), new RegExp(`${made.file} .* 1\\.8 KB +61 +2025-11-04 10:04`));
@@ -154,7 +154,7 @@ describe("the stored files", () => {
     });
   });
 
-  it("stand beside what they say where there is room", async () => {
+  it("show their content beside the list on a wide screen", async () => {
     await at(
       { kind: "files", conversation: made.deep },
       async (robot) => await robot.sees(/▸ file_0.*│ What it is about:|│── file_0/),
@@ -162,7 +162,7 @@ describe("the stored files", () => {
     );
   });
 
-  it("are said to be none where there are none", async () => {
+  it("are reported as none where there are none", async () => {
     await at({ kind: "files", conversation: made.young }, async (robot) => {
       await robot.sees("no file was moved out of its messages");
       await robot.press("enter");
@@ -170,7 +170,7 @@ describe("the stored files", () => {
     });
   });
 
-  it("are told by their size where they are bytes, and said to be lost where they are", async () => {
+  it("show a size where they are binary, and are reported as lost where they are", async () => {
     const store = await openSqlite({ path });
     const about = { conversation: made.older, mimeType: "image/png", exploration: null } as const;
     await store.saveFile({ ...about, name: "pier.png", content: "aGVsbG8=", encoding: "base64" });

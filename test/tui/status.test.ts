@@ -8,7 +8,7 @@ import { portOver, startRobot } from "../support/robot.ts";
 import { makeScratch } from "../support/scratch.ts";
 
 describe("the status screen", () => {
-  it("tells of the database, then of one conversation, and follows what is written", async () => {
+  it("shows the database, then one conversation, and follows what is written", async () => {
     const path = join(makeScratch("tui-status"), "lcm.db");
     const { deep } = await makeDeepConversation(path);
     const port = portOver(path, { env: { LCM_FRESH_TAIL_COUNT: "8" } });

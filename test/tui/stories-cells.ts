@@ -1,9 +1,9 @@
-/** Where things stand on a screen, in cells, as the terminals of today count them: an emoji takes two. */
+/** Locates text on a screen in cells, as current terminals count them: an emoji takes two. */
 
 import xterm from "@xterm/headless";
 import type { Robot } from "../support/robot.ts";
 
-/** The cell that these words begin at, of every row that has them. The screen is drawn once more for this. */
+/** The cell at which these words begin, for every row that has them. Redraws the screen once for this. */
 export async function cellsOf(robot: Robot, words: string): Promise<readonly number[]> {
   const lines = robot.lines();
   const width = Math.max(...lines.map((line) => line.length));
@@ -30,7 +30,7 @@ const isWide =
 
 const widthOf = (codepoint: number): 0 | 1 | 2 => (isWide.test(String.fromCodePoint(codepoint)) ? 2 : 1);
 
-/** As the emulator packs it: how wide, and whether it belongs to what is before it, as what asks for an emoji does. */
+/** As the emulator packs it: its width, and whether it joins the character before it, as an emoji selector does. */
 function charProperties(codepoint: number, _preceding: number): number {
   return codepoint === 0xfe0f ? (2 << 1) | 1 : widthOf(codepoint) << 1;
 }

@@ -1,6 +1,6 @@
 /**
- * The terminal UI never writes by being looked at, refuses every change where it was opened read-only, and goes on when
- * somebody else locks, replaces, removes or ruins the file under it.
+ * Tests that reading never writes, that read-only refuses every change, and that the UI survives a damaged database.
+ * Another process locks, replaces, removes or ruins the file under it.
  */
 
 import assert from "node:assert/strict";
@@ -27,7 +27,7 @@ const original = join(makeScratch("survival"), "lcm.db");
 const { deep, truncated, young } = await makeDeepConversation(original);
 const standing = await changeOnce(original);
 
-/** A copy of one's own, of a database that has a past and a change that can be undone. */
+/** Its own copy of a database that has a past and a change that can be undone. */
 function copy(): string {
   const folder = makeScratch("survival");
   copyFileSync(original, join(folder, "lcm.db"));
@@ -35,7 +35,7 @@ function copy(): string {
   return join(folder, "lcm.db");
 }
 
-/** Dissolves a leaf; answers a summary that stands in the context. */
+/** Dissolves a leaf; returns a summary in the context. */
 async function changeOnce(path: string): Promise<SummaryId> {
   const lcm = await createDatabase(path, async () => resolveSettings({ env: {}, config: {} })).open("write");
   const summaries = (await lcm.store.context(deep)).flatMap((item) => (item.kind === "summary" ? [item] : []));
@@ -63,7 +63,7 @@ async function session(
   assert.equal(attempts(), 0, "nothing here writes");
 }
 
-/** One that counts how often something was to be written. */
+/** A port that counts attempted writes. */
 function watchedPort(path: string, given: Ground = {}) {
   const opened = portOver(path, given);
   let attempts = 0;
@@ -115,7 +115,7 @@ async function walkThrough(path: string): Promise<void> {
   const walk = async ({ name, robot }: (typeof robots)[number]): Promise<void> => {
     await robot.sees("lossless-claw");
     await settled(robot);
-    // In a dialog that is a yes.
+    // In a dialog that is a confirmation.
     const opening = isScreen(name) ? ["enter", "right", "left", "escape"] : [];
     for (const key of [...keysOfLooking, ...opening]) if (!robot.isOver()) await robot.press(key);
     await settled(robot);
@@ -132,7 +132,7 @@ async function walkThrough(path: string): Promise<void> {
 const isScreen = (name: string): boolean =>
   ["Conversations", "Messages", "Summaries", "Context", "Files", "Search", "Status", "History"].includes(name);
 
-/** Until nothing is under way: a spinner stands where the mark is otherwise. */
+/** Until nothing is under way: a spinner replaces the mark. */
 const settled = async (robot: Robot): Promise<void> => {
   if (!robot.isOver()) await robot.sees(/^ ◆/);
 };
@@ -149,7 +149,7 @@ const bytesOf = (path: string): Bytes => ({
   log: statSync(`${path}-wal`, { throwIfNoEntry: false }) === undefined ? null : readFileSync(`${path}-wal`),
 });
 
-describe("looking at a database", () => {
+describe("reading a database", () => {
   it("writes nothing: not to a file at rest, not beside a writer, not to one without a log", async () => {
     const [atRest, live, plain] = [copy(), copy(), sql(copy(), "PRAGMA journal_mode = DELETE")];
     const writer = new DatabaseSync(live);
@@ -165,7 +165,7 @@ describe("looking at a database", () => {
     writer.close();
   });
 
-  it("tells what a file is that it cannot show, and leaves it as it is", async () => {
+  it("reports what an unreadable file is, and leaves it unchanged", async () => {
     const folder = makeScratch("survival");
     const newer = sql(copy(), "PRAGMA user_version = 999");
     const older = fixtureVersions.map((version) => copyFixture(version, folder, `${version}.db`));
@@ -187,7 +187,7 @@ describe("looking at a database", () => {
   });
 
   it(
-    "says of a file that is not ours to write, or in no folder of ours, what can be done with it",
+    "explains what can be done with a file or folder that is not writable",
     { skip: withoutPseudoTerminal },
     async () => {
       const [file, folder] = [copy(), copy()];
@@ -220,13 +220,13 @@ describe("a terminal UI that was opened read-only", () => {
     keys: keys.flatMap((each) => (each.changes === true ? each.keys : [])),
   }));
 
-  it("knows every layer there is", () => {
+  it("knows every layer", () => {
     assert.deepEqual(modules.map(({ name }) => name).toSorted(), [...new Set(places.map(([name]) => name))].toSorted());
   });
 
   for (const { name, keys } of changing.filter((each) => each.keys.length > 0)) {
     it(`refuses every change with the reason: ${name}`, async () => {
-      // Where all is right there is nothing to refuse.
+      // Where nothing is wrong there is nothing to refuse.
       const path = name === "Set right" ? sql(copy(), "UPDATE conversations SET context_tokens = 5") : copy();
       const before = bytesOf(path);
       const refused = new Set<string>();
@@ -243,7 +243,7 @@ describe("a terminal UI that was opened read-only", () => {
           },
           { place, readOnly: true },
         );
-      // A dialog has not all of its keys at once.
+      // A dialog does not offer all of its keys at once.
       if (isScreen(name)) assert.deepEqual([...refused], [...new Set(keys)]);
       else assert.notEqual(refused.size, 0, `${name} refuses none of ${keys.join(" ")}`);
       assert.ok(bytesOf(path).file.equals(before.file));
@@ -252,7 +252,7 @@ describe("a terminal UI that was opened read-only", () => {
 });
 
 describe("a database under a terminal UI", { concurrency: true }, () => {
-  it("is shown as it was read while somebody holds it, said to be locked, and shown anew afterwards", async () => {
+  it("is shown as last read while another process locks it, reported as locked, and refreshed afterwards", async () => {
     const path = sql(copy(), "PRAGMA journal_mode = DELETE");
     await session(path, async (robot) => {
       await robot.sees(first);
@@ -283,7 +283,7 @@ describe("a database under a terminal UI", { concurrency: true }, () => {
     });
   });
 
-  it("is left at once while somebody holds it", async () => {
+  it("can be left at once while another process locks it", async () => {
     const path = sql(copy(), "PRAGMA journal_mode = DELETE");
     const holder = new DatabaseSync(path);
     holder.exec("BEGIN EXCLUSIVE");
@@ -304,21 +304,25 @@ describe("a database under a terminal UI", { concurrency: true }, () => {
     });
   });
 
-  it("is missed on every screen when what was shown is not in the other one", { skip: withoutReplacing }, async () => {
-    const [path, other] = [copy(), sql(copy(), "DELETE FROM conversations WHERE conversation_id = 1")];
-    await session(path, async (robot) => {
-      await robot.sees(first);
-      await robot.press("enter");
-      await robot.sees("Ines has confirmed");
-      renameSync(other, path);
-      await robot.sees(/no conversation 1|no such conversation|is gone|any more/);
-      await robot.press("escape");
-      await robot.sees("agent:main:cli");
-      await robot.misses(first);
-    });
-  });
+  it(
+    "is reported missing on every screen when what was shown is not in the other one",
+    { skip: withoutReplacing },
+    async () => {
+      const [path, other] = [copy(), sql(copy(), "DELETE FROM conversations WHERE conversation_id = 1")];
+      await session(path, async (robot) => {
+        await robot.sees(first);
+        await robot.press("enter");
+        await robot.sees("Ines has confirmed");
+        renameSync(other, path);
+        await robot.sees(/no conversation 1|no such conversation|is gone|any more/);
+        await robot.press("escape");
+        await robot.sees("agent:main:cli");
+        await robot.misses(first);
+      });
+    },
+  );
 
-  it("is missed while it is gone, and shown when it is back", { skip: withoutReplacing }, async () => {
+  it("is reported missing while it is gone, and shown when it is back", { skip: withoutReplacing }, async () => {
     const path = copy();
     const kept = rename(copy(), "Brought back");
     await session(path, async (robot) => {
@@ -332,7 +336,7 @@ describe("a database under a terminal UI", { concurrency: true }, () => {
     });
   });
 
-  it("is said to be damaged when it is, and shown when it is whole again", { skip: withoutReplacing }, async () => {
+  it("is reported damaged when it is, and shown when it is whole again", { skip: withoutReplacing }, async () => {
     const path = copy();
     const kept = rename(copy(), "Whole again");
     await session(path, async (robot) => {

@@ -1,4 +1,4 @@
-/** The host's transcripts in the terminal UI: what is listed, importing one, all, some, none. */
+/** Tests the host's transcripts in the terminal UI: listing them, and importing one, all, some or none. */
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
@@ -63,7 +63,7 @@ describe("the host's transcripts", () => {
     });
   });
 
-  it("are not imported when one says no, and nothing is made", async () => {
+  it("are not imported without a confirmation, and nothing is created", async () => {
     const folder = ground(["ferry"]);
     await session(folder, async (robot) => {
       await robot.press("i");
@@ -81,7 +81,7 @@ describe("the host's transcripts", () => {
     assert.equal(existsSync(join(folder, "lcm.db")), false);
   });
 
-  it("go on being imported after one that is none, and tell it", async () => {
+  it("continue to be imported after an invalid one, which is reported", async () => {
     const folder = ground(["ferry", "pier"]);
     writeFileSync(join(folder, "agents", "main", "sessions", "shopping.jsonl"), "milk\neggs\n");
     await session(folder, async (robot) => {
@@ -94,7 +94,7 @@ describe("the host's transcripts", () => {
     });
   });
 
-  it("stop being imported after the present one, or at once by leaving; what is stored stays", async () => {
+  it("stop being imported after the current one, or at once by leaving; what is stored stays", async () => {
     await session(ground(["ferry", "pier", "buoy", "crane"]), async (robot) => {
       await robot.press("i");
       await robot.sees("4 not stored");
@@ -113,7 +113,7 @@ describe("the host's transcripts", () => {
     });
   });
 
-  it("are looked for in vain in a folder that the screen names, and refused where nothing may be changed", async () => {
+  it("are reported missing with the folder's name, and refused where nothing may be changed", async () => {
     const folder = ground(["ferry"]);
     await session(
       folder,
