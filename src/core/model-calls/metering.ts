@@ -1,11 +1,11 @@
 /**
- * What model calls may cost: every call is a row before it is made, a window of time allows so many, and a credential
- * that was refused is not tried again for a while. All of it is kept in the store, so that processes which share a
- * database share one purse, and a restart forgets nothing.
+ * Meters model calls: records each call before it is made, enforces the spend ceiling, and pauses refused credentials.
+ *
+ * All of it is in the store, so processes that share a database share one ceiling, and a restart loses nothing.
  */
 
 import { beforeDeadline } from "../base/deadline.ts";
-import { LcmError, errorText } from "../base/errors.ts";
+import { errorText, LcmError } from "../base/errors.ts";
 import { refusals } from "../model/types.ts";
 import type { Refusal } from "../model/types.ts";
 import type {
@@ -29,13 +29,13 @@ interface SpendDeps {
 }
 
 const minuteMs = 60_000;
-/** Long enough that a wrong key costs a handful of calls an hour, short enough that a mended one is soon noticed. */
+/** Long enough that a wrong key costs few calls an hour, short enough that a corrected one is soon noticed. */
 const breakerMs = 10 * minuteMs;
 
 /**
- * The model, with every call a row, the ceiling and the breaker kept. Throws only what the store throws. What cannot be
- * asked at all is told before there is a row: nothing would be spent, and nobody has refused anything. With the breaker
- * ignored, a call is made although the credential was just refused: whoever mended it wants to see it work.
+ * Wraps a model so that its calls are recorded and limited. Never throws: trouble of the store is a refusal with
+ * `ofStore`. A model that cannot be called at all is refused without a record. Ignore the breaker to try a credential
+ * that was just refused, for an operator who has corrected it.
  */
 export function meter(deps: SpendDeps, model: Model, options: { readonly breaker?: "heeded" | "ignored" } = {}): Model {
   const { store, clock, settings } = deps;
@@ -67,14 +67,14 @@ export function meter(deps: SpendDeps, model: Model, options: { readonly breaker
         });
         return completion;
       } catch (error) {
-        // The model throws nothing here. Nobody must take the store's trouble for the provider's.
+        // Only the store can throw here, and its trouble must not be taken for the provider's.
         return error instanceof Error ? { ...refusedBy(error), ofStore: error } : refusedBy(error);
       }
     },
   };
 }
 
-/** One call that outlives neither its signal nor an adapter that throws: both become refusals. */
+/** One call. An abort of its signal and an error of the adapter both become refusals. */
 export const completeWithin = async (model: Model, request: CompletionRequest): Promise<Completion> =>
   await within(request.signal, async () => counted(await model.complete(request)));
 
@@ -84,7 +84,7 @@ const within = async <T>(signal: AbortSignal | undefined, work: () => Promise<T>
 const cancelled: Refused = {
   kind: "refused",
   refusal: "cancelled",
-  message: "the call was withdrawn before the model had answered",
+  message: "the call was cancelled before the model answered",
 };
 
 const refusedBy = (error: unknown): Refused => ({
@@ -93,7 +93,7 @@ const refusedBy = (error: unknown): Refused => ({
   message: errorText(error),
 });
 
-/** An adapter may not know what a call took, or say nonsense: then nothing is counted, and the answer stands. */
+/** Replaces token counts and refusals that make no sense, which an adapter may return. */
 function counted(completion: Completion): Completion {
   if (completion.kind === "refused")
     return refusals.includes(completion.refusal) ? completion : { ...completion, refusal: "rejected" };
@@ -111,12 +111,12 @@ function refusalOf({ code }: LcmError): Refusal {
   return code === "unavailable" ? "unreachable" : "rejected";
 }
 
-/** What the present window has cost, and which providers are not asked at present. */
+/** The calls of the current window, and the providers that are paused. */
 export interface Spend {
   readonly windowMinutes: number;
   readonly callsMax: number;
   readonly usage: UsageTotals;
-  /** Each with the time from which on it is asked again. */
+  /** Each with the time at which it is tried again. */
   readonly breakers: readonly (OpenBreaker & { readonly until: Timestamp })[];
 }
 

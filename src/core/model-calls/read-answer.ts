@@ -1,11 +1,9 @@
 /**
- * Reading what a model wrote: the summary in it, without the thinking before it and the politeness around it.
+ * Reads a model's answer: extracts the summary, without reasoning, greetings, announcements and wrappers.
  *
- * Models mark their thinking in many ways, or not at all. Marks are known by their place: a tag counts where it begins
- * or ends a line or has its counterpart, so that a summary may speak of such tags. Where thinking aloud is recognised
- * but no summary after it, there is no summary: better none than one that is not.
- *
- * Every pattern here takes time in proportion to the text, since a broken model may write without end.
+ * Models mark reasoning in many ways, or not at all. A tag counts only where it begins or ends a line or has a matching
+ * tag, so a summary may mention such tags. If there is reasoning but no summary after it, the result is empty: better no
+ * summary than a wrong one. Every pattern runs in linear time, since a broken model may write without end.
  */
 
 import { greeting, is, summarising, thinksAloud } from "./reasoning-openers.ts";
@@ -21,16 +19,16 @@ const controls = /[\p{Cc}--[\n\t]]/gv;
 
 // ── Marked reasoning ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A channel begins a line or a turn; in the middle of a sentence it is spoken of. */
+/** A channel mark begins a line or a turn; in the middle of a sentence it is only mentioned. */
 const channelMark = /(?:^[ \t]{0,8}|<\|start\|>(?:assistant)?|<\|end\|>)<\|channel\|>\s{0,8}(\w{1,20})/gm;
 
-/** Models that speak in channels say which one is meant for others, also where the marks around the names were lost. */
+/** Some models answer in channels, of which "final" is the answer; the marks around the names may be missing. */
 function finalChannel(text: string): string {
   const marks = [...text.matchAll(channelMark)];
   const final = marks.findLast(([, name]) => name === "final");
   if (final !== undefined) {
-    const said = text.slice(final.index + final[0].length).replace(/^[^<\n]{0,40}<\|message\|>/, "");
-    return said.replace(/<\|(?:end|return|start)\|>[^]*$/, "");
+    const answer = text.slice(final.index + final[0].length).replace(/^[^<\n]{0,40}<\|message\|>/, "");
+    return answer.replace(/<\|(?:end|return|start)\|>[^]*$/, "");
   }
   if (marks.length > 0) return "";
   if (!/^\s{0,8}(?:analysis|commentary)(?=\n|[^\s\p{Ll}:,.;])/u.test(text)) return text;
@@ -48,19 +46,19 @@ const thoughtTag = new RegExp(
 );
 const isClosing = ([tag]: RegExpExecArray): boolean =>
   /^(?:&lt;|\W){1,8}(?:\/|end[_▁-])/i.test(tag) || /^<unused\d+>$/i.test(tag);
-/** In backticks a tag is spoken of; a name like `<ThinkingPanel>`, and an element without content, is code. */
-const isSpokenOf = (text: string, { index, 0: tag }: RegExpExecArray): boolean =>
+/** A tag in backticks is a mention; a name like `<ThinkingPanel>`, or an empty element, is code. */
+const isMention = (text: string, { index, 0: tag }: RegExpExecArray): boolean =>
   text[index - 1] === "`" || tag.endsWith("/>") || /^\W{1,4}[A-Z][a-z]+[A-Z]/.test(tag);
 const thoughtFence = new RegExp(`^[ \\t]*\`\`\`[ \\t]*(?:${thought})\\b[^]*?(?:^[ \\t]*\`\`\`[ \\t]*$|(?![^]))`, "gim");
 
 function withoutReasoning(text: string): string {
   const bare = withoutFirstAside(text.replace(thoughtFence, "").trim());
-  const tags = [...bare.matchAll(thoughtTag)].filter((tag) => !isSpokenOf(bare, tag));
+  const tags = [...bare.matchAll(thoughtTag)].filter((tag) => !isMention(bare, tag));
   const lastClosing = tags.findLast(isClosing)?.index ?? -1;
   let kept = "";
   let from = 0;
   let isOpen = false;
-  /** Openings met inside a thought: so many more closings may follow its end. */
+  /** Opening tags inside reasoning: as many closing tags may follow its end. */
   let nested = 0;
   for (const tag of tags) {
     const end = tag.index + tag[0].length;
@@ -74,14 +72,14 @@ function withoutReasoning(text: string): string {
       isOpen = false;
       from = end;
     } else if (nested > 0 || isAtLineStart(bare, tag.index) || isAtLineEnd(bare, end)) {
-      // It was opened further out, or in what the model was given: all before it was thinking.
+      // It was opened further out, or in the prompt, so everything before it is reasoning.
       kept = "";
       from = end;
       nested = Math.max(0, nested - 1);
     }
   }
   if (!isOpen) return kept + bare.slice(from);
-  // Thinking that never ends, unless the summary in it says where it begins.
+  // Reasoning that never ends, unless a wrapper inside it marks the summary.
   const wrapped = wrapperIn(bare, from);
   return wrapped === null ? kept : bare.slice(wrapped.index);
 }
@@ -92,14 +90,14 @@ const firstAside = new RegExp(
   "i",
 );
 
-/** A quote, a comment or an element of its own that comes first and thinks aloud. */
+/** Removes a quote, a comment or an element at the beginning that is reasoning. */
 function withoutFirstAside(text: string): string {
   const aside = firstAside.exec(text)?.[0] ?? "";
   const inside = aside.replace(/^[> \t]+|<[!/]?[\w:-]{1,40}>?|-->/gm, "\n").trim();
   return thinksAloud(inside) ? text.slice(aside.length) : text;
 }
 
-/** Marks at either end that are for whoever takes the answer apart. */
+/** Removes special tokens at either end. */
 const withoutMarks = (text: string): string =>
   text
     .trim()
@@ -119,7 +117,7 @@ function wrapperIn(text: string, from: number): RegExpExecArray | null {
   return wrapper.exec(text);
 }
 
-/** A wrapper in a wrapper in a fence is the most that was ever needed. */
+/** Enough for a wrapper in a wrapper in a fence. */
 const wrappersMax = 3;
 
 function unwrap(text: string): string {
@@ -133,7 +131,7 @@ function unwrap(text: string): string {
   return inner;
 }
 
-/** The inside of the tags around a summary. A tag further in belongs to what the summary tells. */
+/** Removes the tags around a summary. Tags further in belong to its text. */
 function withoutWrapper(text: string): string {
   const opening = wrapperIn(text, 0);
   if (opening === null) return text;
@@ -142,15 +140,15 @@ function withoutWrapper(text: string): string {
   const start = opening.index + opening[0].length;
   const end = [...text.matchAll(new RegExp(`</${opening[1]}>`, "gi"))].at(-1)?.index ?? -1;
   if (end < start) return before === "" ? text.slice(start) : text;
-  // The last line may stand behind the wrapper, as the last line of all.
-  const behind = text.slice(end);
-  const footer = [...behind.matchAll(footerStart)].at(-1)?.index ?? behind.length;
-  return `${text.slice(start, end).trim()}\n\n${behind.slice(footer)}`;
+  // The footer may come after the wrapper, as the last line.
+  const after = text.slice(end);
+  const footer = [...after.matchAll(footerStart)].at(-1)?.index ?? after.length;
+  return `${text.slice(start, end).trim()}\n\n${after.slice(footer)}`;
 }
 
 const openerCharsMax = 200;
 
-/** `Here is the summary:`, `## Summary`: what stands before a summary and is not part of it. */
+/** `Here is the summary:`, `## Summary`: announcements before a summary. */
 const announcements = [
   new RegExp(
     `^(?:here(?:${is}| are)|below is|this is|the following is|i(?:['’]ve| have| will|['’]ll)|let me)\\b` +
@@ -166,7 +164,7 @@ const withoutAnnouncement = (text: string): string =>
 
 const summaryNouns = "summary|摘要|总结|總結|要約|요약|zusammenfassung|résumé|resumen";
 
-/** Where thinking aloud gives way to the summary. */
+/** Where reasoning ends and the summary begins. */
 const summaryMark = new RegExp(
   `^[#*_ \\t]*(?:(?:the|my|here${is}(?: the| my)?|now|final|condensed|draft|conversation)[ \\t]+){0,3}` +
     `(?:${summaryNouns}|final answer|answer)[*_ \\t]*(?:[:：][*_]*|$)`,
@@ -174,7 +172,7 @@ const summaryMark = new RegExp(
 );
 const ruler = /^[ \t]*(?:-{3,}|\*{3,}|={3,})[ \t]*$/gm;
 
-/** Second thoughts in the middle of a summary. */
+/** Second thoughts inside a summary. */
 const secondThought =
   /^(?:wait|hmm{1,9})\b[,.…!]{1,3} (?:let me|i (?:should|need|must)|i['’]ll)\b[^\n]*(?:\n[^\n]+)*/gim;
 
@@ -185,7 +183,3 @@ function withoutPreamble(text: string): string {
   const mark = [...rest.matchAll(summaryMark)].at(-1) ?? [...rest.matchAll(ruler)].at(-1);
   return mark === undefined ? "" : withoutAnnouncement(rest.slice(mark.index + mark[0].length).trim());
 }
-
-// ── Echoes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-// ── The last line ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,8 @@
 /**
- * How models begin that think without saying so, in the languages they think in. A summary tells what happened; whoever
- * begins with what the user wants of them, or with what they are about to do, has not begun it yet. Every pattern is
- * held to the first words, and bounded: a broken model may write without end.
+ * Recognises unmarked reasoning by its first words, in the languages that models reason in.
+ *
+ * A summary reports what happened; a text that begins with the task, or with what the model will do, is reasoning. Every
+ * pattern is anchored and bounded, since a broken model may write without end.
  */
 
 export const greeting =
@@ -14,7 +15,7 @@ const thinkingNouns =
   "(?:thought process|thinking(?: process)?|thoughts|reasoning(?: process)?|chain[- ]of[- ]thought)";
 const given = "(?:conversation|segment|transcript|exchange)";
 const task = `(?:${summarising}|(?:write|produce|extract|create|craft|draft|compose|generate|make|provide|give|capture|identify)\\b[^\\n.]{0,60}?(?:${summarising}|(?:this|the) ${given}|(?:key|main|important|relevant) (?:points|facts|details|information|decisions)))`;
-/** `**Analyzing the Dialogue**`: what some models put above each stretch of their thinking. */
+/** `**Analyzing the Dialogue**`: a heading that some models put above each part of their reasoning. */
 const heading =
   "(?:analy[sz]|assess|begin|clarif|compil|condens|consider|craft|defin|determin|distill|draft|evaluat|examin|explor|extract|focus|formulat|gather|identif|initiat|interpret|organiz|outlin|pars|pinpoint|plan|prioriti[sz]|process|read|refin|review|structur|summari[sz]|synthesi[sz]|think|understand)[a-z]{0,4}ing";
 
@@ -75,7 +76,7 @@ const openers: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-// Tied to the start once, for all of them: alternatives that are each tied to it would be tried at every place of a text.
+// Anchored once for all alternatives: anchored one by one, they would be tried at every position of a text.
 const thinkingAloud = new RegExp(`^(?:${Object.values(openers).flat().join("|")})`, "iu");
 
 export const thinksAloud = (text: string): boolean =>

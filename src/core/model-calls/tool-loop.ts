@@ -1,6 +1,8 @@
 /**
- * A model with tools, asked until it answers. It calls them as often as it likes, within bounds: a call that makes no
- * sense is told so and is no end of it, and a model that only ever calls is asked for an answer without any.
+ * The tool loop: asks a model with tools until it answers, within bounds.
+ *
+ * A wrong call gets an error as its result, and the loop goes on. A model that never stops calling is finally asked
+ * without tools.
  */
 
 import { errorText } from "../base/errors.ts";
@@ -26,10 +28,10 @@ export type LoopOutcome =
 
 const stepsMax = 8;
 const callsMax = 8;
-/** Beside the answer a model may think, and call tools. */
+/** Beyond the answer, for reasoning and calls. */
 const roomTokens = 1_500;
 
-/** Never throws for a model or a tool. Ends with the signal, if there is one. */
+/** Never throws for trouble of the model or a tool. Ends when the signal aborts. */
 export async function runToolLoop(model: Model, task: LoopTask): Promise<LoopOutcome> {
   const { system, prompt, maxTokens, conversation, signal } = task;
   const steps: ToolStep[] = [];
@@ -40,7 +42,7 @@ export async function runToolLoop(model: Model, task: LoopTask): Promise<LoopOut
       purpose: "expand",
       conversation,
       system,
-      // Some providers take no steps where no tools are offered, so what was read is told again in the last prompt.
+      // Some providers reject steps without tools, so the last prompt repeats what was read.
       prompt: step > stepsMax ? lastDelegatePrompt(prompt, readingsOf(steps)) : prompt,
       temperature: 0.2,
       maxOutputTokens: maxTokens + roomTokens,
@@ -70,11 +72,14 @@ async function runCall(
   if (place >= callsMax) return { text: `not called: at most ${callsMax} calls at a time`, isError: true };
   const tool = tools.find((each) => each.name === name);
   if (tool === undefined)
-    return { text: `there is no tool ${name}; there is ${tools.map((each) => each.name).join(", ")}`, isError: true };
+    return {
+      text: `there is no tool ${name}; the tools are ${tools.map((each) => each.name).join(", ")}`,
+      isError: true,
+    };
   try {
     return await tool.run(args);
   } catch (error) {
-    // Told to the model like any other result: it can ask in another way, or answer from what it has.
+    // The model sees it like any other result, and can try another way or answer from what it has.
     return { text: errorText(error), isError: true };
   }
 }

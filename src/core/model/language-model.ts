@@ -1,6 +1,7 @@
 /**
- * The port to a model: what it is asked, what it may call before it answers, and how it answers. Provider trouble is a
- * value; whoever asks keeps the time.
+ * The port of language models: requests, tool calls and answers.
+ *
+ * Provider trouble is a value, and the caller enforces deadlines.
  */
 
 import type { CallPurpose, ConversationId, Refusal } from "./types.ts";
@@ -13,41 +14,40 @@ export interface CompletionRequest {
   readonly prompt: string;
   readonly temperature: number;
   readonly maxOutputTokens: number;
-  /** The deadline of the operation that asks. An implementation may give up earlier, as `timeout`. */
+  /** The deadline of the whole operation. An implementation may give up earlier, with `timeout`. */
   readonly signal?: AbortSignal;
-  /** What the model may call before it answers. An implementation without tools answers at once. */
+  /** Tools that the model may call before it answers. An implementation may ignore them. */
   readonly tools?: readonly ToolOffer[];
-  /** What it has called so far and what came of it, oldest first. */
+  /** Calls so far and their results, oldest first. */
   readonly steps?: readonly ToolStep[];
 }
 
 export interface ToolOffer {
   readonly name: string;
   readonly description: string;
-  /** JSON Schema of its arguments, an object. */
+  /** JSON Schema of the arguments, an object. */
   readonly parameters: JsonObject;
 }
 
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  /** As the model wrote them: not checked against the schema. */
+  /** Not checked against the schema. */
   readonly args: Json;
 }
 
-/** One completion that called tools, and what each call gave. */
+/** One completion that called tools, and the results. */
 export interface ToolStep {
   readonly completion: Extract<Completion, { readonly kind: "text" }>;
   readonly results: readonly { readonly call: ToolCall; readonly text: string; readonly isError: boolean }[];
 }
 
-/** Why there is no answer. */
 export interface Refused {
   readonly kind: "refused";
   readonly refusal: Refusal;
-  /** A sentence for the operator; nothing is decided by its words. */
+  /** For the operator; never parsed. */
   readonly message: string;
-  /** It was not the provider: the call could not be noted, and this is why. */
+  /** Set if the call could not be recorded: the error of the store. */
   readonly ofStore?: Error;
 }
 
@@ -55,11 +55,11 @@ export type Completion =
   | Refused
   | {
       readonly kind: "text";
-      /** As the model wrote it: it may be empty, cut short or full of reasoning. */
+      /** Unchanged: it may be empty, cut short or full of reasoning. */
       readonly text: string;
-      /** What it wants called before it goes on; only of the tools that were offered, or of names it made up. */
+      /** Calls to run before the next completion. A model may make up names of tools. */
       readonly calls?: readonly ToolCall[];
-      /** What the implementation needs to see again with the next step; nobody else looks into it. */
+      /** Opaque: what the implementation needs with the next step. */
       readonly memo?: unknown;
       readonly finish: "stop" | "length" | "other";
       readonly inputTokens: number;
@@ -69,11 +69,8 @@ export type Completion =
 export interface Model {
   readonly provider: string;
   readonly name: string;
-  /**
-   * What keeps it from being asked, seen without asking anyone: such a call is not made, and so is no call. Null, like
-   * an implementation without this, promises nothing. Never throws for what it finds.
-   */
+  /** Why a call would fail, found without calling anyone: no credential, for example. Null promises nothing. */
   check?(): Promise<Refused | null>;
-  /** One model call. Never throws for provider trouble; that is a refusal. It may hang: whoever asks keeps the time. */
+  /** One model call. Provider trouble is a refusal, never an exception. It may hang: the caller enforces the deadline. */
   complete(request: CompletionRequest): Promise<Completion>;
 }

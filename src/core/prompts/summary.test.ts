@@ -177,7 +177,7 @@ describe("a template of an operator", () => {
   it("that asks for something else is an error which names it and what there is", () => {
     for (const word of ["conversation", "target_tokens", "x", "__proto__", "constructor"]) {
       const said = complaint(`{conversationSegment} {${word}}`);
-      assert.ok(said.includes(`"leaf.txt" asks for {${word}}`), said);
+      assert.ok(said.includes(`"leaf.txt" has an unknown placeholder {${word}}`), said);
       assert.match(said, /\{targetTokens\}, \{previousContext\}, \{conversationSegment\}/);
     }
   });

@@ -1,6 +1,7 @@
-/** The elements around quoted text in our prompts, and escaping the text inside. */
+/** The tags that mark quoted text in prompts, which the text inside cannot forge. */
 
 import { forgeries } from "../base/escape.ts";
+
 export const tags = {
   segment: "conversation_segment",
   previous: "previous_context",

@@ -544,7 +544,7 @@ describe("guarantee 24: a question is answered before its deadline, if need be p
     assert.equal(seen.length, 9);
     const results = seen[1]?.steps?.[0]?.results ?? [];
     assert.ok(results.every(({ isError }) => isError));
-    assert.match(results[0]?.text ?? "", /there is no tool rm; there is lcm_expand/);
+    assert.match(results[0]?.text ?? "", /there is no tool rm; the tools are lcm_expand/);
     assert.equal(results[1]?.text, "bad summaryIds");
     assert.match(results[8]?.text ?? "", /not called/);
     assert.ok(seen.slice(0, 8).every(({ prompt }) => prompt === seen[0]?.prompt && !prompt.includes("answer now")));

@@ -882,7 +882,7 @@ it("begins anew with /new and /reset, and says that there was something before",
     await world.host.turn(key, { says: "something else" });
     const request = world.host.requests.at(-1);
     assert.deepEqual(request?.assembled, []);
-    assert.match(request.addition ?? "", /begun anew/);
+    assert.match(request.addition ?? "", /was restarted/);
   }
   await checkStored(world);
   await world.end();

@@ -200,9 +200,9 @@ const additionTokens = ({ systemPromptAddition }: AssembleResult): number =>
 
 /** What the system prompt says about recall; null while the agent sees everything. */
 async function guidanceFor({ store }: Lcm, { id, totals }: Conversation): Promise<string | null> {
-  const isBegunAnew = (await store.conversations({ familyOf: id, limit: 2 })).length > 1;
+  const isRestarted = (await store.conversations({ familyOf: id, limit: 2 })).length > 1;
   const isFolded = totals.summaries > 0;
-  return isFolded || isBegunAnew ? recallGuidance({ isFolded, isBegunAnew }) : null;
+  return isFolded || isRestarted ? recallGuidance({ isFolded, isRestarted }) : null;
 }
 
 const passOn = (messages: readonly HostMessage[]): AssembleResult => ({
