@@ -32,9 +32,9 @@ describe("chat commands", () => {
     const text = await gateway.chat(session, "/lcm");
     assert.match(
       text,
-      /^⚠️ \*\*Lossless Claw\*\*: 1 thing to look at\n- Not a setting, in the plugin's config: `oldKey`/,
+      /^⚠️ \*\*Lossless Claw\*\*: 1 thing to look at\n- Unknown setting in the plugin's config: `oldKey`/,
     );
-    assert.match(text, /\*\*This session\*\*: Nothing is stored of it yet/);
+    assert.match(text, /\*\*This session\*\*: Nothing is stored yet/);
   });
 
   it("guarantee 27: one status reports what is stored, waiting and set, on the host", async () => {
@@ -55,7 +55,7 @@ describe("chat commands", () => {
   it("answer by both names, and list what can be requested", async () => {
     const help = await gateway.chat(session, "/lossless help");
     assert.match(help, /`\/lcm status`[^]*`\/lcm doctor`[^]*`\/lcm compact`[^]*`openclaw lcm`/);
-    assert.match(await gateway.chat(session, "/lcm dance"), /^There is no `\/lcm dance`/);
+    assert.match(await gateway.chat(session, "/lcm dance"), /^Unknown command `\/lcm dance`/);
     assert.match(await gateway.chat(session, "/lcm doctor"), /^✅ \*\*All is well\*\*: 10 messages and 0 summaries/);
   });
 
@@ -89,9 +89,9 @@ describe("chat commands", () => {
 
   it("report that a session is ignored, or read-only", async () => {
     for (const key of [ignored, reading]) await gateway.turn(key, "nobody keeps this");
-    assert.match(await gateway.chat(ignored, "/lcm"), /It is left to OpenClaw \(`ignoreSessionPatterns`\)/);
+    assert.match(await gateway.chat(ignored, "/lcm"), /It is ignored \(`ignoreSessionPatterns`\)/);
     assert.match(await gateway.chat(ignored, "/lcm compact"), /`\/compact` is OpenClaw's own here/);
-    assert.match(await gateway.chat(reading, "/lcm"), /It only reads \(`statelessSessionPatterns`\)/);
+    assert.match(await gateway.chat(reading, "/lcm"), /It is read-only \(`statelessSessionPatterns`\)/);
     const stored = await withStore(gateway, async ({ store }) => await store.conversations({ includeHidden: true }));
     assert(stored.every(({ sessionKey }) => sessionKey !== ignored && sessionKey !== reading));
   });

@@ -99,9 +99,9 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
         `**This session (conversation ${id})**`,
         "- 10 messages stored, and 6 in 1 earlier segment",
         `- Context: ${tokens} of 20,000 tokens, folded above 15,000`,
-        `- Not folded: 10 messages, ${tokens} tokens; the newest 4 always stay`,
+        `- Not folded: 10 messages, ${tokens} tokens; the newest 4 are never folded`,
         "- 0 summaries",
-        "- No compaction due, none under way",
+        "- No compaction due, none running",
         "",
         "**Database**",
         "- 16 messages in 2 conversations, N KB",
@@ -138,7 +138,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     const runtime = createRuntime({ config: { freshTailCount: 2, leafChunkTokens: 1_000, leafTargetTokens: 100 } });
     const lcm = await runtime.open();
     const { id } = await talk(lcm, 12);
-    assert.match(await say(runtime), /- One pass due for [\d,]+ tokens, none under way/);
+    assert.match(await say(runtime), /- One pass due for [\d,]+ tokens, none running/);
     await lcm.store.setPromptBudget(id, 1_000);
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
@@ -153,11 +153,11 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     };
     runtime.compactSoon(id, model);
     await asked.promise;
-    assert.match(await say(runtime), /- Compaction due, folding is under way/);
+    assert.match(await say(runtime), /- Compaction due, compaction running/);
     answer.resolve();
     await runtime.settled();
     const text = await say(runtime);
-    assert.match(text, /^⚠️ \*\*Lossless Claw\*\*: 1 thing to look at\n- The last compaction did not come to its end/);
+    assert.match(text, /^⚠️ \*\*Lossless Claw\*\*: 1 thing to look at\n- The last compaction did not finish/);
     assert.match(text, /- Last compaction: nothing was folded; waiting for the model \(overloaded\): come back later/);
     assert.match(text, /in the last hour, [1-9]\d* failed/);
   });
@@ -183,9 +183,9 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     assert.match(text, /2 things to look at/);
     assert.match(
       text,
-      /anthropic refused the credential \(2026-11-16 02:30 Asia\/Tokyo\); it is asked again from .* 02:40/,
+      /anthropic rejected the credential \(2026-11-16 02:30 Asia\/Tokyo\); it is tried again from .* 02:40/,
     );
-    assert.match(text, /- The model calls of this window are used up/);
+    assert.match(text, /- All model calls of this window are used/);
     assert.match(text, /\*\*Model calls\*\*: 1 of 1 in the last 30 minutes, 1 failed/);
   });
 
@@ -202,10 +202,10 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
 
   it("tells the last trouble with its time, and how many there were before", async () => {
     const runtime = createRuntime();
-    for (const trouble of ["a", "b", "the disk is full"]) runtime.note("a turn was stored", new Error(trouble));
+    for (const trouble of ["a", "b", "the disk is full"]) runtime.note("storing a turn", new Error(trouble));
     assert.match(
       await say(runtime),
-      /- While a turn was stored: the disk is full \(2026-11-16 02:30 Asia\/Tokyo\)\. 2 more before it, see OpenClaw's log/,
+      /- While storing a turn: the disk is full \(2026-11-16 02:30 Asia\/Tokyo\)\. 2 earlier problems in OpenClaw's log/,
     );
   });
 
@@ -213,7 +213,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     const config = { freshTailCount: 8, ignoreSessionPatterns: ["agent:*:cron:*"], "old`Key": true };
     const runtime = createRuntime({ config, env: { LCM_CONTEXT_THRESHOLD: "0.5" } });
     const text = await say(runtime);
-    assert.match(text, /- Not a setting, in the plugin's config: `old'Key`/);
+    assert.match(text, /- Unknown setting in the plugin's config: `old'Key`/);
     assert.match(text, /- `contextThreshold: 0.5` \(`LCM_CONTEXT_THRESHOLD`\)/);
     assert.match(text, /- `ignoreSessionPatterns: \["agent:\*:cron:\*"\]` \(plugin config\)/);
     assert.match(await say(createRuntime()), /\*\*Settings\*\*: all default$/);
@@ -235,31 +235,31 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     Reflect.set(globalThis, name, { quarantinedEngines: new Map([["lossless-claw", failed]]) });
     const aside = await say(runtime);
     Reflect.deleteProperty(globalThis, name);
-    assert.match(aside, /put this engine aside: `compact` failed with "out of memory" \(2026-1/);
+    assert.match(aside, /disabled this engine: `compact` failed with "out of memory" \(2026-1/);
     const other = { config: { plugins: { slots: { contextEngine: "legacy" } } } };
     assert.match(await say(runtime, "status", other), /context engine is `legacy`, so nothing new is stored/);
   });
 
   it("has a friendly word before anything is stored, also in a session begun anew under the same key", async () => {
     const runtime = createRuntime();
-    assert.match(await say(runtime), /\*\*This session\*\*: Nothing is stored of it yet/);
+    assert.match(await say(runtime), /\*\*This session\*\*: Nothing is stored yet/);
     await talk(await runtime.open(), 4);
-    assert.match(await say(runtime, "", { sessionId: "s-2" }), /\*\*This session\*\*: Nothing is stored of it yet/);
+    assert.match(await say(runtime, "", { sessionId: "s-2" }), /\*\*This session\*\*: Nothing is stored yet/);
   });
 
   it("says why a session is not stored, and makes no database for saying so", async () => {
     const config = { ignoreSessionPatterns: ["*:cron:*"], statelessSessionPatterns: ["*:subagent:*"] };
     const runtime = createRuntime({ config });
     const left = await say(runtime, "", { sessionKey: "agent:main:cron:1" });
-    assert.match(left, /\*\*This session\*\*: It is left to OpenClaw \(`ignoreSessionPatterns`\)/);
+    assert.match(left, /\*\*This session\*\*: It is ignored \(`ignoreSessionPatterns`\)/);
     const { sessionKey: _, ...keyless } = session;
-    assert.match((await runCommand(runtime, unread, keyless)).text, /This chat belongs to no session/);
+    assert.match((await runCommand(runtime, unread, keyless)).text, /This chat has no session/);
     assert.equal(runtime.isOpen(), false);
-    assert.match(await say(runtime, "", { sessionKey: "agent:main:subagent:1" }), /It only reads/);
+    assert.match(await say(runtime, "", { sessionKey: "agent:main:subagent:1" }), /It is read-only/);
     assert.equal(runtime.isOpen(), true);
     assert.match(await say(runtime, "", { sessionKey: "agent:main:cron:1" }), /\*\*Database\*\*/);
     const off = createRuntime({ env: { LCM_ENABLED: "no" } });
-    assert.match(await say(off), /All is switched off \(`enabled: false`, environment\)/);
+    assert.match(await say(off), /The plugin is disabled \(`enabled: false`, environment\)/);
     assert.equal(off.isOpen(), false);
   });
 
@@ -288,7 +288,7 @@ describe("the words of /lcm", () => {
     const runtime = createRuntime();
     const help = await say(runtime, "help");
     const wrong = await say(runtime, "statsu now");
-    assert.match(wrong, /^There is no `\/lcm statsu`/);
+    assert.match(wrong, /^Unknown command `\/lcm statsu`/);
     for (const word of ["status", "doctor", "compact", "help"])
       for (const text of [help, wrong]) assert(text.includes(`\`/lcm ${word}\`: `), text);
     assert.match(help, /`\/lossless`[^]*`openclaw lcm`/);
@@ -299,7 +299,7 @@ describe("the words of /lcm", () => {
 describe("/lcm doctor", () => {
   it("says that all is well, of all segments", async () => {
     const runtime = createRuntime();
-    assert.match(await say(runtime, "doctor"), /Nothing is stored of it yet/);
+    assert.match(await say(runtime, "doctor"), /Nothing is stored yet/);
     const lcm = await runtime.open();
     await talk(lcm, 6);
     await talk(lcm, 10, "openSegment");
@@ -319,9 +319,9 @@ describe("/lcm doctor", () => {
     db.exec("DELETE FROM context_items WHERE item_type = 'message'");
     db.close();
     const text = await say(runtime, "doctor");
-    assert.match(text, /^❌ \*\*Not sound\*\*, \d+ errors: 12 messages and 1 summary checked\.\n/);
+    assert.match(text, /^❌ \*\*Problems found\*\*, \d+ errors: 12 messages and 1 summary checked\.\n/);
     assert.match(text, /- ❌ The context does not reach msg_\d+ \(and 1 more like it\)\./);
-    assert.match(text, /`openclaw lcm doctor` names each one and what mends it\.$/);
+    assert.match(text, /`openclaw lcm doctor` lists each one and how to fix it\.$/);
   });
 });
 
@@ -343,7 +343,7 @@ describe("/lcm compact", () => {
     assert.equal((await lcm.spend()).usage.calls, prompts.length);
     assert.equal(
       await say(runtime, "compact", model),
-      "Nothing was folded; nothing is left to fold.\nThe newest 2 messages always stay as they are.",
+      "Nothing was folded; nothing is left to fold.\nThe newest 2 messages are never folded.",
     );
   });
 
@@ -361,7 +361,7 @@ describe("/lcm compact", () => {
     assert.equal(
       await say(runtime, "compact", failing),
       "Nothing was folded; waiting for the model (rate_limit): slow down.\n" +
-        "What is folded stays. It goes on after your next message, or with `/lcm compact`.",
+        "What is folded stays. It continues after your next message, or with `/lcm compact`.",
     );
   });
 
@@ -375,9 +375,12 @@ describe("/lcm compact", () => {
 
   it("touches no session that is left alone", async () => {
     const runtime = createRuntime({ config: { ignoreSessionPatterns: ["*"] } });
-    assert.match(await say(runtime, "compact", good), /It is left to OpenClaw[^]*`\/compact` is OpenClaw's own here/);
-    assert.match(await say(runtime, "doctor"), /It is left to OpenClaw/);
+    assert.match(
+      await say(runtime, "compact", good),
+      /It is ignored[^]*`\/compact` uses OpenClaw's own compaction here/,
+    );
+    assert.match(await say(runtime, "doctor"), /It is ignored/);
     assert.equal(runtime.isOpen(), false);
-    assert.match(await say(createRuntime(), "compact", good), /Nothing is stored of it yet/);
+    assert.match(await say(createRuntime(), "compact", good), /Nothing is stored yet/);
   });
 });

@@ -1,7 +1,4 @@
-/**
- * `/lcm`, also called `/lossless`: what a person asks from within the chat, perhaps on a phone. So an answer is a few
- * short lines, and what needs somebody comes first. Nothing here is an error to the host: what goes wrong is said.
- */
+/** Answers `/lcm` (or `/lossless`) in a chat with a few short lines, problems first: people may read it on a phone. */
 
 import { groupsOf, levelSentence } from "../../format/findings.ts";
 import type { CompactReport } from "../../core/compaction/compact.ts";
@@ -29,32 +26,30 @@ import type { Due } from "../../core/compaction/due.ts";
 import { withDeadline } from "../../core/base/deadline.ts";
 import type { Timestamp } from "../../core/base/time.ts";
 
-/** Of our engine, as the host knows it. */
 const engineId = "lossless-claw";
 
-/** A command as it was given, and what it is about. */
-interface Asked {
+interface Request {
   readonly runtime: Runtime;
   readonly read: ReadTranscript;
   readonly call: CommandContext;
-  /** What stands behind the word. */
+  /** The text after the subcommand. */
   readonly rest: string;
   readonly service: Service;
   readonly place: TranscriptPlace;
-  /** A time as the person knows it. */
+  /** A time in the person's zone. */
   readonly clock: (at: Timestamp) => string;
 }
 
-interface Word {
-  readonly says: string;
-  readonly answer: (asked: Asked) => Promise<readonly string[]> | readonly string[];
+interface Subcommand {
+  readonly summary: string;
+  readonly answer: (request: Request) => Promise<readonly string[]> | readonly string[];
 }
 
-const words: ReadonlyMap<string, Word> = new Map([
-  ["status", { says: "what is stored, how full the context is, what needs you", answer: tellStatus }],
-  ["doctor", { says: "check that nothing is lost, doubled or broken", answer: examine }],
-  ["compact", { says: "fold now what can be folded; words behind it tell the model what to keep", answer: fold }],
-  ["help", { says: "this", answer: help }],
+const subcommands: ReadonlyMap<string, Subcommand> = new Map([
+  ["status", { summary: "show what is stored, how full the context is, and any problems", answer: showStatus }],
+  ["doctor", { summary: "check that nothing is lost, duplicated or broken", answer: examine }],
+  ["compact", { summary: "fold what can be folded now; add words to tell the model what to keep", answer: compact }],
+  ["help", { summary: "show this list", answer: help }],
 ]);
 
 /** Never throws. */
@@ -64,9 +59,9 @@ export async function runCommand(
   call: CommandContext,
 ): Promise<{ readonly text: string }> {
   const [, word = "", rest = ""] = /^\s*(\S*)\s*([^]*?)\s*$/.exec(call.args ?? "") ?? [];
-  const known = words.get(word.toLowerCase() || "status");
+  const known = subcommands.get(word.toLowerCase() || "status");
   if (known === undefined)
-    return { text: [`There is no ${code(`/lcm ${firstLine(word, 20)}`)}. There is:`, ...wordLines()].join("\n") };
+    return { text: [`Unknown command ${code(`/lcm ${firstLine(word, 20)}`)}. Available:`, ...helpLines()].join("\n") };
   const { sessionKey = "", sessionId = "" } = call;
   const service = serviceOf(runtime.settings.values, call.sessionKey);
   const place = { agentId: call.agentId ?? agentOf(sessionKey), sessionKey, sessionId };
@@ -79,26 +74,26 @@ export async function runCommand(
   }
 }
 
-const wordLines = (): readonly string[] => [...words].map(([word, { says }]) => `- \`/lcm ${word}\`: ${says}`);
+const helpLines = (): readonly string[] =>
+  [...subcommands].map(([name, { summary }]) => `- \`/lcm ${name}\`: ${summary}`);
 
 function help(): readonly string[] {
   return [
-    "**Lossless Claw** keeps every message. Old ones are folded into summaries, and from each summary the agent " +
-      "finds its way back to what was said.",
-    ...wordLines(),
+    "**Lossless Claw** keeps every message. It folds old ones into summaries; the agent can recall the originals.",
+    ...helpLines(),
     "",
-    "`/lossless` is the same. On the machine itself, `openclaw lcm` searches, browses, backs up and mends.",
+    "`/lossless` is the same command. On the machine, `openclaw lcm` can search, browse, back up and repair.",
   ];
 }
 
-/** In the zone that the host's people live in, else in the machine's. */
-function clockOf({ config }: CommandContext): Asked["clock"] {
+/** In the time zone of the host's config, or else the machine's. */
+function clockOf({ config }: CommandContext): Request["clock"] {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
   return (at) => {
     try {
       return formatTimestamp(at, config?.agents?.defaults?.userTimezone ?? timeZone);
     } catch {
-      return formatTimestamp(at, timeZone); // There is no such zone, which is for the host to say.
+      return formatTimestamp(at, timeZone); // An unknown zone is the host's to report.
     }
   };
 }
@@ -107,20 +102,20 @@ const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${tex
 
 const code = (text: string): string => `\`${text.replaceAll("`", "'")}\``;
 
-/** Why nothing of a session is stored; null if it is. */
-function leftWords({ service, runtime, call }: Asked): string | null {
+/** Why nothing of a session is stored; null if it is stored. */
+function whyUnstored({ service, runtime, call }: Request): string | null {
   const { values, sources } = runtime.settings;
   if (service === "served") return null;
-  if (!values.enabled) return `All is switched off (\`enabled: false\`, ${sources.enabled}).`;
-  if (call.sessionKey === undefined) return "This chat belongs to no session, so nothing of it is stored.";
-  if (isIncognito(call.sessionKey)) return "It is incognito: nothing of it is stored or folded.";
+  if (!values.enabled) return `The plugin is disabled (\`enabled: false\`, ${sources.enabled}).`;
+  if (call.sessionKey === undefined) return "This chat has no session, so nothing is stored.";
+  if (isIncognito(call.sessionKey)) return "It is incognito: nothing is stored or folded.";
   return service === "reader"
-    ? "It only reads (`statelessSessionPatterns`): nothing of it is stored or folded."
-    : "It is left to OpenClaw (`ignoreSessionPatterns`): nothing of it is stored or folded.";
+    ? "It is read-only (`statelessSessionPatterns`): nothing is stored or folded."
+    : "It is ignored (`ignoreSessionPatterns`): nothing is stored or folded.";
 }
 
-/** A reset stands in the transcript alone, until the next turn reads it. What cannot be read now, that will. */
-async function openCaughtUp({ runtime, read, service, place }: Asked): Promise<Lcm> {
+/** Stores a reset that is only in the transcript so far. If that fails, the next turn does it. */
+async function openCaughtUp({ runtime, read, service, place }: Request): Promise<Lcm> {
   const lcm = await runtime.open();
   const doing = `catching up ${place.sessionKey} for a command`;
   if (service === "served" && place.sessionId !== "")
@@ -128,22 +123,21 @@ async function openCaughtUp({ runtime, read, service, place }: Asked): Promise<L
   return lcm;
 }
 
-const nothingYet = "Nothing is stored of it yet. From your next message on everything is, the past included.";
+const nothingYet = "Nothing is stored yet. Your next message stores everything, including the past.";
 
 // ── Status ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a database tells about a session and about itself. */
 type State = Awaited<ReturnType<typeof readState>>;
 
-async function tellStatus(asked: Asked): Promise<readonly string[]> {
-  const { runtime, service } = asked;
-  // Where nothing is stored, asking makes no database.
-  const isThere = service !== "left" || runtime.isOpen();
-  const found = isThere ? await readState(asked).catch(describeError) : null;
-  const state = typeof found === "string" ? null : found;
+async function showStatus(request: Request): Promise<readonly string[]> {
+  const { runtime, service } = request;
+  // Asking for the status of an unserved session must not create a database.
+  const isReadable = service !== "left" || runtime.isOpen();
+  const result = isReadable ? await readState(request).catch(describeError) : null;
+  const state = typeof result === "string" ? null : result;
   const concerns = [
-    ...(typeof found === "string" ? [`The database ${code(runtime.path)} cannot be read: ${found}`] : []),
-    ...concernsOf(asked, state),
+    ...(typeof result === "string" ? [`The database ${code(runtime.path)} cannot be read: ${result}`] : []),
+    ...concernsOf(request, state),
   ];
   const number = state?.session?.conversation.id ?? null;
   return [
@@ -151,9 +145,9 @@ async function tellStatus(asked: Asked): Promise<readonly string[]> {
       ? "✅ **Lossless Claw**: all is well"
       : `⚠️ **Lossless Claw**: ${count(concerns.length, "thing")} to look at`,
     ...concerns.map((concern) => `- ${concern}`),
-    ...section(`This session${number === null ? "" : ` (conversation ${number})`}`, await sessionLines(asked, state)),
+    ...section(`This session${number === null ? "" : ` (conversation ${number})`}`, sessionLines(request, state)),
     ...(state === null ? [] : section("Database", databaseLines(state.store))),
-    ...(state === null ? [] : section("Model calls", [spendWords(state.spend)])),
+    ...(state === null ? [] : section("Model calls", [spendText(state.spend)])),
     ...section("Settings", settingLines(runtime)),
   ];
 }
@@ -163,10 +157,10 @@ const section = (title: string, lines: readonly string[]): readonly string[] =>
     ? ["", `**${title}**: ${lines.join("")}`]
     : ["", `**${title}**`, ...lines.map((line) => `- ${line}`)];
 
-async function readState(asked: Asked) {
-  const lcm = await openCaughtUp(asked);
+async function readState(request: Request) {
+  const lcm = await openCaughtUp(request);
   return {
-    session: asked.service === "served" ? await readSession(lcm, asked.place) : null,
+    session: request.service === "served" ? await readSession(lcm, request.place) : null,
     store: await lcm.store.status(),
     spend: await lcm.spend(),
   };
@@ -186,10 +180,9 @@ async function readSession(lcm: Lcm, place: TranscriptPlace) {
   };
 }
 
-/** What somebody should know who asks whether all is well. */
-function concernsOf({ runtime, call, clock }: Asked, state: State | null): readonly string[] {
+function concernsOf({ runtime, call, clock }: Request, state: State | null): readonly string[] {
   const slot = call.config?.plugins?.slots?.contextEngine ?? engineId;
-  const aside = findQuarantine();
+  const quarantine = findQuarantine();
   const last = state?.session?.last ?? null;
   const { usage, callsMax, breakers } = state?.spend ?? { usage: { calls: 0 }, callsMax: 1, breakers: [] };
   const trouble = runtime.troubles.at(-1);
@@ -197,25 +190,24 @@ function concernsOf({ runtime, call, clock }: Asked, state: State | null): reado
   const { unknownKeys } = runtime.settings;
   return [
     slot !== engineId &&
-      `OpenClaw's context engine is ${code(slot)}, so nothing new is stored: \`plugins.slots.contextEngine\` names it`,
-    aside !== null &&
-      `OpenClaw has put this engine aside: ${aside.why} (${clock(aside.at)}). Until it is restarted, its own ` +
-        "compaction answers `/compact`; `/lcm compact` is ours",
-    usage.calls >= callsMax && "The model calls of this window are used up: passes wait, or do without a model",
-    ...breakers.map(({ provider, at, until }) => {
-      const asks = `it is asked again from ${clock(until)} on`;
-      return `${provider} refused the credential (${clock(at)}); ${asks}`;
-    }),
-    (last?.outcome === "failed" || last?.outcome === "waiting") &&
-      "The last compaction did not come to its end, see below",
+      `OpenClaw's context engine is ${code(slot)}, so nothing new is stored; see \`plugins.slots.contextEngine\``,
+    quarantine !== null &&
+      `OpenClaw has disabled this engine: ${quarantine.why} (${clock(quarantine.at)}). Until OpenClaw restarts, ` +
+        "`/compact` uses its own compaction; `/lcm compact` uses ours",
+    usage.calls >= callsMax && "All model calls of this window are used: compaction waits or works without a model",
+    ...breakers.map(
+      ({ provider, at, until }) =>
+        `${provider} rejected the credential (${clock(at)}); it is tried again from ${clock(until)}`,
+    ),
+    (last?.outcome === "failed" || last?.outcome === "waiting") && "The last compaction did not finish; see below",
     trouble !== undefined &&
       `While ${trouble.doing}: ${trouble.message} (${clock(trouble.at)})` +
-        (earlier === 0 ? "" : `. ${formatCount(earlier)} more before it, see OpenClaw's log`),
-    unknownKeys.length > 0 && `Not a setting, in the plugin's config: ${unknownKeys.map(code).join(", ")}`,
+        (earlier === 0 ? "" : `. ${count(earlier, "earlier problem")} in OpenClaw's log`),
+    unknownKeys.length > 0 && `Unknown setting in the plugin's config: ${unknownKeys.map(code).join(", ")}`,
   ].filter((concern) => concern !== false);
 }
 
-/** What the host keeps of an engine that threw where it may not. Other versions of it keep nothing there. */
+/** The host's record of an engine that threw where it must not. Other versions of the host have none. */
 function findQuarantine(): { readonly at: Timestamp; readonly why: string } | null {
   const registry: unknown = Reflect.get(globalThis, Symbol.for("openclaw.contextEngineRegistryState"));
   const engines = isObject(registry) ? registry["quarantinedEngines"] : null;
@@ -229,11 +221,11 @@ function findQuarantine(): { readonly at: Timestamp; readonly why: string } | nu
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
 
-async function sessionLines(asked: Asked, state: State | null): Promise<readonly string[]> {
-  const { runtime, clock } = asked;
-  const left = leftWords(asked);
-  if (left !== null) return [left];
-  if (state === null) return ["What is stored of it cannot be describeError now."];
+function sessionLines(request: Request, state: State | null): readonly string[] {
+  const { runtime, clock } = request;
+  const reason = whyUnstored(request);
+  if (reason !== null) return [reason];
+  if (state === null) return ["Not available now."];
   if (state.session === null) return [nothingYet];
   const { conversation, due, summaries, last } = state.session;
   const { totals, caughtUp } = conversation;
@@ -248,20 +240,20 @@ async function sessionLines(asked: Asked, state: State | null): Promise<readonly
       (earlier.length === 0 ? "" : `, and ${formatCount(before)} in ${count(earlier.length, "earlier segment")}`),
     `Context: ${context} of ${budget} tokens, folded above ${threshold}`,
     `Not folded: ${count(totals.contextMessages, "message")}, ${formatCount(totals.contextMessageTokens)} tokens; ` +
-      `the newest ${newest} always stay`,
+      `the newest ${newest} are never folded`,
     `${count(totals.summaries, "summary", "summaries")}${totals.summaries === 0 ? "" : ` (in context: ${inContext})`}`,
-    `${dueWords(due)}, ${runtime.isCompacting(conversation.id) ? "folding is under way" : "none under way"}`,
+    `${dueText(due)}, ${runtime.isCompacting(conversation.id) ? "compaction running" : "none running"}`,
     ...(last === null ? [] : [`Last compaction: ${errorText(last.message)} (${clock(last.at)})`]),
     ...(caughtUp === 0
       ? []
       : [
           `${count(caughtUp, "message")} came outside a finished turn (commands, failed turns, turns of another ` +
-            "engine); stored all the same",
+            "engine) and are stored too",
         ]),
   ];
 }
 
-function dueWords({ kind, rawTokens }: Due): string {
+function dueText({ kind, rawTokens }: Due): string {
   switch (kind) {
     case "nothing":
       return "No compaction due";
@@ -281,15 +273,15 @@ function databaseLines({
   belowNormal,
 }: StoreStatus): readonly string[] {
   const below = Object.entries(belowNormal).filter(([, amount]) => amount > 0);
-  const levelsWords = below.map(([level, amount]) => `${formatCount(amount)} ${level}`).join(", ");
+  const levels = below.map(([level, amount]) => `${formatCount(amount)} ${level}`).join(", ");
   return [
     `${count(messages, "message")} in ${count(conversations, "conversation")}, ${formatBytes(bytes)}`,
-    `${count(summaries, "summary", "summaries")}, ${below.length === 0 ? "none" : levelsWords} below normal`,
+    `${count(summaries, "summary", "summaries")}, ${below.length === 0 ? "none" : levels} below normal`,
     code(path),
   ];
 }
 
-function spendWords({ usage, callsMax, windowMinutes }: Spend): string {
+function spendText({ usage, callsMax, windowMinutes }: Spend): string {
   const window = windowMinutes === 60 ? "hour" : count(windowMinutes, "minute");
   const [calls, most, failures] = [usage.calls, callsMax, usage.failures].map(formatCount);
   return `${calls} of ${most} in the last ${window}, ${failures} failed`;
@@ -310,11 +302,11 @@ function settingLines({ settings }: Runtime): readonly string[] {
 
 const marks: Readonly<Record<Finding["severity"], string>> = { error: "❌", warning: "⚠️", info: "ℹ️" };
 
-async function examine(asked: Asked): Promise<readonly string[]> {
-  const left = leftWords(asked);
-  if (left !== null) return [`**This session**: ${left}`];
-  const { sessionKey, agentId } = asked.place;
-  const lcm = await openCaughtUp(asked);
+async function examine(request: Request): Promise<readonly string[]> {
+  const reason = whyUnstored(request);
+  if (reason !== null) return [`**This session**: ${reason}`];
+  const { sessionKey, agentId } = request.place;
+  const lcm = await openCaughtUp(request);
   const segments = await lcm.store.conversations({ sessionKey, agentId, includeHidden: true });
   if (segments.length === 0) return [`**This session**: ${nothingYet}`];
   const findings: Finding[] = [];
@@ -327,25 +319,25 @@ async function examine(asked: Asked): Promise<readonly string[]> {
       const more = others.length === 0 ? "" : ` (and ${formatCount(others.length)} more like it)`;
       return `- ${marks[severity]} ${sentence(all ?? `${first?.message}${more}`)}`;
     }),
-    ...(isSound(findings) ? [] : ["", "On the machine, `openclaw lcm doctor` names each one and what mends it."]),
+    ...(isSound(findings) ? [] : ["", "On the machine, `openclaw lcm doctor` lists each one and how to fix it."]),
   ];
 }
 
 function verdictOf(findings: readonly Finding[]): string {
   const errors = findings.filter(({ severity }) => severity === "error").length;
   const warnings = findings.filter(({ severity }) => severity === "warning").length;
-  if (errors > 0) return `❌ **Not sound**, ${count(errors, "error")}`;
+  if (errors > 0) return `❌ **Problems found**, ${count(errors, "error")}`;
   return warnings > 0 ? `⚠️ **Nothing lost or broken**, ${count(warnings, "warning")}` : "✅ **All is well**";
 }
 
 // ── Compact ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-async function fold(asked: Asked): Promise<readonly string[]> {
-  const { runtime, call, rest } = asked;
-  const left = leftWords(asked);
-  if (left !== null) return [`**This session**: ${left}`, "`/compact` is OpenClaw's own here."];
-  const lcm = await openCaughtUp(asked);
-  const conversation = await findActive(lcm.store, asked.place);
+async function compact(request: Request): Promise<readonly string[]> {
+  const { runtime, call, rest } = request;
+  const reason = whyUnstored(request);
+  if (reason !== null) return [`**This session**: ${reason}`, "`/compact` uses OpenClaw's own compaction here."];
+  const lcm = await openCaughtUp(request);
+  const conversation = await findActive(lcm.store, request.place);
   if (conversation === null) return [`**This session**: ${nothingYet}`];
   const llm = call.runtimeContext?.llm;
   const model = llm === undefined ? null : lcm.metered(createHostModel(llm, runtime));
@@ -362,24 +354,23 @@ async function fold(asked: Asked): Promise<readonly string[]> {
   const byLevel = Map.groupBy(report.passes, ({ level }) => level);
   return [
     `${report.compacted ? "✅ " : ""}${sentence(errorText(report.message))}`,
-    ...wayOn(report, runtime.settings.values),
+    ...nextSteps(report, runtime.settings.values),
     ...[...byLevel].flatMap(([level, passes]) => levelSentence(level, passes.length) ?? []).map(sentence),
-    ...(model === null ? ["OpenClaw offers no model here, so texts are extracted, and follow no instructions."] : []),
+    ...(model === null ? ["OpenClaw offers no model here, so summaries are extracted and ignore instructions."] : []),
   ];
 }
 
-/** What it means, and how it goes on. */
-function wayOn({ outcome, passes }: CompactReport, { freshTailCount }: Settings): readonly string[] {
+function nextSteps({ outcome, passes }: CompactReport, { freshTailCount }: Settings): readonly string[] {
   switch (outcome.kind) {
     case "waiting":
-      return ["What is folded stays. It goes on after your next message, or with `/lcm compact`."];
+      return ["What is folded stays. It continues after your next message, or with `/lcm compact`."];
     case "failed":
-      return ["What is folded stays. `/lcm doctor` checks what is stored."];
+      return ["What is folded stays. Check what is stored with `/lcm doctor`."];
     case "bounded":
-      return ["What is folded stays, and `/lcm compact` goes on from there."];
+      return ["What is folded stays. Continue with `/lcm compact`."];
     case "idle":
     case "under":
     case "settled":
-      return passes.length > 0 ? [] : [`The newest ${count(freshTailCount, "message")} always stay as they are.`];
+      return passes.length > 0 ? [] : [`The newest ${count(freshTailCount, "message")} are never folded.`];
   }
 }
