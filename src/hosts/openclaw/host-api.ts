@@ -1,7 +1,6 @@
 /**
- * The host's contract, as much of it as we use: OpenClaw 2026.9.6, found by running it. Its own types export neither the
- * engine nor the transcript's reader, and an optional peer is not there when we are compiled. So it is written down
- * here, and nowhere else does a file know what the host calls things.
+ * The part of OpenClaw's plugin API that we use, as observed in version 2026.9.6. The host exports no types for the engine
+ * or the transcript reader, and as an optional peer it is absent when we compile.
  */
 
 import type { Json, JsonObject } from "../../core/base/json.ts";
@@ -9,30 +8,30 @@ import type { Json, JsonObject } from "../../core/base/json.ts";
 // ── The plugin's api ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface PluginApi {
-  /** openclaw.json as it is written. */
+  /** openclaw.json as written. */
   readonly config: HostConfig;
-  /** Some of its parts throw when touched while the plugin registers. */
+  /** Some of its properties throw while the plugin registers. */
   readonly runtime: HostRuntime;
   readonly logger: Logger;
   on(hook: string, handler: (event: HookEvent, context: SessionNames) => unknown): void;
   registerContextEngine(id: string, factory: () => Promise<ContextEngine>): void;
   registerTool(factory: (context: SessionNames) => HostTool | null, options: { readonly name: string }): void;
   registerCommand(command: SlashCommand): void;
-  /** The program is one of commander. */
+  /** `program` is a commander program. */
   registerCli(
     registrar: (host: { readonly program: unknown; readonly config: HostConfig }) => Promise<void>,
-    options: {
-      readonly descriptors: readonly {
-        readonly name: string;
-        readonly description: string;
-        readonly hasSubcommands: boolean;
-      }[];
-    },
+    options: { readonly descriptors: readonly CliDescriptor[] },
   ): void;
   registerService(service: { readonly id: string; start(): void; stop(): Promise<void> }): void;
 }
 
-/** What a hook, a tool or a command is told of the session that it is about. */
+interface CliDescriptor {
+  readonly name: string;
+  readonly description: string;
+  readonly hasSubcommands: boolean;
+}
+
+/** How hooks, tools and commands identify their session. */
 export interface SessionNames {
   readonly agentId?: string;
   readonly sessionKey?: string;
@@ -53,7 +52,7 @@ export interface HostConfig {
   readonly agents?: {
     readonly defaults?: {
       readonly compaction?: { readonly timeoutSeconds?: number };
-      /** The zone that its people live in; the machine's own if left out. */
+      /** The machine's own if left out. */
       readonly userTimezone?: string;
     };
   };
@@ -64,7 +63,7 @@ export interface HostRuntime {
   readonly subagent: Subagents;
 }
 
-/** Of `session_end`; others have more. */
+/** As far as `session_end` needs it. */
 export interface HookEvent extends SessionNames {
   readonly reason?: string;
 }
@@ -90,7 +89,7 @@ export interface HostTool {
   readonly label: string;
   readonly description: string;
   readonly parameters: JsonObject;
-  /** Straight on the wire: behind the host's search for tools no model thinks of looking for its own past. */
+  /** Always in the prompt: a model does not think of searching the host's tool catalogue for its own past. */
   readonly catalogMode: "direct-only";
   execute(
     callId: string,
@@ -112,7 +111,7 @@ export interface Llm {
 export interface LlmRequest {
   readonly messages: readonly { readonly role: "system" | "user" | "assistant"; readonly content: string }[];
   readonly systemPrompt?: string;
-  /** Refused unless the operator has allowed it. */
+  /** Refused unless the operator allows it. */
   readonly model?: string;
   readonly maxTokens?: number;
   readonly temperature?: number;
@@ -131,21 +130,21 @@ export interface LlmAnswer {
   };
 }
 
-/** Only while a request of the gateway is served; else every method throws. */
+/** Works only while the gateway serves a request; otherwise every method throws. */
 export interface Subagents {
   run(request: {
     /** `agent:<id>:subagent:<name>`. */
     readonly sessionKey: string;
     readonly message: string;
     readonly extraSystemPrompt?: string;
-    /** Of our tools exactly these; the host's own cannot be named. */
+    /** Exactly these tools of ours; the host's own cannot be named. */
     readonly toolsAlsoAllow?: readonly string[];
     readonly promptMode?: "minimal";
     readonly lightContext?: boolean;
     readonly deliver?: boolean;
     readonly idempotencyKey?: string;
   }): Promise<{ readonly runId: string }>;
-  /** Running out of time does not end the run. */
+  /** A time-out does not end the run. */
   waitForRun(request: { readonly runId: string; readonly timeoutMs?: number }): Promise<{
     readonly status: "ok" | "error" | "timeout" | "pending";
     readonly error?: string;
@@ -160,13 +159,13 @@ export interface Subagents {
 
 // ── The engine ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Made anew for every turn, every compaction and every hook. Only what a turn needs to remember may live in it. */
+/** Created for every turn, compaction and hook, so it can only remember the state of one turn. */
 export interface ContextEngine {
   readonly info: {
     readonly id: string;
     readonly name: string;
     readonly version?: string;
-    /** Without both of these the host serves every turn with its own engine, and says so only in its log. */
+    /** Without both, the host serves every turn with its own engine and only logs it. */
     readonly transcriptSemantics: {
       readonly currentTurnFence: "before-current-turn-entry-v1";
       readonly turnAdvancementIdempotency: "atomic-idempotent-v1";
@@ -180,13 +179,13 @@ export interface ContextEngine {
     readonly importedMessages?: number;
     readonly reason?: string;
   }>;
-  /** The next turn of the session waits until it returns, whatever the host calls it. */
+  /** The next turn of the session waits until it returns, despite "background". */
   maintain(call: SessionCall): Promise<{
     readonly changed: boolean;
     readonly bytesFreed: number;
     readonly rewrittenEntries: number;
   }>;
-  /** Only for runs that no transcript is kept of. */
+  /** Only for runs without a transcript. */
   ingest(call: SessionCall & { readonly message: JsonObject }): Promise<{ readonly ingested: boolean }>;
   ingestBatch(call: SessionCall & { readonly messages: readonly JsonObject[] }): Promise<{
     readonly ingestedCount: number;
@@ -194,9 +193,9 @@ export interface ContextEngine {
   afterTurn(
     call: SessionCall & { readonly messages: readonly JsonObject[]; readonly prePromptMessageCount: number },
   ): Promise<void>;
-  /** What fails is called again before the next turn. */
+  /** If it fails, it is called again before the next turn. */
   commitTurn(call: CommitCall): Promise<{ readonly status: "committed" | "duplicate" }>;
-  /** Once before the prompt, and again before every request to the model; the host adds the live turn itself. */
+  /** Called before the prompt and before every request to the model; the host adds the live turn itself. */
   assemble(call: AssembleCall): Promise<AssembleResult>;
   compact(call: CompactCall): Promise<CompactResult>;
   prepareSubagentSpawn(call: SpawnCall): Promise<{ rollback(): Promise<void> } | undefined>;
@@ -214,7 +213,7 @@ export interface SessionCall {
 
 export interface RuntimeSettings {
   readonly model?: { readonly resolved?: string | null; readonly provider?: string | null };
-  /** In the first assembly of an attempt the output's reserve; null in those of its loop. */
+  /** The reserve for output in the first assembly of an attempt; null in the tool loop. */
   readonly limits?: { readonly maxOutputTokens?: number | null };
 }
 
@@ -222,7 +221,7 @@ export interface RuntimeContext {
   readonly llm?: Llm;
   readonly config?: HostConfig;
   readonly modelContextWindow?: number;
-  /** In `maintain`, that it is the one after a turn. */
+  /** True for the `maintain` call after a turn. */
   readonly allowDeferredCompactionExecution?: boolean;
 }
 
@@ -231,15 +230,15 @@ export interface CommitCall extends SessionCall {
   readonly advancementKey: string;
   /** Its last row. */
   readonly terminal: { readonly entryId: string };
-  /** The same as in the transcript, without their ids. */
+  /** As in the transcript, without ids. */
   readonly messages: readonly JsonObject[];
 }
 
 export interface AssembleCall extends SessionCall {
-  /** What the host would show, or what the last call of this turn has returned. */
+  /** What the host would show, or what the previous call of this turn returned. */
   readonly messages: readonly JsonObject[];
   readonly tokenBudget?: number;
-  /** What the user says now, in the first call of an attempt. */
+  /** The user's new message, in the first call of an attempt. */
   readonly prompt?: string;
 }
 
@@ -252,14 +251,14 @@ export interface AssembleResult {
 export interface CompactCall extends SessionCall {
   readonly tokenBudget?: number;
   readonly force?: boolean;
-  /** What the provider has counted, if it was its refusal that led here. */
+  /** The provider's count, if its refusal is the reason for this call. */
   readonly currentTokenCount?: number;
   readonly compactionTarget?: "budget" | "threshold";
   readonly customInstructions?: string;
   readonly abortSignal?: AbortSignal;
 }
 
-/** One that throws gets the whole engine put aside until the process ends. */
+/** If compact throws, the host disables the whole engine until the process ends. */
 export interface CompactResult {
   readonly ok: boolean;
   readonly compacted: boolean;
@@ -273,7 +272,7 @@ export interface CompactResult {
 
 export interface SpawnCall {
   readonly parentSessionKey: string;
-  /** Given where the context is forked. */
+  /** Present if the context is forked. */
   readonly parentSessionId?: string;
   readonly childSessionKey: string;
   readonly contextMode?: "isolated" | "fork";
@@ -294,17 +293,17 @@ export type TranscriptPage =
       readonly cursor: string;
       readonly hasMore: boolean;
       readonly events: readonly { readonly seq: number; readonly event: Json }[];
-      /** The next event alone is larger than what was asked for. */
+      /** Present if the next event alone exceeds `maxBytes`. */
       readonly requiredBytes?: number;
     }
-  /** The cursor means nothing any more; with this one reading begins at the start. */
+  /** The cursor is no longer valid; this one starts from the beginning. */
   | { readonly kind: "reset"; readonly cursor: string }
   | { readonly kind: "missing" };
 
-/** Of `openclaw/plugin-sdk/session-transcript-runtime`. Within a turn it ends before the turn. */
+/** From `openclaw/plugin-sdk/session-transcript-runtime`. During a turn, the transcript ends before that turn. */
 export type ReadTranscript = (
   request: TranscriptPlace & { readonly cursor?: string; readonly maxEvents?: number; readonly maxBytes?: number },
 ) => Promise<TranscriptPage>;
 
-/** Of `openclaw/plugin-sdk/core`: the host's own compaction, for sessions that are left to it. */
+/** From `openclaw/plugin-sdk/core`: the host's own compaction, for sessions that we do not serve. */
 export type DelegateCompaction = (call: CompactCall) => Promise<CompactResult>;
