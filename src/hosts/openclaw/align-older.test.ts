@@ -26,7 +26,7 @@ const beganMs = Date.UTC(2026, 1, 17, 7, 37);
 const timeAt = (ms: number): Timestamp => new Date(ms).toISOString() as Timestamp;
 const nowMs = beganMs + 400 * 86_400_000;
 
-/** A line of a transcript; messages are minutes apart, as they are when somebody thinks in between. */
+/** A transcript row; messages are minutes apart, as in a real conversation. */
 interface Line {
   readonly id: string;
   readonly event: JsonObject;
@@ -71,7 +71,7 @@ const result = (toolCallId: string, text: string): HostMessage => ({
   content: [{ type: "text", text }],
 });
 
-/** What the older program keeps of a message: the blocks, or in its first versions nothing but what was said. */
+/** What the older program stored of a message: its blocks, or only its text in the first versions. */
 interface Kept {
   readonly line: Line;
   readonly how: "blocks" | "text";
@@ -116,7 +116,7 @@ async function onStore(work: (ground: Ground) => Promise<void>): Promise<void> {
 
 const placeOf = (name: string) => ({ sessionId: name, sessionKey: `agent:main:${name}`, agentId: "main" });
 
-/** A conversation as it is after adopting. */
+/** A conversation after adoption. */
 async function hold(
   store: Store,
   kept: readonly Kept[],
@@ -148,7 +148,7 @@ async function fatesOf(store: Store, conversation: Conversation, lines: readonly
 const fates = (letters: string): readonly Fate[] =>
   [...letters].map((letter) => (letter === "h" ? "held" : letter === "a" ? "aside" : "new"));
 
-/** What the transcript is told in pages of this size; throws instead of the page that `fails` names. */
+/** Reads the transcript in pages of this size; throws instead of returning the page that `fails` names. */
 function readerOf(lines: readonly Line[], size: number, fails = Infinity): ReadTranscript {
   let read = 0;
   return async ({ cursor = "0", maxEvents = size }) => {
@@ -162,8 +162,8 @@ function readerOf(lines: readonly Line[], size: number, fails = Infinity): ReadT
   };
 }
 
-describe("a conversation that the older program kept", () => {
-  it("is one that holds messages under keys of its own; of others nothing is compared", async () => {
+describe("a conversation of the older program", () => {
+  it("is one with messages under its own keys; other conversations are not compared", async () => {
     await onStore(async ({ store }) => {
       const place = placeOf("ours");
       const { id } = await store.open(place);
@@ -178,7 +178,7 @@ describe("a conversation that the older program kept", () => {
     });
   });
 
-  it("holds what it holds; what comes behind is new, what it missed before is kept outside the context", async () => {
+  it("keeps its messages; later rows are new, and earlier missed ones are kept outside the context", async () => {
     await onStore(async ({ store }) => {
       const lines = transcriptOf([user("one"), said("two"), "model_change", user("three"), said("four"), user("five")]);
       const conversation = await hold(
@@ -189,7 +189,7 @@ describe("a conversation that the older program kept", () => {
     });
   });
 
-  it("tells a message by what is said, whatever became of white space, calls, thinking and pictures", async () => {
+  it("recognises a message by its text, whatever happened to white space, calls, thinking and pictures", async () => {
     await onStore(async ({ store }) => {
       const picture = { type: "image", data: "AAAA", mimeType: "image/png" };
       const lines = transcriptOf([
@@ -214,7 +214,7 @@ describe("a conversation that the older program kept", () => {
     });
   });
 
-  it("tells a call and its result by their ids, though their texts were cut and their ids written otherwise", async () => {
+  it("recognises a call and its result by their ids, though texts were cut and ids written differently", async () => {
     await onStore(async ({ store }) => {
       const lines = transcriptOf([
         user("go"),
@@ -229,7 +229,7 @@ describe("a conversation that the older program kept", () => {
     });
   });
 
-  it("takes ids that come again for what they are, so that no result is taken for another", async () => {
+  it("does not confuse results whose ids occur again", async () => {
     await onStore(async ({ store }) => {
       const lines = transcriptOf([
         calling("call"),
@@ -248,7 +248,7 @@ describe("a conversation that the older program kept", () => {
       const lines = transcriptOf(Array.from({ length: 9 }, () => user("ping")));
       const kept = lines.slice(0, 6).map((line) => soon(line));
       assert.deepEqual(await fatesOf(store, await hold(store, kept), lines), fates("hhhhhhnnn"));
-      // Also where all of them were stored at once.
+      // Also if all of them were stored at once.
       const atOnce = lines
         .slice(0, 6)
         .map((line): Kept => ({ line, how: "text", storedMs: (lines[5]?.atMs ?? 0) + 1_000 }));
@@ -256,7 +256,7 @@ describe("a conversation that the older program kept", () => {
     });
   });
 
-  it("is not led astray by messages that were changed, dropped or never in the transcript", async () => {
+  it("is matched despite messages that were changed, dropped or never in the transcript", async () => {
     await onStore(async ({ store }) => {
       const texts = Array.from({ length: 200 }, (_, n) => (n % 5 === 0 ? user("go on") : said(`step ${n}`)));
       const lines = transcriptOf([...texts, user("new"), said("go on"), user("go on")]);
@@ -274,7 +274,7 @@ describe("a conversation that the older program kept", () => {
     });
   });
 
-  it("is not led astray where everything was stored at once, and texts come again", async () => {
+  it("is matched though everything was stored at once and texts occur again", async () => {
     await onStore(async ({ store }) => {
       const at = (line: Line | undefined): Kept => ({
         line: line ?? assert.fail(),
@@ -283,13 +283,13 @@ describe("a conversation that the older program kept", () => {
       });
       const only = (text: string): Kept => at({ id: "", event: {}, atMs: 0, raw: user(text) });
       for (const [texts, kept, expected] of [
-        // What only the older program knows says the same as something before it.
+        // A message that only the older program has repeats an earlier text.
         ["a ok b ok c", "a ok b ok +ok c", "hhhhh"],
         ["a b c a b c a b c", "a b c a b c a b c +a", "hhhhhhhhh"],
-        // What is missed lies between equal texts.
+        // The missed message is between equal texts.
         ["p q p v u q", "q p", "ahhnnn"],
         ["ok a ok b c", "a b +ok c", "ahahh"],
-        // What was changed stands where a text comes again before it.
+        // The changed message follows a repeated text.
         ["x a b c x a b c", "x a b c +y a b c", "hhhhahhh"],
       ] as const) {
         const lines = transcriptOf(texts.split(" ").map(user));
@@ -305,7 +305,7 @@ describe("a conversation that the older program kept", () => {
     });
   });
 
-  it("does not take for its own what was stored from the transcript before", async () => {
+  it("does not match what was stored from the transcript before", async () => {
     await onStore(async ({ store }) => {
       const [first, second] = transcriptOf([user("ping"), user("ping")]);
       assert.ok(first !== undefined && second !== undefined);
@@ -317,7 +317,7 @@ describe("a conversation that the older program kept", () => {
     });
   });
 
-  it("of another session under the same key takes nothing away from this one", async () => {
+  it("of another session under the same key does not affect this one", async () => {
     await onStore(async ({ store }) => {
       const lines = transcriptOf([user("hi"), said("hello"), user("thanks"), said("you are welcome")]);
       const kept = lines.map((line) => soon({ ...line, atMs: line.atMs - 600 * minutes }));
@@ -325,7 +325,7 @@ describe("a conversation that the older program kept", () => {
     });
   });
 
-  it("may be of several segments, all of which are held", async () => {
+  it("may have several segments, all of which are matched", async () => {
     await onStore(async ({ store }) => {
       const lines = transcriptOf([user("one"), said("two"), "reset", user("three"), said("four"), user("five")]);
       const place = placeOf("segments");
@@ -345,7 +345,7 @@ describe("a conversation that the older program kept", () => {
   });
 
   for (const version of fixtureVersions) {
-    it(`is all found again in the transcript that ${version} made it from`, async () => {
+    it(`is found completely in the transcript that ${version} made it from`, async () => {
       const path = copyFixture(version, makeScratch("moving"));
       await adopt(path, "2026-11-15T07:30:00.000Z");
       const store = await openSqlite({ path });
@@ -367,14 +367,14 @@ describe("a conversation that the older program kept", () => {
   }
 });
 
-describe("draining the transcript of a session that the older program kept", () => {
+describe("draining the transcript of a session of the older program", () => {
   const said6 = [user("one"), said("two"), "reset", user("three"), said("four"), user("five")];
   const textsIn = async (store: Store, { id }: Conversation): Promise<readonly string[]> =>
     (await flattened(store, id)).map(({ text }) => text);
   const familyOf = async (store: Store, sessionKey: string): Promise<readonly Conversation[]> =>
     (await store.conversations({ sessionKey })).toSorted((a, b) => a.id - b.id);
 
-  it("goes on with what was kept under the session's id alone, and stores nothing of it again", async () => {
+  it("continues a conversation stored under the session id alone, and stores nothing twice", async () => {
     await onStore(async ({ store, lcm }) => {
       const place = placeOf("nameless");
       const lines = transcriptOf([user("one"), said("two"), user("three")]);
@@ -389,7 +389,7 @@ describe("draining the transcript of a session that the older program kept", () 
     });
   });
 
-  it("begins no segment where the older program had begun its own, nor where it had gone on", async () => {
+  it("begins no segment where the older program began one or continued", async () => {
     await onStore(async ({ store, lcm }) => {
       const lines = transcriptOf([...said6, "reset", user("six")]);
       const keep = async (name: string, places: readonly number[]): Promise<Conversation> =>
@@ -424,7 +424,7 @@ describe("draining the transcript of a session that the older program kept", () 
     });
   });
 
-  it("stores nothing twice when the host writes the transcript anew, also after another segment has begun", async () => {
+  it("stores nothing twice when the host rewrites the transcript, even after another segment has begun", async () => {
     await onStore(async ({ store, lcm }) => {
       const place = placeOf("anew");
       const lines = transcriptOf([...said6, "reset", user("six"), said("seven")]);
@@ -466,7 +466,7 @@ describe("draining the transcript of a session that the older program kept", () 
   });
 });
 
-/** The host's own lines of what a fixture holds: blocks where the older program kept text, calls where it kept none. */
+/** The host's own rows for a fixture: blocks where the older program stored text, calls where it stored none. */
 function fixtureTranscript(held: readonly Message[]): readonly Line[] {
   return held.map((message, index): Line => {
     const atMs = Date.parse(message.at) - (held.length - index) * 10;
@@ -549,7 +549,7 @@ interface Life {
   readonly expected: readonly Fate[];
 }
 
-/** What was said, what the older program kept of it, and what must become of every line. */
+/** What was said, what the older program stored of it, and the expected result of every row. */
 function lifeOf(past: readonly Past[], tail: readonly (HostMessage | string)[]): Life {
   const lines = transcriptOf([...past.map(({ raw }) => raw), ...tail]);
   const kept = past.flatMap(({ isKept, how, delayMs }, at) =>
@@ -563,7 +563,7 @@ function lifeOf(past: readonly Past[], tail: readonly (HostMessage | string)[]):
 }
 
 describe("guarantee 1, moving over: whatever the older program kept of whatever was said", () => {
-  it("what it kept is not stored again, what it missed is kept, and exactly what came since is new", async () => {
+  it("what it stored is not stored again, what it missed is stored, and exactly the later rows are new", async () => {
     await onStore(async ({ store }) => {
       await fc.assert(
         fc.asyncProperty(pasts, tails, async (past, tail) => {
@@ -576,7 +576,7 @@ describe("guarantee 1, moving over: whatever the older program kept of whatever 
     });
   });
 
-  it("also where all was stored at once: each message is found once, and in its place if no two say the same", async () => {
+  it("if all was stored at once, each message is matched once, and in its place if all texts differ", async () => {
     await onStore(async ({ store }) => {
       const atOnce = ({ kept }: Life): readonly Kept[] => kept.map((each) => ({ ...each, storedMs: nowMs }));
       const distinct = (raw: HostMessage | string, n: number): HostMessage | string =>
@@ -599,7 +599,7 @@ describe("guarantee 1, moving over: whatever the older program kept of whatever 
     });
   });
 
-  it("the context goes on from what was there, whichever page a crash comes at, and a replay changes nothing", async () => {
+  it("the context continues from what was there, at whichever page a crash comes, and a replay changes nothing", async () => {
     await onStore(async (ground) => {
       await fc.assert(
         fc.asyncProperty(

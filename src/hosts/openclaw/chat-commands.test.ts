@@ -1,4 +1,4 @@
-/** The chat commands over a real database. What they say is read as a person would: short lines, the trouble first. */
+/** The chat commands on a real database: short lines, problems first. */
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -55,10 +55,10 @@ function createRuntime({
   return runtime;
 }
 
-/** Of a session that nothing has happened in since it was stored. */
+/** The transcript of a session in which nothing happened since it was stored. */
 const unread: ReadTranscript = async () => await Promise.resolve({ kind: "missing" });
 
-/** What a person in the session reads. No line is a wide table. */
+/** What a person reads in the chat; no line may be a wide table. */
 async function say(runtime: Runtime, args?: string, more: Partial<CommandContext> = {}): Promise<string> {
   const call = { ...session, config: { agents: { defaults: { userTimezone: "Asia/Tokyo" } } }, ...more };
   const { text } = await runCommand(runtime, unread, args === undefined ? call : { ...call, args });
@@ -66,7 +66,7 @@ async function say(runtime: Runtime, args?: string, more: Partial<CommandContext
   return text;
 }
 
-/** A segment of the session with so many long messages, two of them in each turn. */
+/** A segment with this many long messages, two per turn. */
 async function talk(lcm: Lcm, messages: number, begin: "open" | "openSegment" = "open"): Promise<Conversation> {
   const { id } = await lcm.store[begin](session);
   const items = Array.from({ length: messages }, (_, at) => {
@@ -83,7 +83,7 @@ const answering = (complete: Llm["complete"]): Partial<CommandContext> => ({ run
 const good = answering(async () => await Promise.resolve({ text: summary }));
 
 describe("guarantee 27: one status tells what is stored, pending, saved, spent and degraded, and what is set", () => {
-  it("tells of a session, its segments, its context and what awaits folding", async () => {
+  it("shows a session, its segments, its context and what can be folded", async () => {
     const runtime = createRuntime({ config: { freshTailCount: 4 } });
     const lcm = await runtime.open();
     await talk(lcm, 6);
@@ -116,7 +116,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     assert.equal(await say(runtime, "  STATUS "), text);
   });
 
-  it("tells what the last compaction saved and when, in the zone of the host's people, and what fell below normal", async () => {
+  it("shows what the last compaction saved and when, in the configured time zone, and what is below normal", async () => {
     const runtime = createRuntime({ config: { freshTailCount: 2 } });
     const lcm = await runtime.open();
     const { id } = await talk(lcm, 12);
@@ -134,7 +134,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     );
   });
 
-  it("tells that something is due, and that it is under way", async () => {
+  it("shows that compaction is due, and that it is running", async () => {
     const runtime = createRuntime({ config: { freshTailCount: 2, leafChunkTokens: 1_000, leafTargetTokens: 100 } });
     const lcm = await runtime.open();
     const { id } = await talk(lcm, 12);
@@ -162,7 +162,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     assert.match(text, /in the last hour, [1-9]\d* failed/);
   });
 
-  it("tells of a credential that was refused, and of calls that are used up", async () => {
+  it("shows a rejected credential and used-up model calls", async () => {
     const runtime = createRuntime({ config: { spendCeilingCalls: 1, spendWindowMinutes: 30 } });
     const lcm = await runtime.open();
     const refusing = {
@@ -189,7 +189,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     assert.match(text, /\*\*Model calls\*\*: 1 of 1 in the last 30 minutes, 1 failed/);
   });
 
-  it("tells how many messages came outside a finished turn", async () => {
+  it("shows how many messages came outside a finished turn", async () => {
     const runtime = createRuntime();
     const lcm = await runtime.open();
     const { id } = await talk(lcm, 2);
@@ -200,7 +200,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     assert.match(text, /all is well/);
   });
 
-  it("tells the last trouble with its time, and how many there were before", async () => {
+  it("shows the last problem with its time, and how many came before", async () => {
     const runtime = createRuntime();
     for (const trouble of ["a", "b", "the disk is full"]) runtime.note("storing a turn", new Error(trouble));
     assert.match(
@@ -209,7 +209,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     );
   });
 
-  it("tells settings with their source, and what is none", async () => {
+  it("shows changed settings with their source, and unknown ones", async () => {
     const config = { freshTailCount: 8, ignoreSessionPatterns: ["agent:*:cron:*"], "old`Key": true };
     const runtime = createRuntime({ config, env: { LCM_CONTEXT_THRESHOLD: "0.5" } });
     const text = await say(runtime);
@@ -219,7 +219,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     assert.match(await say(createRuntime()), /\*\*Settings\*\*: all default$/);
   });
 
-  it("tells that the host has put the engine aside, or never asks it", async () => {
+  it("shows that the host has disabled the engine, or uses another", async () => {
     const runtime = createRuntime();
     const name = Symbol.for("openclaw.contextEngineRegistryState");
     const failed = {
@@ -240,14 +240,14 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     assert.match(await say(runtime, "status", other), /context engine is `legacy`, so nothing new is stored/);
   });
 
-  it("has a friendly word before anything is stored, also in a session begun anew under the same key", async () => {
+  it("explains that nothing is stored yet, also in a new session under the same key", async () => {
     const runtime = createRuntime();
     assert.match(await say(runtime), /\*\*This session\*\*: Nothing is stored yet/);
     await talk(await runtime.open(), 4);
     assert.match(await say(runtime, "", { sessionId: "s-2" }), /\*\*This session\*\*: Nothing is stored yet/);
   });
 
-  it("says why a session is not stored, and makes no database for saying so", async () => {
+  it("explains why a session is not stored, without creating a database", async () => {
     const config = { ignoreSessionPatterns: ["*:cron:*"], statelessSessionPatterns: ["*:subagent:*"] };
     const runtime = createRuntime({ config });
     const left = await say(runtime, "", { sessionKey: "agent:main:cron:1" });
@@ -263,7 +263,7 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     assert.equal(off.isOpen(), false);
   });
 
-  it("says why the database cannot be opened and what to do, and all that it knows without", async () => {
+  it("explains why the database cannot be opened and what to do, and shows what it knows without it", async () => {
     const error = new LcmError("unavailable", "the disk is away", { hint: "mount it" });
     const runtime = createRuntime({
       config: { freshTailCount: 8 },
@@ -276,15 +276,15 @@ describe("guarantee 27: one status tells what is stored, pending, saved, spent a
     assert.match(await say(runtime), /2 things to look at/);
   });
 
-  it("says so of a file that is no database", async () => {
+  it("reports a file that is not a database", async () => {
     const runtime = createRuntime();
     mkdirSync(runtime.path);
     assert.match(await say(runtime), /cannot be read: /);
   });
 });
 
-describe("the words of /lcm", () => {
-  it("are told by help, and to whoever uses another", async () => {
+describe("the subcommands of /lcm", () => {
+  it("are listed by help and after an unknown one", async () => {
     const runtime = createRuntime();
     const help = await say(runtime, "help");
     const wrong = await say(runtime, "statsu now");
@@ -297,7 +297,7 @@ describe("the words of /lcm", () => {
 });
 
 describe("/lcm doctor", () => {
-  it("says that all is well, of all segments", async () => {
+  it("reports that all is well in all segments", async () => {
     const runtime = createRuntime();
     assert.match(await say(runtime, "doctor"), /Nothing is stored yet/);
     const lcm = await runtime.open();
@@ -306,7 +306,7 @@ describe("/lcm doctor", () => {
     assert.equal(await say(runtime, "doctor"), "✅ **All is well**: 16 messages and 0 summaries checked.");
   });
 
-  it("tells what was found in the words of the command line, and where to look closer", async () => {
+  it("reports findings as the command line does, and where to find details", async () => {
     const runtime = createRuntime({ config: { freshTailCount: 2 } });
     const lcm = await runtime.open();
     const { id } = await talk(lcm, 12);
@@ -326,7 +326,7 @@ describe("/lcm doctor", () => {
 });
 
 describe("/lcm compact", () => {
-  it("folds with the session's model, tells it what to look after, and answers what that saved", async () => {
+  it("folds with the session's model and the given instructions, and reports what was saved", async () => {
     const runtime = createRuntime({ config: { freshTailCount: 2 } });
     const lcm = await runtime.open();
     const { id } = await talk(lcm, 12);
@@ -347,14 +347,14 @@ describe("/lcm compact", () => {
     );
   });
 
-  it("says so where there is no model, and extracts", async () => {
+  it("extracts without a model, and says so", async () => {
     const runtime = createRuntime({ config: { freshTailCount: 2 } });
     await talk(await runtime.open(), 12);
     const text = await say(runtime, "compact");
     assert.match(text, /^✅ .*\n1 summary was extracted without a model\.\nOpenClaw offers no model here/);
   });
 
-  it("names the reason where the model refuses, and folds nothing", async () => {
+  it("reports why the model refuses, and folds nothing", async () => {
     const runtime = createRuntime({ config: { freshTailCount: 2 } });
     await talk(await runtime.open(), 12);
     const failing = answering(async () => await Promise.reject(Object.assign(new Error("slow down"), { status: 429 })));
@@ -365,7 +365,7 @@ describe("/lcm compact", () => {
     );
   });
 
-  it("ends at the host's deadline, and says how it goes on", async () => {
+  it("ends at the host's deadline, and says how to continue", async () => {
     const runtime = createRuntime({ config: { freshTailCount: 2 } });
     await talk(await runtime.open(), 12);
     const hanging = answering(async () => await new Promise(() => undefined));
@@ -373,7 +373,7 @@ describe("/lcm compact", () => {
     assert.match(await say(runtime, "compact", { ...hanging, config }), /\/lcm compact`/);
   });
 
-  it("touches no session that is left alone", async () => {
+  it("does nothing to an ignored session", async () => {
     const runtime = createRuntime({ config: { ignoreSessionPatterns: ["*"] } });
     assert.match(
       await say(runtime, "compact", good),

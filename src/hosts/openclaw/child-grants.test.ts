@@ -30,8 +30,8 @@ async function makeWorld(
   return { ...world, fork, held };
 }
 
-describe("a child that goes on with its parent's context", () => {
-  it("may read the parent's family and nothing else, as much as one expansion may", async () => {
+describe("a child that forks its parent's context", () => {
+  it("may read only the parent's family, as much as one expansion may", async () => {
     const { fork, held, own, earlier } = await makeWorld({ maxExpandTokens: 1_234 });
     assert(await fork());
     const grant = await held();
@@ -39,7 +39,7 @@ describe("a child that goes on with its parent's context", () => {
     assert.deepEqual([grant.tokenCap, grant.parent, grant.revokedAt], [1_234, null, null]);
   });
 
-  it("may do so for as long as it runs and a minute, or for an hour if no end is set", async () => {
+  it("may read for its time limit plus a minute, or for an hour without a limit", async () => {
     for (const [ttlMs, wholeMs] of [
       [5_000, 65_000],
       [0, 3_600_000],
@@ -51,7 +51,7 @@ describe("a child that goes on with its parent's context", () => {
     }
   });
 
-  it("loses it when it ends, and when it never began", async () => {
+  it("loses its grant when it ends or never starts", async () => {
     for (const how of ["ends", "never begins"]) {
       const { runtime, fork, store } = await makeWorld();
       const preparation = await fork();
@@ -64,7 +64,7 @@ describe("a child that goes on with its parent's context", () => {
     }
   });
 
-  it("does not hold up its parent's turn while another process writes, and may read as soon as it can be noted", async () => {
+  it("does not delay its parent's turn while another process writes, and may read once the grant is stored", async () => {
     const { runtime, fork, held } = await makeWorld({}, { patienceMs: 1 });
     const other = new DatabaseSync(runtime.path);
     other.exec("BEGIN IMMEDIATE");
@@ -76,7 +76,7 @@ describe("a child that goes on with its parent's context", () => {
     assert.equal((await held())?.revokedAt, null);
   });
 
-  it("has no grant left if it ends, or is not begun at all, before the grant could be noted", async () => {
+  it("keeps no grant if it ends or is cancelled before the grant is stored", async () => {
     for (const way of ["end", "rollback"]) {
       const { runtime, fork } = await makeWorld({}, { patienceMs: 1 });
       const other = new DatabaseSync(runtime.path);
@@ -93,7 +93,7 @@ describe("a child that goes on with its parent's context", () => {
     }
   });
 
-  it("is in the host's way for nothing: what fails is noted", async () => {
+  it("never fails the host: errors are recorded", async () => {
     const { runtime, fork, warnings } = await makeWorld();
     const broken: Runtime = {
       ...runtime,
@@ -110,7 +110,7 @@ describe("a child that goes on with its parent's context", () => {
 });
 
 describe("guarantee 25: a child is never wider than its parent", () => {
-  it("inherits nothing if it begins with nothing", async () => {
+  it("inherits nothing if it starts without context", async () => {
     const { runtime, fork } = await makeWorld();
     assert.equal(await fork({ contextMode: "isolated" }), undefined);
     const unsaid = { parentSessionKey: parentKey, parentSessionId: "s1", childSessionKey: childKey };
@@ -118,7 +118,7 @@ describe("guarantee 25: a child is never wider than its parent", () => {
     assert.equal(runtime.grants.size, 0);
   });
 
-  it("inherits nothing of a session of which nothing is stored, is left to the host, or was another one", async () => {
+  it("inherits nothing from a session that is not stored, not served, or another one", async () => {
     const { runtime, store, own, fork } = await makeWorld({ ignoreSessionPatterns: ["agent:bob:*"] });
     assert.equal(await fork({ parentSessionKey: "agent:ada:new" }), undefined);
     assert.equal(await fork({ parentSessionKey: "agent:bob:main", parentSessionId: "s3" }), undefined);
@@ -130,7 +130,7 @@ describe("guarantee 25: a child is never wider than its parent", () => {
     assert.equal(runtime.grants.size, 0);
   });
 
-  it("gets no more than what is left to a parent that reads under a grant, and no longer", async () => {
+  it("gets no more than its parent's own grant has left, in tokens and time", async () => {
     const { runtime, store, fork, held, own } = await makeWorld();
     const parent = await store.issueGrant({
       conversations: [own.id],
@@ -148,7 +148,7 @@ describe("guarantee 25: a child is never wider than its parent", () => {
     assert.notEqual((await held())?.revokedAt, null, "it ends with its parent's");
   });
 
-  it("gets nothing from a parent whose grant is over", async () => {
+  it("gets nothing from a parent whose grant has ended", async () => {
     const { runtime, store, fork, own, pass, warnings } = await makeWorld();
     const expiresAt = msToTimestamp(timestampToMs(runtime.clock.now()) + 10_000);
     const parent = await store.issueGrant({ conversations: [own.id], tokenCap: 100, expiresAt, parent: null });

@@ -28,7 +28,7 @@ async function asking(options: RecallOptions) {
 const usageOf = async ({ store }: RecallWorld) => await store.usageSince("2026-01-01T00:00:00.000Z" as Timestamp);
 
 describe("a question in a host", () => {
-  it("is answered by a sub-agent, which is told what to do, what was found, and nothing of its asker", async () => {
+  it("is answered by a sub-agent that gets instructions and matches, and nothing about who asks", async () => {
     const { world, answer } = await asking({ child: async ({ request }) => await Promise.resolve(citing(request)) });
     const [request] = world.runs;
     assert.equal(world.runs.length, 1);
@@ -44,7 +44,7 @@ describe("a question in a host", () => {
     assert.deepEqual([answer.details["by"], answer.details["partial"]], ["delegate", null]);
   });
 
-  it("may cite what the sub-agent has read with its tools, and nothing that it has not", async () => {
+  it("may cite only what the sub-agent has read with its tools", async () => {
     const world = await createRecallWorld({
       ...long,
       async child({ call }) {
@@ -54,7 +54,7 @@ describe("a question in a host", () => {
       },
     });
     const { own, store, call } = world;
-    /** Said after what the leaf stands for, so no part of what is read of it to begin with. */
+    /** Said after the messages of the leaf, so not among what is read at first. */
     const outside = async (): Promise<readonly [string, string]> => {
       const messages = await store.messages({ conversation: own.id, limit: 2, keep: "newest" });
       const [read, unread] = messages.map(({ id }) => messageName(id));
@@ -92,13 +92,13 @@ describe("a question in a host", () => {
     assert.equal(world.runs.length, 1);
   });
 
-  it("is one call in the books, with the tokens of all that the sub-agent did", async () => {
+  it("counts as one call, with all tokens of the sub-agent", async () => {
     const { world } = await asking({ child: async () => await Promise.resolve("None.") });
     const { calls, failures, open, inputTokens, outputTokens } = await usageOf(world);
     assert.deepEqual([calls, failures, open, inputTokens, outputTokens], [1, 0, 0, 642, 60]);
   });
 
-  it("stands if only what it took cannot be read, and is read from the session if the run does not tell it", async () => {
+  it("is valid even if its token counts cannot be read, and is read from the session if the run returns none", async () => {
     const child = async (): Promise<string> => await Promise.resolve("It is basalt.");
     const getSessionMessages = async (): Promise<never> => await Promise.reject(new Error("busy"));
     const waitForRun = async () => await Promise.resolve({ status: "ok" } as const);
@@ -108,7 +108,7 @@ describe("a question in a host", () => {
     assert.equal(answer.details["partial"], "the delegate returned no usable answer");
   });
 
-  it("guarantee 20: asks no sub-agent beyond the ceiling", async () => {
+  it("guarantee 20: starts no sub-agent beyond the ceiling", async () => {
     const config = { ...long.config, spendCeilingCalls: 1 };
     const { world } = await asking({ config, child: async () => await Promise.resolve("None.") });
     const { text, details } = await ask(world);
@@ -124,7 +124,7 @@ const citing = ({ message }: { readonly message: string }): string => {
 };
 
 describe("afterwards", () => {
-  it("nothing is left: the grant is revoked and forgotten, the session deleted", async () => {
+  it("nothing remains: the grant is revoked and removed, the session deleted", async () => {
     const held: unknown[] = [];
     const world = await createRecallWorld({
       ...long,
@@ -144,7 +144,7 @@ describe("afterwards", () => {
     );
   });
 
-  it("nobody waits for the deletion, and one that fails is noted", async () => {
+  it("no caller waits for the deletion, and a failure is recorded", async () => {
     const child = async (): Promise<string> => await Promise.resolve("It is basalt.");
     const slow = await asking({ child, subagent: { deleteSession: never } });
     assert.match(slow.answer.text, /It is basalt/);
@@ -154,7 +154,7 @@ describe("afterwards", () => {
     assert.match(world.warnings.join(), /while deleting .*, which answered a question: the session is busy/);
   });
 
-  it("a run that was broken off is deleted again when it has ended, since it may have written until then", async () => {
+  it("an interrupted run is deleted again once it has ended, because it may have written until then", async () => {
     const end = Promise.withResolvers<string>();
     const { world } = await asking({ ...short, child: async () => await end.promise });
     await settled();
@@ -164,7 +164,7 @@ describe("afterwards", () => {
     assert.deepEqual(new Set(world.deleted), new Set(world.runs.map(({ sessionKey }) => sessionKey)));
   });
 
-  it("what the host does for such a session, the engine keeps nothing of", async () => {
+  it("the engine stores nothing of such a session", async () => {
     const { runtime, store } = await createRecallWorld();
     const sessionKey = delegateKey("ada", "1");
     const before = await store.status();
@@ -189,7 +189,7 @@ describe("afterwards", () => {
     assert.deepEqual(await store.status(), before);
   });
 
-  it("a child that ends is not yet a question that ends", async () => {
+  it("the end of the child does not end the question", async () => {
     const world = await createRecallWorld({
       ...long,
       async child({ request, call }) {
@@ -210,7 +210,7 @@ describe("afterwards", () => {
 });
 
 describe("guarantee 24: a question is answered, whatever the host does", () => {
-  it("by excerpts at its deadline, and the sub-agent that hangs is deleted and reads no more", async () => {
+  it("by excerpts at its deadline; a hanging sub-agent is deleted and can read nothing more", async () => {
     const runs: ChildRun[] = [];
     const { world, answer } = await asking({
       ...short,
@@ -231,7 +231,7 @@ describe("guarantee 24: a question is answered, whatever the host does", () => {
     assert.deepEqual((await usageOf(world)).open, 0);
   });
 
-  it("also if the sub-agent only comes when it is too late, and then it is deleted too", async () => {
+  it("also if the sub-agent starts too late; then it is deleted too", async () => {
     const late = Promise.withResolvers<{ readonly runId: string }>();
     const { world, answer } = await asking({
       ...short,
@@ -245,14 +245,14 @@ describe("guarantee 24: a question is answered, whatever the host does", () => {
     assert.equal(world.runtime.grants.size, 0);
   });
 
-  it("by excerpts if the sub-agent dies, saying why", async () => {
+  it("by excerpts with the reason if the sub-agent dies", async () => {
     const { world, answer } = await asking({ child: async () => await Promise.reject(new Error("it was killed")) });
     assert.match(answer.text, /basalt/);
     assert.equal(answer.details["partial"], "OpenClaw did not answer (unreachable): it was killed");
     assert.deepEqual([world.runs.length, world.deleted.length, (await usageOf(world)).failures], [1, 1, 1]);
   });
 
-  it("by the host's model where it has no sub-agents, which is not told of tools; that is one call and no trouble", async () => {
+  it("by the host's model without tools if there are no sub-agents, as one call and without a warning", async () => {
     const { world, answer } = await asking({
       model: async ({ messages }) => await Promise.resolve(citing({ message: messages[0]?.content ?? "" })),
     });
@@ -263,7 +263,7 @@ describe("guarantee 24: a question is answered, whatever the host does", () => {
     assert.equal(world.runtime.grants.size, 0);
   });
 
-  it("by the host's model if a sub-agent cannot be made, which is noted", async () => {
+  it("by the host's model if a sub-agent cannot be started, with a warning", async () => {
     const { world, answer } = await asking({
       subagent: { run: async () => await Promise.reject(new Error("too many sub-agents")) },
       model: async () => await Promise.resolve("It is basalt."),
@@ -272,7 +272,7 @@ describe("guarantee 24: a question is answered, whatever the host does", () => {
     assert.match(world.warnings.join(), /while starting a sub-agent: too many sub-agents/);
   });
 
-  it("by excerpts where there is neither, saying so", async () => {
+  it("by excerpts if there is neither, saying so", async () => {
     const { answer } = await asking({});
     assert.match(answer.text, /basalt/);
     assert.equal(answer.details["by"], "excerpts");
@@ -281,7 +281,7 @@ describe("guarantee 24: a question is answered, whatever the host does", () => {
 });
 
 describe("several questions of one session", () => {
-  it("are answered one after the other, and those of other sessions do not wait", async () => {
+  it("are answered one after another; other sessions do not wait", async () => {
     const first = Promise.withResolvers<string>();
     const begun: string[] = [];
     const world = await createRecallWorld({
@@ -302,7 +302,7 @@ describe("several questions of one session", () => {
     assert.equal(begun.length, 3);
   });
 
-  it("one that waits in vain says so, and is never asked", async () => {
+  it("one that waits too long reports it and is never asked", async () => {
     const first = Promise.withResolvers<string>();
     const world = await createRecallWorld({ ...short, child: async () => await first.promise });
     const lcm = await world.runtime.open();

@@ -36,7 +36,7 @@ after(() => rmSync(scratch, { recursive: true, force: true }));
 let files = 0;
 let processes = 0;
 
-/** Small enough that a short life is folded several times. */
+/** Small enough that a short session is folded several times. */
 const eager = {
   freshTailCount: 4,
   leafChunkTokens: 500,
@@ -49,7 +49,7 @@ const eager = {
 interface WorldOptions extends Omit<OpenClawOptions, "engine"> {
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly model?: (request: LlmRequest) => Promise<string>;
-  /** A test does not depend on how fast a machine is: unless it says so, a turn waits as long as it takes. */
+  /** By default a turn waits as long as it takes, so that tests do not depend on the machine's speed. */
   readonly patienceMs?: number;
   /** Opening the database waits for this. */
   readonly opens?: Promise<void>;
@@ -58,18 +58,18 @@ interface WorldOptions extends Omit<OpenClawOptions, "engine"> {
 interface World {
   readonly host: ScriptedOpenClaw;
   readonly path: string;
-  /** What the logger was told. */
+  /** What was logged. */
   readonly warned: string[];
   /** What the model was asked. */
   readonly asked: LlmRequest[];
   runtime(): Runtime;
-  /** Begins a process; one that dies at a call of its store, if said so. The one before is gone without a farewell. */
+  /** Starts a process that may die at a call of its store. The one before is not closed. */
   start(dies?: { readonly call: number; readonly when: "before" | "after" }): void;
-  /** Cannot be opened, or can be again. */
+  /** Makes the database impossible to open, or possible again. */
   lock(isLocked: boolean): void;
-  /** The host's transcripts cannot be read, or can be again. */
+  /** Makes the host's transcripts unreadable, or readable again. */
   hide(isHidden: boolean): void;
-  /** The store, by a connection of its own. */
+  /** The store over its own connection. */
   look<T>(work: (store: Store) => Promise<T>): Promise<T>;
   end(): Promise<void>;
 }
@@ -163,7 +163,7 @@ const summaryOf = ({ messages }: LlmRequest): string =>
 const key = "agent:main:main";
 const words = (count: number, about: string): string => `${about} ${"of many words ".repeat(Math.ceil(count / 3))}`;
 
-/** All that the host has written is stored, by segment, and reads back. */
+/** Checks that everything the host has written is stored by segment and reads back. */
 async function checkStored(world: World, keys: readonly string[] = [key]): Promise<void> {
   await world.look(async (store) => {
     for (const sessionKey of keys) {
@@ -199,7 +199,7 @@ function checkRequest({ assembled, live, addition, estimatedTokens, budget, grow
   }
 }
 
-/** What a segment says to a model, as far as it was written before a moment. */
+/** What a segment shows a model, up to a moment. */
 const saidBefore = (world: World, sessionKey: string, moment: unknown): readonly unknown[] =>
   (world.host.segments(sessionKey).at(-1) ?? []).flatMap((entry) => {
     if (entry.kind !== "message" || Number(entry.raw["timestamp"]) >= Number(moment)) return [];
@@ -305,7 +305,7 @@ async function live(world: World, step: Step): Promise<void> {
     case "rewrite":
       return host.rewrite(sessionKey);
     case "delete":
-      // What was never read before its session was deleted is gone with it.
+      // What was not read before its session was deleted is lost with it.
       await host.bootstrap(sessionKey);
       return host.delete(sessionKey);
     case "crash":
@@ -321,11 +321,11 @@ async function live(world: World, step: Step): Promise<void> {
   }
 }
 
-/** Who has read of the live turn cannot read what came before it, in that turn. */
+/** After reading the live turn, the host refuses to read what came before it within that turn. */
 const isOfFence = (message: string): boolean => message.includes("fence");
 
 describe("guarantee 1: every message the host sent is stored once", () => {
-  it("holds after the next bootstrap, wherever a process died and whatever else became of the session", async () => {
+  it("holds after the next bootstrap, wherever a process died and whatever else happened to the session", async () => {
     const life = fc.asyncProperty(fc.array(aStep(), { minLength: 5, maxLength: 40 }), async (steps) => {
       const world = createWorld({ settings: eager, window: 6_000, reserve: 500, systemTokens: 100 });
       for (const step of steps) await live(world, step);
@@ -339,7 +339,7 @@ describe("guarantee 1: every message the host sent is stored once", () => {
     await fc.assert(life, { numRuns: 40, seed: 5 });
   });
 
-  it("is stored without its transcript too, each message of the run once", async () => {
+  it("also holds without a transcript: each message of the run once", async () => {
     const world = createWorld();
     await world.host.standalone("agent:main:hook:1", { says: "ping", tools: ["pong", "pong"] });
     await world.host.standalone("agent:main:hook:1", { says: "ping", tools: ["pong"] });
@@ -349,7 +349,7 @@ describe("guarantee 1: every message the host sent is stored once", () => {
       const roles = ["user", "assistant", "tool", "assistant"];
       assert.deepEqual(
         stored.map(({ role }) => role),
-        // One of two results has a row beside it that no model sees.
+        // One of two results has a row beside it that is not shown to models.
         ["user", "assistant", "tool", "assistant", "tool", "assistant", ...roles],
       );
     });
@@ -367,7 +367,7 @@ describe("guarantee 1: every message the host sent is stored once", () => {
     await world.end();
   });
 
-  it("tells the host of a turn that could not be stored, which then brings it again", async () => {
+  it("reports a turn that could not be stored, and the host commits it again", async () => {
     const world = createWorld();
     await world.host.turn(key);
     world.start({ call: 1, when: "before" });
@@ -406,7 +406,7 @@ const pictureOf = async (world: World): Promise<unknown> =>
   });
 
 describe("guarantee 2: replays are harmless", () => {
-  it("holds for turns committed again, bootstraps, and transcripts written anew, in any order", async () => {
+  it("holds for repeated commits, bootstraps and rewritten transcripts, in any order", async () => {
     const replays = fc.array(fc.tuple(fc.constantFrom("commit", "commit", "bootstrap", "rewrite"), fc.nat()), {
       minLength: 1,
       maxLength: 12,
@@ -458,7 +458,7 @@ describe("guarantee 3: repeats are kept", () => {
 });
 
 describe("guarantee 8: assembly makes no model call, and a turn never waits for one", () => {
-  it("stores and shows every turn while a summariser hangs", async () => {
+  it("stores and shows every turn while the summary model hangs", async () => {
     const world = createWorld({
       settings: eager,
       window: 6_000,
@@ -476,7 +476,7 @@ describe("guarantee 8: assembly makes no model call, and a turn never waits for 
     await world.end();
   });
 
-  it("waits no longer than its patience for a database that does not answer, and has everything stored later", async () => {
+  it("waits no longer than its patience for an unresponsive database, and everything is stored later", async () => {
     const gate = Promise.withResolvers<void>();
     const world = createWorld({ patienceMs: 1, opens: gate.promise });
     for (let turn = 0; turn < 4; turn++) {
@@ -492,7 +492,7 @@ describe("guarantee 8: assembly makes no model call, and a turn never waits for 
     await world.end();
   });
 
-  it("asks no model in anything that a turn waits for", async () => {
+  it("calls no model in anything that a turn waits for", async () => {
     const world = createWorld({ settings: eager, window: 6_000, reserve: 500, systemTokens: 100 });
     for (let turn = 0; turn < 8; turn++) {
       const before = world.asked.length;
@@ -508,7 +508,7 @@ describe("guarantee 8: assembly makes no model call, and a turn never waits for 
 });
 
 describe("guarantee 12: never over budget; guarantee 13: always a valid array; guarantee 14: the live turn once", () => {
-  it("holds in windows that are too small for anything, with any model", async () => {
+  it("holds in windows too small for anything, with any model", async () => {
     const models = { good: undefined, refuses: refuse, empty: async () => await Promise.resolve("") };
     const life = fc.asyncProperty(
       fc.array(aStep("delete"), { minLength: 5, maxLength: 30 }),
@@ -537,7 +537,7 @@ describe("guarantee 12: never over budget; guarantee 13: always a valid array; g
         if (step.do === "dying_turn") continue;
         for (const { assembled, live: turn, sessionKey } of world.host.requests.slice(seen)) {
           const before = saidBefore(world, sessionKey, turn[0]?.["timestamp"]);
-          // What stands in for the result of a call that was broken off is of the call's time, and an error.
+          // The stand-in for the result of an interrupted call has the call's time and is an error.
           const shown = assembled.filter(({ isError }) => isError !== true).map(({ timestamp }) => timestamp);
           assert.deepEqual(shown, before);
         }
@@ -593,7 +593,7 @@ describe("guarantee 15: between compactions the prefix is byte-identical and app
     await world.end();
   });
 
-  it("stays as it is within a turn, whatever is folded meanwhile", async () => {
+  it("stays unchanged within a turn, whatever is folded meanwhile", async () => {
     const gate = Promise.withResolvers<void>();
     const model = async (request: LlmRequest): Promise<string> => {
       await gate.promise;
@@ -632,7 +632,7 @@ describe("guarantee 15: between compactions the prefix is byte-identical and app
 });
 
 describe("guarantee 17: compact() tells the truth, and never throws", () => {
-  /** What it says is what the store says. */
+  /** What it reports matches the store. */
   async function checkTruth(world: World, compact: () => Promise<CompactResult>): Promise<CompactResult> {
     const before = await active(world);
     const result = await compact();
@@ -655,14 +655,14 @@ describe("guarantee 17: compact() tells the truth, and never throws", () => {
   };
   const overflow = { compactionTarget: "budget", currentTokenCount: 100_001 } as const;
 
-  it("says that nothing is stored of a session", async () => {
+  it("reports that nothing is stored of a session", async () => {
     const world = createWorld();
     const result = await checkTruth(world, async () => await world.host.compact(key));
     assert.deepEqual([result.ok, result.reason], [true, "nothing is stored of this session yet"]);
     await world.end();
   });
 
-  it("says it before a turn in the words by which the host goes on with the turn", async () => {
+  it("reports it before a turn in the words that let the host continue the turn", async () => {
     const world = createWorld();
     const none = await checkTruth(world, async () => await world.host.compact(key, overflow));
     assert.deepEqual([none.ok, none.reason], [true, "nothing to compact: nothing is stored of this session yet"]);
@@ -673,7 +673,7 @@ describe("guarantee 17: compact() tells the truth, and never throws", () => {
     await world.end();
   });
 
-  it("folds what can be folded, says by how much, and says the second time that there is nothing left", async () => {
+  it("folds what can be folded, reports how much, and the second time that nothing is left", async () => {
     const world = await lived({});
     const first = await checkTruth(world, async () => await world.host.compact(key));
     assert.deepEqual([first.ok, first.compacted], [true, true]);
@@ -696,7 +696,7 @@ describe("guarantee 17: compact() tells the truth, and never throws", () => {
     await world.end();
   });
 
-  it("waits for a model that refuses, and goes on without it after an overflow", async () => {
+  it("waits for a model that refuses, and continues without it after an overflow", async () => {
     const world = await lived({ model: refuse });
     const waiting = await checkTruth(world, async () => await world.host.compact(key));
     assert.equal(waiting.compacted, false);
@@ -707,10 +707,10 @@ describe("guarantee 17: compact() tells the truth, and never throws", () => {
     await world.end();
   });
 
-  it("ends before the host's deadline with a model that hangs, and after an overflow goes on without it", async () => {
+  it("ends before the host's deadline if the model hangs, and continues without it after an overflow", async () => {
     const configOf = (timeoutSeconds: number) => ({ agents: { defaults: { compaction: { timeoutSeconds } } } });
     const hangs = async (): Promise<never> => await new Promise<never>(() => undefined);
-    // More than one pass is needed, and nothing was begun in the background.
+    // More than one pass is needed, and nothing runs in the background.
     const world = createWorld({ settings: eager, window: 100_000, config: configOf(5), model: hangs });
     for (let turn = 0; turn < 12; turn++)
       await world.host.turn(key, { by: "legacy", says: words(150, `turn ${turn}`) });
@@ -813,7 +813,7 @@ describe("the host's own messages", () => {
     }
   });
 
-  it("are shown when the store is behind them, so that the model does not answer to an old state of things", async () => {
+  it("are shown if the store is behind, so that the model does not answer an old state", async () => {
     const world = createWorld();
     await world.host.turn(key);
     await world.host.turn(key, { says: "another engine has seen this", by: "legacy" });
@@ -828,7 +828,7 @@ describe("the host's own messages", () => {
   });
 });
 
-describe("sessions that are left to the host", () => {
+describe("sessions that are not served", () => {
   const cases: readonly [string, Readonly<Record<string, unknown>>, string][] = [
     ["ignored", { ignoreSessionPatterns: ["agent:main:cron:*"] }, "agent:main:cron:nightly"],
     ["stateless", { statelessSessionPatterns: ["agent:*:hook:*"] }, "agent:main:hook:7"],
@@ -854,7 +854,7 @@ describe("sessions that are left to the host", () => {
 });
 
 describe("what the schemas of tools take", () => {
-  it("is learned from what the provider counts, so that the window is never exceeded and the reserve stays free", async () => {
+  it("is learned from the provider's counts, so that the window is never exceeded and the reserve stays free", async () => {
     const [window, reserve, schemaTokens] = [64_000, 16_000, 12_000];
     const counts = (message: HostMessage): number => Math.ceil(1.1 * tokensOf(message));
     const world = createWorld({ window, reserve, schemaTokens, counts, model: refuse });
@@ -873,7 +873,7 @@ describe("what the schemas of tools take", () => {
   });
 });
 
-it("begins anew with /new and /reset, and says that there was something before", async () => {
+it("starts over with /new and /reset, and tells the agent that there was something before", async () => {
   const world = createWorld();
   await world.host.turn(key, { says: "the first thing" });
   assert.equal(world.host.requests.at(-1)?.addition, undefined);

@@ -1,4 +1,4 @@
-/** What becomes of a session's segments when the host says that it was deleted. */
+/** What happens to the segments of a session that the host reports as deleted. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ const idsOf = (conversations: readonly Conversation[]): readonly number[] =>
   conversations.map(({ id }) => id).toSorted((a, b) => a - b);
 
 describe("a session deleted in the host", () => {
-  it("is hidden with all its segments, and no other is", async () => {
+  it("is hidden with all its segments, and no other session is", async () => {
     const runtime = createRuntime();
     const { store } = await runtime.open();
     const others = [
@@ -65,7 +65,7 @@ describe("a session deleted in the host", () => {
     assert.deepEqual(await store.conversations({ includeHidden: true }), all);
   });
 
-  it("leaves what was begun under its key since, even if the host tells late", async () => {
+  it("does not hide a later session under its key, even if the host reports late", async () => {
     const runtime = createRuntime();
     const { store } = await runtime.open();
     await store.open(session);
@@ -90,7 +90,7 @@ describe("a session deleted in the host", () => {
     assert.deepEqual(await store.conversations(), []);
   });
 
-  it("opens no database for one that is not served, or that nobody names", async () => {
+  it("opens no database for a session that is not served or not named", async () => {
     const runtime = createRuntime({ ignoreSessionPatterns: ["*:cron:*"], statelessSessionPatterns: ["*:subagent:*"] });
     for (const key of ["agent:main:cron:1", "agent:main:subagent:1", "agent:main:subagent:lcm-question-1"])
       await hideDeleted(runtime, { ...deleted, sessionKey: key }, {});
@@ -102,7 +102,7 @@ describe("a session deleted in the host", () => {
     assert.equal(off.isOpen(), false);
   });
 
-  it("is noted as a trouble where the database is away, and is no error to the host", async () => {
+  it("is recorded as a problem if the database is unavailable, and is not an error to the host", async () => {
     const runtime = createRuntime({}, async () => await Promise.reject(new Error("the disk is away")));
     await hideDeleted(runtime, deleted, {});
     assert.deepEqual(

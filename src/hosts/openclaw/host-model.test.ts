@@ -1,4 +1,4 @@
-/** The host's model behind our port: what is asked of it, and what its failures become. */
+/** The host's model behind our port: requests, and how failures are classified. */
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -50,7 +50,7 @@ const good = async (): Promise<LlmAnswer> =>
   });
 
 describe("the host's model", () => {
-  it("is asked for text, with no wish for a model of our own", async () => {
+  it("is asked for text, without choosing a model", async () => {
     const { model, asked } = createWorld(good);
     assert.deepEqual([model.provider, model.name], ["anthropic", "claude"]);
     await model.complete(request);
@@ -65,7 +65,7 @@ describe("the host's model", () => {
     });
   });
 
-  it("counts what the provider took, with whatever came from a cache", async () => {
+  it("counts the provider's tokens, cached ones included", async () => {
     assert.deepEqual(await createWorld(good).model.complete(request), {
       kind: "text",
       text: "a summary",
@@ -75,7 +75,7 @@ describe("the host's model", () => {
     });
   });
 
-  it("says when an answer was cut off, and takes one without figures", async () => {
+  it("reports a cut-off answer, and accepts one without counts", async () => {
     const { model } = createWorld(async () => await Promise.resolve({ text: "half of", stopReason: "length" }));
     assert.deepEqual(await model.complete(request), {
       kind: "text",
@@ -87,10 +87,10 @@ describe("the host's model", () => {
   });
 });
 
-describe("a summary model of the operator's", () => {
+describe("a configured summary model", () => {
   const forbidden = failure({ code: "LLM_COMPLETION_NOT_AUTHORIZED" });
 
-  it("is asked for by its full name", async () => {
+  it("is requested by its full name", async () => {
     const { model, asked } = createWorld(good, { summaryModel: "haiku", summaryProvider: "anthropic" });
     await model.complete(request);
     assert.equal(asked[0]?.model, "anthropic/haiku");
@@ -100,7 +100,7 @@ describe("a summary model of the operator's", () => {
     assert.equal(named.model.name, "openai/mini");
   });
 
-  it("gives way to the host's own where the host does not allow it, and the operator is told", async () => {
+  it("is replaced by the host's own, with a warning, if the host does not allow it", async () => {
     const { model, asked, said } = createWorld(
       async ({ model: wished }) => (wished === undefined ? await good() : await Promise.reject(forbidden)),
       { summaryModel: "haiku" },
@@ -111,7 +111,7 @@ describe("a summary model of the operator's", () => {
     assert.match(said[0] ?? "", /haiku.*allowModelOverride/);
   });
 
-  it("does not give way when it is only out of order", async () => {
+  it("is not replaced if it only fails", async () => {
     const { model, asked, said } = createWorld(async () => await Promise.reject(failure({ status: 529 })), {
       summaryModel: "haiku",
     });
@@ -163,14 +163,14 @@ describe("guarantee 21: a failure of the host's model is told by its status, not
     });
   }
 
-  it("an error whose causes go round in a circle: unreachable", async () => {
+  it("an error with circular causes: unreachable", async () => {
     const round: Error & { cause?: unknown } = new Error("round");
     round.cause = round;
     const answer = await createWorld(async () => await Promise.reject(round)).model.complete(request);
     assert.equal(answer.kind === "refused" && answer.refusal, "unreachable");
   });
 
-  /** As the host does: it ends with the signal that it was given. */
+  /** Ends with its signal, like the host's. */
   const untilAborted = async ({ signal }: LlmRequest): Promise<LlmAnswer> =>
     await new Promise((_, reject) => {
       const end = (): void => reject(signal?.reason instanceof Error ? signal.reason : new Error("aborted"));
@@ -178,7 +178,7 @@ describe("guarantee 21: a failure of the host's model is told by its status, not
       else signal?.addEventListener("abort", end);
     });
 
-  it("whoever asked has withdrawn: cancelled", async () => {
+  it("the caller has cancelled: cancelled", async () => {
     const stop = new AbortController();
     const answering = createWorld(untilAborted).model.complete({ ...request, signal: stop.signal });
     stop.abort();
@@ -187,7 +187,7 @@ describe("guarantee 21: a failure of the host's model is told by its status, not
   });
 
   it("one call took too long: timeout", async () => {
-    // A timer that only a signal waits for does not keep a process alive.
+    // A timer behind a signal does not keep the process alive.
     const alive = setInterval(() => undefined, 1_000);
     const { model } = createWorld(untilAborted, { seconds: 0.02 });
     for (const signal of [undefined, new AbortController().signal]) {

@@ -1,6 +1,6 @@
 /**
- * Lives that a session seldom leads: it is moved over, rewound, deleted and begun anew, shared by two agents, or served
- * while the store does not answer. Whatever happens, each row is stored once, and a prompt shows what is its session's.
+ * Rare events in a session's life: it is adopted, rewound, deleted and restarted, shared by two agents, or served while
+ * the store does not answer. Whatever happens, each row is stored once, and a prompt shows only its own session.
  */
 
 import assert from "node:assert/strict";
@@ -38,17 +38,17 @@ const clock = { now: (): Timestamp => new Date((ms += 7)).toISOString() as Times
 interface World {
   readonly runtime: Runtime;
   readonly host: ScriptedOpenClaw;
-  /** What the host calls for one turn; with transcripts of its own, if they are not the host's. */
+  /** Makes the host's calls for one turn, optionally with other transcripts. */
   engine(read?: ReadTranscript): ContextEngine;
-  /** The host's transcripts cannot be read, or can be again. */
+  /** Makes the host's transcripts unreadable, or readable again. */
   hide(isHidden: boolean): void;
   store(): Promise<Store>;
 }
 
 interface WorldOptions {
-  /** A test does not depend on how fast a machine is: unless it says so, a turn waits as long as it takes. */
+  /** By default a turn waits as long as it takes, so that tests do not depend on the machine's speed. */
   readonly patienceMs?: number;
-  /** What becomes of it when the store is opened. */
+  /** Wraps the opening of the store. */
   readonly opens?: (open: () => Promise<Store>) => Promise<Store>;
 }
 
@@ -91,7 +91,7 @@ async function inWorld(work: (world: World) => Promise<void>, options: WorldOpti
   }
 }
 
-/** Transcripts by session id, read as the host reads: a cursor is of one session, and void in any other. */
+/** Transcripts by session id, read as the host does: a cursor is valid in one session only. */
 const readerOf =
   (sessions: ReadonlyMap<string, readonly JsonObject[]>): ReadTranscript =>
   async ({ sessionId, cursor = `${sessionId}#0`, maxEvents = 1_000 }) => {
@@ -134,7 +134,7 @@ const callOf = (place: TranscriptPlace) => ({
   sessionTarget: place,
 });
 
-/** As the host asks for a prompt: it does not name the agent then. */
+/** Asks for a prompt as the host does, without naming the agent. */
 const promptOf = ({ sessionId, sessionKey }: TranscriptPlace, messages: readonly HostMessage[] = []) => ({
   sessionId,
   sessionKey,
@@ -178,8 +178,8 @@ async function fold(world: World, conversation: ConversationId, count: number, t
   assert.equal(folded.kind, "written");
 }
 
-describe("a session that was moved over or gone back in", () => {
-  it("goes on under another session id, and doubles nothing", async () => {
+describe("a session that was adopted or rewound", () => {
+  it("continues under another session id without duplicates", async () => {
     await inWorld(async (world) => {
       const { host } = world;
       await host.turn(key, { says: "an old fact", by: "legacy" });
@@ -205,7 +205,7 @@ describe("a session that was moved over or gone back in", () => {
     });
   });
 
-  it("is stored once when its rows are copied to another id, and stays folded as it was", async () => {
+  it("is stored once when its rows are copied to another id, and stays folded", async () => {
     await inWorld(async (world) => {
       const transcript = begin("s1");
       talk(transcript, ["what was before"]);
@@ -235,7 +235,7 @@ describe("a session that was moved over or gone back in", () => {
     });
   });
 
-  it("shows nothing of a branch that was left in the next prompt", async () => {
+  it("shows nothing of an abandoned branch in the next prompt", async () => {
     await inWorld(async (world) => {
       const transcript = begin("s1");
       talk(transcript, ["the right thing", "the wrong thing"]);
@@ -266,7 +266,7 @@ describe("guarantee 14: the live turn appears exactly once, where it takes up on
   };
   const before = [user("asked of the ships"), assistant("told of the ships")];
 
-  it("leaves the words to the prompt that the host has put them into, in every request of the turn", async () => {
+  it("leaves the text to the prompt that the host moved it into, in every request of the turn", async () => {
     await inWorld(async (world) => {
       const engine = world.engine(readerOf(new Map([["s1", eventsOf(killed())]])));
       await engine.bootstrap(callOf(place));
@@ -282,7 +282,7 @@ describe("guarantee 14: the live turn appears exactly once, where it takes up on
     });
   });
 
-  it("says once what the host has joined with it, across an answer without a word, when it is tried anew", async () => {
+  it("shows once what the host joined with it, across an empty answer, when the turn is retried", async () => {
     await inWorld(async (world) => {
       const transcript = killed();
       transcript.say({ role: "assistant", content: [{ type: "text", text: "" }], stopReason: "stop" });
@@ -297,7 +297,7 @@ describe("guarantee 14: the live turn appears exactly once, where it takes up on
     });
   });
 
-  it("shows them where the host does, or where the prompt is about something else", async () => {
+  it("shows the text if the host does, or if the prompt is about something else", async () => {
     await inWorld(async (world) => {
       const read = readerOf(new Map([["s1", eventsOf(killed())]]));
       for (const call of [
@@ -312,9 +312,9 @@ describe("guarantee 14: the live turn appears exactly once, where it takes up on
   });
 });
 
-describe("a session that nobody may keep", () => {
+describe("a session that must not be stored", () => {
   for (const name of ["dashboard", "subagent", "internal-session-effects"]) {
-    it(`stores nothing when it is an incognito one (${name})`, async () => {
+    it(`stores nothing if it is incognito (${name})`, async () => {
       await inWorld(async (world) => {
         const incognito = `agent:main:${name}:incognito-7f3a`;
         await world.host.turn(incognito, { says: "between us" });
@@ -328,7 +328,7 @@ describe("a session that nobody may keep", () => {
 });
 
 describe("a run without a transcript", () => {
-  it("costs a session none of the messages that say the same", async () => {
+  it("does not drop equal messages of the session", async () => {
     await inWorld(async (world) => {
       const { host } = world;
       for (const says of ["ping", "an important fact", "ping"]) await host.turn(key, { says, by: "legacy" });
@@ -363,7 +363,7 @@ describe("a run without a transcript", () => {
     );
   });
 
-  it("goes on when the store fails, and it is noted", async () => {
+  it("continues when the store fails, and the problem is recorded", async () => {
     await inWorld(
       async (world) => {
         await world.host.standalone(key, { says: "ping" });
@@ -376,7 +376,7 @@ describe("a run without a transcript", () => {
 });
 
 describe("a session that was deleted", () => {
-  it("is not continued by its successor, even if the host never kept a transcript of it", async () => {
+  it("is not continued by its successor, even without a transcript", async () => {
     await inWorld(async (world) => {
       const { host, runtime } = world;
       await host.standalone(key, { says: "an old secret" });
@@ -392,7 +392,7 @@ describe("a session that was deleted", () => {
     });
   });
 
-  it("keeps a turn that was queued, and its successor does not get it", async () => {
+  it("keeps a queued turn, which its successor does not get", async () => {
     await inWorld(async (world) => {
       const { host } = world;
       await host.turn(key, { says: "old one" });
@@ -413,7 +413,7 @@ describe("a session that was deleted", () => {
 });
 
 describe("a prompt", () => {
-  it("holds the live question and its result when a turn is tried anew with a shorter history", async () => {
+  it("contains the live question and its result when a turn is retried with a shorter history", async () => {
     await inWorld(async (world) => {
       const numbers = ["0", "1", "2", "3", "4", "5"];
       for (const number of numbers) await world.host.turn(key, { says: `q${number}` });
@@ -430,7 +430,7 @@ describe("a prompt", () => {
         { role: "assistant", content: [{ type: "toolCall", id: "c1", name: "read", arguments: {} }] },
         { role: "toolResult", toolCallId: "c1", content: [{ type: "text", text: "the live result" }] },
       ];
-      // Of its own history the host keeps so many of the newest questions: the live one takes the place of others.
+      // The host limits its history to this many questions, so the live one displaces others.
       const { messages } = await engine.assemble(promptOf(place, [...view.slice(6), ...live]));
       assert.deepEqual(messages.slice(-3), live);
       const said = wordsIn(messages);
@@ -438,7 +438,7 @@ describe("a prompt", () => {
     });
   });
 
-  it("is of the agent that the turn was begun for, where the key does not name it", async () => {
+  it("belongs to the agent that the turn began for, if the key does not name it", async () => {
     await inWorld(async (world) => {
       const sessions = new Map<string, readonly JsonObject[]>();
       const places = ["main", "work"].map((agentId) => placeIn(`s-${agentId}`, "global", agentId));
@@ -460,7 +460,7 @@ describe("a prompt", () => {
     });
   });
 
-  it("is cut from a long history of the host's own with about as much work as counting all of it takes", async () => {
+  it("is cut from a long history of the host with about as much work as counting it", async () => {
     await inWorld(async (world) => {
       world.hide(true);
       const place = world.host.placeOf(key);
@@ -487,7 +487,7 @@ describe("a prompt", () => {
 });
 
 describe("the plugin", () => {
-  it("says so when a row is larger than the host hands over", async () => {
+  it("reports a row that is larger than the host returns", async () => {
     await inWorld(async (world) => {
       await world.host.turn(key, { says: "one" });
       const place = world.host.placeOf(key);
@@ -502,7 +502,7 @@ describe("the plugin", () => {
     });
   });
 
-  it("keeps apart what it learns of the budgets of two agents with one session key", async () => {
+  it("keeps the budgets of two agents with the same session key apart", async () => {
     await inWorld(async (world) => {
       const sessions = new Map<string, readonly JsonObject[]>();
       const [main, work] = [placeIn("s-main", "global", "main"), placeIn("s-work", "global", "work")];
@@ -523,7 +523,7 @@ describe("the plugin", () => {
     });
   });
 
-  it("finds the session of a command also where the host gives no session id", async () => {
+  it("finds the session of a command without a session id", async () => {
     await inWorld(async (world) => {
       await world.host.turn(key, { says: "one" });
       const asked = { agentId: "main", sessionKey: key, args: "status" };
@@ -534,7 +534,7 @@ describe("the plugin", () => {
     });
   });
 
-  it("tells of a session that was reset just now as it is now, and takes no turn that is under way for said", async () => {
+  it("shows the current state of a session that was just reset, and does not store a running turn", async () => {
     await inWorld(async (world) => {
       for (const says of ["one", "two"]) await world.host.turn(key, { says });
       const tell = async (args: string): Promise<string> => {
@@ -555,7 +555,7 @@ describe("the plugin", () => {
     });
   });
 
-  it("is closed also while opening fails", async () => {
+  it("can be closed while opening fails", async () => {
     const opens = async (): Promise<Store> => await Promise.reject(new Error("the database is locked away"));
     const work = async ({ runtime }: World): Promise<void> => {
       const opening = assert.rejects(runtime.open(), /locked away/);

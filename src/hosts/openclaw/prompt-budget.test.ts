@@ -1,4 +1,4 @@
-/** How much of a prompt is ours: what the host names, what it does not count, and what is learned of that. */
+/** Budgets: what the host names, what it does not count, and what is learned from that. */
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -47,7 +47,7 @@ const fresh = (): SessionMemory => ({ allowance: null, promptBudget: null });
 const known = (allowance: number): SessionMemory => ({ allowance, promptBudget: null });
 
 describe("the budget of an attempt", () => {
-  it("is the first one that the host names, less what the turn has grown since", () => {
+  it("is the first that the host names, minus what the turn has grown since", () => {
     const attempt = beginAttempt(firstCall(36_000));
     const memory = known(0);
     assert.ok(isFirstCall(firstCall(1)) && !isFirstCall(loopCall(1)));
@@ -62,13 +62,13 @@ describe("the budget of an attempt", () => {
     assert.equal(budgetOf(attempt, firstCall(10_000), known(0), 300), 9_700);
   });
 
-  it("sets a tenth aside as long as nothing is known, and what is known then", () => {
+  it("reserves a tenth while nothing is known, and then what is known", () => {
     const attempt = beginAttempt(firstCall(36_000));
     assert.equal(budgetOf(attempt, firstCall(36_000), fresh(), 0), 32_400);
     assert.equal(budgetOf(attempt, firstCall(36_000), known(12_288), 0), 23_712);
   });
 
-  it("sets aside after a restart what the stored budget lacks, if it can be of the same model", () => {
+  it("reserves after a restart what the stored budget lacks, if it can be from the same model", () => {
     const attempt = beginAttempt(firstCall(36_000));
     const recalled = (promptBudget: number | null, memory = fresh()): number => {
       recallAllowance(memory, attempt, promptBudget);
@@ -79,7 +79,7 @@ describe("the budget of an attempt", () => {
     for (const other of [null, 36_000, 90_000, 17_000]) assert.equal(recalled(other), 32_400);
   });
 
-  it("does not set aside what the turn before had grown by, of a provider that counts nothing", () => {
+  it("does not reserve the growth of the previous turn if the provider counts nothing", () => {
     const memory = fresh();
     const before = beginAttempt(firstCall(36_000));
     for (const call of [firstCall(36_000), loopCall(63_900), loopCall(53_900)]) budgetOf(before, call, memory, 0);
@@ -90,13 +90,13 @@ describe("the budget of an attempt", () => {
     assert.equal(budgetOf(attempt, firstCall(36_000), memory, 0), 32_400);
   });
 
-  it("never exceeds the first figure less the growth, whatever the host names", () => {
+  it("never exceeds the first budget minus the growth, whatever the host names", () => {
     const figures = fc.array(fc.integer({ min: 0, max: 200_000 }), { minLength: 1, maxLength: 12 });
     const holds = fc.property(fc.integer({ min: 0, max: 200_000 }), figures, (named, loop) => {
       const attempt = beginAttempt(firstCall(named));
       const memory = fresh();
       assert.ok(budgetOf(attempt, firstCall(named), memory, 0) <= named);
-      // What a turn has, it keeps: the host's figures only fall.
+      // A turn never shrinks, so the host's budgets only fall.
       for (const figure of loop.toSorted((a, b) => b - a))
         assert.ok(budgetOf(attempt, loopCall(figure), memory, 0) <= named - ((attempt.loop ?? figure) - figure));
       const last = loop.toSorted((a, b) => b - a).at(-1) ?? named;
@@ -105,24 +105,24 @@ describe("the budget of an attempt", () => {
     fc.assert(holds);
   });
 
-  it("is a usual one for hosts that name none", () => {
+  it("has a default for hosts that name none", () => {
     const call: AssembleCall = { sessionId: "s", messages: [] };
     assert.ok(budgetOf(beginAttempt(call), call, known(0), 0) > 100_000);
   });
 });
 
-describe("what is set aside", () => {
-  /** The system prompt takes 2,000 here, and the prompt nothing. */
+describe("the allowance", () => {
+  /** The system prompt takes 2,000 tokens here, the prompt none. */
   const named = window - reserve - 2_000;
   const shown = (tokens: number) => ({ ...beginAttempt(firstCall(named)), shownTokens: tokens });
 
-  it("is all that the provider counted beyond what is accounted for", () => {
+  it("is what the provider counted beyond what is known", () => {
     const memory = fresh();
     learnFromTurn(memory, shown(10_000), committed(user, answer(4_000, 20_000)));
     assert.equal(memory.allowance, 12_288);
   });
 
-  it("does not hold the growth of the turn against the schemas", () => {
+  it("does not count the growth of the turn as schemas", () => {
     const grown: HostMessage = { role: "toolResult", toolCallId: "c", content: "many words ".repeat(500) };
     const memory = fresh();
     const input = 10_000 + 2_000 + 5_000 + tokensOf(grown) + tokensOf(answer(0));
@@ -141,7 +141,7 @@ describe("what is set aside", () => {
     assert.ok((steps[0] ?? 0) > 6_000 && (steps.at(-1) ?? 0) < 2_100, steps.join(" "));
   });
 
-  it("does not follow small differences, which would move the cut of every prompt", () => {
+  it("ignores small differences, which would move the cut of every prompt", () => {
     const learned = [23_900, 23_870, 23_950, 24_001].map((input) => {
       const memory = fresh();
       learnFromTurn(memory, shown(10_000), committed(user, answer(input)));
@@ -150,7 +150,7 @@ describe("what is set aside", () => {
     assert.equal(new Set(learned).size, 1, learned.join(" "));
   });
 
-  it("is never more than half, and nothing is learned from a turn that says nothing", () => {
+  it("is never more than half, and a turn without counts changes nothing", () => {
     const memory = fresh();
     learnFromTurn(memory, shown(10), committed(user, answer(10_000_000)));
     assert.ok((memory.allowance ?? 0) <= named / 2 + 512);
@@ -161,7 +161,7 @@ describe("what is set aside", () => {
     assert.equal(silent.allowance, null);
   });
 
-  it("grows with every prompt that was too long, up to half", () => {
+  it("grows with every prompt that is too long, up to half", () => {
     const memory = fresh();
     let before = 0;
     for (let times = 0; times < 20; times++) {
@@ -175,12 +175,12 @@ describe("what is set aside", () => {
 });
 
 describe("guarantee 12: a provider that counts the schemas of tools", () => {
-  it("is never given more than its window, and soon not more than is left beside the reserve", () => {
+  it("never gets more than its window, and soon no more than the reserve leaves", () => {
     const turn = fc.record({ prompt: fc.integer({ min: 1, max: 4_000 }), growth: fc.integer({ min: 0, max: 6_000 }) });
     const lives = fc.record({
       schemas: fc.integer({ min: 0, max: 12_000 }),
       system: fc.integer({ min: 500, max: 9_000 }),
-      /** How far our estimate is from what the provider counts. */
+      /** How far our estimate is from the provider's count. */
       factor: fc.double({ min: 0.85, max: 1.15, noNaN: true }),
       turns: fc.array(turn, { minLength: 5, maxLength: 30 }),
     });
@@ -189,7 +189,7 @@ describe("guarantee 12: a provider that counts the schemas of tools", () => {
       turns.forEach(({ prompt, growth }, nth) => {
         const first = window - reserve - system - prompt;
         const attempt = beginAttempt(firstCall(first));
-        // Everything that may be shown is: a long session.
+        // A long session: everything that may be shown is.
         let tokens = Math.max(0, budgetOf(attempt, firstCall(first), memory, 0));
         const counted = (grown: number): number => system + schemas + Math.ceil(factor * (tokens + prompt + grown));
         assert.ok(counted(0) <= window, `turn ${nth}: ${counted(0)}`);
@@ -204,7 +204,7 @@ describe("guarantee 12: a provider that counts the schemas of tools", () => {
           );
         }
         attempt.shownTokens = tokens;
-        // The provider's figure is that of the last request, of which the growth is a part.
+        // The provider counts the last request, which includes the growth.
         const grown: HostMessage = { role: "toolResult", toolCallId: "c", content: "" };
         const told = counted(growth) - Math.round(factor * growth) + tokensOf(grown);
         learnFromTurn(memory, attempt, committed(user, grown, answer(told)));

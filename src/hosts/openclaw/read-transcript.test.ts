@@ -1,4 +1,4 @@
-/** The way in, page by page: where reading goes on, where a segment begins, and what may happen to a transcript. */
+/** Storing the transcript page by page: where reading continues, where a segment begins, and rewritten transcripts. */
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
@@ -64,15 +64,15 @@ const say = ({ host }: World, count: number, length = 1): void => {
   for (let nth = 0; nth < count; nth++) host.slash(key, `/say ${nth} ${"word ".repeat(length)}`);
 };
 
-describe("reading on", () => {
-  it("stores nothing of a session that the host keeps no transcript of", async () => {
+describe("reading the transcript", () => {
+  it("stores nothing of a session without a transcript", async () => {
     const world = await createWorld();
     const drained = await world.drain();
     assert.deepEqual(drained, { conversation: null, messages: 0, turn: "unnamed", isKept: false });
     assert.equal((await world.family()).length, 0);
   });
 
-  it("goes on where it stopped, and reads no row a second time", async () => {
+  it("continues where it stopped and reads no row twice", async () => {
     const world = await createWorld();
     const seqs: number[] = [];
     const read: ReadTranscript = async (request) => {
@@ -92,14 +92,14 @@ describe("reading on", () => {
     await world.check();
   });
 
-  it("takes a transcript of any length, page by page", async () => {
+  it("reads a transcript of any length, page by page", async () => {
     const world = await createWorld();
     say(world, 600);
     assert.equal((await world.drain()).messages, 1_200);
     await world.check();
   });
 
-  it("takes a row that is larger than a page", async () => {
+  it("reads a row that is larger than a page", async () => {
     const world = await createWorld();
     say(world, 2);
     world.host.slash(key, `/paste ${"0123456789".repeat(500_000)}`);
@@ -108,7 +108,7 @@ describe("reading on", () => {
     await world.check();
   });
 
-  it("stores each page with the place it reaches, so that breaking off costs nothing", async () => {
+  it("stores each page with its cursor, so that an interruption loses nothing", async () => {
     const world = await createWorld();
     say(world, 700);
     let pages = 0;
@@ -123,7 +123,7 @@ describe("reading on", () => {
 });
 
 describe("guarantee 3: repeats are kept", () => {
-  it("rows that are equal to the last byte but for their ids are as many rows", async () => {
+  it("stores rows that differ only in their ids as separate rows", async () => {
     const world = await createWorld();
     const message = { role: "user", content: "ping", timestamp: 1_794_724_278_089 };
     const rows: readonly JsonObject[] = Array.from({ length: 9 }, (_, nth) => ({
@@ -148,7 +148,7 @@ describe("guarantee 3: repeats are kept", () => {
 
 describe("a reset", () => {
   for (const reason of ["new", "reset"] as const) {
-    it(`by /${reason} begins a segment, wherever in a page it stands`, async () => {
+    it(`by /${reason} begins a segment, wherever in a page it is`, async () => {
       const world = await createWorld();
       world.host.reset(key, reason);
       say(world, 2);
@@ -173,7 +173,7 @@ describe("a reset", () => {
     });
   }
 
-  it("because a session was old goes on in its segment", async () => {
+  it("because a session was old continues its segment", async () => {
     const world = await createWorld();
     say(world, 2);
     world.host.reset(key, "idle");
@@ -202,14 +202,14 @@ describe("a reset", () => {
     }
   });
 
-  it("is not made twice by a process that died behind it", async () => {
+  it("begins no second segment after a process died right after it", async () => {
     const world = await createWorld();
     say(world, 1);
     world.host.reset(key, "new");
     say(world, 1);
     let reads = 0;
     const dies: ReadTranscript = async (request) => {
-      // Up to the reset, the reset itself, and no further.
+      // Up to the reset and the reset itself, but no further.
       if (++reads > 4) throw new Error("the host has gone away");
       return await world.host.read(request);
     };
@@ -220,8 +220,8 @@ describe("a reset", () => {
   });
 });
 
-describe("a transcript written anew", () => {
-  it("is read again from its start, into the segments it is of", async () => {
+describe("a rewritten transcript", () => {
+  it("is read again from the start, into its own segments", async () => {
     const world = await createWorld();
     say(world, 2);
     world.host.reset(key, "new");
@@ -235,7 +235,7 @@ describe("a transcript written anew", () => {
     await world.check();
   });
 
-  it("also when that is broken off, and when it happens twice", async () => {
+  it("is read completely after an interruption, and after a second rewrite", async () => {
     const world = await createWorld();
     say(world, 300);
     world.host.reset(key, "new");
@@ -255,7 +255,7 @@ describe("a transcript written anew", () => {
     await world.check();
   });
 
-  it("without its oldest rows goes on in the segment that its rows are of", async () => {
+  it("without its oldest rows continues in the segment of its rows", async () => {
     for (const [kept, isRead] of [0, 1, 2, 3, 4, 5, 6, 9].flatMap((rows) => [
       [rows, true] as const,
       [rows, false] as const,
@@ -284,7 +284,7 @@ describe("a transcript written anew", () => {
     }
   });
 
-  it("of a session that was deleted is of another session, under the same key", async () => {
+  it("of a deleted session belongs to another session under the same key", async () => {
     const world = await createWorld();
     say(world, 2);
     await world.drain();
@@ -318,7 +318,7 @@ describe("a turn", () => {
     await world.check();
   });
 
-  it("whose rows were stored before is new all the same", async () => {
+  it("is new even if its rows were stored before", async () => {
     const world = await createWorld();
     say(world, 1);
     await world.drain();
@@ -330,7 +330,7 @@ describe("a turn", () => {
     await world.check();
   });
 
-  it("is stored up to its end: what stands behind it is another turn, and may be the live one", async () => {
+  it("is stored up to its end: what follows is another turn, perhaps the live one", async () => {
     const world = await createWorld();
     say(world, 2);
     const turn = turnOf(world, "t1");
@@ -341,7 +341,7 @@ describe("a turn", () => {
     await world.check();
   });
 
-  it("takes nothing along of the turn behind it, when a reset between them was read before", async () => {
+  it("includes nothing of the next turn if a reset between them was read before", async () => {
     const world = await createWorld();
     say(world, 1);
     const turn = turnOf(world, "t1");
@@ -363,7 +363,7 @@ describe("a turn", () => {
     await world.check();
   });
 
-  it("is not stored twice when its session was deleted meanwhile", async () => {
+  it("is not stored twice if its session was deleted meanwhile", async () => {
     const world = await createWorld();
     say(world, 1);
     await world.drain();
@@ -378,7 +378,7 @@ describe("a turn", () => {
     await world.check();
   });
 
-  it("that the transcript does not hold is an error, so that the host brings it again", async () => {
+  it("that is missing from the transcript is an error, so that the host commits it again", async () => {
     const world = await createWorld();
     say(world, 1);
     await assert.rejects(world.drain({ key: "t1", lastKey: "nowhere" }), { name: "LcmError", code: "unavailable" });

@@ -1,4 +1,4 @@
-/** What outlives a turn: one per database file, however often the plugin's modules are evaluated. */
+/** The runtime: one per database file, however often the plugin's modules are evaluated. */
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
@@ -46,11 +46,11 @@ function depsFor(changes: Partial<RuntimeDeps> & { readonly config?: Readonly<Re
   return { deps, warned, opened: () => opened };
 }
 
-/** Another evaluation of the same module, as the host makes them. */
+/** Another evaluation of the same module, as in the host. */
 const copyOf = async <T>(_module: T, path: string): Promise<T> => (await import(`${path}?copy=2`)) as T;
 
 describe("copies of the plugin in one process", () => {
-  it("share one runtime, one store, and what was noticed", async () => {
+  it("share one runtime, one store and the recorded problems", async () => {
     const other = await copyOf(runtimeModule, "./runtime.ts");
     assert.notEqual(other.runtimeOf, runtimeOf, "they are two");
     const { deps, opened } = depsFor();
@@ -77,7 +77,7 @@ describe("copies of the plugin in one process", () => {
     assert.deepEqual(warned, ["while it was tried: it is locked (wait a little)"]);
   });
 
-  it("take new settings over the same store", async () => {
+  it("apply new settings to the same store", async () => {
     const { deps, opened } = depsFor();
     const runtime = runtimeOf(deps);
     const before = await runtime.open();
@@ -88,11 +88,12 @@ describe("copies of the plugin in one process", () => {
     await runtime.close();
   });
 
-  it("of another database are others", () => assert.notEqual(runtimeOf(depsFor().deps), runtimeOf(depsFor().deps)));
+  it("of another database have another runtime", () =>
+    assert.notEqual(runtimeOf(depsFor().deps), runtimeOf(depsFor().deps)));
 });
 
 describe("opening", () => {
-  it("is left until somebody needs it, and then done once for all who come meanwhile", async () => {
+  it("happens on first use, once for all concurrent callers", async () => {
     const { deps, opened } = depsFor();
     const runtime = runtimeOf(deps);
     assert.deepEqual([runtime.isOpen(), opened()], [false, 0]);
@@ -101,7 +102,7 @@ describe("opening", () => {
     await runtime.close();
   });
 
-  it("that fails is tried again by whoever comes next", async () => {
+  it("that fails is tried again by the next caller", async () => {
     let fails = 2;
     const { deps } = depsFor();
     const runtime = runtimeOf({
@@ -117,7 +118,7 @@ describe("opening", () => {
     await runtime.close();
   });
 
-  it("can be done again after closing, and closing twice does no harm", async () => {
+  it("can be repeated after closing, and closing twice is harmless", async () => {
     const { deps, opened } = depsFor();
     const runtime = runtimeOf(deps);
     await (await runtime.open()).store.open({ sessionId: "s" });
@@ -131,7 +132,7 @@ describe("opening", () => {
 });
 
 describe("work of one session", () => {
-  it("is done in the order it came in, also after something failed, and no session waits for another", async () => {
+  it("runs in order, even after a failure, and no session waits for another", async () => {
     const runtime = runtimeOf(depsFor().deps);
     const done: string[] = [];
     const gate = Promise.withResolvers<void>();
@@ -152,7 +153,7 @@ describe("work of one session", () => {
     assert.deepEqual(done, ["other", "first", "second"]);
   });
 
-  it("is not waited for by a turn when it takes long, and goes on", async () => {
+  it("continues without the turn if it takes long", async () => {
     const { deps, warned } = depsFor({ patienceMs: 1 });
     const runtime = runtimeOf(deps);
     const gate = Promise.withResolvers<string>();
@@ -184,7 +185,7 @@ describe("compaction in the background", () => {
     return id;
   }
 
-  it("is done once at a time for a conversation, and nobody waits for it", async () => {
+  it("runs once at a time per conversation, and no caller waits for it", async () => {
     const { deps } = depsFor({ config });
     const runtime = runtimeOf(deps);
     const id = await filled(runtime);
@@ -197,7 +198,7 @@ describe("compaction in the background", () => {
     await runtime.close();
   });
 
-  it("ends when the runtime is closed, also with a model that is deaf to it", async () => {
+  it("ends when the runtime is closed, even if the model ignores it", async () => {
     const { deps } = depsFor({ config });
     const runtime = runtimeOf(deps);
     const id = await filled(runtime);
@@ -215,7 +216,7 @@ describe("compaction in the background", () => {
     assert.equal(runtime.isOpen(), false);
   });
 
-  it("is no part of the turn that began it", async () => {
+  it("is not part of the turn that started it", async () => {
     const turn = new AsyncLocalStorage<string>();
     const { deps } = depsFor({ config });
     const seen: (string | undefined)[] = [];
@@ -239,7 +240,7 @@ describe("compaction in the background", () => {
     await runtime.close();
   });
 
-  it("keeps nothing of the turn that began it, once it is done", async () => {
+  it("keeps nothing of the turn that started it once it is done", async () => {
     const { deps } = depsFor({ config });
     const runtime = runtimeOf(deps);
     const id = await filled(runtime);
@@ -260,7 +261,7 @@ describe("compaction in the background", () => {
     await runtime.close();
   });
 
-  it("that fails is noted, and can be begun again", async () => {
+  it("that fails is recorded, and can be started again", async () => {
     const { deps } = depsFor({ config });
     const runtime = runtimeOf(deps);
     const id = await filled(runtime);
@@ -274,11 +275,11 @@ describe("compaction in the background", () => {
   });
 });
 
-describe("what is kept in mind", () => {
-  it("is bounded: the newest troubles, and the sessions of late", () => {
+describe("what the runtime remembers", () => {
+  it("is bounded: the newest problems and the recent sessions", () => {
     const runtime = runtimeOf(depsFor().deps);
-    for (let nth = 0; nth < 50; nth++) runtime.note(`step ${nth} was taken`, "no");
-    assert.deepEqual([runtime.troubles.length, runtime.troubles.at(-1)?.doing], [20, "step 49 was taken"]);
+    for (let nth = 0; nth < 50; nth++) runtime.note(`taking step ${nth}`, "no");
+    assert.deepEqual([runtime.troubles.length, runtime.troubles.at(-1)?.doing], [20, "taking step 49"]);
     runtime.memoryOf({ agentId: "main", sessionKey: "in use" }).allowance = 1;
     for (let nth = 0; nth < 1_500; nth++) {
       runtime.memoryOf({ agentId: "main", sessionKey: `session ${nth}` }).allowance = nth;
@@ -288,10 +289,10 @@ describe("what is kept in mind", () => {
     assert.equal(runtime.memoryOf({ agentId: "main", sessionKey: "session 3" }).allowance, null);
   });
 
-  it("is said once", () => {
+  it("is logged once, for warnings", () => {
     const { deps, warned } = depsFor();
     const runtime = runtimeOf(deps);
-    for (let times = 0; times < 3; times++) runtime.warnOnce("summaryModel is not asked");
-    assert.deepEqual(warned, ["summaryModel is not asked"]);
+    for (let times = 0; times < 3; times++) runtime.warnOnce("summaryModel is not used");
+    assert.deepEqual(warned, ["summaryModel is not used"]);
   });
 });

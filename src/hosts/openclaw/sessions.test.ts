@@ -34,7 +34,7 @@ describe("which sessions are served", () => {
 });
 
 describe("a session's place", () => {
-  it("is what the host names, else what the key tells", () => {
+  it("is what the host names, or else what the key contains", () => {
     const sessionTarget = { agentId: "work", sessionId: "s2", sessionKey: "agent:work:main" };
     assert.deepEqual(placeOf({ sessionId: "s1", sessionKey: "agent:main:main", sessionTarget }), sessionTarget);
     assert.deepEqual(placeOf({ sessionId: "s1", sessionKey: "agent:work:main" }), {
@@ -45,7 +45,7 @@ describe("a session's place", () => {
     assert.equal(agentOf("no such form"), "main");
   });
 
-  it("tells the children that answer questions from other children", () => {
+  it("distinguishes children that answer questions from other children", () => {
     assert.ok(isDelegateKey(delegateKey("main", "a")));
     assert.ok(!isDelegateKey("agent:main:subagent:research"));
     assert.equal(agentOf(delegateKey("work", "a")), "work");

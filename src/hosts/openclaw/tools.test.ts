@@ -13,7 +13,7 @@ import { msToTimestamp, timestampToMs } from "../../core/base/time.ts";
 const ordinary = ["lcm_grep", "lcm_describe", "lcm_expand_query", "lcm_recent"];
 const namesIn = (offered: readonly { readonly name: string }[]): readonly string[] => offered.map(({ name }) => name);
 
-/** A child of the main session that goes on with its context; its own session is stored too, or not yet. */
+/** A child that forks the main session's context; its own session may be stored too. */
 const child = { agentId: "ada", sessionKey: "agent:ada:subagent:one", sessionId: "c1" };
 
 async function grant({ store, runtime, own }: RecallWorld, more: Partial<NewGrant> = {}): Promise<void> {
@@ -35,7 +35,7 @@ describe("which session is offered which tools", () => {
     assert(toolsFor(own.context).every(({ catalogMode, parameters }) => catalogMode === "direct-only" && parameters));
   });
 
-  it("offers lcm_expand as well to a child that holds a grant, and to no other child", async () => {
+  it("also offers lcm_expand to a child with a grant, and to no other", async () => {
     const world = await createRecallWorld();
     assert.deepEqual(namesIn(world.toolsFor(child)), ordinary);
     await grant(world);
@@ -43,7 +43,7 @@ describe("which session is offered which tools", () => {
     assert.deepEqual(namesIn(world.toolsFor(world.own.context)), ordinary);
   });
 
-  it("offers none to a session that is left to the host, and those of a reader to one that only reads", async () => {
+  it("offers none to an ignored session, and the recall tools to a read-only one", async () => {
     const { toolsFor } = await createRecallWorld({
       config: { ignoreSessionPatterns: ["agent:*:cron:*"], statelessSessionPatterns: ["agent:*:scratch"] },
     });
@@ -54,7 +54,7 @@ describe("which session is offered which tools", () => {
     assert.deepEqual(disabled.toolsFor(disabled.own.context), []);
   });
 
-  it("hides them where settings are wrong, and says so once", async () => {
+  it("hides them if settings are invalid, and logs that once", async () => {
     const { own, host } = await createRecallWorld();
     const errors: string[] = [];
     const logger = { info: () => undefined, warn: () => undefined, error: (text: string) => errors.push(text) };
@@ -66,7 +66,7 @@ describe("which session is offered which tools", () => {
   });
 });
 
-describe("a tool at work", () => {
+describe("running a tool", () => {
   it("reads the session's own family, with the same details for programs", async () => {
     const { call, own, earlier } = await createRecallWorld();
     const found = await call(own.context, "lcm_grep", { pattern: "secret", mode: "full_text" });
@@ -79,7 +79,7 @@ describe("a tool at work", () => {
     assert.match(textOf(await call(own.context, "lcm_recent", {})), /basalt/);
   });
 
-  it("returns a refusal with its hint, in a form that the host takes for a failure", async () => {
+  it("returns a refusal with its hint, in a form that the host treats as a failure", async () => {
     const { call, own, warnings } = await createRecallWorld();
     const { content, details } = await call(own.context, "lcm_describe", { id: "sum_ffffffffffffffff" });
     assert.match(content[0]?.text ?? "", /^lcm_describe: [^\n]+\.\nHint: [^\n]+\.$/);
@@ -87,7 +87,7 @@ describe("a tool at work", () => {
     assert.deepEqual(warnings, []);
   });
 
-  it("tells in words what went wrong with the database, and notes it", async () => {
+  it("reports a problem with the database in the result, and records it", async () => {
     const { runtime, host, own } = await createRecallWorld();
     for (const error of [new LcmError("unavailable", "it is locked", { hint: "wait" }), new TypeError("x is not y")]) {
       const broken = { ...runtime, settings: runtime.settings, clock: runtime.clock, logger: runtime.logger };
@@ -102,7 +102,7 @@ describe("a tool at work", () => {
     }
   });
 
-  it("says what a question is at", async () => {
+  it("reports the progress of a question", async () => {
     const { call, own } = await createRecallWorld({ child: async () => await Promise.resolve("None.") });
     const updates: string[] = [];
     const question = { query: "secret", prompt: "What is the secret?" };
@@ -111,7 +111,7 @@ describe("a tool at work", () => {
     assert(updates.some((text) => text.startsWith("reading ")));
   });
 
-  it("walks down under its grant in a child that holds one, and pays", async () => {
+  it("expands under the grant of a child, and spends from it", async () => {
     const world = await createRecallWorld();
     await grant(world);
     const { own, runtime, store } = world;
@@ -122,7 +122,7 @@ describe("a tool at work", () => {
   });
 });
 
-/** What each tool would have to be asked to give away what a place hides, by itself or by the conversation's number. */
+/** Arguments with which each tool might reveal a hidden place, directly or by its conversation number. */
 const ways: readonly { readonly name: string; readonly args: (place: Place) => { readonly [name: string]: Json } }[] = [
   { name: "lcm_grep", args: ({ secret }) => ({ pattern: secret }) },
   { name: "lcm_describe", args: ({ message }) => ({ id: messageName(message) }) },
@@ -151,7 +151,7 @@ describe("guarantee 25: the tools of a host read for the session that calls them
     });
   }
 
-  it("a session of which nothing is stored reads its agent's sessions when asked to, and no others", async () => {
+  it("a session that is not stored reads its agent's sessions on request, and no others", async () => {
     const { call } = await createRecallWorld({ config: { statelessSessionPatterns: ["agent:ada:scratch"] } });
     for (const sessionKey of ["agent:ada:scratch", "agent:ada:fresh"]) {
       const context = { sessionKey, agentId: "ada", sessionId: "s9" };
@@ -164,12 +164,12 @@ describe("guarantee 25: the tools of a host read for the session that calls them
     }
   });
 
-  it("a session that only reads has no session of its own, whatever was stored under its key before", async () => {
+  it("a read-only session has no session of its own, whatever was stored under its key before", async () => {
     const { call, own } = await createRecallWorld({ config: { statelessSessionPatterns: ["agent:ada:main"] } });
     assert.doesNotMatch(textOf(await call(own.context, "lcm_grep", { pattern: "secret" })), /amber|basalt/);
   });
 
-  it("a child with a grant uses it to walk down, and reads as anybody with its other tools", async () => {
+  it("a child uses its grant only to expand; its other tools read without it", async () => {
     const world = await createRecallWorld();
     await grant(world);
     assert.match(textOf(await world.call(child, "lcm_grep", { pattern: "secret" })), /^No match/);
@@ -177,14 +177,14 @@ describe("guarantee 25: the tools of a host read for the session that calls them
     assert.match(JSON.stringify(described.details), /"code":"not_found"/);
   });
 
-  it("a session that was deleted and begun anew under its key does not read as the old one", async () => {
+  it("a session restarted under the key of a deleted one does not read as the old one", async () => {
     const { call, store, own } = await createRecallWorld();
     await store.append(own.id, [], { hostCursor: "here" });
     const next = { ...own.context, sessionId: "s10" };
     assert.doesNotMatch(textOf(await call(next, "lcm_grep", { pattern: "secret" })), /amber|basalt/);
   });
 
-  it("the policy all, set by the operator, is honoured, and so is own", async () => {
+  it("the operator's policies `all` and `own` are honoured", async () => {
     const widest = await createRecallWorld({ config: { scopePolicy: "all" } });
     const all = { pattern: "diamond", allConversations: true };
     assert.match(textOf(await widest.call(widest.own.context, "lcm_grep", all)), /is diamond/);
@@ -193,7 +193,7 @@ describe("guarantee 25: the tools of a host read for the session that calls them
     assert.match(textOf(refused), /scopePolicy own/);
   });
 
-  it("lcm_expand reads nothing under a grant that is forged, expired, revoked, used up or of another place", async () => {
+  it("lcm_expand reads nothing under a grant that is forged, expired, revoked, used up or foreign", async () => {
     const spoil: Readonly<Record<string, (world: RecallWorld) => unknown>> = {
       forged: ({ runtime }) => runtime.grants.set(child.sessionKey, { grant: "grant_0123456789abcdef" }),
       expired: (world) => world.pass(61_000),
