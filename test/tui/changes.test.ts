@@ -155,11 +155,11 @@ describe("guarantee 28: a dissolve at the terminal is the command line's", () =>
     await sit(path, { place: { kind: "dag", conversation: made.deep, at: made.truncated } }, async (robot) => {
       await robot.sees(made.truncated);
       await robot.press("d");
-      await robot.sees(`${made.truncated} is not in the context itself`);
-      await robot.sees("first `lcm dissolve 1 --summary");
+      await robot.sees(`${made.truncated} is not in the context:`);
+      await robot.sees("first run `lcm dissolve 1 --summary");
       assert.doesNotMatch(robot.screen(), /y apply/);
       await robot.press("y", "enter", "escape");
-      await robot.misses("is not in the context itself");
+      await robot.misses("is not in the context:");
     });
     assertSameRows(dumpOf(path), before);
   });

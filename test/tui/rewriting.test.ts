@@ -291,7 +291,7 @@ describe("guarantee 28: a rewrite at the terminal", () => {
     await sit(copyOfIt(), { model: null }, async ({ robot }) => {
       await robot.press("w");
       await robot.sees("rewriting needs a model, and none is configured");
-      await robot.sees("--model provider/model or LCM_SUMMARY_MODEL names one");
+      await robot.sees("pass --model provider/model or set LCM_SUMMARY_MODEL");
       await robot.press("enter");
       await robot.sees("✗ ↵: rewriting needs a model");
     });

@@ -575,7 +575,7 @@ describe("story 5: changing", { concurrency: 3 }, () => {
         await robot.sees("Repair 5 summaries (5 leaves)?");
       };
       await plan();
-      await robot.sees(/sum_\w+ was extracted without a model; a rewrite would read better \(and 2 more like/);
+      await robot.sees(/sum_\w+ was extracted without a model; a rewrite would read better \(and 2 more/);
       await robot.sees(/sum_\w+ was cut short, because the model gave no usable answer \(and 1 more/);
       await robot.press("n");
       await robot.sees("nothing was changed");
