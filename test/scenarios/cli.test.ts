@@ -344,22 +344,19 @@ describe("lcm import and export", () => {
       /was made by an older lossless-claw\nhint: `lcm adopt --db .*0\.db` moves it over/,
     );
     const readme = writeSession(place.state, "# Harbour\n\nRun it.\n\n{}\n", "README.md");
-    const words = /this is no transcript: none of its 3 lines is a message\nhint: a chat is /;
+    const words = /not a transcript: none of its 3 lines is a message\nhint: a chat is /;
     assert.match(refusal(lcm(place, "import", readme)), words);
     const picture = join(place.state, "picture.png");
     writeFileSync(picture, Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0xff, 0x0a, 0xfe]));
-    assert.match(refusal(lcm(place, "import", picture)), /this is no transcript: none of its \d lines is a message/);
+    assert.match(refusal(lcm(place, "import", picture)), /not a transcript: none of its \d lines is a message/);
     assert.deepEqual(ok(place, "status", "--json").json.conversations, 0);
     const folder = createFolder();
     writeSession(folder, '{"user":1}\n{"user":2}\n', "metrics.jsonl");
     writeSession(folder, input, "chat.jsonl");
-    assert.match(
-      ok(place, "import", folder).stdout,
-      /metrics\.jsonl: skipped, this is no transcript: none of its 2 lines/,
-    );
+    assert.match(ok(place, "import", folder).stdout, /metrics\.jsonl: skipped, not a transcript: none of its 2 lines/);
     const both = lcm(place, "import", readme, join(folder, "chat.jsonl"));
     assert.equal(both.status, 1);
-    assert.match(both.stderr, /README\.md: this is no transcript/);
+    assert.match(both.stderr, /README\.md: not a transcript/);
     assert.match(both.stdout, /1 already stored/);
   });
 

@@ -88,7 +88,7 @@ describe("the host's transcripts", () => {
       await robot.press("i");
       await robot.sees("3 not stored");
       await robot.press("A", "y");
-      await robot.sees(/✗ (1 could not be imported|.*this is no transcript)/);
+      await robot.sees(/✗ (1 could not be imported|.*not a transcript)/);
       await robot.sees("1 not stored");
       assert.match(robot.screen(), /no +shopping/);
     });

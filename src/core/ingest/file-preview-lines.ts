@@ -1,22 +1,22 @@
-/** How a large text is looked at, line by line or at both ends, and how what was seen is said in few words. */
+/** Helpers of previews: reading a large text by lines or at its ends, and fitting what was found into few tokens. */
 
 import { firstLine } from "../base/excerpt.ts";
 import { estimateTokens } from "../base/tokens.ts";
 import { formatCount } from "../base/format.ts";
 
-/** How much of the beginning, and of the end, is looked at where looking at all would take long. */
+/** How much of the beginning, and of the end, is read where reading everything would take long. */
 const sampleChars = 200_000;
 
 export const headOf = (content: string): string => content.slice(0, sampleChars);
 
-/** Whole lines of the beginning and of the end; null if that is all of it. */
+/** Whole lines of the beginning and the end; null if the text is short enough to read completely. */
 export function endsOf(content: string): string | null {
   if (content.length <= 2 * sampleChars) return null;
   const [head, tail] = [headOf(content), content.slice(-sampleChars)];
   return head.slice(0, head.lastIndexOf("\n") + 1) + tail.slice(tail.indexOf("\n") + 1);
 }
 
-/** Visits every line with its number from 1, cut where it is of no further interest. How many there are. */
+/** Visits every line, cut to `charsMax`, with its number from 1. Returns the number of lines. */
 export function eachLine(content: string, visit: (line: string, number: number) => void, charsMax = 400): number {
   let number = 0;
   for (let from = 0; from < content.length;) {
@@ -42,13 +42,13 @@ export function lastLine(content: string): string {
   return end.slice(end.lastIndexOf("\n") + 1);
 }
 
-// ── Saying it ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const tokensMax = 220;
 const lineTokensMax = 70;
 const lineCharsMax = 280;
 
-/** As many of the lines as there is room for, each cut to a readable length. */
+/** As many lines as fit, each cut to a readable length. */
 export function fit(lines: readonly string[]): string {
   let text = "";
   for (const line of lines) {
@@ -62,7 +62,7 @@ export function fit(lines: readonly string[]): string {
 export const cutLine = (line: string, charsMax = lineCharsMax, tokens = lineTokensMax): string =>
   narrowed((width) => firstLine(line, width), charsMax, tokens);
 
-/** What a cut gives at the greatest width at which it is not too many tokens. */
+/** Cuts at the greatest width that stays within the tokens. */
 export function narrowed(cut: (width: number) => string, widthMax: number, tokens: number): string {
   let width = widthMax;
   while (width > 1 && estimateTokens(cut(width)) > tokens) width = Math.floor(width * 0.75);
@@ -71,16 +71,16 @@ export function narrowed(cut: (width: number) => string, widthMax: number, token
 
 export const quote = (text: string): string => `"${cutLine(text, 40, 16)}"`;
 
-/** `what: a, b, c`, with a word on how many more there are. */
+/** `what: a, b, c and 4 more`. */
 export function list(what: string, items: readonly string[], shown: number): string {
   const more = items.length > shown ? ` and ${formatCount(items.length - shown)} more` : "";
   return `${what}: ${items.slice(0, shown).join(", ")}${more}`;
 }
 
-/** Above this many entries the inner ones are left out. */
+/** With more entries than this, nested ones are left out. */
 const innerMax = 24;
 
-/** A list under its head: all of it if there is room, else some spread evenly over it. */
+/** A list under a heading: all entries if they fit, otherwise some, spread evenly. */
 export function outline(
   head: string,
   all: readonly { readonly text: string; readonly isInner: boolean }[],
@@ -93,8 +93,8 @@ export function outline(
       (_, at) => entries[Math.floor((at * entries.length) / most)]?.text ?? "",
     );
     const lines = shown.map((entry) => cutLine(entry, 70, 18));
-    const told = [`${head}${most < all.length ? ", among them" : ""}:`, ...lines];
-    if (estimateTokens(told.join("\n")) <= tokensMax) return told;
+    const text = [`${head}${most < all.length ? ", among them" : ""}:`, ...lines];
+    if (estimateTokens(text.join("\n")) <= tokensMax) return text;
   }
   return [`${head}.`];
 }

@@ -1,4 +1,4 @@
-/** JSON and tables as a reader needs them first: keys and columns, and what values these hold. */
+/** Previews of JSON and tables: their keys and columns, with the range of their values. */
 
 import { countLines, cutLine, eachLine, endsOf, firstLines, headOf, list, quote } from "./file-preview-lines.ts";
 import type { Json } from "../base/json.ts";
@@ -6,27 +6,27 @@ import { isObject } from "../base/json.ts";
 import { formatCount, plural } from "../base/format.ts";
 
 const recordsMax = 400;
-const columnsTold = 12;
-const namesTold = 20;
-const distinctTold = 5;
-const keysTold = 5;
+const columnsShown = 12;
+const namesShown = 20;
+const distinctShown = 5;
+const keysShown = 5;
 
 // ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export function tellJson(content: string): readonly string[] | null {
+export function describeJson(content: string): readonly string[] | null {
   if (!/^\s*[[{]/.test(content.slice(0, 1_000))) return null;
   const size = `${plural(countLines(content), "line")}, ${formatCount(content.length)} characters`;
   const whole = parse(content);
-  if (whole !== undefined) return [`JSON, ${size}.`, ...tellValue(whole)];
+  if (whole !== undefined) return [`JSON, ${size}.`, ...describeValue(whole)];
 
   const lines = firstLines(content, recordsMax);
   const records = lines.map(parse).filter((record) => record !== undefined);
   if (records.length > 1 && records.length >= 0.9 * lines.length) {
-    return [`JSON lines, ${size}; seen from the first ${formatCount(records.length)}.`, ...tellRecords(records)];
+    return [`JSON lines, ${size}; seen from the first ${formatCount(records.length)}.`, ...describeRecords(records)];
   }
   const repaired = parse(repairJson(headOf(content)));
   if (repaired === undefined) return null;
-  return [`JSON, cut short or not valid, ${size}; seen from the beginning.`, ...tellValue(repaired)];
+  return [`JSON, cut short or not valid, ${size}; seen from the beginning.`, ...describeValue(repaired)];
 }
 
 function parse(text: string): Json | undefined {
@@ -34,14 +34,13 @@ function parse(text: string): Json | undefined {
     const value: Json = JSON.parse(text);
     return value;
   } catch {
-    // That it is no JSON is the answer.
-    return undefined;
+    return undefined; // It is not JSON, which is what the caller wants to know.
   }
 }
 
 const nestingMax = 16;
 
-/** The beginning of a JSON text up to the last value that is complete, with what is open closed. */
+/** Cuts a JSON text after its last complete value, and closes what is open. */
 function repairJson(head: string): string {
   const open: string[] = [];
   let end = 0;
@@ -57,26 +56,26 @@ function repairJson(head: string): string {
   return head.slice(0, end) + closing.join("");
 }
 
-function tellValue(value: Json): readonly string[] {
+function describeValue(value: Json): readonly string[] {
   if (Array.isArray(value)) {
     const sample = [...value.slice(0, recordsMax / 2), ...value.slice(recordsMax / 2).slice(-recordsMax / 2)];
-    return [`An array of ${plural(value.length, "item")}.`, ...tellRecords(sample)];
+    return [`An array of ${plural(value.length, "item")}.`, ...describeRecords(sample)];
   }
   if (!isObject(value)) return [`A single value: ${shape(value)}.`];
   const entries = Object.entries(value);
-  const rest = entries.slice(columnsTold).map(([key]) => name(key));
+  const rest = entries.slice(columnsShown).map(([key]) => name(key));
   return [
     `An object with ${plural(entries.length, "key")}.`,
-    ...entries.slice(0, columnsTold).map(([key, inner = null]) => `- ${name(key)}: ${shape(inner)}`),
-    ...(rest.length > 0 ? [list("- more keys", rest, namesTold)] : []),
+    ...entries.slice(0, columnsShown).map(([key, inner = null]) => `- ${name(key)}: ${shape(inner)}`),
+    ...(rest.length > 0 ? [list("- more keys", rest, namesShown)] : []),
   ];
 }
 
-function tellRecords(records: readonly Json[]): readonly string[] {
+function describeRecords(records: readonly Json[]): readonly string[] {
   const objects = records.filter(isObject);
-  if (objects.length < records.length / 2) return tellColumns([["values", records.map(cell)]]);
+  if (objects.length < records.length / 2) return describeColumns([["values", records.map(cell)]]);
   const keys = [...new Set(objects.flatMap((record) => Object.keys(record)))];
-  return tellColumns(keys.map((key) => [name(key), objects.map((record) => cell(record[key] ?? null))]));
+  return describeColumns(keys.map((key) => [name(key), objects.map((record) => cell(record[key] ?? null))]));
 }
 
 const name = (key: string): string => (/^[\w.$ -]{1,40}$/.test(key) ? key : quote(key));
@@ -90,13 +89,13 @@ function shape(value: Json): string {
   return isObject(value) ? `object ${cell(value)}` : value === null ? "null" : `${typeof value} ${cell(value)}`;
 }
 
-/** A value as a table would show it. */
+/** A value in short. */
 function cell(value: Json): string {
   if (value === null) return "";
   if (Array.isArray(value)) return `[${value.length}]`;
   if (typeof value !== "object") return String(value);
   const keys = Object.keys(value);
-  return `{${keys.slice(0, keysTold).map(name).join(", ")}${keys.length > keysTold ? `, … ${keys.length} keys` : ""}}`;
+  return `{${keys.slice(0, keysShown).map(name).join(", ")}${keys.length > keysShown ? `, … ${keys.length} keys` : ""}}`;
 }
 
 const shown = (text: string): string =>
@@ -108,7 +107,7 @@ const delimiterNames = { ",": "commas", "\t": "tabs", ";": "semicolons", "|": "b
 type Delimiter = keyof typeof delimiterNames;
 const delimiters: readonly Delimiter[] = [",", "\t", ";", "|"];
 
-export function tellTable(content: string, hint: string | null): readonly string[] | null {
+export function describeTable(content: string, hint: string | null): readonly string[] | null {
   const lines = firstLines(content, 24);
   let [delimiter, width]: [Delimiter, number] = [",", 0];
   for (const each of hint === "tsv" ? (["\t"] as const) : delimiters) {
@@ -128,16 +127,16 @@ export function tellTable(content: string, hint: string | null): readonly string
   const part = ends === null ? "" : `; ranges from ${formatCount(values.length)} rows at both ends`;
   return [
     `Table (${delimiterNames[delimiter]}), ${count}, ${plural(width, "column")}, ${header}${part}.`,
-    ...tellColumns(
+    ...describeColumns(
       first.map((field, at) => [isHeader ? name(field) : `column ${at + 1}`, values.map((row) => row[at] ?? "")]),
     ),
   ];
 }
 
-/** How many fields the lines have; 0 if they differ, or if it may well be prose. */
+/** How many fields the lines have; 0 if that differs, or if the text looks like prose. */
 function evenWidth(lines: readonly string[], delimiter: Delimiter, isHinted: boolean): number {
   const rows = rowsOf(lines.join("\n"), delimiter);
-  // A row may go on behind the last of these lines.
+  // The last row may be incomplete.
   const widths = (rows.length > 4 ? rows.slice(0, -1) : rows).map((row) => row.length);
   const width = widths[0] ?? 0;
   const even = widths.filter((each) => each === width).length;
@@ -146,7 +145,7 @@ function evenWidth(lines: readonly string[], delimiter: Delimiter, isHinted: boo
   return widths.length >= 3 && even === widths.length && !isProse ? width : 0;
 }
 
-/** The fields of the rows; a quoted field may hold delimiters, doubled quotes and line breaks. */
+/** The fields of the rows; a quoted field may contain delimiters, doubled quotes and line breaks. */
 function rowsOf(text: string, delimiter: Delimiter): readonly (readonly string[])[] {
   const field = new RegExp(String.raw`("[^"]*(?:""[^"]*)*"|[^\n${delimiter}]*)([${delimiter}]|\n|$)`, "g");
   const rows: string[][] = [];
@@ -160,7 +159,7 @@ function rowsOf(text: string, delimiter: Delimiter): readonly (readonly string[]
   return rows;
 }
 
-/** Lines that say something and do not end inside quotes. */
+/** Counts lines that are not blank and do not end inside quotes. */
 function countRows(content: string): number {
   let rows = 0;
   let isQuoted = false;
@@ -172,15 +171,15 @@ function countRows(content: string): number {
   return rows;
 }
 
-function tellColumns(columns: readonly (readonly [string, readonly string[]])[]): readonly string[] {
-  const rest = columns.slice(columnsTold).map(([column]) => column);
+function describeColumns(columns: readonly (readonly [string, readonly string[]])[]): readonly string[] {
+  const rest = columns.slice(columnsShown).map(([column]) => column);
   return [
-    ...columns.slice(0, columnsTold).map(([column, values]) => `- ${column}: ${tellRange(values)}`),
-    ...(rest.length > 0 ? [list("- more columns", rest, namesTold)] : []),
+    ...columns.slice(0, columnsShown).map(([column, values]) => `- ${column}: ${describeRange(values)}`),
+    ...(rest.length > 0 ? [list("- more columns", rest, namesShown)] : []),
   ];
 }
 
-function tellRange(values: readonly string[]): string {
+function describeRange(values: readonly string[]): string {
   const filled = values.filter((value) => value !== "");
   if (filled.length === 0) return "empty";
   const emptyShare = Math.ceil((100 * (values.length - filled.length)) / values.length);
@@ -198,6 +197,6 @@ function tellRange(values: readonly string[]): string {
     distinct.sort();
     return `${cutLine(distinct[0] ?? "", 24)} … ${cutLine(distinct.at(-1) ?? "", 24)}${gaps}`;
   }
-  if (distinct.length <= distinctTold) return `${distinct.map(shown).join(", ")}${gaps}`;
+  if (distinct.length <= distinctShown) return `${distinct.map(shown).join(", ")}${gaps}`;
   return `${formatCount(distinct.length)} values, such as ${distinct.slice(0, 2).map(shown).join(", ")}${gaps}`;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { explore } from "./file-preview.ts";
+import { previewFile } from "./file-preview.ts";
 import { estimateTokens } from "../base/tokens.ts";
 
 const unnamed = { name: null, mimeType: null };
@@ -12,7 +12,7 @@ const corpus = (name: string): string =>
 const linesOf = (count: number, line: (at: number) => string): string =>
   Array.from({ length: count }, (_, at) => line(at)).join("\n");
 
-describe("exploring JSON", () => {
+describe("the preview of JSON", () => {
   it("tells the keys of an object with types and samples", () => {
     const content = JSON.stringify({
       name: "tidepool",
@@ -22,7 +22,7 @@ describe("exploring JSON", () => {
       rows: [{ id: 1, sku: "a" }],
       owner: { id: 1, mail: "x" },
     });
-    assert.deepEqual(explore(content, unnamed).split("\n"), [
+    assert.deepEqual(previewFile(content, unnamed).split("\n"), [
       `JSON, 1 line, ${content.length} characters.`,
       "An object with 6 keys.",
       '- name: string "tidepool"',
@@ -41,7 +41,7 @@ describe("exploring JSON", () => {
       at: `2026-01-${String((at % 28) + 1).padStart(2, "0")}`,
       note: at < 750 ? "" : `note ${at}`,
     }));
-    const told = explore(JSON.stringify(items), unnamed);
+    const told = previewFile(JSON.stringify(items), unnamed);
     assert.match(told, /An array of 1,000 items/);
     assert.match(told, /^- id: 0 … 999$/m);
     assert.match(told, /^- state: "open", "closed"$/m);
@@ -50,7 +50,7 @@ describe("exploring JSON", () => {
   });
 
   it("reads JSON line by line", () => {
-    const told = explore(
+    const told = previewFile(
       linesOf(5_000, (at) => JSON.stringify({ at, level: "info" })),
       unnamed,
     );
@@ -62,13 +62,13 @@ describe("exploring JSON", () => {
     const whole = JSON.stringify({
       data: { rows: Array.from({ length: 900 }, (_, id) => ({ id, text: 'a "b" {c' })) },
     });
-    const told = explore(whole.slice(0, 20_000), named("rows.json"));
+    const told = previewFile(whole.slice(0, 20_000), named("rows.json"));
     assert.match(told, /^JSON, cut short or not valid/);
     assert.match(told, /^- data: object \{rows\}$/m);
   });
 });
 
-describe("exploring a table", () => {
+describe("the preview of a table", () => {
   const csv = [
     "id,name,amount,day",
     ...Array.from(
@@ -78,9 +78,9 @@ describe("exploring a table", () => {
   ].join("\n");
 
   it("tells columns, rows and ranges, also where fields hold commas, quotes and line breaks", () => {
-    const told = explore(csv, unnamed);
+    const told = previewFile(csv, unnamed);
     assert.match(told, /^Table \(commas\), 300 rows, 4 columns, header in L1\.$/m);
-    assert.match(explore(`\n \n${csv}`, unnamed), /300 rows, 4 columns, header in L3\.$/m);
+    assert.match(previewFile(`\n \n${csv}`, unnamed), /300 rows, 4 columns, header in L3\.$/m);
     assert.match(told, /^- id: 0 … 299$/m);
     assert.match(told, /^- name: "Noor, "N" 0/m);
     assert.match(told, /^- amount: 0 … 448.5$/m);
@@ -88,19 +88,19 @@ describe("exploring a table", () => {
   });
 
   it("knows tabs, semicolons, and tables without a header", () => {
-    assert.match(explore("1\t2\t3\n4\t5\t6\n7\t8\t9\n", unnamed), /^Table \(tabs\), 3 rows, 3 columns, no header/);
-    assert.match(explore("a;b\n1;2\n", named("x.csv")), /^Table \(semicolons\), 1 row, 2 columns/);
+    assert.match(previewFile("1\t2\t3\n4\t5\t6\n7\t8\t9\n", unnamed), /^Table \(tabs\), 3 rows, 3 columns, no header/);
+    assert.match(previewFile("a;b\n1;2\n", named("x.csv")), /^Table \(semicolons\), 1 row, 2 columns/);
   });
 
   it("counts all rows of a large one, and says from which the ranges are", () => {
-    const told = explore(["a,b,c", linesOf(100_000, (at) => `${at},x,${at % 5}`)].join("\n"), unnamed);
+    const told = previewFile(["a,b,c", linesOf(100_000, (at) => `${at},x,${at % 5}`)].join("\n"), unnamed);
     assert.match(told, /100,000 rows, 3 columns, header in L1; ranges from [\d,]+ rows at both ends/);
     assert.match(told, /^- a: 0 … 99999$/m);
   });
 
   it("does not take prose with commas for one", () => {
     assert.match(
-      explore(
+      previewFile(
         linesOf(9, () => "First, we rest, then we walk, and then we eat."),
         unnamed,
       ),
@@ -109,9 +109,9 @@ describe("exploring a table", () => {
   });
 });
 
-describe("exploring code", () => {
+describe("the preview of code", () => {
   it("outlines definitions with their line numbers and counts imports", () => {
-    const told = explore(corpus("typescript-queue"), named("queue.ts"));
+    const told = previewFile(corpus("typescript-queue"), named("queue.ts"));
     assert.match(told, /^Source text \(TypeScript or JavaScript\), 49 lines, 2 import lines, 5 definitions:$/m);
     assert.match(told, /^L4 export interface QueueOptions\n.*\nL17 export class Queue$/m);
   });
@@ -124,7 +124,7 @@ describe("exploring code", () => {
       ["sql-schema", "SQL"],
       ["shell-deploy", "shell"],
     ] as const;
-    for (const [name, language] of known) assert.ok(explore(corpus(name), unnamed).includes(language), name);
+    for (const [name, language] of known) assert.ok(previewFile(corpus(name), unnamed).includes(language), name);
   });
 
   it("outlines each family of languages", () => {
@@ -141,11 +141,11 @@ describe("exploring code", () => {
       ["a.yaml", "services:\n  web:\n    image: x\nvolumes:\n", "L4 volumes"],
     ] as const;
     for (const [name, content, entry] of samples)
-      assert.ok(explore(content, named(name)).includes(entry), explore(content, named(name)));
+      assert.ok(previewFile(content, named(name)).includes(entry), previewFile(content, named(name)));
   });
 
   it("spreads a long outline over the whole file", () => {
-    const told = explore(
+    const told = previewFile(
       linesOf(2_000, (at) => `export function step${at}() {\n}\n`),
       named("steps.ts"),
     );
@@ -155,7 +155,7 @@ describe("exploring code", () => {
   });
 });
 
-describe("exploring logs", () => {
+describe("the preview of logs", () => {
   const log = linesOf(10_000, (at) => {
     const time = `2026-02-17T07:${String(Math.floor(at / 200)).padStart(2, "0")}:00.000Z`;
     if (at % 100 === 42) return `${time} ERROR [store] SQLITE_BUSY: waited ${at} ms`;
@@ -163,36 +163,36 @@ describe("exploring logs", () => {
   });
 
   it("tells the span, the levels, and the most frequent errors with where they begin", () => {
-    const told = explore(log, named("gateway.log"));
+    const told = previewFile(log, named("gateway.log"));
     assert.match(told, /^Log, 10,000 lines, from 2026-02-17T07:00:00.000Z to 2026-02-17T07:49:00.000Z\.$/m);
     assert.match(told, /^Levels: info 9,890, warning 10, error 100$/m);
     assert.match(told, /^- 100× ERROR \[store\] SQLITE_BUSY: waited 42 ms \(first L43\)$/m);
-    assert.equal(explore(log, unnamed), told);
+    assert.equal(previewFile(log, unnamed), told);
   });
 
   it("knows access logs, kernel logs and traces", () => {
     for (const name of ["log-access", "log-kernel", "log-python", "log-java", "log-service"]) {
-      assert.match(explore(corpus(name), unnamed), /^Log, /, name);
+      assert.match(previewFile(corpus(name), unnamed), /^Log, /, name);
     }
-    assert.match(explore(corpus("log-access"), unnamed), /5xx 1/);
+    assert.match(previewFile(corpus("log-access"), unnamed), /5xx 1/);
   });
 });
 
-describe("exploring documents", () => {
+describe("the preview of documents", () => {
   it("tells Markdown by its headings, not those in code blocks", () => {
-    const told = explore("# One\n\ntext\n\n```sh\n# no heading\n```\n\n## Two\n- a\n", unnamed);
+    const told = previewFile("# One\n\ntext\n\n```sh\n# no heading\n```\n\n## Two\n- a\n", unnamed);
     assert.deepEqual(told.split("\n"), ["Markdown, 10 lines, 1 code block, 2 headings:", "# L1 One", "## L9 Two"]);
   });
 
   it("tells XML and HTML by root and elements", () => {
     assert.match(
-      explore('<?xml version="1.0"?>\n<feed><entry/><entry><id>1</id></entry></feed>', unnamed),
+      previewFile('<?xml version="1.0"?>\n<feed><entry/><entry><id>1</id></entry></feed>', unnamed),
       /^XML, 2 lines, root <feed>\.\nElements: entry ×2, feed ×1, id ×1$/,
     );
     const html =
       "<!doctype html><html><head><title>Shop &amp; Co</title><script>x < 1</script></head><body><h1>Hi</h1></body></html>";
     assert.match(
-      explore(html, unnamed),
+      previewFile(html, unnamed),
       /^HTML, 1 line, root <html>\.\nTitle: "Shop &amp; Co"\n.*\nText begins: "Shop &amp; Co Hi"$/,
     );
   });
@@ -200,7 +200,7 @@ describe("exploring documents", () => {
   it("tells a diff by its files", () => {
     const diff =
       "diff --git a/src/a.ts b/src/a.ts\n--- a/src/a.ts\n+++ b/src/a.ts\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\ndiff --git a/b.md b/b.md\n--- a/b.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n";
-    assert.deepEqual(explore(diff, unnamed).split("\n"), [
+    assert.deepEqual(previewFile(diff, unnamed).split("\n"), [
       "Diff, 13 lines: 2 files, +2 −2.",
       "- L1 src/a.ts +2 −1",
       "- L9 b.md (deleted) +0 −1",
@@ -208,32 +208,32 @@ describe("exploring documents", () => {
   });
 
   it("tells text by beginning, end and size", () => {
-    const told = explore(corpus("english-essay").repeat(20), unnamed);
+    const told = previewFile(corpus("english-essay").repeat(20), unnamed);
     assert.match(
       told,
       /^Text, 60 lines, 4,180 words, 22,560 characters\.\nBegins: The river had been straightened twice/,
     );
     assert.match(told, /\nEnds: ….*reads it for years at a time\.$/);
     assert.match(
-      explore(corpus("japanese-story"), unnamed),
+      previewFile(corpus("japanese-story"), unnamed),
       /^Text, 3 lines, 284 characters\.\nBegins: 祖父の時計は、/,
     );
   });
 
   it("says when there is nothing to read", () => {
-    assert.equal(explore("", unnamed), "Nothing but blanks.");
-    assert.equal(explore(" \n\t\n", named("a.json")), "Nothing but blanks.");
-    assert.match(explore("\u0000\u0001\ufffd".repeat(500), unnamed), /^Binary data, 1,500 characters/);
+    assert.equal(previewFile("", unnamed), "Nothing but blanks.");
+    assert.equal(previewFile(" \n\t\n", named("a.json")), "Nothing but blanks.");
+    assert.match(previewFile("\u0000\u0001\ufffd".repeat(500), unnamed), /^Binary data, 1,500 characters/);
     const png = `iVBORw0KGgo${"AAAANSUhEUg0".repeat(100)}`;
-    assert.match(explore(png, unnamed), /^Base64, about [\d,]+ bytes of a PNG picture/);
-    assert.match(explore(`data:image/webp;base64,${"Uk5ab0".repeat(200)}`, unnamed), /^Base64, .* of image\/webp/);
+    assert.match(previewFile(png, unnamed), /^Base64, about [\d,]+ bytes of a PNG picture/);
+    assert.match(previewFile(`data:image/webp;base64,${"Uk5ab0".repeat(200)}`, unnamed), /^Base64, .* of image\/webp/);
   });
 
   it("believes the content where name or type are wrong", () => {
-    assert.match(explore("just a note to myself", named("data.json")), /^Text/);
-    assert.match(explore('{"a":1}', { name: "notes.txt", mimeType: "text/plain" }), /^JSON/);
-    assert.match(explore("a,b\n1,2\n", { name: null, mimeType: "text/csv; charset=utf-8" }), /^Table/);
-    assert.match(explore('{"type":"Feature"}', { name: "x", mimeType: "application/geo+json" }), /^JSON/);
+    assert.match(previewFile("just a note to myself", named("data.json")), /^Text/);
+    assert.match(previewFile('{"a":1}', { name: "notes.txt", mimeType: "text/plain" }), /^JSON/);
+    assert.match(previewFile("a,b\n1,2\n", { name: null, mimeType: "text/csv; charset=utf-8" }), /^Table/);
+    assert.match(previewFile('{"type":"Feature"}', { name: "x", mimeType: "application/geo+json" }), /^JSON/);
   });
 });
 
@@ -301,23 +301,23 @@ describe("whatever it is given, an exploration", () => {
   it("takes no more than 220 tokens, says something, and says it again", () => {
     fc.assert(
       fc.property(content, about, (text, hints) => {
-        const told = explore(text, hints);
+        const told = previewFile(text, hints);
         assert.ok(estimateTokens(told) <= 220, `${estimateTokens(told)} tokens:\n${told}`);
         assert.notEqual(told, "");
         if (text.isWellFormed()) assert.ok(told.isWellFormed(), "no character is torn");
-        assert.equal(explore(text, hints), told);
+        assert.equal(previewFile(text, hints), told);
       }),
       { numRuns: 600 },
     );
   });
 });
 
-describe("exploring what is nearly something", () => {
+describe("the preview of what is nearly something", () => {
   it("takes a few records among other lines, or a comma in each line, for no table of records", () => {
     const mixed = linesOf(40, (at) => (at < 2 ? `{"id":${at}}` : `the ${at}th thing that was said`));
-    assert.doesNotMatch(explore(mixed, unnamed), /JSON/);
+    assert.doesNotMatch(previewFile(mixed, unnamed), /JSON/);
     assert.doesNotMatch(
-      explore(
+      previewFile(
         linesOf(40, (at) => `Yes indeed, the ${at}th`),
         unnamed,
       ),
@@ -327,11 +327,11 @@ describe("exploring what is nearly something", () => {
 
   it("says that some are empty, be they ever so few", () => {
     const items = Array.from({ length: 400 }, (_, at) => ({ note: at === 7 ? "" : `note ${at}` }));
-    assert.match(explore(JSON.stringify(items), unnamed), /, 1% empty$/m);
+    assert.match(previewFile(JSON.stringify(items), unnamed), /, 1% empty$/m);
   });
 
   it("says of bytes that it does not know what they are, where it does not", () => {
     const bytes = Buffer.from(Array.from({ length: 600 }, (_, at) => (at * 37) % 251)).toString("base64");
-    assert.match(explore(bytes, unnamed), /^Base64, about \d+ bytes of unknown content\. Not readable as text\.$/);
+    assert.match(previewFile(bytes, unnamed), /^Base64, about \d+ bytes of unknown content\. Not readable as text\.$/);
   });
 });

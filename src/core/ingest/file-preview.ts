@@ -1,10 +1,9 @@
 /**
- * What a large text is, in about 200 tokens and without a model: enough to decide whether to read on, and which lines.
- * Its kind is told from name, type and content, and each kind is told in its own way: the shape of JSON, columns and
- * ranges of a table, the outline of code, levels and errors of a log, headings, changed files, beginning and end.
+ * Previews a large text in about 200 tokens, without a model, so that a reader can decide which lines to read.
  *
- * Counts are over the whole; what costs more looks at the beginning and the end only, and says so. In the end anything
- * is text, so this cannot fail.
+ * The kind comes from name, type and content. A preview shows the shape of JSON, the columns of a table, the outline of
+ * code, the levels and errors of a log, headings, changed files, or the beginning and end. Counts cover the whole text;
+ * costlier facts cover only its beginning and end, and say so. Anything is at least text, so this cannot fail.
  */
 
 import {
@@ -20,47 +19,47 @@ import {
   outline,
   quote,
 } from "./file-preview-lines.ts";
-import { tellJson, tellTable } from "./file-preview-records.ts";
+import { describeJson, describeTable } from "./file-preview-records.ts";
 import type { StoredFile } from "../model/types.ts";
 import { excerpt } from "../base/excerpt.ts";
 import { formatCount, plural } from "../base/format.ts";
 
-/** About 200 tokens on what a large text is, with line numbers (`L12`) where they help a reader to ask for more. */
-export function explore(content: string, about: About): string {
+/** Includes line numbers (`L12`) for a reader who asks for more. */
+export function previewFile(content: string, about: About): string {
   if (content.trim() === "") return "Nothing but blanks.";
   const hint = hintOf(about);
-  const hinted = kinds.filter(({ tell }) => tell === hint?.tell);
-  for (const { tell } of [{ tell: tellBinary }, ...hinted, ...kinds]) {
-    const told = tell(content, tell === hint?.tell ? hint.extension : null);
-    if (told !== null) return fit(told);
+  const hinted = kinds.filter(({ describe }) => describe === hint?.describe);
+  for (const { describe } of [{ describe: describeBinary }, ...hinted, ...kinds]) {
+    const lines = describe(content, describe === hint?.describe ? hint.extension : null);
+    if (lines !== null) return fit(lines);
   }
-  return fit(tellText(content));
+  return fit(describeText(content));
 }
 
 type About = Pick<StoredFile, "name" | "mimeType">;
 
-/** Lines about a content, the most important first, or null if it is of another kind. The hint is its extension. */
-type Teller = (content: string, hint: string | null) => readonly string[] | null;
+/** Lines about a text, the most important first; null if it is of another kind. The hint is its extension. */
+type Describe = (content: string, hint: string | null) => readonly string[] | null;
 
-/** In the order in which they are tried: the more a kind shows in its first lines, the earlier. */
-const kinds: readonly { readonly tell: Teller; readonly extensions: string }[] = [
-  { tell: tellJson, extensions: "json jsonl ndjson geojson ipynb webmanifest" },
-  { tell: tellDiff, extensions: "diff patch" },
-  { tell: tellMarkup, extensions: "xml html htm xhtml svg rss atom plist" },
-  { tell: tellLog, extensions: "log" },
-  { tell: tellCode, extensions: "" },
-  { tell: tellMarkdown, extensions: "md markdown mdx" },
-  { tell: tellTable, extensions: "csv tsv psv" },
+/** In the order in which they are tried: kinds that are easy to recognise come first. */
+const kinds: readonly { readonly describe: Describe; readonly extensions: string }[] = [
+  { describe: describeJson, extensions: "json jsonl ndjson geojson ipynb webmanifest" },
+  { describe: describeDiff, extensions: "diff patch" },
+  { describe: describeMarkup, extensions: "xml html htm xhtml svg rss atom plist" },
+  { describe: describeLog, extensions: "log" },
+  { describe: describeCode, extensions: "" },
+  { describe: describeMarkdown, extensions: "md markdown mdx" },
+  { describe: describeTable, extensions: "csv tsv psv" },
 ];
 
-function hintOf({ name, mimeType }: About): { readonly tell: Teller; readonly extension: string } | null {
+function hintOf({ name, mimeType }: About): { readonly describe: Describe; readonly extension: string } | null {
   const ofName = /\.(\w{1,12})$/.exec(name ?? "")?.[1];
   const ofType = /\/(?:x-)?(?:[\w.-]+\+)?([\w-]+)/.exec(mimeType ?? "")?.[1];
   for (const extension of [ofName?.toLowerCase(), ofType?.toLowerCase()]) {
     if (extension === undefined) continue;
     const kind = kinds.find(({ extensions }) => extensions.split(" ").includes(extension));
-    if (kind !== undefined) return { tell: kind.tell, extension };
-    if (languageOf(extension) !== undefined) return { tell: tellCode, extension };
+    if (kind !== undefined) return { describe: kind.describe, extension };
+    if (languageOf(extension) !== undefined) return { describe: describeCode, extension };
   }
   return null;
 }
@@ -77,7 +76,7 @@ const openings: readonly (readonly [string, string])[] = [
   ["H4sI", "gzip"],
 ];
 
-function tellBinary(content: string): readonly string[] | null {
+function describeBinary(content: string): readonly string[] | null {
   const head = content.slice(0, 4_000);
   const dataUrl = /^data:([\w/+.-]*)[\w=;-]*;base64,/.exec(head);
   const encoded = head.slice(dataUrl?.[0].length ?? 0).replace(/[\r\n]/g, "");
@@ -97,7 +96,7 @@ function tellBinary(content: string): readonly string[] | null {
 
 // ── Changes and markup ───────────────────────────────────────────────────────────────────────────────────────────────
 
-function tellDiff(content: string): readonly string[] | null {
+function describeDiff(content: string): readonly string[] | null {
   if (!/^(?:diff --git |@@ -\d+|--- .+\n\+\+\+ )/m.test(content.slice(0, 4_000))) return null;
   const files: { name: string; line: number; added: number; removed: number }[] = [];
   const lines = eachLine(content, (line, number) => {
@@ -119,7 +118,7 @@ function tellDiff(content: string): readonly string[] | null {
   ];
 }
 
-function tellMarkup(content: string): readonly string[] | null {
+function describeMarkup(content: string): readonly string[] | null {
   const head = content.slice(0, 4_000);
   const root = /^\s*(?:<\?xml[^>]*>\s*|<!doctype[^>]*>\s*|<!--[\s\S]*?-->\s*)*<([A-Za-z][\w:.-]*)[\s/>]/i.exec(
     head,
@@ -158,7 +157,7 @@ const lineMark = /\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b|\blevel=|"level":/
 const lineStatus = /" ([1-5])\d\d /;
 const messagesMax = 2_000;
 
-function tellLog(content: string, hint: string | null): readonly string[] | null {
+function describeLog(content: string, hint: string | null): readonly string[] | null {
   const opening = firstLines(content, 50);
   const marked = opening.filter((line) => lineTime.test(line.slice(0, 80)) || lineMark.test(line.slice(0, 80)));
   const traced = opening.filter((line) => /^\s*(?:at |File "|Caused by|Traceback|\.{3} \d)/.test(line));
@@ -198,7 +197,7 @@ function tellLog(content: string, hint: string | null): readonly string[] | null
 
 // ── Code ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** One expression for several; case matters in all or in none. */
+/** Combines patterns of the same flags. */
 function either(...patterns: readonly RegExp[]): RegExp {
   return new RegExp(patterns.map(({ source }) => source).join("|"), patterns[0]?.flags);
 }
@@ -212,7 +211,7 @@ interface Language {
 
 const modifier = "public|private|protected|internal|static|final|abstract|override|sealed|open|data|suspend|async";
 
-/** An outline matches from the start of a line to the end of the name it defines. */
+/** `outline` matches from the start of a line to the end of the name that it defines. */
 const languages: readonly Language[] = [
   {
     name: "TypeScript or JavaScript",
@@ -289,7 +288,7 @@ const languages: readonly Language[] = [
   },
 ];
 
-function tellCode(content: string, hint: string | null): readonly string[] | null {
+function describeCode(content: string, hint: string | null): readonly string[] | null {
   const language = hint === null ? guessLanguage(content) : languageOf(hint);
   if (language === undefined) return null;
   const definitions: Parameters<typeof outline>[1][number][] = [];
@@ -307,7 +306,7 @@ function tellCode(content: string, hint: string | null): readonly string[] | nul
 const languageOf = (extension: string): Language | undefined =>
   languages.find(({ extensions }) => extensions.split(" ").includes(extension));
 
-/** The language whose definitions and imports are frequent among the first lines, if any is. */
+/** The language with the most definitions and imports in the first lines, if there are enough. */
 function guessLanguage(content: string): Language | undefined {
   if (/^#!.*sh\b/.test(content.slice(0, 200))) return languages.find(({ name }) => name === "shell");
   const lines = firstLines(content, 300);
@@ -324,7 +323,7 @@ function guessLanguage(content: string): Language | undefined {
 
 // ── Prose ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function tellMarkdown(content: string, hint: string | null): readonly string[] | null {
+function describeMarkdown(content: string, hint: string | null): readonly string[] | null {
   const headings: Parameters<typeof outline>[1][number][] = [];
   let isFenced = false;
   let blocks = 0;
@@ -342,19 +341,19 @@ function tellMarkdown(content: string, hint: string | null): readonly string[] |
   return outline(`Markdown, ${counts}`, headings);
 }
 
-/** Of more letters than this to the word there are no words to count. */
+/** With more characters per word than this, the text has no words to count. */
 const wordCharsMax = 20;
 
 const endOf = (text: string): string =>
   narrowed((width) => excerpt(text, { from: text.length, to: text.length }, width), 240, 60);
 
-function tellText(content: string): readonly string[] {
+function describeText(content: string): readonly string[] {
   let words = 0;
   const lines = eachLine(content, (line) => (words += line.match(/\S+/g)?.length ?? 0), Infinity);
-  const told = content.length > wordCharsMax * words ? "" : `${plural(words, "word")}, `;
+  const counted = content.length > wordCharsMax * words ? "" : `${plural(words, "word")}, `;
   const ends = content.length > 800 ? [`Ends: ${endOf(content.slice(-2_000).replace(/\s+/g, " ").trim())}`] : [];
   return [
-    `Text, ${plural(lines, "line")}, ${told}${formatCount(content.length)} characters.`,
+    `Text, ${plural(lines, "line")}, ${counted}${formatCount(content.length)} characters.`,
     `Begins: ${cutLine(content.slice(0, 2_000).replace(/\s+/g, " "), 320, 64)}`,
     ...ends,
   ];

@@ -112,9 +112,9 @@ describe("importing what is no transcript", () => {
   it("is refused, with nothing stored and no conversation made", async () => {
     await onStore(async (_, store) => {
       const readme = ["# Harbour", "", "```json", '{"role": 5}', "```", "Run it."];
-      const refused = isRefusal(/^this is no transcript: none of its 5 lines is a message$/);
+      const refused = isRefusal(/^not a transcript: none of its 5 lines is a message$/);
       await assert.rejects(bringLines(store, readme), refused);
-      await assert.rejects(bringLines(store, ["just words"]), isRefusal(/its only line is no message/));
+      await assert.rejects(bringLines(store, ["just words"]), isRefusal(/its only line is not a message/));
       const otherProgram = JSON.stringify({ type: "user", message: { role: "user", content: "hi" } });
       await assert.rejects(bringLines(store, [otherProgram, otherProgram]), isRefusal(/none of its 2 lines/));
       assert.deepEqual(await store.conversations({ includeHidden: true }), []);

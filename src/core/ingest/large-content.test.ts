@@ -416,7 +416,7 @@ describe("a message whose file is lost", () => {
       truncateSync(join(filesDir, file.storageUri), 100);
       await assert.rejects(restoreMessage(store, message), {
         code: "unavailable",
-        message: /file_\w+ was cut or altered/,
+        message: /file_\w+ was changed/,
       });
       const found = await inspect(store, null);
       assert.deepEqual(

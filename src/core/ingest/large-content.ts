@@ -8,7 +8,7 @@ import { checkMessage, messageFromStore, messageToStore, storableKey, stringAt }
 import type { HostMessage, Incoming } from "../messages/codec.ts";
 import { callFields, isBlockLabel, isMedia, isReasoning, looksLikeCall, resultFields } from "../messages/dialects.ts";
 import { LcmError } from "../base/errors.ts";
-import { explore } from "./file-preview.ts";
+import { previewFile } from "./file-preview.ts";
 import type { ConversationId, FileEncoding, FileId, Message, MovedContent, StoredFile } from "../model/types.ts";
 import type { Appendable, Store } from "../model/store.ts";
 import { firstLine } from "../base/excerpt.ts";
@@ -81,7 +81,7 @@ async function previewOf({ content, name, mimeType }: LargePiece, options: MoveO
   const isAsked = options.explore !== undefined && !(await isStored(options, content));
   // Nothing is lost if the model fails: the built-in preview needs none.
   const answer = isAsked ? await ask().catch(() => "") : "";
-  const preview = answer.trim().slice(0, previewCharactersMax) || explore(content, about);
+  const preview = answer.trim().slice(0, previewCharactersMax) || previewFile(content, about);
   return preview === "" ? null : storable(preview);
 }
 

@@ -1,9 +1,8 @@
 /**
- * A host's message taken apart for storing, and put together again exactly as it came.
+ * Encodes a host's message as stored parts and an envelope, and decodes it to exactly the same message.
  *
- * What a message says goes into its text, once; what is left of each block and of the message around them is kept as
- * JSON with holes where the text was. Reading fills the holes. Kinds of block that do not exist yet, odd contents and
- * text that a database cannot hold survive because whatever is not understood is kept whole.
+ * Text is stored once. The rest of each block, and of the message, is JSON with holes where the text was; decoding fills
+ * the holes. Whatever is not understood is kept whole: unknown blocks, odd contents, text that a database cannot store.
  */
 
 import { assert, LcmError } from "../base/errors.ts";
@@ -28,7 +27,7 @@ import type { CallsBeside } from "./dialects.ts";
 import { isTimestamp, parseTimestamp } from "../base/time.ts";
 import type { Timestamp } from "../base/time.ts";
 
-/** A message as the host has it: a role, and anything else. */
+/** A message in the form of the host: a role, and any other fields. */
 export type HostMessage = JsonObject;
 
 export interface MessageOrigin {
@@ -81,12 +80,12 @@ export function checkMessage(raw: Json, { at }: MessageOrigin): asserts raw is J
   }
 }
 
-/** The message exactly as the host sent it. */
+/** Decodes the host's message, unchanged. */
 export function messageFromStore(message: Pick<Message, "role" | "parts" | "envelope" | "at">): HostMessage {
   const blocks = message.parts.filter((part) => !isBeside(part)).map(partToBlock);
   if (message.envelope === null) return { role: message.role, content: blockText(blocks[0] ?? "") };
   const envelope = parseObject(message.envelope);
-  // Spread and not assignment, since a field may be called __proto__.
+  // Spread, not assignment, since a field may be called __proto__.
   const raw: Record<string, Json | undefined> =
     "role" in envelope ? { ...envelope } : { role: message.role, ...envelope };
   const { content, timestamp } = envelope;
@@ -100,7 +99,7 @@ export function messageFromStore(message: Pick<Message, "role" | "parts" | "enve
   return raw;
 }
 
-/** The whole transcript line, or the bare message where there was no line around it. `raw` is the host's message. */
+/** The whole transcript line, or the bare message if there was none. `raw` is the host's message. */
 export function entryFromStore(
   message: Pick<Message, "role" | "parts" | "envelope" | "entry" | "key" | "parentKey" | "at">,
   raw: HostMessage = messageFromStore(message),
@@ -114,20 +113,20 @@ export const tokensOfMessage = (raw: HostMessage): number => estimateMessageToke
 
 /** The text of a message: the texts of its parts, in order. The store keeps exactly this. */
 export const textOfParts = (parts: readonly Part[]): string =>
-  parts.length === 1 ? (parts[0]?.text ?? "") : said(parts).join("\n");
+  parts.length === 1 ? (parts[0]?.text ?? "") : textsOf(parts).join("\n");
 
-const said = (parts: readonly Part[]): readonly string[] =>
+const textsOf = (parts: readonly Part[]): readonly string[] =>
   parts.map((part) => part.text).filter((text) => text !== null);
 
 // ── Roles and the envelope ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** What stands in the envelope for what was taken out. A value that could be mistaken for one of these stays, in an array. */
+/** Marks of what was taken out of the envelope. A value that could be mistaken for a mark is put into an array. */
 const hole = { text: "text", blocks: "blocks", calls: "calls", time: 0 } as const;
 
 const roleOf = (role: string): Role =>
   isToolRole(role) ? "tool" : (roles.find((known) => known === role) ?? "system");
 
-/** The message without what its row already says: its content, its role where it comes first, its time. */
+/** The message without what is stored elsewhere: its content, its role if that comes first, and its time. */
 function envelopeOf(raw: JsonObject, role: Role, at: Timestamp): string | null {
   const { content, timestamp } = raw;
   const fields = Object.keys(raw);
@@ -153,7 +152,7 @@ const fill = (marker: Json, empty: Json, filling: () => Json): Json =>
 function fillContent(marker: Json, blocks: readonly Json[]): Json {
   if (marker === hole.blocks) return blocks;
   if (marker === hole.text) return blockText(blocks[0] ?? "");
-  assert(Array.isArray(marker), "an odd content is kept inside an array");
+  assert(Array.isArray(marker), "odd content is stored inside an array");
   return marker[0] ?? null;
 }
 
@@ -168,15 +167,15 @@ const blockText = (block: Json): string => {
 type Known = Pick<MessageOrigin, "key" | "at" | "parentKey">;
 
 /**
- * Most lines say what their message's row says too: then one letter per field is enough (`type`, `id`, `parentId`, a
- * `timestamp` as milliseconds from the message's own, `message`). Any other line is kept as JSON without its message.
+ * Most lines repeat what is stored with their message: then one letter per field is enough (`type`, `id`, `parentId`,
+ * `message`, and `timestamp` as milliseconds from the message's own). Any other line is stored as JSON.
  */
 function shortenEntry(entry: JsonObject, known: Known): string {
   const letters = Object.entries(entry).map(([field, value]) => letterOf(field, value, known));
   return letters.includes(null) ? JSON.stringify({ ...entry, message: null }) : letters.join("");
 }
 
-const letters: readonly (readonly [letter: string, field: string, told: (known: Known) => Json | undefined])[] = [
+const letters: readonly (readonly [letter: string, field: string, valueIn: (known: Known) => Json | undefined])[] = [
   ["y", "type", () => "message"],
   ["i", "id", ({ key }) => key],
   ["n", "parentId", () => null],
@@ -186,7 +185,7 @@ const letters: readonly (readonly [letter: string, field: string, told: (known: 
 function letterOf(field: string, value: Json | undefined, known: Known): string | null {
   if (field === "message") return "m";
   if (field !== "timestamp")
-    return letters.find(([, name, told]) => name === field && told(known) === value)?.[0] ?? null;
+    return letters.find(([, name, valueIn]) => name === field && valueIn(known) === value)?.[0] ?? null;
   if (value === known.at) return "t0";
   const isTime = typeof value === "string" && parseTimestamp(value) === value;
   return isTime ? `t${Date.parse(value) - Date.parse(known.at)}` : null;
@@ -196,8 +195,8 @@ function restoreEntry(entry: string, known: Known, message: JsonObject): JsonObj
   if (entry.startsWith("{")) return { ...parseObject(entry), message };
   const fields = (entry.match(/[yinpm]|t-?\d+/g) ?? []).map((letter): readonly [string, Json] => {
     if (letter === "m") return ["message", message];
-    const [, field, told] = letters.find(([each]) => each === letter) ?? [];
-    if (field !== undefined) return [field, told?.(known) ?? null];
+    const [, field, valueIn] = letters.find(([each]) => each === letter) ?? [];
+    if (field !== undefined) return [field, valueIn?.(known) ?? null];
     return ["timestamp", new Date(Date.parse(known.at) + Number(letter.slice(1))).toISOString()];
   });
   return Object.fromEntries(fields);
@@ -216,21 +215,21 @@ function partsOf(raw: JsonObject): readonly Part[] {
     ...contentToParts(content),
     ...callFields().flatMap((beside) => callsToParts(raw[beside.field], beside)),
   ];
-  if (typeof content === "string" || Array.isArray(content) || said(parts).length > 0) return parts;
-  const text = wordsOf(Object.entries(raw).map(([field, value = null]) => (labels.has(field) ? null : value)));
+  if (typeof content === "string" || Array.isArray(content) || textsOf(parts).length > 0) return parts;
+  const text = searchableText(Object.entries(raw).map(([field, value = null]) => (labels.has(field) ? null : value)));
   return text === null ? parts : [...parts, { ...emptyPart, type: "agent", text, metadata: '{"field":"rest"}' }];
 }
 
-/** Fields that say what a message is, and nothing in it. */
+/** Fields that describe a message and are not part of what it says. */
 const labels: ReadonlySet<string> = new Set(
   "role type id api provider model usage timestamp stopReason customType __openclaw".split(" "),
 );
 
-/** Everything a value says in words, or null: so that what is not understood can still be found. */
-function wordsOf(value: Json): string | null {
+/** All texts in a value, or null: what is not understood can still be searched. */
+function searchableText(value: Json): string | null {
   if (typeof value === "string") return storable(value);
   if (typeof value !== "object" || value === null) return null;
-  const words = Object.values(value).map((inner: Json | undefined) => wordsOf(inner ?? null));
+  const words = Object.values(value).map((inner: Json | undefined) => searchableText(inner ?? null));
   return words.filter((word) => word !== null && word !== "").join("\n") || null;
 }
 
@@ -246,12 +245,12 @@ function blockToPart(block: Json): Part {
   if (typeof text === "string") return textPart(text, isPlainText(block) ? null : { ...block, text: null }, block);
   if (isMedia(block)) return whole("file", block, null);
   const { type: _, ...rest } = block;
-  return whole("agent", block, wordsOf(rest));
+  return whole("agent", block, searchableText(rest));
 }
 
 const isPlainText = (block: JsonObject): boolean => block["type"] === "text" && Object.keys(block).length === 2;
 
-/** `rest` is the block with a hole for its text; null when nothing but the text would be left to know. */
+/** `rest` is the block with a hole for its text; null for a block that has nothing else. */
 function textPart(text: string, rest: JsonObject | null, block: Json): Part {
   if (!isStorable(text)) return whole("text", block, storable(text));
   return { ...emptyPart, type: "text", text, metadata: rest === null ? null : JSON.stringify({ rest }) };
@@ -264,7 +263,7 @@ function reasoningPart(block: JsonObject, field: string, kept: string): Part {
   return { ...emptyPart, type: "reasoning", kept, metadata };
 }
 
-/** A call reads `name {arguments}`: found by search, read by a summariser, and parsed again when the call is rebuilt. */
+/** The text of a call is `name {arguments}`, for search and summaries; decoding parses it. */
 function toolCallPart(block: JsonObject, field: string): Part {
   const { id, name } = block;
   const input = block[field];
@@ -314,14 +313,14 @@ const whole = (type: PartType, block: Json, text: string | null): Part => ({
   metadata: JSON.stringify({ raw: block }),
 });
 
-/** A key that a database cannot hold as it is, as JSON writes it: two different ones stay different. */
+/** A key that a database cannot store is stored as JSON, so that different keys stay different. */
 export const storableKey = (key: string): string => (isStorable(key) ? key : JSON.stringify(key));
 
-/** SQLite's text is UTF-8 without NUL: half a surrogate pair would come back as another character. */
+/** SQLite's text is UTF-8 without NUL; half a surrogate pair would come back as another character. */
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\0");
 const storable = (text: string): string => (isStorable(text) ? text : text.toWellFormed().replaceAll("\0", " "));
 
-/** Parts made from other fields than the content: the calls beside it, or whatever else a message without one says. */
+/** Parts that are not blocks of the content: calls beside it, or the text of a message without content. */
 const isBeside = (part: Part): boolean => part.metadata?.startsWith('{"field":') === true;
 const isFrom = (field: string, part: Part): boolean =>
   part.metadata?.startsWith(`{"field":${JSON.stringify(field)}`) === true;
@@ -347,9 +346,9 @@ function partToBlock(part: Part): Json {
 
 // ── Tokens ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Role, separators and the like, which every provider adds around a message. */
+/** Role and separators, which every provider adds around a message. */
 const messageOverheadTokens = 4;
-/** What providers charge for a picture of ordinary size, whatever its bytes and wherever in a message it is. */
+/** What providers charge for a picture of ordinary size, whatever its bytes. */
 export const imageTokens = 1_600;
 
 export function estimateMessageTokens(parts: readonly Part[]): number {
@@ -359,14 +358,14 @@ export function estimateMessageTokens(parts: readonly Part[]): number {
     else if (part.text !== null) tokens += estimateTokens(part.text);
     else if (part.kept !== null) tokens += estimateTokens(part.kept);
     else if (part.metadata !== null) tokens += estimateTokens(part.metadata);
-    // Such a block is kept whole, beside its text.
+    // A block that was stored whole, with its text beside it, may contain pictures.
     if (part.text !== null && part.metadata?.startsWith('{"raw":') === true && mayHoldMedia(part))
       tokens += imageTokens * mediaInside(partToBlock(part));
   }
   return tokens;
 }
 
-/** How many there are among the blocks inside a block, such as the result of a tool. */
+/** Counts media among the blocks inside a block, such as a tool result. */
 function mediaInside(block: Json): number {
   if (!isObject(block) || !Array.isArray(block["content"])) return 0;
   let count = 0;
@@ -376,7 +375,7 @@ function mediaInside(block: Json): number {
 
 // ── JSON ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Empty where there is none. */
+/** The string at a path; empty if there is none. */
 export function stringAt(value: Json, path: MovedContent["path"]): string {
   let found: Json | undefined = value;
   for (const step of path)

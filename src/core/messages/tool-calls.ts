@@ -1,13 +1,9 @@
 /**
- * Which result answers which call, and how a list of messages reads so that every provider takes it: each call
- * followed directly by its result.
+ * Matches tool results with their calls, and finds where a list of messages can be cut without separating them.
  *
- * Hosts write this in three dialects, sometimes in one session: pi and OpenClaw (`toolCall` blocks, messages of role
- * `toolResult`), Anthropic (`tool_use` blocks, `tool_result` blocks in a user's message) and OpenAI (`tool_calls`,
- * messages of role `tool`). Ids are not unique: some providers count them from 0 in every turn. So a result belongs to
- * the nearest earlier call of its id that has none yet (of several in one message, the first), and if there is none, to
- * the nearest later one, since rows can arrive out of order. Whatever then has no counterpart is said in words: a call
- * gets a stand-in that is marked as an error, a result becomes a user's text. Nothing is dropped.
+ * Ids are not unique: some providers count from 0 in every turn. So a result belongs to the nearest earlier call with
+ * its id that has no result yet (the first, if one message has several), otherwise to the nearest later one, since rows
+ * can arrive out of order.
  */
 
 import type { HostMessage } from "./codec.ts";
@@ -15,7 +11,7 @@ import type { Json } from "../base/json.ts";
 import { callBeside, callFields, callOfBlock, resultOfBlock, resultOfMessage } from "./dialects.ts";
 import type { HostCall, HostResult } from "./dialects.ts";
 
-/** What ties a message to others. */
+/** The calls of a message, and the ids of the calls that it answers. */
 export interface Ties {
   readonly calls: readonly { readonly id: string; readonly name: string }[];
   readonly answers: readonly string[];
@@ -50,7 +46,7 @@ export function resultsOf(raw: HostMessage): readonly HostResult[] {
 
 // ── Matching ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The nth call or answer of the message at a position of the list. */
+/** The nth call, or result, of the message at a position of the list. */
 export interface TiePlace {
   readonly at: number;
   readonly nth: number;
@@ -65,7 +61,7 @@ export function matchTies(ties: readonly Ties[]): readonly Pair[] {
   const pairs: Pair[] = [];
   const open = new Map<string, OpenCalls[]>();
   const early: { readonly id: string; readonly answer: TiePlace }[] = [];
-  /** Whether there is a call that it can belong to. */
+  /** False if no open call has its id. */
   const answerNearest = (id: string, answer: TiePlace): boolean => {
     const unanswered = open.get(id);
     const nearest = unanswered?.at(-1);
@@ -88,18 +84,18 @@ export function matchTies(ties: readonly Ties[]): readonly Pair[] {
     });
   });
   for (const unanswered of open.values()) unanswered.reverse();
-  // What has no answer yet lies behind all of these: what lay before one of them would be taken.
+  // Calls that are still open come after all of these results: an earlier one would have been taken.
   for (const { id, answer } of early) answerNearest(id, answer);
   return pairs;
 }
 
-/** Calls of one id in one message, as far as they have no answer yet. */
+/** Calls with the same id in one message that have no result yet. */
 interface OpenCalls {
   readonly at: number;
   readonly nths: number[];
 }
 
-/** Positions 0…n at which the list may be cut without separating a call from its result. 0 and n are among them. */
+/** Positions 0…n, including both, where the list can be cut without separating a call from its result. */
 export function safeCuts(ties: readonly Ties[]): readonly number[] {
   const change = new Int32Array(ties.length + 2);
   for (const { call, answer } of matchTies(ties)) {

@@ -1,7 +1,7 @@
 /**
- * Transcript files, line by line: older session files (a `session` header, then entries that mostly hold messages) and
- * plain chats (a message per line). Every line becomes something that can be stored under a key of its own, so that
- * reading a file again, or reading it after it has grown, changes nothing but what is new.
+ * Reads and writes the lines of transcript files: session files (a header, then entries) and plain chats.
+ *
+ * Every line gets a key of its own, so reading a file again, or after it has grown, adds only what is new.
  */
 
 import { entryFromStore, storableKey } from "./codec.ts";
@@ -20,7 +20,7 @@ export type TranscriptLine =
   /** Not JSON, or not an object. The rest of the file is still read. */
   | { readonly kind: "malformed"; readonly reason: string };
 
-/** Reads one line. `position` counts from 1 and is the line's key where the file gives no id. */
+/** `position` counts from 1, and is the key of a line without an id. */
 export function readTranscriptLine(line: string, position: number, now: Timestamp): TranscriptLine {
   if (line.trim() === "") return { kind: "blank" };
   try {
@@ -31,9 +31,9 @@ export function readTranscriptLine(line: string, position: number, now: Timestam
   }
 }
 
-/** Reads one entry that is already parsed. */
+/** Reads an entry that is already parsed. */
 export function readTranscriptValue(value: Json, position: number, now: Timestamp): TranscriptLine {
-  if (!isObject(value)) return { kind: "malformed", reason: "a line is a JSON object" };
+  if (!isObject(value)) return { kind: "malformed", reason: "the line is not a JSON object" };
   const { type, message } = value;
   if (typeof type === "string" && type !== "message") return otherEntry(value, type, position);
   if (isMessage(message)) {
@@ -75,10 +75,10 @@ const keyOf = (value: JsonObject, position: number): string => {
   return typeof id === "string" && id !== "" ? keyOfId(id) : `@${position}`;
 };
 
-/** A position begins with one @; an id that does so too gets another. */
+/** Keys by position begin with one @, so an id that begins with @ gets another. */
 const keyOfId = (id: string): string => storableKey(id.replace(/^@/, "@@"));
 
-/** Only an entry that says where it hangs takes part in a tree; null is its root. */
+/** An entry without `parentId` is not part of the tree; null marks the root. */
 const parentOf = (value: JsonObject): { parentKey?: string | null } => {
   const parent = value["parentId"];
   if (parent === null) return { parentKey: null };
@@ -90,18 +90,18 @@ function timeOf(value: JsonObject): Timestamp | null {
   return typeof time === "string" || typeof time === "number" ? parseTimestamp(time) : null;
 }
 
-/** A whole JSON file: an array of messages, or an object that holds one. */
+/** The messages of a whole JSON file: an array of messages, or an object that has one. */
 export function messagesOfDocument(document: Json): readonly Json[] {
   const list = isObject(document) ? document["messages"] : document;
   if (Array.isArray(list)) return list;
-  throw new LcmError("invalid", "this JSON file holds no list of messages", { hint: formats });
+  throw new LcmError("invalid", "the JSON file has no list of messages", { hint: formats });
 }
 
-/** For a file of so many lines, or one that was read so far, in which nothing is a message. */
+/** For a file without messages, after all its lines or the first ones. */
 export const noTranscript = (lines: number, which = ""): LcmError =>
   new LcmError(
     "invalid",
-    `this is no transcript: ${lines === 1 ? `its ${which || "only "}line is no message` : `none of its ${which}${formatCount(lines)} lines is a message`}`,
+    `not a transcript: ${lines === 1 ? `its ${which || "only "}line is not a message` : `none of its ${which}${formatCount(lines)} lines is a message`}`,
     { hint: formats },
   );
 
@@ -109,7 +109,7 @@ const formats =
   'a chat is [{"role":"user","content":"hello"}, …], or {"messages": […]}, or one message per line; a session file is ' +
   'one entry per line: {"type":"message","id":"…","message":{"role":"user",…}}';
 
-/** The line that a message came from, equal to it as JSON; `raw` is the message as the host sent it. */
+/** The original line, equal as JSON; `raw` is the host's message. */
 export const messageToLine = (message: Message, raw: HostMessage): string =>
   JSON.stringify(entryFromStore(message, raw));
 export const entryToLine = (entry: Entry): string => entry.raw;
