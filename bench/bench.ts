@@ -12,7 +12,7 @@ import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { corpusEntry } from "./corpus.ts";
-import type { Lived, PromptCost, Swept } from "./engine.ts";
+import type { Compacted, PromptCost, Swept } from "./engine.ts";
 import type { ContextFloor, StoreFloor } from "./floor.ts";
 import { page, plot, table } from "./page.ts";
 import type { Result } from "./page.ts";
@@ -38,7 +38,7 @@ if (chosen.length === 0) {
 
 // The terminal UI is measured as published.
 if (spawnSync(process.execPath, [fileURLToPath(new URL("../scripts/build.ts", import.meta.url))]).status !== 0)
-  throw new Error("it does not build: see npm run build");
+  throw new Error("the build failed: see npm run build");
 
 const folder = mkdtempSync(join(tmpdir(), "lcm-bench-"));
 const sweptSizes = ["10k", "100k"];
@@ -56,7 +56,7 @@ try {
     const measured = stage("stage", "measure", database, transcript, String(n)) as Measured;
     process.stderr.write(" assembling …");
     const uncompacted = stage("engine", "prompt", database) as PromptCost;
-    process.stderr.write(" its floor …");
+    process.stderr.write(" floor …");
     const onStore = stage("floor", "store", database, transcript, String(n)) as StoreFloor;
     const onUncompacted = stage("floor", "context", database, "long", String(uncompacted.items)) as ContextFloor;
     rmSync(transcript);
@@ -66,16 +66,22 @@ try {
     const swept = sweeps ? (stage("engine", "sweep", database, String(n)) as Swept) : null;
     const onSwept = sweeps ? (stage("floor", "context", database, "sweep", "400") as ContextFloor) : null;
     clear(database);
-    process.stderr.write(" living …");
-    const lived = stage("engine", "life", database, String(n)) as Lived;
-    const onLived = stage("floor", "context", database, "life", String(lived.prompt.items)) as ContextFloor;
-    process.stderr.write(" showing …\n");
+    process.stderr.write(" compacted conversation …");
+    const compacted = stage("engine", "compacted", database, String(n)) as Compacted;
+    const onCompacted = stage(
+      "floor",
+      "context",
+      database,
+      "compacted",
+      String(compacted.prompt.items),
+    ) as ContextFloor;
+    process.stderr.write(" terminal UI …\n");
     const shown = process.platform === "linux" ? (stage("tui", database) as Shown) : null;
     clear(database);
-    const floor = { store: onStore, uncompacted: onUncompacted, swept: onSwept, lived: onLived };
-    results.push({ name, n, imported, measured, uncompacted, swept, lived, shown, floor });
+    const floor = { store: onStore, uncompacted: onUncompacted, swept: onSwept, compacted: onCompacted };
+    results.push({ name, n, imported, measured, uncompacted, swept, compacted, shown, floor });
   }
-  process.stderr.write("a slow model …\n");
+  process.stderr.write("slow model …\n");
   concurrency = stage("engine", "concurrency", join(folder, "slow.db")) as typeof concurrency;
 } finally {
   rmSync(folder, { recursive: true, force: true });
@@ -114,7 +120,7 @@ function stage(file: "stage" | "floor" | "engine" | "tui", ...args: readonly str
 
 function report(): void {
   const machine = `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.versions.node}`;
-  console.log(`${table(results)}\n\n${machine}; where two figures stand, the second is the floor`);
+  console.log(`${table(results)}\n\n${machine}; the second figure in a cell is the floor`);
   const out = fileURLToPath(new URL("./out/", import.meta.url));
   mkdirSync(out, { recursive: true });
   writeFileSync(join(out, "latest.json"), JSON.stringify(results, null, 2));

@@ -22,7 +22,7 @@ export interface PromptCost {
   readonly wallMs: number;
 }
 
-export interface Lived {
+export interface Compacted {
   readonly prompt: PromptCost;
   readonly summaries: number;
   readonly deepest: number;
@@ -158,10 +158,10 @@ async function measureConcurrency(path: string): Promise<Readonly<Record<string,
 // ── A long-running conversation ──────────────────────────────────────────────────────────────────────────────────────
 
 /** A conversation after n messages with a sweep every 600, and 1,000 turns more. */
-async function measureLife(path: string, n: number): Promise<Lived> {
+async function measureCompacted(path: string, n: number): Promise<Compacted> {
   const store = await openSqlite({ path, housekeeping: false });
   const lcm = lcmOf(store);
-  const { id } = await store.open({ sessionId: "life" });
+  const { id } = await store.open({ sessionId: "compacted" });
   let sweepsCpu = 0;
   for (let said = 0; said < n;) {
     const upto = Math.min(n, said + sweepEvery);
@@ -227,7 +227,7 @@ async function measureTurns(
   lcm: Lcm,
   id: ConversationId,
   n: number,
-): Promise<Pick<Lived, "prefixReused" | "compactions" | "turnCpuMs">> {
+): Promise<Pick<Compacted, "prefixReused" | "compactions" | "turnCpuMs">> {
   let before = JSON.stringify((await lcm.assemble(id, { budget })).messages);
   let [reused, shown, compactions, spent] = [0, 0, 0, 0];
   for (let turn = 0; turn < turnsMeasured; turn++) {
@@ -260,7 +260,7 @@ const figures = {
   prompt: async () => await measurePrompt(path, await longOne(path)),
   sweep: async () => await measureSweep(path, Number(count)),
   concurrency: async () => await measureConcurrency(path),
-  life: async () => await measureLife(path, Number(count)),
+  compacted: async () => await measureCompacted(path, Number(count)),
 }[step ?? ""];
-if (figures === undefined) throw new Error(`no step is called ${step}`);
+if (figures === undefined) throw new Error(`unknown step: ${step}`);
 console.log(JSON.stringify(await figures()));

@@ -202,7 +202,7 @@ async function storeFloor(n: number): Promise<StoreFloor> {
     let hits = 0;
     for (const { content } of database.prepare("SELECT content FROM messages").iterate())
       if (pattern.test(String(content))) hits += 1;
-    if (hits > 1) throw new Error(`${String(pattern)} was not to be found`);
+    if (hits > 1) throw new Error(`${String(pattern)} should not match`);
   };
   search("warm");
   const nodes = Array.from({ length: 5 }, () => {

@@ -2,7 +2,7 @@
  * Formats the results of the benchmark: a table for the terminal, a page for the docs, and a plot of how cost grows.
  */
 
-import type { Lived, PromptCost, Swept } from "./engine.ts";
+import type { Compacted, PromptCost, Swept } from "./engine.ts";
 import type { ContextFloor, StoreFloor } from "./floor.ts";
 import type { Imported, Measured } from "./stage.ts";
 import type { Shown } from "./tui.ts";
@@ -15,14 +15,14 @@ export interface Result {
   readonly uncompacted: PromptCost;
   /** Only for the medium sizes, where it suffices. */
   readonly swept: Swept | null;
-  readonly lived: Lived;
+  readonly compacted: Compacted;
   /** The terminal UI over the compacted conversation; null without a pseudo-terminal. */
   readonly shown: Shown | null;
   readonly floor: {
     readonly store: StoreFloor;
     readonly uncompacted: ContextFloor;
     readonly swept: ContextFloor | null;
-    readonly lived: ContextFloor;
+    readonly compacted: ContextFloor;
   };
 }
 
@@ -40,80 +40,83 @@ interface Figure {
 const frameMs = 16;
 
 const groups: Readonly<Record<string, readonly Figure[]>> = {
-  Storing: [
+  "Store and open": [
     {
-      label: "a turn of four messages: CPU µs",
+      label: "store a turn of four messages: CPU µs",
       of: ({ measured }) => measured.append.cpuUs,
       floor: ({ floor }) => floor.store.appendCpuUs,
-      plotted: "storing a turn",
+      plotted: "store a turn",
     },
-    { label: "· with its share of indexing", of: ({ measured }) => measured.append.cpuWithIndexUs },
-    { label: "· wall ms, median", of: ({ measured }) => measured.append.wallMs.p50 },
-    { label: "· wall ms, p99", of: ({ measured }) => measured.append.wallMs.p99 },
+    { label: "· indexing included: CPU µs", of: ({ measured }) => measured.append.cpuWithIndexUs },
+    { label: "· elapsed ms, median", of: ({ measured }) => measured.append.wallMs.p50 },
+    { label: "· elapsed ms, p99", of: ({ measured }) => measured.append.wallMs.p99 },
     {
-      label: "importing a transcript, indexed: CPU µs a message",
+      label: "import a transcript, indexing included: CPU µs per message",
       of: ({ imported, n }) => (imported.cpuS * 1e6) / n,
       floor: ({ floor, n }) => (floor.store.importCpuS * 1e6) / n,
-      plotted: "importing a message",
+      plotted: "import a message",
     },
-    { label: "· peak RSS MB", of: ({ imported }) => imported.peakRssMb },
-    { label: "· file over raw text", of: ({ imported }) => imported.sizeRatio },
+    { label: "· peak memory (RSS), MB", of: ({ imported }) => imported.peakRssMb },
+    { label: "· size of the database relative to the text", of: ({ imported }) => imported.sizeRatio },
     {
-      label: "opening, with its thread: ms",
+      label: "open the database with its thread: ms",
       of: ({ measured }) => measured.openMs,
       floor: ({ floor }) => floor.store.openMs,
-      plotted: "opening",
+      plotted: "open the database",
     },
   ],
-  Prompting: [
+  Assemble: [
     {
-      label: "prompt of 200k tokens, lived: CPU ms",
-      of: ({ lived }) => lived.prompt.cpuMs,
-      floor: ({ floor }) => floor.lived.promptCpuMs,
-      plotted: "a prompt",
+      label: "prompt of 200k tokens, compacted conversation: CPU ms",
+      of: ({ compacted }) => compacted.prompt.cpuMs,
+      floor: ({ floor }) => floor.compacted.promptCpuMs,
+      plotted: "assemble a prompt",
     },
-    { label: "· items in it", of: ({ lived }) => lived.prompt.items },
-    { label: "· through the thread: wall ms", of: ({ lived }) => lived.prompt.wallMs },
-    { label: "· summaries below it", of: ({ lived }) => lived.summaries },
+    { label: "· items in the prompt", of: ({ compacted }) => compacted.prompt.items },
+    { label: "· through the store's thread: elapsed ms", of: ({ compacted }) => compacted.prompt.wallMs },
+    { label: "· summaries in the conversation", of: ({ compacted }) => compacted.summaries },
     {
-      label: "prompt of 200k tokens, uncompacted: CPU ms",
+      label: "prompt of 200k tokens, uncompacted conversation: CPU ms",
       of: ({ uncompacted }) => uncompacted.cpuMs,
       floor: ({ floor }) => floor.uncompacted.promptCpuMs,
     },
-    { label: "· items in it", of: ({ uncompacted }) => uncompacted.items },
+    { label: "· items in the prompt", of: ({ uncompacted }) => uncompacted.items },
     {
-      label: "a lived turn, compaction included: CPU ms",
-      of: ({ lived }) => lived.turnCpuMs,
-      floor: ({ floor }) => floor.lived.promptCpuMs + floor.store.appendCpuUs / 1_000,
+      label: "a whole turn, compaction included: CPU ms",
+      of: ({ compacted }) => compacted.turnCpuMs,
+      floor: ({ floor }) => floor.compacted.promptCpuMs + floor.store.appendCpuUs / 1_000,
       plotted: "a whole turn",
     },
-    { label: "· prefix bytes reused over 1,000 turns: %", of: ({ lived }) => lived.prefixReused * 100 },
-    { label: "· compactions among them", of: ({ lived }) => lived.compactions },
-    { label: "· peak RSS MB", of: ({ lived }) => lived.peakRssMb },
-  ],
-  Compacting: [
     {
-      label: "full sweep, instant model: CPU s",
+      label: "· bytes identical to the previous turn's prompt, over 1,000 turns: %",
+      of: ({ compacted }) => compacted.prefixReused * 100,
+    },
+    { label: "· compactions in these turns", of: ({ compacted }) => compacted.compactions },
+    { label: "· peak memory (RSS), MB", of: ({ compacted }) => compacted.peakRssMb },
+  ],
+  Compact: [
+    {
+      label: "full sweep with an instant model: CPU s",
       of: ({ swept }) => swept?.cpuS,
       floor: ({ floor }) => floor.swept?.sweepCpuS,
     },
     { label: "· passes", of: ({ swept }) => swept?.passes },
-    { label: "· peak RSS MB", of: ({ swept }) => swept?.peakRssMb },
+    { label: "· peak memory (RSS), MB", of: ({ swept }) => swept?.peakRssMb },
   ],
-  Searching: [
+  Search: [
     {
-      label: "rare term: ms",
+      label: "rare word: ms",
       of: ({ measured }) => measured.rare.p50,
       floor: ({ floor }) => floor.store.rareMs,
-      plotted: "finding a rare word",
+      plotted: "search for a rare word",
     },
     {
-      label: "middling term: ms",
+      label: "word of medium frequency: ms",
       of: ({ measured }) => measured.mid.p50,
       floor: ({ floor }) => floor.store.midMs,
     },
     {
-      label: "common term: ms",
+      label: "common word: ms",
       of: ({ measured }) => measured.common.p50,
       floor: ({ floor }) => floor.store.commonMs,
     },
@@ -121,57 +124,57 @@ const groups: Readonly<Record<string, readonly Figure[]>> = {
       label: "question of eight words: ms",
       of: ({ measured }) => measured.question.p50,
       floor: ({ floor }) => floor.store.questionMs,
-      plotted: "a question",
+      plotted: "search for a question",
     },
-    { label: "· p95", of: ({ measured }) => measured.question.p95 },
-    { label: "· in one conversation, 1% of all: ms", of: ({ measured }) => measured.questionInShort.p50 },
-    { label: "· in one conversation, 80% of all: ms", of: ({ measured }) => measured.questionInLong.p50 },
+    { label: "· p95: ms", of: ({ measured }) => measured.question.p95 },
+    { label: "· in one conversation with 1% of the messages: ms", of: ({ measured }) => measured.questionInShort.p50 },
+    { label: "· in one conversation with 80% of the messages: ms", of: ({ measured }) => measured.questionInLong.p50 },
     {
-      label: "regular expression, no match: ms",
+      label: "regular expression without a match: ms",
       of: ({ measured }) => measured.regexNoMatchMs,
       floor: ({ floor }) => floor.store.regexMs,
-      plotted: "a regular expression",
+      plotted: "search by regular expression",
     },
     {
-      label: "· without a literal in it: ms",
+      label: "· and without a literal: ms",
       of: ({ measured }) => measured.regexNoLiteralMs,
       floor: ({ floor }) => floor.store.regexNoLiteralMs,
     },
-    { label: "· in the oldest message: ms", of: ({ measured }) => measured.regexOldestMs },
-    { label: "· runaway: new reader after ms", of: ({ measured }) => measured.runawayMs },
+    { label: "· that matches only the oldest message: ms", of: ({ measured }) => measured.regexOldestMs },
+    { label: "· runaway: ms until the next reader answers", of: ({ measured }) => measured.runawayMs },
   ],
-  "Recalling, from a summary of depth 3 or the deepest": [
-    { label: "· messages below it", of: ({ lived }) => lived.recalled.messagesBelow },
+  "Recall from a summary of depth 3, or the deepest": [
+    { label: "messages below the summary", of: ({ compacted }) => compacted.recalled.messagesBelow },
     {
       label: "describe: ms",
-      of: ({ lived }) => lived.recalled.describeMs,
-      floor: ({ floor }) => floor.lived.describeMs,
+      of: ({ compacted }) => compacted.recalled.describeMs,
+      floor: ({ floor }) => floor.compacted.describeMs,
     },
     {
-      label: "expand by a level: ms",
-      of: ({ lived }) => lived.recalled.expandMs,
-      floor: ({ floor }) => floor.lived.expandMs,
+      label: "expand by one level: ms",
+      of: ({ compacted }) => compacted.recalled.expandMs,
+      floor: ({ floor }) => floor.compacted.expandMs,
     },
     {
       label: "expand to the messages, ranked: ms",
-      of: ({ lived }) => lived.recalled.expandAskedMs,
-      floor: ({ floor }) => floor.lived.expandAskedMs,
+      of: ({ compacted }) => compacted.recalled.expandAskedMs,
+      floor: ({ floor }) => floor.compacted.expandAskedMs,
     },
     {
-      label: "a question to the conversation, answered without a model: ms",
-      of: ({ lived }) => lived.recalled.askMs,
+      label: "answer a question without a model: ms",
+      of: ({ compacted }) => compacted.recalled.askMs,
       floor: ({ floor }) => floor.store.questionMs,
     },
   ],
-  Showing: [
+  "Terminal UI": [
     {
-      label: "terminal UI, first screen: CPU ms",
+      label: "first screen: CPU ms",
       of: ({ shown }) => shown?.firstScreenCpuMs,
       floor: ({ floor }) => floor.store.nodeCpuMs,
-      plotted: "the first screen",
+      plotted: "first screen of the UI",
     },
-    { label: "· from a key to the screen: ms, median", of: ({ shown }) => shown?.all.p50, floor: () => frameMs },
-    { label: "· p95", of: ({ shown }) => shown?.all.p95, floor: () => frameMs },
+    { label: "from a key to the screen: ms, median", of: ({ shown }) => shown?.all.p50, floor: () => frameMs },
+    { label: "· p95: ms", of: ({ shown }) => shown?.all.p95, floor: () => frameMs },
   ],
 };
 
@@ -207,6 +210,35 @@ export interface Circumstances {
   readonly concurrency: Readonly<Record<string, number>>;
 }
 
+/** The result of a profile by hand; not part of a run. */
+const profile = `## Where the time goes
+
+What grows most with the size of the database are regular expressions, which read every text: they take 0.7 to 1.3 times as long as a
+bare loop. The three slowest steps after them were profiled on 2026-11-16 (\`node --cpu-prof\`, and the CPU of every statement) and
+compared with the commit before, on the same files and questions through the store's thread, old and new alternating. The figures are
+the lowest CPU of three runs (two at 1m and for the sweep) on a busy machine, so compare ratios. Answers and summaries are
+byte-identical, except for random ids.
+
+| step | before | after | ratio |
+|---|---:|---:|---:|
+| expand to the messages, ranked, 100k: CPU ms | 103 | 56 | 0.54× |
+| · 1m: CPU ms | 262 | 89 | 0.34× |
+| answer a question without a model, 100k: CPU ms | 101 | 61 | 0.60× |
+| · 1m: CPU ms | 135 | 88 | 0.65× |
+| full sweep of 100k with an instant model: CPU s | 5.5 | 4.1 | 0.75× |
+
+- **Expanding** read thousands of rows only to find that they belong to another time; at 1m that was half of the time. The neighbours of
+  a summary are now found by its id, and 19,000 ids are read as a few JSON texts instead of rows. Of the rest, a third is statements
+  that read the rows to rank and show, and a fifth is finding words in 2 MB of their text. Reading fewer rows would change the result.
+- **Questions and searches** now count words that cannot contain a wanted stem instead of extracting them (11 → 4.6 ns per character;
+  a loop that only finds word ends takes 2.3), cut snippets without splitting the text, and read in a few batches. What limits them is
+  the 4 MB of candidates to rank: reading these and finding words in them is three fifths of the rest, and fewer would rank worse.
+- **A sweep** looked at 1,024 items of the context for each pass, of which it needs 170; it now looks at 256. Of the rest, a third is
+  statements and transactions that read the run, record the call and fold; a third decodes messages and writes the prompt; a fifth
+  checks whether the answer is an echo, garbled or too long. That is about 5 ms a pass, where a model takes seconds. (New checks of
+  answers, added the same day, take 0.4 s more: they are in these shares, and not in the table.)
+`;
+
 export function page(results: readonly Result[], { machine, concurrency }: Circumstances): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   const sections = Object.entries(groups).map(([group, figures]) =>
@@ -225,59 +257,32 @@ export function page(results: readonly Result[], { machine, concurrency }: Circu
       return [`${plotted} ${(after / before).toFixed(2)}×`];
     });
   const slow = Object.entries(concurrency).map(([calls, seconds]) => `${seconds.toFixed(1)} s at concurrency ${calls}`);
-  return `# What it costs
+  return `# Benchmarks
 
-Written by \`npm run bench -- --doc\`; the figures are those of one run on one machine (${machine}). Compare ratios: machines
-are noisy, CPU time less so.
+Written by \`npm run bench -- --doc\`. The figures are from one run on one machine (${machine}). Compare
+ratios rather than absolute times: machines are noisy, CPU time less so.
 
 ![How cost grows from a thousand messages to a million](growth.svg)
 
 From ${first?.name ?? ""} to ${last?.name ?? ""}: ${grown.join(", ")}.
 
-Where two figures stand in a cell, the second is the *floor*, measured in the same run on the same file: the same rows
-written or read by bare prepared statements with nothing else done, values ready ([bench/floor.ts](../bench/floor.ts)). For words it is
-SQLite's own ranking (\`ORDER BY rank\`) over the same index, for regular expressions a bare loop over every text, for the first
-screen an empty Node, for a key the ${frameMs} ms that the renderer waits between two drawings.
+A cell with two figures shows ours first and the *floor* second: the same rows written or read by bare prepared statements in the
+same run on the same file, with nothing else done ([bench/floor.ts](../bench/floor.ts)). For words the floor is SQLite's own ranking
+(\`ORDER BY rank\`) over the same index, for regular expressions a bare loop over every text, for the first screen an empty Node
+process, and for a key the ${frameMs} ms between two frames of the renderer.
 
-The corpus is made by [bench/corpus.ts](../bench/corpus.ts): turns of four messages (user, assistant with a tool call,
-tool result, assistant) of about 750 characters each, words by Zipf's law. Four fifths are one conversation, the rest is
-twenty others. Searches go through the store's thread, as in a host. A *lived* conversation has had a full sweep every 600
-messages; an *uncompacted* one never (then the prompt is its newest 200k tokens). The turns measured after that are 1,000
-more, each stored, compacted if due, and assembled. The model answers at once, so what is measured is ours. The terminal UI
-is the built one, measured over the lived conversation on a pseudo-terminal of 120×40, with keys typed into messages, summaries and context.
+[bench/corpus.ts](../bench/corpus.ts) generates the corpus: turns of four messages (user, assistant with a tool call, tool result,
+assistant) of about 750 characters each, with words by Zipf's law. Four fifths are one conversation, the rest is twenty others. Searches
+go through the store's thread, as in a host. A *compacted* conversation has had a full sweep every 600 messages; an *uncompacted* one
+has had none, and its prompt is the newest 200k tokens. Turns are measured on a compacted conversation: 1,000 more, each stored,
+compacted if due, and assembled. The model answers at once, so the figures are ours alone. The terminal UI is the built one, over the
+compacted conversation on a pseudo-terminal of 120×40, with keys typed into messages, summaries and context.
 
 ${sections.join("\n\n")}
 
 A sweep of 4,000 messages with a model that takes 200 ms: ${slow.join(", ")}.
 
-## By profile
-
-Of what takes longer the more is stored, regular expressions are slowest, which read every text: they take 0.7 to 1.3 times what a
-bare loop takes. The three steps behind them were profiled on 2026-11-16 (\`node --cpu-prof\`, and the CPU of every statement) and
-compared with the commit before: the same files and questions through the store's thread, old and new in turn, the least CPU of three
-runs (of two at 1m, and for the sweep) on a busy machine, so ratios tell more than milliseconds. Answers and summaries are the same to the
-byte, but for random ids.
-
-| | before | after | |
-|---|---:|---:|---:|
-| expand to the messages, ranked, 100k: CPU ms | 103 | 56 | 0.54× |
-| · 1m | 262 | 89 | 0.34× |
-| a question, answered without a model, 100k: CPU ms | 101 | 61 | 0.60× |
-| · 1m | 135 | 88 | 0.65× |
-| full sweep of 100k, instant model: CPU s | 5.5 | 4.1 | 0.75× |
-
-- **Expanding** read thousands of rows, half of its time at 1m, only to see that they are of another time. What lies around a
-  summary is now told by its id, and 19,000 ids come as a few JSON texts instead of rows. What is left is a third statements that read
-  the rows which are ranked and shown, and a fifth finding words in 2 MB of their text: fewer would be another answer.
-- **A question** and every search: words that cannot have a stem that is looked for are counted, not cut out (11 → 4.6 ns a
-  character, of which a loop that only finds where words end takes 2.3), snippets are cut without taking text apart, and what a
-  question reads is asked for in a few goes. The 4 MB of candidates that it ranks are the limit: to read them and to find words in them
-  are three fifths of what is left, and fewer would rank worse.
-- **A sweep** looked at 1,024 places of the context for each pass and needs 170; it now looks at 256. It is not halved. A third of
-  what is left are statements and transactions that read the run, keep the ledger and fold; a third decodes messages and writes the
-  prompt; a fifth tells whether the answer is an echo, garbled or too long. That is about 5 ms a pass, where a model
-  takes seconds. (New checks of answers, of the same day, take 0.4 s more: they are in these shares, and not in the table.)
-`;
+${profile}`;
 }
 
 // ── The plot ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -329,7 +334,7 @@ text { font: 13px sans-serif; fill: #444 }
 .grid { stroke: #8884 }
 @media (prefers-color-scheme: dark) { text { fill: #bbb } .title { fill: #eee } }
 </style>
-<text class="title" x="${frame.left}" y="28">Cost as a multiple of what it is at ${results[0]?.name ?? ""} messages</text>
+<text class="title" x="${frame.left}" y="28">Cost relative to ${results[0]?.name ?? ""} messages</text>
 ${[...grid, ...sizes, ...drawn].join("\n")}
 <text x="${(frame.left + frame.right) / 2}" y="${height - 8}" text-anchor="middle">messages stored</text>
 </svg>

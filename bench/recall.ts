@@ -64,11 +64,11 @@ async function main(args: readonly string[]): Promise<void> {
     args.find((given) => !given.startsWith("--")) ?? join(import.meta.dirname, "../../shared/data/locomo-half.json");
   const isThere = existsSync(path);
   const locomo = isThere ? readLocomo(JSON.parse(readFileSync(path, "utf8"))) : [];
-  if (!isThere) console.log(`LoCoMo is left out: there is no ${path}. Another path can be given.\n`);
+  if (!isThere) console.log(`LoCoMo is skipped: ${path} does not exist. Pass another path to include it.\n`);
   if (args.includes("--tune")) return isThere ? tune(locomo) : undefined;
   const parts = [
-    ...(isThere ? report(`LoCoMo, ${locomo.length} conversations`, await measure(locomo)) : []),
-    ...report("The demo, full of tool calls", await measure([demoSample()])),
+    ...(isThere ? report(`LoCoMo (${locomo.length} conversations)`, await measure(locomo)) : []),
+    ...report("The demo (one conversation full of tool calls)", await measure([demoSample()])),
   ];
   console.log(parts.join("\n\n"));
   if (args.includes("--doc") && isThere) writeFileSync(join(import.meta.dirname, "../docs/retrieval.md"), page(parts));
@@ -99,13 +99,13 @@ async function measure(samples: readonly Sample[]): Promise<Measured> {
       for (const below of stored.leaves.values()) covered += below.size;
       for (const scope of scopes) {
         const searches = { "plain BM25": createPlainSearch(stored, scope), ...searchesOf(lcm, stored, scope) };
-        for (const way of ways) {
-          for (const question of sample.questions) {
-            outcomes
-              .get(scope)
-              ?.get(way)
-              ?.push({ ...question, found: await searches[way](question.question) });
-          }
+        const trials = ways.flatMap((way) => sample.questions.map((question) => ({ way, question })));
+        for (const { way, question } of trials) {
+          const found = await searches[way](question.question);
+          outcomes
+            .get(scope)
+            ?.get(way)
+            ?.push({ ...question, found });
         }
       }
     }
@@ -202,7 +202,8 @@ function report(title: string, { outcomes, leaves, covered }: Measured): readonl
         const plain = figuresOf(of("plain BM25", group));
         return figuresOf(of(way, group)).some((figure, at) => figure < (plain[at] ?? 0));
       });
-      return `\`${way}\` ${gain < 0 ? "" : "+"}${gain.toFixed(1)} points at 10, worse anywhere in: ${worse.join(", ") || "nothing"}`;
+      const where = worse.length === 0 ? "no category worse" : `worse in ${worse.join(", ")}`;
+      return `\`${way}\` ${gain < 0 ? "" : "+"}${gain.toFixed(1)} points (${where})`;
     });
     const isDirect = scope === "messages";
     const alone = (way: Way): string =>
@@ -215,17 +216,18 @@ function report(title: string, { outcomes, leaves, covered }: Measured): readonl
     const notes = isDirect
       ? []
       : [
-          `${leaves} leaves, of ${(covered / leaves).toFixed(1)} messages on average. The message itself is among the first ten`,
-          `hits for ${ways.map((way) => `${alone(way)}% (${way})`).join(", ")}.`,
+          `There are ${leaves} leaves, of ${(covered / leaves).toFixed(1)} messages on average. Counting only hits on the message itself,`,
+          `recall@10 is ${ways.map((way) => `${alone(way)}% (${way})`).join(", ")}.`,
         ];
     return [
-      `## ${title}: ${isDirect ? "messages" : "messages and summaries"}`,
-      table(["", "questions", ...ways], rows),
-      [`Over plain BM25: ${compared.join("; ")}.`, ...notes].join(" "),
+      `## ${title}: recall over ${isDirect ? "messages" : "messages and summaries"}`,
+      table(["category", "questions", ...ways.map((way) => `${way}: @5 / @10 / @20 / MRR`)], rows),
+      [`Recall@10 relative to plain BM25: ${compared.join(", ")}.`, ...notes].join(" "),
     ];
   });
 }
 
+/** A hit on one line is a message: a leaf covers several. */
 const messageOnly = (lines: Lines): Lines => (lines.size === 1 ? lines : nothing);
 
 /** Markdown that reads well on a terminal too. */
@@ -241,13 +243,15 @@ const shown = (share: number): string => (share * 100).toFixed(1);
 
 function page(parts: readonly string[]): string {
   const { leafChunkTokens, leafTargetTokens } = settings;
-  return `# What is found
+  return `# Retrieval
 
-Written by \`npm run bench:recall -- --doc\`: how much of what answers a question is among the first 5, 10 and 20 hits, and
-the mean reciprocal rank of the first that does, in percent. Questions are asked as they are, each in its own conversation.
-*Plain BM25* is FTS5's own ranking of the same words over the same texts. Where summaries are searched too, a leaf counts
-for every message it covers and a deeper one for none; they were made without a model, leaves of ${leafTargetTokens} tokens
-from ${leafChunkTokens}. The rules are in [src/store/search/rank.ts](../src/store/ranking.ts).
+How well search finds the messages that answer a question, written by \`npm run bench:recall -- --doc\`. Each cell has four
+percentages: recall@5, recall@10 and recall@20 (the share of the answering messages among the first 5, 10 and 20 hits), and the mean
+reciprocal rank (MRR) of the first such hit. Questions are searched verbatim, each in its own conversation. *Plain BM25* is FTS5's
+own ranking of the same words over the same texts; *relevance* and *hybrid* are the sort orders of our search.
+
+Where summaries are searched too, a hit on a leaf counts for every message it covers, and a deeper summary for none. The summaries
+were made without a model: leaves of ${leafTargetTokens} tokens from ${leafChunkTokens}. The ranking rules are in [src/store/search/rank.ts](../src/store/search/rank.ts).
 
 ${parts.join("\n\n")}
 `;
@@ -317,11 +321,11 @@ function tune(samples: readonly Sample[]): void {
     Object.values(rules).join(" "),
   ]);
   console.log(
-    `Recall@10 of messages, all of a conversation scored, tuned on the other conversations. Rules: ${Object.keys(turnRules).join(", ")}\n`,
+    `Recall@10 over messages, every message of a conversation scored, rules tuned on the other conversations. Rules: ${Object.keys(turnRules).join(", ")}\n`,
   );
   console.log(
     table(
-      ["left out", "questions", "as it is", "tuned on the others", "rules"],
+      ["conversation", "questions", "current rules", "rules tuned on the others", "tuned rules"],
       [...cells, ["all", String(all), shown(total("asIs")), shown(total("tuned")), ""]],
     ),
   );

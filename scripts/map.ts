@@ -89,12 +89,12 @@ function row(root: string, path: string): string {
 /** A page with each sample replaced by the code it names: `<!-- sample: path name -->`, a code block, `<!-- end -->`. */
 export const withSamples = (root: string, page: string): string =>
   page.replace(
-    /(<!-- sample: (\S+) (\w+) -->)[\s\S]*?(<!-- end -->)/g,
-    (_, start: string, path: string, name: string, end: string) => {
+    /(<!-- sample: (\S+) (\w+) -->)[\s\S]*?(?=<!-- end -->)/g,
+    (_, start: string, path: string, name: string) => {
       const source = readFileSync(join(root, path), "utf8");
       const [code] =
         new RegExp(`^export (?:const|function\\*?) ${name}\\b[\\s\\S]*?\\n\\};?\\n`, "m").exec(source) ?? [];
       if (code === undefined) throw new Error(`${path} exports no ${name}`);
-      return `${start}\n\n\`\`\`ts\n${code}\`\`\`\n\n${end}`;
+      return `${start}\n\n\`\`\`ts\n${code}\`\`\`\n\n`;
     },
   );

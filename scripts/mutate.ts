@@ -153,7 +153,7 @@ async function cover(): Promise<void> {
     const args = name.startsWith("test/simulation") ? ["--test-name-pattern=lives of", name] : [name];
     const folder = join(copy, "coverage");
     const { verdict, ms } = await run(copy, { name, args, ms: 120_000 }, { NODE_V8_COVERAGE: folder });
-    if (verdict !== "passed") console.log(`\r\x1b[K${name} fails without a mutant, and is left out`);
+    if (verdict !== "passed") console.log(`\r\x1b[K${name} fails without a mutant; skipped`);
     else tests.set(name, { name, args, ms });
     const counts = readCoverage(folder, copy);
     for (const [trial, names] of reached) if (counts.some((reach) => reach(trial))) names.add(name);
@@ -198,7 +198,8 @@ async function work(copy: string): Promise<void> {
   for (let trial = open.shift(); trial !== undefined; trial = open.shift()) {
     const path = join(copy, trial.file);
     const source = readFileSync(join(root, trial.file), "utf8");
-    if (!source.startsWith(trial.original, trial.start)) throw new Error(`${place(trial)} has changed: begin anew`);
+    if (!source.startsWith(trial.original, trial.start))
+      throw new Error(`${place(trial)} has changed: start over without --resume`);
     writeFileSync(path, source.slice(0, trial.start) + trial.replacement + source.slice(trial.end));
     await decide(trial, copy);
     writeFileSync(path, source);

@@ -163,7 +163,7 @@ export function testBranches(subject: StoreUnderTest): void {
 
     const chain = Array.from({ length: 10 }, (_, n) => ({ key: `m${n + 1}`, parentKey: n === 0 ? null : `m${n}` }));
     const holes: Record<string, readonly number[]> = {
-      "a line in the middle that is mended later": [1, 2, 4, 5, 6, 7, 8, 9, 10],
+      "a line in the middle that is fixed later": [1, 2, 4, 5, 6, 7, 8, 9, 10],
       "the end, then everything": [6, 7, 8, 9, 10],
       "one live message, then everything": [8],
       "two holes": [1, 3, 4, 6, 7, 8, 9, 10],

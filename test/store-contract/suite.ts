@@ -16,7 +16,7 @@ import type { StoreUnderTest } from "./ground.ts";
 import { testKeeping } from "./keeping.ts";
 import { testLedger } from "./ledger.ts";
 import { testManifest } from "./manifest.ts";
-import { testMend } from "./mend.ts";
+import { testFix } from "./fix.ts";
 import { testMoved } from "./moved.ts";
 import { testOnce } from "./once.ts";
 import { testRemove } from "./remove.ts";
@@ -46,7 +46,7 @@ export function testStore(name: string, open: StoreUnderTest["open"], more: Omit
     testUndoLives(subject);
     testForget(subject);
     testDrafts(subject);
-    testMend(subject);
+    testFix(subject);
     testMoved(subject);
     testLedger(subject);
     testSpending(subject);

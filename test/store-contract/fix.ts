@@ -26,7 +26,7 @@ const onScene = further(onTalk, async ({ store, talk, host }) => {
   return { leaves, condensed };
 });
 
-export function testMend(subject: StoreUnderTest): void {
+export function testFix(subject: StoreUnderTest): void {
   const it = itOn(subject, onScene);
 
   describe("fixing", () => {
@@ -44,7 +44,7 @@ export function testMend(subject: StoreUnderTest): void {
         one,
         { kind: "message", id: idOf(messages, 3) },
       ];
-      const change = await mend(store, talk.id, {
+      const change = await fix(store, talk.id, {
         times: [{ message: idOf(messages, 0), at: at("2020-01-01T00:00:00.000Z") }],
         summaries: [{ summary: condensed, kind: "leaf", depth: 7, earliestAt: null, latestAt: "x", descendants: 9 }],
         sources: [
@@ -73,7 +73,7 @@ export function testMend(subject: StoreUnderTest): void {
       const [summary = assert.fail(), ...raw] = before;
       const last = raw.at(-1) ?? assert.fail();
       const placed = async (items: readonly Ref[]): Promise<readonly number[]> => {
-        await mend(store, talk.id, { context: { items, added: 0, dropped: 0, reordered: true } });
+        await fix(store, talk.id, { context: { items, added: 0, dropped: 0, reordered: true } });
         return (await store.context(talk.id)).map(({ ordinal }) => ordinal);
       };
       const [a = 0, b = 0, c = 0, d = 0, e = 0] = before.map(({ ordinal }) => ordinal);
@@ -101,7 +101,7 @@ export function testMend(subject: StoreUnderTest): void {
       "can be undone after the host has continued, even where the last item had gone",
       async ({ store, talk, host }) => {
         const items = (await refsOf(store, talk.id)).slice(0, -1);
-        const change = await mend(store, talk.id, { context: { items, added: 0, dropped: 1, reordered: false } });
+        const change = await fix(store, talk.id, { context: { items, added: 0, dropped: 1, reordered: false } });
         await say(store, talk, host, "said meanwhile");
         assert.equal((await store.undo(change)).kind, "undone");
         await checkLossless(store, [{ conversation: talk.id, entries: host.entries }]);
@@ -115,7 +115,7 @@ export function testMend(subject: StoreUnderTest): void {
         const [summary, one, two, ...rest] = await refsOf(store, talk.id);
         assert.ok(summary !== undefined && one !== undefined && two !== undefined);
         const items = [summary, two, one, ...rest];
-        const change = await mend(store, talk.id, { context: { items, added: 0, dropped: 0, reordered: true } });
+        const change = await fix(store, talk.id, { context: { items, added: 0, dropped: 0, reordered: true } });
         const above = await foldPlaces(store, talk.id, [1, 2], "over what was moved");
         const outcome = await store.undo(change);
         assert.ok(outcome.kind === "blocked" && outcome.obstacles.some(({ cover }) => cover === above));
@@ -128,8 +128,8 @@ export function testMend(subject: StoreUnderTest): void {
       await say(store, other, createHost("g"), "hello");
       const before = dumpOfContent(path);
       const nothing = { context: { items: [], added: 0, dropped: 1, reordered: false } };
-      const change = await mend(store, talk.id, nothing);
-      assert.equal(await mend(store, other.id, nothing, { change }), change);
+      const change = await fix(store, talk.id, nothing);
+      assert.equal(await fix(store, other.id, nothing, { change }), change);
       const steps = await store.journal({ change });
       assert.ok(steps.every(({ operation }) => operation === "fix"));
       assert.equal((await store.undo(change)).kind, "undone");
@@ -138,7 +138,7 @@ export function testMend(subject: StoreUnderTest): void {
 
     it("brings rows back into the search index, once each", async ({ store, talk, condensed }) => {
       const [message = assert.fail()] = await store.messages({ conversation: talk.id, limit: 1 });
-      await mend(store, talk.id, { unindexed: [message.id, condensed] });
+      await fix(store, talk.id, { unindexed: [message.id, condensed] });
       const find = async (pattern: string): Promise<number> => (await store.search(ask(pattern))).hits.length;
       assert.equal(await find("condensed"), 1);
       assert.equal(await find("0"), 1);
@@ -147,7 +147,7 @@ export function testMend(subject: StoreUnderTest): void {
 
     it("fixes everything that a plan can damage", async ({ store, talk, host, leaves, condensed }) => {
       const facts = { kind: "condensed", earliestAt: null, latestAt: null, descendants: 5 } as const;
-      await mend(store, talk.id, {
+      await fix(store, talk.id, {
         summaries: [{ summary: condensed, depth: 4, ...facts }],
         sources: [{ summary: condensed, messages: [], summaries: leaves.toReversed() }],
         context: {
@@ -171,7 +171,7 @@ export function testMend(subject: StoreUnderTest): void {
       async ({ store, talk, host }) => {
         const breaking = async (): Promise<void> => {
           const items = (await refsOf(store, talk.id)).slice(1);
-          await mend(store, talk.id, { context: { items, added: 0, dropped: 1, reordered: false } });
+          await fix(store, talk.id, { context: { items, added: 0, dropped: 1, reordered: false } });
         };
         await breaking();
         const speaks = async (): Promise<void> => {
@@ -224,7 +224,7 @@ const refsOf = async (store: Store, id: ConversationId): Promise<readonly Ref[]>
 
 const idOf = (ids: readonly MessageId[], place: number): MessageId => ids[place] ?? assert.fail();
 
-async function mend(
+async function fix(
   store: Store,
   conversation: ConversationId,
   plan: Partial<ConversationFix>,
