@@ -30,9 +30,7 @@ export const asSummary = (id: string): SummaryId => id as SummaryId;
 
 export const toSummaryId = (row: Row): SummaryId => asSummary(text(row, "summary_id"));
 
-/** `agent:main:telegram:…` names its agent. */
-export const agentOf = (sessionKey: string | null): string | null =>
-  /^agent:([^:]+)/.exec(sessionKey ?? "")?.[1] ?? null;
+export { agentInKey as agentOf } from "../core/model/session-pattern.ts";
 
 export const time = (row: Row, column: string): Timestamp => text(row, column) as Timestamp;
 export const timeOrNull = (row: Row, column: string): Timestamp | null => textOrNull(row, column) as Timestamp | null;

@@ -1,4 +1,4 @@
-/** Matches session keys against patterns such as `agent:*:cron:*`. */
+/** Session keys: patterns such as `agent:*:cron:*` that match them, and the agent in `agent:main:telegram`. */
 
 /** `*` matches any characters, or none. */
 export const matchesPattern = (pattern: string, name: string): boolean =>
@@ -9,3 +9,6 @@ export const matchesPattern = (pattern: string, name: string): boolean =>
       .join(".*")}$`,
     "s",
   ).test(name);
+
+export const agentInKey = (sessionKey: string | null): string | null =>
+  /^agent:([^:]+)/.exec(sessionKey ?? "")?.[1] ?? null;

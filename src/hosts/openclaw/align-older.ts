@@ -15,6 +15,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 import { messageFromStore, messageToStore, textOfParts } from "../../core/messages/codec.ts";
 import type { Incoming } from "../../core/messages/codec.ts";
 import type { Conversation, Message, NewMessage } from "../../core/model/types.ts";
+import { countBelow, longestIncreasing } from "../../core/base/increasing.ts";
 import type { Json } from "../../core/base/json.ts";
 import { tiesOf } from "../../core/messages/tool-calls.ts";
 import type { Store } from "../../core/model/store.ts";
@@ -222,7 +223,8 @@ async function match(older: Side, said: Side): Promise<readonly number[]> {
   const end: Pair = [older.traces.length, said.traces.length];
   const matched: number[] = [];
   let from: Pair = [-1, -1];
-  for (const [at, to] of [...longestRising(singles), end].entries()) {
+  const anchors = longestIncreasing(singles.map(([, place]) => place));
+  for (const [at, to] of [...singles.filter((_, index) => anchors.has(index)), end].entries()) {
     if (at % stepsAtATime === 0) await breathe();
     // First without skipping, which suffices if all of them match.
     const whole = fill(from, to, 1);
@@ -232,33 +234,4 @@ async function match(older: Side, said: Side): Promise<readonly number[]> {
     from = to;
   }
   return matched;
-}
-
-/** How many of these increasing numbers are smaller. */
-function countBelow(rising: readonly number[], limit: number): number {
-  let [low, high] = [0, rising.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((rising[middle] ?? limit) < limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/** The longest sequence of these pairs that increases on both sides; they already increase on the stored one. */
-function longestRising(pairs: readonly Pair[]): readonly Pair[] {
-  interface Row {
-    readonly pair: Pair;
-    readonly before: Row | null;
-  }
-  const rows: Row[] = []; // By length: the sequence that ends lowest.
-  const endings: number[] = [];
-  for (const pair of pairs) {
-    const length = countBelow(endings, pair[1]);
-    rows[length] = { pair, before: rows[length - 1] ?? null };
-    endings[length] = pair[1];
-  }
-  const longest: Pair[] = [];
-  for (let row = rows.at(-1) ?? null; row !== null; row = row.before) longest.push(row.pair);
-  return longest.reverse();
 }

@@ -264,14 +264,8 @@ function dueText({ kind, rawTokens }: Due): string {
   }
 }
 
-function databaseLines({
-  messages,
-  conversations,
-  summaries,
-  bytes,
-  path,
-  belowNormal,
-}: StoreStatus): readonly string[] {
+function databaseLines(status: StoreStatus): readonly string[] {
+  const { messages, conversations, summaries, bytes, path, belowNormal } = status;
   const below = Object.entries(belowNormal).filter(([, amount]) => amount > 0);
   const levels = below.map(([level, amount]) => `${formatCount(amount)} ${level}`).join(", ");
   return [

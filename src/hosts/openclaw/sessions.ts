@@ -1,6 +1,6 @@
 /** Decides which sessions are served, by their keys: fully, only with recall tools, or not at all. */
 
-import { matchesPattern } from "../../core/model/session-pattern.ts";
+import { agentInKey, matchesPattern } from "../../core/model/session-pattern.ts";
 import type { Settings } from "../../core/model/settings.ts";
 import type { HostConfig, SessionCall, TranscriptPlace } from "./host-api.ts";
 
@@ -43,4 +43,4 @@ export function placeOf({ sessionId, sessionKey, sessionTarget }: SessionCall): 
   };
 }
 
-export const agentOf = (sessionKey: string): string => /^agent:([^:]+)/.exec(sessionKey)?.[1] ?? "main";
+export const agentOf = (sessionKey: string): string => agentInKey(sessionKey) ?? "main";

@@ -5,6 +5,7 @@
  * the loss.
  */
 
+import { longestIncreasing } from "../../core/base/increasing.ts";
 import type { ConversationFix, PartOf } from "../../core/model/changes.ts";
 import type { ConversationId, SummaryId, Totals } from "../../core/model/types.ts";
 import { journalGone, recorded, reindex, replaced, tiesOf } from "../journal/record.ts";
@@ -132,30 +133,10 @@ const goneFrom = function* (summary: SummaryId): Script<ReadonlySet<unknown>> {
 
 /** Rising places for things in this order, which had these or none: as many as possible stay, the others follow closely. */
 function placesFor(before: readonly (number | null)[]): number[] {
-  const stays = longestRise(before);
+  const stays = longestIncreasing(before);
   const first = before.findIndex((_, at) => stays.has(at));
   let last = first === -1 ? 0 : (before[first] ?? 0) - first - 1;
   return before.map((place, at) => (last = stays.has(at) && place !== null && place > last ? place : last + 1));
-}
-
-/** Indexes of the longest rising sequence among these, others in between. */
-function longestRise(values: readonly (number | null)[]): ReadonlySet<number> {
-  const ends: number[] = []; // At each length, the index of the lowest value that a rise of that length can end with.
-  const previous = new Map<number, number | undefined>();
-  for (const [at, value] of values.entries()) {
-    if (value === null) continue;
-    let [low, high] = [0, ends.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((values[ends[middle] ?? 0] ?? 0) < value) low = middle + 1;
-      else high = middle;
-    }
-    previous.set(at, ends[low - 1]);
-    ends[low] = at;
-  }
-  const rise = new Set<number>();
-  for (let at = ends.at(-1); at !== undefined; at = previous.get(at)) rise.add(at);
-  return rise;
 }
 
 // ── What refers to nothing ───────────────────────────────────────────────────────────────────────────────────────────
